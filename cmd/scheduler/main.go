@@ -1,0 +1,16 @@
+// Command berth-scheduler is kube-scheduler 1.37 recompiled with Berth's plugins. Every stock flag and plugin works as
+// in the original; which plugins act on a pod is decided by the profile that its schedulerName selects.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"berth.dev/berth/pkg/plugins"
+)
+
+func main() {
+	os.Exit(cli.Run(app.NewSchedulerCommand(plugins.Options()...)))
+}
