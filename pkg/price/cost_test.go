@@ -1,0 +1,187 @@
+package price
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// reference rates of the tests: what a core, a GiB and a small GPU go for.
+var reference = Rates{Core: 30_000, MemoryGiB: 4_000, GPU: 350_000}
+
+func TestNewSplit(t *testing.T) {
+	t.Parallel()
+	gpuNode := Capacity{MilliCPU: 4000, MemoryMiB: 16 * 1024, MilliGPU: 1000}
+	cpuNode := Capacity{MilliCPU: 4000, MemoryMiB: 16 * 1024}
+	for name, tc := range map[string]struct {
+		price       MicroDollars
+		allocatable Capacity
+		gpu, cpu    MicroDollars
+	}{
+		"GPUs take what the host's rates leave":                {price: 600_000, allocatable: gpuNode, gpu: 416_000, cpu: 120_000},
+		"an expensive GPU takes the whole difference":          {price: 4 * Dollar, allocatable: gpuNode, gpu: 3_816_000, cpu: 120_000},
+		"on a discounted node all rates shrink alike":          {price: 267_000, allocatable: gpuNode, gpu: 175_000, cpu: 60_000},
+		"without GPUs the price divides as the rates do":       {price: 368_000, allocatable: cpuNode, gpu: 0, cpu: 240_000},
+		"a node that costs nothing has parts that cost none":   {price: 0, allocatable: gpuNode, gpu: 0, cpu: 0},
+		"a node with GPUs and nothing else is all GPU":         {price: 3 * Dollar, allocatable: Capacity{MilliGPU: 8000}, gpu: 3 * Dollar, cpu: 0},
+		"a node without anything that is priced loses nothing": {price: 3 * Dollar, allocatable: Capacity{}, gpu: 0, cpu: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := NewSplit(tc.price, tc.allocatable, reference)
+			if s.gpu != tc.gpu || s.cpu != tc.cpu {
+				t.Errorf("GPUs cost %s and cores %s, want %s and %s", s.gpu, s.cpu, tc.gpu, tc.cpu)
+			}
+			if sum := s.gpu + s.cpu + s.memory; sum != tc.price {
+				t.Errorf("parts add up to %s, want %s", sum, tc.price)
+			}
+			if all := s.Share(tc.allocatable); all != tc.price {
+				t.Errorf("the whole node costs %s, want %s", all, tc.price)
+			}
+		})
+	}
+}
+
+func TestSharesOfPodsThatFillANodeAddUpToItsPrice(t *testing.T) {
+	t.Parallel()
+	amount := rapid.Int64Range(0, 1<<40)
+	rapid.Check(t, func(t *rapid.T) {
+		total := Capacity{MilliCPU: amount.Draw(t, "cpu"), MemoryMiB: amount.Draw(t, "memory"), MilliGPU: amount.Draw(t, "gpu")}
+		node := NewSplit(MicroDollars(rapid.Int64Range(0, int64(MaxPrice)).Draw(t, "price")), total, reference)
+		left, paid, pods := total, MicroDollars(0), 0
+		for ; pods < 5; pods++ {
+			pod := Capacity{
+				MilliCPU:  rapid.Int64Range(0, left.MilliCPU).Draw(t, "pod cpu"),
+				MemoryMiB: rapid.Int64Range(0, left.MemoryMiB).Draw(t, "pod memory"),
+				MilliGPU:  rapid.Int64Range(0, left.MilliGPU).Draw(t, "pod gpu"),
+			}
+			left.MilliCPU, left.MemoryMiB, left.MilliGPU = left.MilliCPU-pod.MilliCPU, left.MemoryMiB-pod.MemoryMiB, left.MilliGPU-pod.MilliGPU
+			if total.MilliCPU > 0 && total.MemoryMiB > 0 && total.MilliGPU > 0 {
+				paid += node.Share(pod)
+			}
+		}
+		if total.MilliCPU > 0 && total.MemoryMiB > 0 && total.MilliGPU > 0 {
+			paid += node.Share(left)
+			// Each pod's three parts are rounded down.
+			if short := node.Price - paid; short < 0 || short > MicroDollars(3*(pods+1)) {
+				t.Fatalf("pods that fill the node pay %d of %d", paid, node.Price)
+			}
+		}
+		if more := node.Share(Capacity{MilliCPU: 1 << 50, MemoryMiB: 1 << 50, MilliGPU: 1 << 50}); more > node.Price {
+			t.Fatalf("a pod that asks for more than the node pays %d of %d", more, node.Price)
+		}
+	})
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	// Eight GPUs for 24 dollars; the host's 96 cores and 1 TiB are worth 6.976 of them, a GPU 2.128.
+	node := NewSplit(24*Dollar, Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 20, MilliGPU: 8000}, reference)
+	pod := Capacity{MilliCPU: 12_000, MemoryMiB: 1 << 17, MilliGPU: 1000}
+	full := Policy{SharePermille: 1000}
+	for name, tc := range map[string]struct {
+		policy Policy
+		at     Placement
+		want   MicroDollars
+	}{
+		"a running node charges the share":                        {policy: full, at: Placement{}, want: 3 * Dollar},
+		"a node kept alive charges its whole price":               {policy: full, at: Placement{KeepsAlive: true}, want: 24 * Dollar},
+		"stranded GPUs are charged to who strands them":           {policy: full, at: Placement{StrandedMilliGPU: 2000}, want: 3*Dollar + 4_256_000},
+		"the expected loss is added":                              {policy: full, at: Placement{Risk: 70_000}, want: 3_070_000},
+		"twice the speed halves the cost":                         {policy: full, at: Placement{SpeedPermille: 2000}, want: 1_500_000},
+		"half the speed doubles it":                               {policy: full, at: Placement{SpeedPermille: 500}, want: 6 * Dollar},
+		"with theta at a half a running node charges half":        {policy: Policy{SharePermille: 500}, at: Placement{}, want: 1_500_000},
+		"with theta at a half a node kept alive charges all":      {policy: Policy{SharePermille: 500}, at: Placement{KeepsAlive: true}, want: 24 * Dollar},
+		"with theta at nothing room on a running node is free":    {policy: Policy{}, at: Placement{}, want: 0},
+		"with theta at nothing stranded GPUs still cost what the": {policy: Policy{}, at: Placement{StrandedMilliGPU: 1000}, want: 2_128_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.at.Node, tc.at.Share = node, node.Share(pod)
+			if got := tc.policy.Cost(tc.at); got != tc.want {
+				t.Fatalf("cost is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestExpectedLoss(t *testing.T) {
+	t.Parallel()
+	spot := Interruption{PerThousandHours: 20, LostMinutes: 30}
+	for name, tc := range map[string]struct {
+		risk    Interruption
+		share   MicroDollars
+		members int64
+		want    MicroDollars
+	}{
+		"one pod loses its own work":              {risk: spot, share: 3 * Dollar, members: 1, want: 30_000},
+		"every member of a gang loses its work":   {risk: spot, share: 3 * Dollar, members: 64, want: 1_920_000},
+		"a pod that is in no gang counts once":    {risk: spot, share: 3 * Dollar, members: 0, want: 30_000},
+		"capacity that is never taken loses none": {risk: Interruption{}, share: 3 * Dollar, members: 64, want: 0},
+	} {
+		if got := tc.risk.ExpectedLoss(tc.share, tc.members); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// The worked example: a pod that asks for an eighth of a node may join a running A100 node at 24 dollars, a running
+// H100 node at 40.20 or start an empty H100 node.
+func TestScoreOfTheWorkedExample(t *testing.T) {
+	t.Parallel()
+	capacity := Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 20, MilliGPU: 8000}
+	pod := Capacity{MilliCPU: 12_000, MemoryMiB: 1 << 17, MilliGPU: 1000}
+	a100, h100 := NewSplit(24*Dollar, capacity, reference), NewSplit(40_200_000, capacity, reference)
+	policy := Policy{SharePermille: 1000}
+	costs := map[string]MicroDollars{
+		"running A100": policy.Cost(Placement{Node: a100, Share: a100.Share(pod)}),
+		"running H100": policy.Cost(Placement{Node: h100, Share: h100.Share(pod)}),
+		"empty H100":   policy.Cost(Placement{Node: h100, Share: h100.Share(pod), KeepsAlive: true}),
+	}
+	cheapest, slack := costs["running A100"], Slack(a100.Share(pod))
+	for node, want := range map[string]int64{"running A100": 100, "running H100": 62, "empty H100": 8} {
+		if got := Score(costs[node], cheapest, slack); got != want {
+			t.Errorf("%s at %s scores %d, want %d", node, costs[node], got, want)
+		}
+	}
+}
+
+func TestScoreTellsPricesApart(t *testing.T) {
+	t.Parallel()
+	capacity := Capacity{MilliCPU: 4000, MemoryMiB: 16 * 1024}
+	pod := Capacity{MilliCPU: 1000, MemoryMiB: 2048}
+	share := func(s string) MicroDollars {
+		p, err := Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewSplit(p, capacity, reference).Share(pod)
+	}
+	for _, tc := range []struct{ cheap, dear string }{{"2.10", "2.90"}, {"0", "0.35"}, {"0.35", "0.36"}, {"3.06", "3.060001"}} {
+		cheap, dear := share(tc.cheap), share(tc.dear)
+		if got := Score(cheap, cheap, Slack(cheap)); got != 100 {
+			t.Errorf("$%s, the cheaper, scores %d, want 100", tc.cheap, got)
+		}
+		if dear == cheap {
+			continue // less than a micro-dollar apart for this pod
+		}
+		if got := Score(dear, cheap, Slack(cheap)); got >= 100 {
+			t.Errorf("$%s beside $%s scores %d, want less than 100", tc.dear, tc.cheap, got)
+		}
+	}
+}
+
+func TestScoreIsMonotonicAndInRange(t *testing.T) {
+	t.Parallel()
+	money := rapid.Int64Range(0, int64(maxMicroDollars))
+	rapid.Check(t, func(t *rapid.T) {
+		cheapest := MicroDollars(money.Draw(t, "cheapest"))
+		a := MicroDollars(rapid.Int64Range(int64(cheapest), int64(maxMicroDollars)).Draw(t, "a"))
+		b := MicroDollars(rapid.Int64Range(int64(a), int64(maxMicroDollars)).Draw(t, "b"))
+		slack := Slack(MicroDollars(money.Draw(t, "share")))
+		scoreA, scoreB := Score(a, cheapest, slack), Score(b, cheapest, slack)
+		if scoreA < scoreB || scoreA > 100 || scoreB < 0 {
+			t.Fatalf("costs %d and %d beside %d score %d and %d", a, b, cheapest, scoreA, scoreB)
+		}
+	})
+}

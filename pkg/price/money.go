@@ -1,0 +1,135 @@
+// Package price knows money: what an hour of a node costs, how that price divides over the node's resources, and what
+// it costs to put a pod on a node.
+//
+// Amounts are whole micro-dollars an hour, so that sums are exact and a tenth of a cent a day is still seen. Arithmetic
+// saturates instead of wrapping round: a cost that is too large to write down is still the largest.
+package price
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// MicroDollars is an amount of money, in rates an amount an hour: one is a millionth of a dollar. Amounts are never
+// negative where this package returns them.
+type MicroDollars int64
+
+const (
+	// Dollar is one dollar.
+	Dollar MicroDollars = 1_000_000
+	// MaxPrice is the largest price that Parse accepts: a million dollars an hour. It leaves room to add up nine million
+	// such nodes.
+	MaxPrice = 1_000_000 * Dollar
+
+	maxMicroDollars MicroDollars = math.MaxInt64
+)
+
+// Allowed says what Parse accepts, for messages to users.
+const Allowed = "a decimal number of dollars from 0 to 1000000, without sign, currency or exponent, such as 3.06"
+
+var (
+	errNotDecimal = errors.New("not a decimal number")
+	errTooLarge   = errors.New("more than 1000000 dollars")
+)
+
+// Parse reads decimal dollars such as "3.06" or ".35". Digits beyond the micro-dollar are rounded half up. It refuses
+// signs, currency marks, exponents, separators, blanks and amounts above MaxPrice.
+func Parse(s string) (MicroDollars, error) {
+	whole, fraction, hasPoint := strings.Cut(s, ".")
+	if whole == "" && fraction == "" {
+		return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
+	}
+	if hasPoint && fraction == "" {
+		return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
+	}
+	var amount MicroDollars
+	for i := range len(whole) {
+		digit, ok := digitOf(whole[i])
+		if !ok {
+			return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
+		}
+		// A wrong character further on is the better message, so the loop goes on with an amount that stays too large.
+		if amount <= MaxPrice {
+			amount = amount*10 + digit*Dollar
+		}
+	}
+	unit := Dollar / 10
+	for i := range len(fraction) {
+		digit, ok := digitOf(fraction[i])
+		switch {
+		case !ok:
+			return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
+		case unit > 0:
+			amount += digit * unit
+			unit /= 10
+			if unit == 0 {
+				unit = -1
+			}
+		case unit == -1:
+			if digit >= 5 {
+				amount++
+			}
+			unit = 0
+		}
+	}
+	if amount > MaxPrice {
+		return 0, fmt.Errorf("parsing price %q: %w", s, errTooLarge)
+	}
+	return amount, nil
+}
+
+func digitOf(c byte) (MicroDollars, bool) {
+	return MicroDollars(c - '0'), c >= '0' && c <= '9'
+}
+
+// Dollars returns the amount as a float, for metrics and charts only.
+func (m MicroDollars) Dollars() float64 { return float64(m) / float64(Dollar) }
+
+// String writes dollars with at least two and at most six decimals: "$3.06", "$0.000004".
+func (m MicroDollars) String() string {
+	sign := ""
+	if m < 0 {
+		sign, m = "-", -m
+	}
+	s := fmt.Sprintf("%d.%06d", m/Dollar, m%Dollar)
+	return sign + "$" + s[:len(s)-4] + strings.TrimRight(s[len(s)-4:], "0")
+}
+
+// Plus returns m + n, at most the largest amount.
+func (m MicroDollars) Plus(n MicroDollars) MicroDollars {
+	if n > 0 && m > maxMicroDollars-n {
+		return maxMicroDollars
+	}
+	return m + n
+}
+
+// Minus returns m − n, at least nothing.
+func (m MicroDollars) Minus(n MicroDollars) MicroDollars {
+	if n >= m {
+		return 0
+	}
+	return m - n
+}
+
+// Scale returns m·num/den rounded down, at most the largest amount. The product is taken in 128 bits. It returns
+// nothing when m or num is not positive, and the largest amount when only den is not.
+func (m MicroDollars) Scale(num, den int64) MicroDollars {
+	if m <= 0 || num <= 0 {
+		return 0
+	}
+	if den <= 0 {
+		return maxMicroDollars
+	}
+	hi, lo := bits.Mul64(uint64(m), uint64(num))
+	if hi >= uint64(den) {
+		return maxMicroDollars
+	}
+	quotient, _ := bits.Div64(hi, lo, uint64(den))
+	if quotient > math.MaxInt64 {
+		return maxMicroDollars
+	}
+	return MicroDollars(quotient)
+}
