@@ -1,0 +1,134 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/prometheus/common/model"
+)
+
+// Prometheus says where and how a background reader queries a server that speaks the Prometheus HTTP API. Secrets are
+// given by file, never inline: these args stand in a ConfigMap. The files are read again for every query, so that a
+// rotated token needs no restart.
+type Prometheus struct {
+	// URL of the server, with its path prefix if it has one, without user, query or fragment.
+	URL string `json:"url"`
+	// MatchLabels select the series of this cluster where one server holds the series of several, for instance
+	// cluster: eu-1. Each is an equality on a label of every series that is read.
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	// Interval between two rounds of queries, from 5s to 10m. Default: 15s for GPU signals, 1m for prices.
+	Interval *metav1.Duration `json:"interval,omitempty"`
+	// Timeout of one query, from 100ms to the interval. Default: 10s, or the interval if that is shorter.
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// MaxResponseMiB bounds one answer, as it is after decompression, from 1 to 1024 MiB. Default: 64, enough for the
+	// three framebuffer readings of about 100,000 GPUs.
+	MaxResponseMiB *int32 `json:"maxResponseMiB,omitempty"`
+	// BearerTokenFile holds a token that is sent with every query, for instance a projected service account token.
+	// It excludes BasicAuth.
+	BearerTokenFile string `json:"bearerTokenFile,omitempty"`
+	// BasicAuth is the user that every query is made as. It excludes BearerTokenFile.
+	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
+	// TLS applies when the URL is https.
+	TLS *PrometheusTLS `json:"tls,omitempty"`
+}
+
+// BasicAuth is a user and a file with the password.
+type BasicAuth struct {
+	Username     string `json:"username"`
+	PasswordFile string `json:"passwordFile"`
+}
+
+// PrometheusTLS says whom to trust and who to be on an https connection. Empty fields take the system's defaults.
+type PrometheusTLS struct {
+	CAFile             string `json:"caFile,omitempty"`
+	CertFile           string `json:"certFile,omitempty"`
+	KeyFile            string `json:"keyFile,omitempty"`
+	ServerName         string `json:"serverName,omitempty"`
+	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
+}
+
+const (
+	minInterval       = 5 * time.Second
+	maxInterval       = 10 * time.Minute
+	minTimeout        = 100 * time.Millisecond
+	defaultTimeout    = 10 * time.Second
+	defaultMaxMiB     = 64
+	maxMaxResponseMiB = 1024
+)
+
+func setDefaultsPrometheus(p *Prometheus, interval time.Duration) {
+	setDefault(&p.Interval, metav1.Duration{Duration: interval})
+	setDefault(&p.Timeout, metav1.Duration{Duration: min(defaultTimeout, p.Interval.Duration)})
+	setDefault(&p.MaxResponseMiB, defaultMaxMiB)
+}
+
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+// validatePrometheus expects the defaults to be set.
+func validatePrometheus(p *Prometheus, path *field.Path) field.ErrorList {
+	errs := validateURL(p.URL, path.Child("url"))
+	for name := range p.MatchLabels {
+		if !model.LegacyValidation.IsValidLabelName(name) || name == model.MetricNameLabel {
+			errs = append(errs, field.Invalid(path.Child("matchLabels").Key(name), name,
+				"must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
+		}
+	}
+	interval, timeout := p.Interval.Duration, p.Timeout.Duration
+	if interval < minInterval || interval > maxInterval {
+		errs = append(errs, field.Invalid(path.Child("interval"), interval.String(), "must be from 5s to 10m"))
+	}
+	if timeout < minTimeout || timeout > interval {
+		errs = append(errs, field.Invalid(path.Child("timeout"), timeout.String(),
+			fmt.Sprintf("must be from 100ms to the interval (%s)", interval)))
+	}
+	if mib := *p.MaxResponseMiB; mib < 1 || mib > maxMaxResponseMiB {
+		errs = append(errs, field.Invalid(path.Child("maxResponseMiB"), mib, "must be from 1 to 1024"))
+	}
+	return append(errs, validateCredentials(p, path)...)
+}
+
+func validateURL(raw string, path *field.Path) field.ErrorList {
+	const allowed = "must be an http or https URL with a host, without user, query or fragment, such as http://prometheus.monitoring:9090"
+	if raw == "" {
+		return field.ErrorList{field.Required(path, allowed)}
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(path, raw, allowed)}
+	case u.User != nil:
+		// The value is not repeated: it holds a password.
+		return field.ErrorList{field.Forbidden(path, "must not hold a user or password: use basicAuth")}
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return field.ErrorList{field.Invalid(path, raw, allowed)}
+	}
+	return nil
+}
+
+func validateCredentials(p *Prometheus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if auth := p.BasicAuth; auth != nil {
+		if p.BearerTokenFile != "" {
+			errs = append(errs, field.Forbidden(path.Child("basicAuth"), "must not be set together with bearerTokenFile"))
+		}
+		if auth.Username == "" {
+			errs = append(errs, field.Required(path.Child("basicAuth", "username"), "the user's name"))
+		}
+		if auth.PasswordFile == "" {
+			errs = append(errs, field.Required(path.Child("basicAuth", "passwordFile"), "path of the file with the password"))
+		}
+	}
+	if tls := p.TLS; tls != nil && (tls.CertFile == "") != (tls.KeyFile == "") {
+		errs = append(errs, field.Invalid(path.Child("tls"), fmt.Sprintf("certFile %q, keyFile %q", tls.CertFile, tls.KeyFile),
+			"certFile and keyFile must be set together"))
+	}
+	return errs
+}
