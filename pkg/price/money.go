@@ -133,3 +133,15 @@ func (m MicroDollars) Scale(num, den int64) MicroDollars {
 	}
 	return MicroDollars(quotient)
 }
+
+// FromDollars takes over an amount that a metric reports as a float. It refuses what Parse would refuse: negative
+// amounts, amounts above MaxPrice, and what is not a number.
+func FromDollars(dollars float64) (MicroDollars, error) {
+	switch {
+	case math.IsNaN(dollars), dollars < 0:
+		return 0, fmt.Errorf("converting price %v: %w", dollars, errNotDecimal)
+	case dollars > float64(MaxPrice/Dollar):
+		return 0, fmt.Errorf("converting price %v: %w", dollars, errTooLarge)
+	}
+	return MicroDollars(math.Round(dollars * float64(Dollar))), nil
+}

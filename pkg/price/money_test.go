@@ -137,3 +137,17 @@ func TestScaleIsExact(t *testing.T) {
 		}
 	})
 }
+
+func TestFromDollars(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[float64]MicroDollars{0: 0, 3.06: 3_060_000, 0.0000006: 1, 1_000_000: MaxPrice} {
+		if got, err := FromDollars(in); err != nil || got != want {
+			t.Errorf("FromDollars(%v) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []float64{-0.01, 1_000_000.01, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64} {
+		if got, err := FromDollars(in); err == nil {
+			t.Errorf("FromDollars(%v) = %d, want an error", in, got)
+		}
+	}
+}

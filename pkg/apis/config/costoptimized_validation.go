@@ -1,0 +1,121 @@
+package config
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/price"
+)
+
+var (
+	capacityTypes        = []string{"on-demand", "reserved", "spot"}
+	spotPolicies         = []string{"avoid", "tolerate", "require"}
+	unknownPricePolicies = []UnknownPricePolicy{UnknownPriceNeutral, UnknownPriceAvoid, UnknownPriceDefaultRates}
+	fleetPolicies        = []FleetPolicy{FleetAutoscaled, FleetStatic}
+)
+
+const (
+	maxPerThousandHours = 1_000_000     // once in 3.6 seconds
+	maxLostMinutes      = 60 * 24 * 365 // a year
+)
+
+// ValidateCostOptimizedArgs checks defaulted args that stand at path in the configuration.
+func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
+	var errs field.ErrorList
+	for i := range a.Prices {
+		errs = append(errs, validateNodePrice(path.Child("prices").Index(i), &a.Prices[i])...)
+	}
+	rates := path.Child("defaultRates")
+	errs = append(errs, validatePrice(rates.Child("corePerHour"), a.DefaultRates.CorePerHour)...)
+	errs = append(errs, validatePrice(rates.Child("memoryGiBPerHour"), a.DefaultRates.MemoryGiBPerHour)...)
+	errs = append(errs, validatePrice(rates.Child("gpuPerHour"), a.DefaultRates.GPUPerHour)...)
+	errs = append(errs, validateEnum(path.Child("unknownPrice"), *a.UnknownPrice, unknownPricePolicies)...)
+	errs = append(errs, validateEnum(path.Child("spot"), *a.Spot, spotPolicies)...)
+	errs = append(errs, validateEnum(path.Child("fleet"), *a.Fleet, fleetPolicies)...)
+	errs = append(errs, validateRange(path.Child("thetaPercent"), int64(*a.ThetaPercent), 0, 100)...)
+	for i, r := range a.CapacityTypes {
+		at := path.Child("capacityTypes").Index(i)
+		errs = append(errs, metav1validation.ValidateLabelName(r.Label, at.Child("label"))...)
+		errs = append(errs, validateEnum(at.Child("type"), r.Type, capacityTypes)...)
+	}
+	seen := map[string]bool{}
+	for i, r := range a.Interruptions {
+		at := path.Child("interruptions").Index(i)
+		errs = append(errs, validateEnum(at.Child("capacityType"), r.CapacityType, capacityTypes)...)
+		if seen[r.CapacityType] {
+			errs = append(errs, field.Duplicate(at.Child("capacityType"), r.CapacityType))
+		}
+		seen[r.CapacityType] = true
+		errs = append(errs, validateRange(at.Child("perThousandHours"), int64(r.PerThousandHours), 0, maxPerThousandHours)...)
+		errs = append(errs, validateRange(at.Child("lostMinutes"), int64(r.LostMinutes), 0, maxLostMinutes)...)
+	}
+	const maxHostNeed = 1 << 40
+	errs = append(errs, validateRange(path.Child("gpuHost", "milliCPU"), *a.GPUHost.MilliCPU, 0, maxHostNeed)...)
+	errs = append(errs, validateRange(path.Child("gpuHost", "memoryMiB"), *a.GPUHost.MemoryMiB, 0, maxHostNeed)...)
+	return errs.ToAggregate()
+}
+
+func validateNodePrice(path *field.Path, p *NodePrice) field.ErrorList {
+	_, errs := NodeSelector(path.Child("requirements"), p.Requirements)
+	switch {
+	case p.PricePerHour == nil && p.PriceAdjustment == nil:
+		errs = append(errs, field.Required(path, "one of pricePerHour and priceAdjustment"))
+	case p.PricePerHour != nil && p.PriceAdjustment != nil:
+		errs = append(errs, field.Forbidden(path.Child("priceAdjustment"), "pricePerHour is set: use an entry for each"))
+	case p.PricePerHour != nil:
+		errs = append(errs, validatePrice(path.Child("pricePerHour"), p.PricePerHour)...)
+	default:
+		if _, err := price.ParseAdjustment(*p.PriceAdjustment); err != nil {
+			errs = append(errs, field.Invalid(path.Child("priceAdjustment"), *p.PriceAdjustment, "want "+price.AllowedAdjustment))
+		}
+	}
+	return errs
+}
+
+func validatePrice(path *field.Path, value *string) field.ErrorList {
+	if _, err := price.Parse(*value); err != nil {
+		return field.ErrorList{field.Invalid(path, *value, "want "+price.Allowed)}
+	}
+	return nil
+}
+
+// nodeOperators names the operators of node requirements as label selectors know them.
+var nodeOperators = map[corev1.NodeSelectorOperator]selection.Operator{
+	corev1.NodeSelectorOpIn:           selection.In,
+	corev1.NodeSelectorOpNotIn:        selection.NotIn,
+	corev1.NodeSelectorOpExists:       selection.Exists,
+	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
+	corev1.NodeSelectorOpGt:           selection.GreaterThan,
+	corev1.NodeSelectorOpLt:           selection.LessThan,
+}
+
+// NodeSelector makes a selector of nodes from requirements that stand at path. There is at least one: an entry that
+// means every node says so by a label that every node has.
+func NodeSelector(path *field.Path, requirements []corev1.NodeSelectorRequirement) (labels.Selector, field.ErrorList) {
+	if len(requirements) == 0 {
+		return labels.Nothing(), field.ErrorList{field.Required(path, `at least one requirement, such as {key: kubernetes.io/os, operator: Exists}`)}
+	}
+	var errs field.ErrorList
+	selector := labels.NewSelector()
+	for i, r := range requirements {
+		at := path.Index(i)
+		operator, ok := nodeOperators[r.Operator]
+		if !ok {
+			errs = append(errs, field.NotSupported(at.Child("operator"), r.Operator, []corev1.NodeSelectorOperator{
+				corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
+				corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt,
+			}))
+			continue
+		}
+		requirement, err := labels.NewRequirement(r.Key, operator, r.Values)
+		if err != nil {
+			errs = append(errs, field.Invalid(at, r.Key, err.Error()))
+			continue
+		}
+		selector = selector.Add(*requirement)
+	}
+	return selector, errs
+}

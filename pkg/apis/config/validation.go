@@ -1,0 +1,24 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateEnum refuses a value that is not one of those allowed.
+func validateEnum[T ~string](path *field.Path, value T, allowed []T) field.ErrorList {
+	if !slices.Contains(allowed, value) {
+		return field.ErrorList{field.NotSupported(path, value, allowed)}
+	}
+	return nil
+}
+
+// validateRange refuses a number outside of [lowest, highest].
+func validateRange(path *field.Path, value, lowest, highest int64) field.ErrorList {
+	if value < lowest || value > highest {
+		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("want a whole number from %d to %d", lowest, highest))}
+	}
+	return nil
+}
