@@ -1,0 +1,61 @@
+# Berth: build, demonstrate, test, check. `make help` lists the targets.
+
+# Our own version; Kubernetes' comes from go.mod, so that a binary can never claim another one than it was built from.
+VERSION := 0.1.0
+KUBE_VERSION := $(shell sed -n 's,^\tk8s.io/kubernetes \(v[0-9.]*\)$$,\1,p' go.mod)
+KUBE_MAJOR := $(word 1,$(subst ., ,$(KUBE_VERSION:v%=%)))
+KUBE_MINOR := $(word 2,$(subst ., ,$(KUBE_VERSION:v%=%)))
+
+# Date and commit come from git, not from the clock: the same commit gives the same binary.
+GIT_COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+GIT_TREE_STATE := $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo clean || echo dirty)
+BUILD_DATE := $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo 1970-01-01T00:00:00Z)
+
+# component-base is what --version, the metrics and NodeDeclaredFeatures read; client-go is the user agent.
+STAMP = -X $(1).gitVersion=$(KUBE_VERSION)-berth.$(VERSION) -X $(1).gitMajor=$(KUBE_MAJOR) -X $(1).gitMinor=$(KUBE_MINOR) \
+	-X $(1).gitCommit=$(GIT_COMMIT) -X $(1).gitTreeState=$(GIT_TREE_STATE) -X $(1).buildDate=$(BUILD_DATE)
+LDFLAGS := -s -w $(call STAMP,k8s.io/component-base/version) $(call STAMP,k8s.io/client-go/pkg/version)
+
+# Everything but the race detector is built without cgo, for static binaries and so that build, vet and lint share one
+# build cache. The stamp above replaces the toolchain's own record of the commit.
+export CGO_ENABLED := 0
+GOFLAGS ?=
+export GOFLAGS := $(filter-out -buildvcs=%,$(GOFLAGS)) -buildvcs=false
+
+GOLANGCI_LINT := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
+
+# Packages tested at once, each of which may hold a control plane of its own (300 MiB and a core while it starts).
+TEST_PARALLEL ?= 2
+# The packages to test, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'
+PKG ?= ./...
+TESTFLAGS ?=
+
+.DEFAULT_GOAL := build
+.PHONY: help build demo test lint generate verify clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+build: ## bin/berth-scheduler and bin/berth, static and stripped
+	go build -ldflags '$(LDFLAGS)' -o bin/berth-scheduler ./cmd/scheduler
+	go build -ldflags '$(LDFLAGS)' -o bin/berth ./cmd/berth
+
+demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
+	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
+
+# The integration tests start the binaries of bin/, hence build. Only this target needs a C compiler: the race detector
+# is a C library.
+test: build ## all tests, with the race detector
+	CGO_ENABLED=1 go test -race -p $(TEST_PARALLEL) -timeout 15m $(TESTFLAGS) $(PKG)
+
+lint: ## golangci-lint with the rules of .golangci.yml
+	$(GOLANGCI_LINT) run ./...
+
+generate: ## deepcopy functions, the PodGroup CRD, the static pod's configuration
+	hack/generate.sh
+
+verify: ## modules, generated files and go vet
+	hack/verify.sh
+
+clean: ## remove what make and berth made here
+	rm -rf bin .berth

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Checks what the compiler and the linter do not: that the module file is complete and tidy, that the modules are the
+# ones of go.sum, and that the generated files are those that the sources generate.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failed=0
+check() {
+  local name=$1
+  shift
+  local output
+  if output=$("$@" 2>&1); then
+    echo "ok    $name"
+  else
+    failed=1
+    echo "FAIL  $name: $*"
+    sed 's/^/      /' <<<"$output"
+  fi
+}
+
+check "every module of the build list resolves" go list -m all
+check "go.mod and go.sum are tidy" go mod tidy -diff
+check "the modules are those of go.sum" go mod verify
+check "go vet" go vet ./...
+check "generated files are up to date" hack/generate.sh --check
+
+exit "$failed"
