@@ -1,13 +1,67 @@
+// Command berth is the operator's tool: a real local control plane in one command, and answers about what a scheduler
+// configuration does.
 package main
 
 import (
-	_ "github.com/jedib0t/go-pretty/v6/table"
-	_ "github.com/jedib0t/go-pretty/v6/progress"
-	_ "github.com/spf13/cobra"
-	_ "go.etcd.io/etcd/server/v3/embed"
-	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	_ "sigs.k8s.io/kwok/pkg/kwok/controllers"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/version"
 )
 
-func main() {}
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newRootCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "berth: "+oneLine(err))
+		os.Exit(exitStatus(err))
+	}
+}
+
+// statusError carries the exit status that a command's error asks for.
+type statusError struct {
+	error
+	status int
+}
+
+func (e statusError) Unwrap() error { return e.error }
+
+// exitStatus is 1 unless the error says otherwise.
+func exitStatus(err error) int {
+	var s statusError
+	if errors.As(err, &s) {
+		return s.status
+	}
+	return 1
+}
+
+// oneLine keeps an error on one line of the terminal, however many its parts put in.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "berth",
+		Short: "A local control plane for GPU scheduling, and answers about what a configuration does",
+		Long: `berth brings up a real local control plane (etcd, kube-apiserver, controller manager, kwok in the place of
+kubelets, and the scheduler) in one folder, without a container engine and without a cluster.`,
+		Example: `  # A cluster of the nodes in a file, with the shipped scheduler profiles
+  berth up --nodes manifests/examples/nodes.yaml
+  export KUBECONFIG=$PWD/.berth/kubeconfig
+  kubectl apply -f manifests/examples/ml-training.yaml
+  berth down`,
+		Version:       version.Get().String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newUpCommand(), newDownCommand(), newControlPlaneCommand())
+	return root
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/controlplane"
+)
+
+func newUpCommand() *cobra.Command {
+	var opts sandbox.Options
+	var foreground bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring up a local control plane",
+		Long: `Bring up a local control plane on loopback and return when its API server is ready and its scheduler leads.
+
+The last line on standard output is KUBECONFIG=<path>. Everything is kept in one folder: the kubeconfig, keys, data,
+and the logs of each component in logs/. Several can be up side by side, each with its own --dir.
+
+--nodes takes what "kubectl get nodes -o yaml" prints, so that the nodes of a real cluster can be tried, or a short
+form that counts nodes of a shape:
+
+  shapes:
+  - name: a100
+    count: 8
+    labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.count: "8", nvidia.com/gpu.memory: "81920"}
+    spread: {topology.kubernetes.io/rack: [rack-1, rack-2]}
+    allocatable: {cpu: "96", memory: 1Ti, nvidia.com/gpu: "8"}
+
+etcd does not wait for the disk (no fsync) unless --fsync is given: what a sandbox holds may be lost when the machine
+loses power. The scheduler runs with the rights of the shipped ClusterRole only, as it would in a cluster, and is
+started again when it dies. Jobs' pods run for a minute; the pod annotation pod-complete.stage.kwok.x-k8s.io/delay
+("90s") says otherwise.
+
+Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left running.`,
+		Example: `  # Forty GPU nodes of five shapes with the shipped profiles
+  berth up --nodes manifests/examples/nodes.yaml
+
+  # The nodes of a real cluster with a configuration of your own
+  kubectl get nodes -o yaml > nodes.yaml
+  berth up --nodes nodes.yaml --scheduler-config my-config.yaml
+
+  # Only the API server, for any other scheduler
+  berth up --dir /tmp/other --no-scheduler`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.StopWithParent = foreground
+			return up(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, foreground)
+		},
+	}
+	flags := cmd.Flags()
+	addDirFlag(cmd, &opts.Dir)
+	flags.StringVar(&opts.NodesFile, "nodes", "", "file with the nodes to create (kubectl's YAML or JSON, or the short form)")
+	flags.BoolVar(&opts.NoScheduler, "no-scheduler", false, "leave the scheduler out, to run any other one")
+	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file (default: the shipped profiles); the kubeconfig in it is replaced")
+	flags.BoolVar(&opts.NoKubelet, "no-kubelet", false, "leave out kwok and the controller manager: bound pods stay as they are")
+	flags.StringSliceVar(&opts.FeatureGates, "feature-gates", nil, "feature gates of all components, as Name=true,…")
+	flags.StringSliceVar(&opts.RuntimeConfig, "runtime-config", nil, "APIs to switch on or off, as group/version=true,…")
+	flags.BoolVar(&opts.Fsync, "fsync", false, "let etcd wait for the disk")
+	flags.BoolVar(&opts.Split, "split", false, "run etcd and the API server as processes of their own, so that one can be killed")
+	flags.IntVar(&opts.Port, "port", 0, "port of the API server on 127.0.0.1 (default: a free one)")
+	flags.BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
+	for name, extensions := range map[string][]string{"nodes": {"yaml", "yml", "json"}, "scheduler-config": {"yaml", "yml", "json"}} {
+		if err := cmd.MarkFlagFilename(name, extensions...); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}
+
+func addDirFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", sandbox.DefaultDir, "folder of the sandbox")
+	if err := cmd.MarkFlagDirname("dir"); err != nil {
+		panic(err)
+	}
+}
+
+func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, foreground bool) error {
+	begin := time.Now()
+	sb, err := sandbox.Start(ctx, opts, func(step string) {
+		fmt.Fprintf(progress, "%5.1fs  %s\n", time.Since(begin).Seconds(), step)
+	})
+	if err != nil {
+		return fmt.Errorf("bringing up the sandbox: %w", err)
+	}
+	fmt.Fprintf(progress, "%5.1fs  up; logs in %s\n", time.Since(begin).Seconds(), sb.LogDir())
+	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
+	if !foreground {
+		return nil
+	}
+	<-ctx.Done()
+	fmt.Fprintln(progress, "stopping")
+	return sb.Stop()
+}
+
+func newDownCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:               "down",
+		Short:             "Stop a local control plane and remove its data",
+		Example:           "  berth down --dir .berth",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sb, err := sandbox.Open(dir)
+			if err != nil {
+				return err
+			}
+			if err := sb.Stop(); err != nil {
+				return fmt.Errorf("stopping the sandbox: %w", err)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "stopped; %s is gone\n", sb.Dir())
+			return nil
+		},
+	}
+	addDirFlag(cmd, &dir)
+	return cmd
+}
+
+// newControlPlaneCommand is what `berth up` starts in the background.
+func newControlPlaneCommand() *cobra.Command {
+	var component string
+	var etcdPort, apiPort int
+	cmd := &cobra.Command{
+		Use:    sandbox.ControlPlaneCommand + " OPTIONS",
+		Short:  "Run the process of a local control plane (started by `berth up`)",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var opts sandbox.Options
+			if err := json.Unmarshal([]byte(args[0]), &opts); err != nil {
+				return fmt.Errorf("decoding the options: %w", err)
+			}
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			if component != "" {
+				return controlplane.RunComponent(ctx, opts, component, etcdPort, apiPort)
+			}
+			return controlplane.Run(ctx, opts)
+		},
+	}
+	cmd.Flags().StringVar(&component, "component", "", "run only this one")
+	cmd.Flags().IntVar(&etcdPort, "etcd-port", 0, "etcd's port")
+	cmd.Flags().IntVar(&apiPort, "api-port", 0, "the API server's port")
+	return cmd
+}

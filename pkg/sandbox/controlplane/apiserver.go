@@ -1,0 +1,91 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// runAPIServer runs kube-apiserver until ctx ends.
+func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki, port, etcdPort int) error {
+	flags := []string{
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port),
+		"--tls-cert-file=" + keys.cert(certServer), "--tls-private-key-file=" + keys.key(certServer),
+		"--client-ca-file=" + keys.cert(certCA),
+		"--etcd-servers=https://" + loopbackAddress(etcdPort),
+		"--etcd-cafile=" + keys.cert(certCA),
+		"--etcd-certfile=" + keys.cert(certEtcdClient), "--etcd-keyfile=" + keys.key(certEtcdClient),
+		"--authorization-mode=RBAC",
+		"--anonymous-auth=false",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + keys.key(certServiceAccount),
+		"--service-account-signing-key-file=" + keys.key(certServiceAccount),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		// A sandbox has a handful of clients, all its own: measuring fairness among them costs more than it gives.
+		"--enable-priority-and-fairness=false",
+		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0",
+		// Half a cache sync is not worth a minute's wait when the process is asked to stop.
+		"--shutdown-delay-duration=0s",
+		"--endpoint-reconciler-type=none",
+		"--profiling=false",
+	}
+	if opts.NoKubelet {
+		// Without the controller manager nobody makes a namespace's default ServiceAccount and nobody takes the
+		// not-ready taint off a node.
+		flags = append(flags, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
+	}
+	if len(opts.FeatureGates) > 0 {
+		flags = append(flags, "--feature-gates="+strings.Join(opts.FeatureGates, ","))
+	}
+	if len(opts.RuntimeConfig) > 0 {
+		flags = append(flags, "--runtime-config="+strings.Join(opts.RuntimeConfig, ","))
+	}
+
+	server := options.NewServerRunOptions()
+	if err := parseFlags("kube-apiserver", server.Flags(), flags); err != nil {
+		return err
+	}
+	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	completed, err := server.Complete(ctx)
+	if err != nil {
+		return fmt.Errorf("completing the API server's options: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) > 0 {
+		return fmt.Errorf("checking the API server's options: %w", utilerrors.NewAggregate(errs))
+	}
+	if err := app.Run(ctx, completed); err != nil {
+		return fmt.Errorf("running the API server: %w", err)
+	}
+	if ctx.Err() == nil {
+		return errors.New("running the API server: it stopped")
+	}
+	return nil
+}
+
+// parseFlags gives a component its flags as its own command line would: options that have no flag stay at the
+// component's defaults.
+func parseFlags(component string, sets cliflag.NamedFlagSets, flags []string) error {
+	all := pflag.NewFlagSet(component, pflag.ContinueOnError)
+	for _, set := range sets.FlagSets {
+		all.AddFlagSet(set)
+	}
+	if err := all.Parse(flags); err != nil {
+		return fmt.Errorf("setting the options of %s: %w", component, err)
+	}
+	return nil
+}

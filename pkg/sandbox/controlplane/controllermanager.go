@@ -1,0 +1,55 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// runControllerManager runs kube-controller-manager until ctx ends, so that Jobs, Deployments, namespaces and garbage
+// collection work as in a cluster.
+func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki) error {
+	layout := sandbox.Layout(opts.Dir)
+	flags := []string{
+		"--kubeconfig=" + layout.Kubeconfig(),
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--service-account-private-key-file=" + keys.key(certServiceAccount),
+		"--root-ca-file=" + keys.cert(certCA),
+		// Kubelets' certificates, bootstrap tokens and pod CIDRs have nobody here who would ask for them.
+		"--controllers=*,-bootstrap-signer-controller,-token-cleaner-controller,-certificatesigningrequest-signing-controller," +
+			"-certificatesigningrequest-approving-controller,-certificatesigningrequest-cleaner-controller,-node-ipam-controller",
+		"--kube-api-qps=500", "--kube-api-burst=1000",
+		"--concurrent-job-syncs=10", "--concurrent-gc-syncs=10",
+	}
+	if len(opts.FeatureGates) > 0 {
+		flags = append(flags, "--feature-gates="+strings.Join(opts.FeatureGates, ","))
+	}
+	manager, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return fmt.Errorf("making the controller manager's options: %w", err)
+	}
+	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
+	sets := manager.Flags(known, disabled, aliases)
+	if err := parseFlags("kube-controller-manager", sets, flags); err != nil {
+		return err
+	}
+	manager.ParsedFlags = &sets
+	config, err := manager.Config(ctx, known, disabled, aliases)
+	if err != nil {
+		return fmt.Errorf("configuring the controller manager: %w", err)
+	}
+	if err := app.Run(ctx, config.Complete()); err != nil {
+		return fmt.Errorf("running the controller manager: %w", err)
+	}
+	if ctx.Err() == nil {
+		return errors.New("running the controller manager: it stopped")
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// etcdStartTimeout is generous: without fsync a new member serves within a second.
+const etcdStartTimeout = 60 * time.Second
+
+// runEtcd runs one etcd member until ctx ends and calls ready once it serves. Clients and peers need a certificate of
+// the sandbox's authority, so that nobody else on the machine can write past the API server.
+func runEtcd(ctx context.Context, opts sandbox.Options, keys pki, port int, ready func()) error {
+	layout := sandbox.Layout(opts.Dir)
+	tls := transport.TLSInfo{
+		CertFile: keys.cert(certServer), KeyFile: keys.key(certServer),
+		TrustedCAFile: keys.cert(certCA), ClientCertAuth: true,
+	}
+	config := embed.NewConfig()
+	config.Dir = layout.Etcd()
+	config.ListenClientUrls = []url.URL{loopbackURL(port)}
+	config.AdvertiseClientUrls = config.ListenClientUrls
+	// The only member talks to no peer; port 0 keeps the listener that etcd insists on out of everybody's way.
+	config.ListenPeerUrls = []url.URL{loopbackURL(0)}
+	config.AdvertisePeerUrls = config.ListenPeerUrls
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	config.ClientTLSInfo, config.PeerTLSInfo = tls, tls
+	config.UnsafeNoFsync = !opts.Fsync
+	config.LogLevel = "warn"
+	config.LogOutputs = []string{filepath.Join(layout.Logs(), "etcd.log")}
+	// Compaction is the API server's work here, as in any cluster; the quota leaves room for 20,000 nodes.
+	config.QuotaBackendBytes = 8 << 30
+
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		return fmt.Errorf("starting etcd: %w", err)
+	}
+	defer etcd.Close()
+	select {
+	case <-etcd.Server.ReadyNotify():
+		ready()
+	case err := <-etcd.Err():
+		return fmt.Errorf("starting etcd: %w", err)
+	case <-time.After(etcdStartTimeout):
+		return fmt.Errorf("starting etcd: not ready after %v", etcdStartTimeout)
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case err := <-etcd.Err():
+		return fmt.Errorf("running etcd: %w", err)
+	case <-etcd.Server.StopNotify():
+		return errors.New("running etcd: the server stopped")
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func loopbackURL(port int) url.URL {
+	return url.URL{Scheme: "https", Host: loopbackAddress(port)}
+}
+
+func loopbackAddress(port int) string {
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(port))
+}

@@ -1,0 +1,311 @@
+// Package controlplane runs the processes of a sandbox. Only the berth executable links it: etcd, kube-apiserver, the
+// controller manager and kwok are some 100 MB of code that no user of package sandbox has to carry.
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// startTimeout bounds each step of the start. A loaded machine takes ten times the usual 3 s.
+const startTimeout = 90 * time.Second
+
+// Names of the components, as in state.json and in the log files.
+const (
+	componentControlPlane = "control-plane"
+	componentEtcd         = "etcd"
+	componentAPIServer    = "kube-apiserver"
+	componentScheduler    = "scheduler"
+)
+
+// ports of one sandbox on 127.0.0.1.
+type ports struct {
+	etcd, api, scheduler int
+}
+
+// controlPlane is the process that holds a sandbox together: it starts everything, starts again what dies and runs as
+// a process of its own, and stops everything when it ends.
+type controlPlane struct {
+	opts    sandbox.Options
+	encoded string
+	layout  sandbox.Layout
+	keys    pki
+	ports   ports
+	report  *sandbox.Reporter
+	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
+	fatal chan error
+	// running counts the children, so that none is killed that could end in order.
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	state sandbox.State
+}
+
+// Run brings a sandbox up, reports progress to the process that started this one, and runs until ctx ends.
+func Run(ctx context.Context, opts sandbox.Options) error {
+	logs.InitLogs()
+	defer logs.FlushLogs()
+	// The API server and the controller manager each set logging up; in one process the second would fail.
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+
+	encoded, err := json.Marshal(opts)
+	if err != nil {
+		return fmt.Errorf("encoding the sandbox's options: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cp := &controlPlane{
+		opts: opts, encoded: string(encoded), layout: sandbox.Layout(opts.Dir),
+		report: sandbox.InheritedReporter(), fatal: make(chan error, 4),
+		state: sandbox.State{Options: opts, PIDs: map[string]int{componentControlPlane: os.Getpid()}},
+	}
+	defer cp.running.Wait()
+	defer cancel()
+	if err := cp.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return errors.Join(err, cp.report.Send(sandbox.Report{Error: oneLine(err)}))
+	}
+	if err := cp.report.Send(sandbox.Report{Ready: true}); err != nil {
+		return err
+	}
+	if err := cp.report.Close(); err != nil {
+		return fmt.Errorf("closing the report: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-cp.fatal:
+		klog.FromContext(ctx).Error(err, "The sandbox stops")
+		return err
+	}
+}
+
+// RunComponent runs one component of a split control plane until ctx ends.
+func RunComponent(ctx context.Context, opts sandbox.Options, component string, etcdPort, apiPort int) error {
+	logs.InitLogs()
+	defer logs.FlushLogs()
+	keys := pki{dir: sandbox.Layout(opts.Dir).PKI()}
+	switch component {
+	case componentEtcd:
+		return runEtcd(ctx, opts, keys, etcdPort, func() {})
+	case componentAPIServer:
+		return runAPIServer(ctx, opts, keys, apiPort, etcdPort)
+	default:
+		return fmt.Errorf("component %q: must be %s or %s", component, componentEtcd, componentAPIServer)
+	}
+}
+
+func (cp *controlPlane) start(ctx context.Context) error {
+	var err error
+	if err := cp.step("making keys and certificates"); err != nil {
+		return err
+	}
+	if cp.keys, err = newPKI(cp.layout.PKI()); err != nil {
+		return err
+	}
+	if cp.ports, err = choosePorts(cp.opts.Port); err != nil {
+		return err
+	}
+	if err := cp.startAPI(ctx); err != nil {
+		return err
+	}
+	admin, err := clientcmd.BuildConfigFromFlags("", cp.layout.Kubeconfig())
+	if err != nil {
+		return fmt.Errorf("loading the kubeconfig: %w", err)
+	}
+	admin.QPS = -1
+	if err := cp.step("waiting for the API server"); err != nil {
+		return err
+	}
+	if err := cp.waitFor(ctx, "the API server", apiReady(admin), nil); err != nil {
+		return err
+	}
+	if err := cp.step("installing the PodGroup CRD and the scheduler's rights"); err != nil {
+		return err
+	}
+	if err := install(ctx, admin); err != nil {
+		return err
+	}
+	if !cp.opts.NoKubelet {
+		if err := cp.step("starting the controller manager and kwok"); err != nil {
+			return err
+		}
+		go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.keys) }()
+		if err := startKubelets(ctx, cp.layout.Kubeconfig()); err != nil {
+			return err
+		}
+		if err := cp.waitFor(ctx, "the controller manager", defaultServiceAccountReady(admin), nil); err != nil {
+			return err
+		}
+	}
+	if err := cp.startNodes(ctx, admin); err != nil {
+		return err
+	}
+	if !cp.opts.NoScheduler {
+		if err := cp.startScheduler(ctx, admin); err != nil {
+			return err
+		}
+	}
+	return cp.writeState()
+}
+
+// startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
+func (cp *controlPlane) startAPI(ctx context.Context) error {
+	cp.state.Server = "https://" + loopbackAddress(cp.ports.api)
+	if err := cp.keys.writeKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, certAdmin); err != nil {
+		return err
+	}
+	if err := cp.step("starting etcd and the API server"); err != nil {
+		return err
+	}
+	if cp.opts.Split {
+		for _, component := range []string{componentEtcd, componentAPIServer} {
+			cp.startProcess(ctx, component, cp.opts.Binary, childArgs(component, cp.encoded, cp.ports))
+		}
+		return nil
+	}
+	serving := make(chan struct{})
+	go func() { cp.fatal <- runEtcd(ctx, cp.opts, cp.keys, cp.ports.etcd, func() { close(serving) }) }()
+	select {
+	case <-serving:
+	case err := <-cp.fatal:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	go func() { cp.fatal <- runAPIServer(ctx, cp.opts, cp.keys, cp.ports.api, cp.ports.etcd) }()
+	return nil
+}
+
+func (cp *controlPlane) startNodes(ctx context.Context, admin *rest.Config) error {
+	if cp.opts.NodesFile == "" {
+		return nil
+	}
+	nodes, err := sandbox.LoadNodes(cp.opts.NodesFile)
+	if err != nil {
+		return err
+	}
+	if err := cp.step(fmt.Sprintf("creating %d nodes", len(nodes))); err != nil {
+		return err
+	}
+	return createNodes(ctx, admin, nodes)
+}
+
+func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) error {
+	if err := cp.step("starting the scheduler"); err != nil {
+		return err
+	}
+	if err := cp.keys.writeKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, certScheduler); err != nil {
+		return err
+	}
+	lease, err := writeSchedulerConfig(cp.opts)
+	if err != nil {
+		return err
+	}
+	since := time.Now().Add(-time.Second)
+	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler))
+	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
+}
+
+func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string) *process {
+	p := &process{name: name, path: path, args: args, logs: cp.layout.Logs(), started: func(pid int) {
+		cp.mu.Lock()
+		cp.state.PIDs[name] = pid
+		cp.mu.Unlock()
+		if err := cp.writeState(); err != nil {
+			klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
+		}
+	}}
+	cp.running.Go(func() { p.run(ctx) })
+	return p
+}
+
+func (cp *controlPlane) step(what string) error {
+	return cp.report.Send(sandbox.Report{Step: what})
+}
+
+func (cp *controlPlane) writeState() error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return cp.layout.WriteState(cp.state)
+}
+
+// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error.
+func (cp *controlPlane) waitFor(ctx context.Context, what string, ready func(context.Context) (bool, error), failed func() error) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		select {
+		case err := <-cp.fatal:
+			return false, err
+		default:
+		}
+		if failed != nil {
+			if err := failed(); err != nil {
+				return false, err
+			}
+		}
+		return ready(ctx)
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("waiting for %s: not within %v; the logs are in %s", what, startTimeout, cp.layout.Logs())
+	}
+	return err
+}
+
+func apiReady(admin *rest.Config) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		client, err := kubernetes.NewForConfig(admin)
+		if err != nil {
+			return false, fmt.Errorf("making a client: %w", err)
+		}
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+	}
+}
+
+// defaultServiceAccountReady tells whether the controller manager has made the ServiceAccount without which the API
+// server refuses pods.
+func defaultServiceAccountReady(admin *rest.Config) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		client, err := kubernetes.NewForConfig(admin)
+		if err != nil {
+			return false, fmt.Errorf("making a client: %w", err)
+		}
+		_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, nil
+	}
+}
+
+// choosePorts takes the given port, or a free one, for the API server and free ones for the rest. All are held until
+// all are chosen, so that no two are the same.
+func choosePorts(api int) (ports, error) {
+	var chosen ports
+	for _, p := range []struct {
+		want int
+		into *int
+	}{{api, &chosen.api}, {0, &chosen.etcd}, {0, &chosen.scheduler}} {
+		listener, err := net.Listen("tcp", loopbackAddress(p.want))
+		if err != nil {
+			return chosen, fmt.Errorf("taking a port: %w", err)
+		}
+		defer listener.Close()
+		*p.into = listener.Addr().(*net.TCPAddr).Port
+	}
+	return chosen, nil
+}

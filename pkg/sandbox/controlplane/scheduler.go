@@ -1,0 +1,125 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// schedulerLease is the part of a scheduler's configuration that the sandbox has to know: where it says that it leads.
+type schedulerLease struct {
+	elect           bool
+	namespace, name string
+}
+
+// writeSchedulerConfig writes the configuration that the scheduler runs with: the given file as it is, with the path of
+// the kubeconfig added, because kube-scheduler takes that from nowhere else once it has a file. The file goes through
+// a generic map, so whatever is wrong with it is left for the scheduler to find and name.
+func writeSchedulerConfig(opts sandbox.Options) (schedulerLease, error) {
+	layout := sandbox.Layout(opts.Dir)
+	lease := schedulerLease{elect: true, namespace: metav1.NamespaceSystem, name: "kube-scheduler"}
+	var data []byte
+	var err error
+	if opts.SchedulerConfig == "" {
+		data, err = manifests.Files.ReadFile("base/scheduler-config.yaml")
+	} else {
+		data, err = os.ReadFile(opts.SchedulerConfig)
+	}
+	if err != nil {
+		return lease, fmt.Errorf("reading the scheduler configuration: %w", err)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		return lease, fmt.Errorf("scheduler configuration %s: %w", opts.SchedulerConfig, err)
+	}
+	if config == nil {
+		return lease, fmt.Errorf("scheduler configuration %s: it is empty", opts.SchedulerConfig)
+	}
+	connection, _ := config["clientConnection"].(map[string]any)
+	if connection == nil {
+		connection = map[string]any{}
+		config["clientConnection"] = connection
+	}
+	connection["kubeconfig"] = layout.SchedulerKubeconfig()
+	if election, ok := config["leaderElection"].(map[string]any); ok {
+		if elect, ok := election["leaderElect"].(bool); ok {
+			lease.elect = elect
+		}
+		if name, ok := election["resourceName"].(string); ok && name != "" {
+			lease.name = name
+		}
+		if namespace, ok := election["resourceNamespace"].(string); ok && namespace != "" {
+			lease.namespace = namespace
+		}
+	}
+	out, err := yaml.Marshal(config)
+	if err != nil {
+		return lease, fmt.Errorf("encoding the scheduler configuration: %w", err)
+	}
+	if err := os.WriteFile(layout.SchedulerConfig(), out, 0o600); err != nil {
+		return lease, fmt.Errorf("writing the scheduler configuration: %w", err)
+	}
+	return lease, nil
+}
+
+// schedulerArgs are the scheduler's flags. Its lease is short here: one that was killed is back within seconds, where
+// the stock 15 s would be waited for at every restart.
+func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
+	layout := sandbox.Layout(opts.Dir)
+	args := []string{
+		"--config=" + layout.SchedulerConfig(),
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--tls-cert-file=" + keys.cert(certServer), "--tls-private-key-file=" + keys.key(certServer),
+		"--client-ca-file=" + keys.cert(certCA),
+		"--authentication-kubeconfig=" + layout.SchedulerKubeconfig(),
+		"--authorization-kubeconfig=" + layout.SchedulerKubeconfig(),
+		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
+		"--v=2",
+	}
+	if len(opts.FeatureGates) > 0 {
+		args = append(args, "--feature-gates="+strings.Join(opts.FeatureGates, ","))
+	}
+	return args
+}
+
+// schedulerReady tells whether the scheduler serves, has its caches, and leads.
+func schedulerReady(lease schedulerLease, admin *rest.Config, port int, since time.Time) func(ctx context.Context) (bool, error) {
+	endpoint := rest.CopyConfig(admin)
+	endpoint.Host = "https://" + loopbackAddress(port)
+	return func(ctx context.Context) (bool, error) {
+		client, err := kubernetes.NewForConfig(endpoint)
+		if err != nil {
+			return false, fmt.Errorf("making a client: %w", err)
+		}
+		if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+			return false, nil
+		}
+		if !lease.elect {
+			return true, nil
+		}
+		api, err := kubernetes.NewForConfig(admin)
+		if err != nil {
+			return false, fmt.Errorf("making a client: %w", err)
+		}
+		held, err := api.CoordinationV1().Leases(lease.namespace).Get(ctx, lease.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading the scheduler's lease: %w", err)
+		}
+		return held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != "" &&
+			held.Spec.AcquireTime != nil && held.Spec.AcquireTime.After(since), nil
+	}
+}

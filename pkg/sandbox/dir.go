@@ -1,0 +1,139 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Layout gives the places of files below a sandbox's folder.
+type Layout string
+
+// Kubeconfig is the administrator's kubeconfig.
+func (d Layout) Kubeconfig() string { return filepath.Join(string(d), "kubeconfig") }
+
+// Logs is the folder of the log files.
+func (d Layout) Logs() string { return filepath.Join(string(d), "logs") }
+
+// PKI is the folder of keys and certificates.
+func (d Layout) PKI() string { return filepath.Join(string(d), "pki") }
+
+// Etcd is etcd's data folder.
+func (d Layout) Etcd() string { return filepath.Join(string(d), "etcd") }
+
+// SchedulerConfig is the configuration that the scheduler runs with: the given one plus the kubeconfig.
+func (d Layout) SchedulerConfig() string { return filepath.Join(string(d), "scheduler-config.yaml") }
+
+// SchedulerKubeconfig is the kubeconfig of the scheduler, with the rights of its ServiceAccount only.
+func (d Layout) SchedulerKubeconfig() string {
+	return filepath.Join(string(d), "scheduler.kubeconfig")
+}
+
+func (d Layout) lock() string  { return filepath.Join(string(d), "berth.lock") }
+func (d Layout) state() string { return filepath.Join(string(d), "state.json") }
+
+// State is what a running sandbox tells about itself in state.json.
+type State struct {
+	// Options that the sandbox was started with.
+	Options Options `json:"options"`
+	// Server is the URL of the API server.
+	Server string `json:"server"`
+	// PIDs by component: "control-plane", "scheduler", and with --split "etcd" and "kube-apiserver".
+	PIDs map[string]int `json:"pids"`
+}
+
+// WriteState replaces state.json whole, so that a reader never sees half of it.
+func (d Layout) WriteState(s State) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the sandbox's state: %w", err)
+	}
+	tmp := d.state() + ".new"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return fmt.Errorf("writing the sandbox's state: %w", err)
+	}
+	if err := os.Rename(tmp, d.state()); err != nil {
+		return fmt.Errorf("writing the sandbox's state: %w", err)
+	}
+	return nil
+}
+
+// ReadState reads state.json of a sandbox that is up.
+func (d Layout) ReadState() (State, error) {
+	var s State
+	data, err := os.ReadFile(d.state())
+	if err != nil {
+		return s, fmt.Errorf("reading the sandbox's state: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("decoding %s: %w", d.state(), err)
+	}
+	return s, nil
+}
+
+// ErrUp says that a sandbox is already up in a folder.
+var ErrUp = errors.New("a sandbox is already up here")
+
+// acquire creates the folder if need be and takes its lock, which stays held as long as any process has the returned
+// file open: the control plane inherits it, so a crashed sandbox frees it at once. A folder that holds anything but a
+// sandbox is refused, because `berth down` removes what is in it.
+func (d Layout) acquire() (*os.File, error) {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return nil, fmt.Errorf("creating the sandbox's folder: %w", err)
+	}
+	if _, err := os.Stat(d.lock()); errors.Is(err, os.ErrNotExist) {
+		entries, err := os.ReadDir(string(d))
+		if err != nil {
+			return nil, fmt.Errorf("reading the sandbox's folder: %w", err)
+		}
+		if len(entries) > 0 {
+			return nil, fmt.Errorf("%s is not empty and holds no sandbox (found %q): name another folder", d, entries[0].Name())
+		}
+	}
+	lock, err := os.OpenFile(d.lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox's lock: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrUp
+		}
+		return nil, fmt.Errorf("locking %s: %w", d.lock(), err)
+	}
+	return lock, nil
+}
+
+// clean removes what a sandbox wrote; the folder itself goes too if nothing else is in it. The caller holds the lock.
+func (d Layout) clean() error {
+	for _, path := range d.contents() {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing the sandbox's data: %w", err)
+		}
+	}
+	return nil
+}
+
+// contents lists all that a sandbox writes, but for the lock file.
+func (d Layout) contents() []string {
+	return []string{
+		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.SchedulerConfig(), d.SchedulerKubeconfig(), d.state(), d.state() + ".new",
+	}
+}
+
+// remove cleans and then removes the lock file and, if it is empty, the folder.
+func (d Layout) remove() error {
+	if err := d.clean(); err != nil {
+		return err
+	}
+	if err := os.Remove(d.lock()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the sandbox's lock: %w", err)
+	}
+	if err := os.Remove(string(d)); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the sandbox's folder: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// DefaultDir is where a sandbox lives unless the user says otherwise, relative to the current folder.
+const DefaultDir = ".berth"
+
+// Options says what a sandbox consists of. The zero value of every field but Dir is the default. The options travel
+// as JSON from Start to the control plane's own process, so every path is made absolute first.
+type Options struct {
+	// Dir holds everything the sandbox writes: kubeconfig, keys, data, logs. It is created with mode 0700.
+	Dir string `json:"dir"`
+	// NodesFile describes the nodes to create, see LoadNodes. Empty: no nodes.
+	NodesFile string `json:"nodesFile,omitempty"`
+	// NoScheduler leaves the scheduler out, so that any other can be run in its place.
+	NoScheduler bool `json:"noScheduler,omitempty"`
+	// SchedulerConfig is a KubeSchedulerConfiguration file. Empty: the shipped manifests/base/scheduler-config.yaml.
+	SchedulerConfig string `json:"schedulerConfig,omitempty"`
+	// NoKubelet leaves out kwok and the controller manager: nodes and pods stay as the API server stores them.
+	NoKubelet bool `json:"noKubelet,omitempty"`
+	// FeatureGates ("Name=true") go to the API server, the controller manager and the scheduler.
+	FeatureGates []string `json:"featureGates,omitempty"`
+	// RuntimeConfig ("group/version=true") goes to the API server.
+	RuntimeConfig []string `json:"runtimeConfig,omitempty"`
+	// Fsync makes etcd wait for the disk. Off by default: a sandbox is not kept.
+	Fsync bool `json:"fsync,omitempty"`
+	// Split runs etcd and the API server as processes of their own, so that a test can kill one.
+	Split bool `json:"split,omitempty"`
+	// Port of the API server on 127.0.0.1; 0 takes a free one.
+	Port int `json:"port,omitempty"`
+	// Binary is the berth executable that runs the control plane; empty: see FindBinary. The scheduler's executable,
+	// berth-scheduler, is looked for beside it.
+	Binary string `json:"binary,omitempty"`
+	// StopWithParent ends the sandbox when the process that started it dies, for tests and for --foreground.
+	StopWithParent bool `json:"stopWithParent,omitempty"`
+}
+
+// BinaryEnv names the environment variable that tells tests where the berth executable is.
+const BinaryEnv = "BERTH_BIN"
+
+// FindBinary returns the path of the berth executable: $BERTH_BIN, this process's own executable if it is berth, or
+// bin/berth of the module that the current folder belongs to.
+func FindBinary() (string, error) {
+	if path := os.Getenv(BinaryEnv); path != "" {
+		return filepath.Abs(path)
+	}
+	if self, err := os.Executable(); err == nil && isBerth(self) {
+		return self, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the berth executable: %w", err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		candidate := filepath.Join(dir, "bin", "berth")
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			if _, err := os.Stat(candidate); err != nil {
+				return "", fmt.Errorf("finding the berth executable: %s is not there; run `make build`, or set %s", candidate, BinaryEnv)
+			}
+			return candidate, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("finding the berth executable: set %s to its path", BinaryEnv)
+		}
+	}
+}
+
+// isBerth tells whether an executable is the operator's tool, by any name a kubectl plugin may give it.
+func isBerth(path string) bool {
+	base := filepath.Base(path)
+	return base == "berth" || strings.HasPrefix(base, "kubectl-berth")
+}
+
+// complete makes paths absolute, fills defaults and refuses what cannot work, before anything is started.
+func (o *Options) complete() error {
+	if o.Dir == "" {
+		o.Dir = DefaultDir
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return fmt.Errorf("port %d: must be 0 (any free port) to 65535", o.Port)
+	}
+	if o.NoScheduler && o.SchedulerConfig != "" {
+		return fmt.Errorf("a scheduler configuration (%s) makes no sense without the scheduler", o.SchedulerConfig)
+	}
+	if o.Binary == "" {
+		binary, err := FindBinary()
+		if err != nil {
+			return err
+		}
+		o.Binary = binary
+	}
+	for _, path := range []*string{&o.Dir, &o.NodesFile, &o.SchedulerConfig, &o.Binary} {
+		if *path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("resolving %s: %w", *path, err)
+		}
+		*path = abs
+	}
+	if o.NodesFile != "" {
+		if _, err := LoadNodes(o.NodesFile); err != nil {
+			return err
+		}
+	}
+	if o.SchedulerConfig != "" {
+		if _, err := os.ReadFile(o.SchedulerConfig); err != nil {
+			return fmt.Errorf("reading the scheduler configuration: %w", err)
+		}
+	}
+	if !o.NoScheduler {
+		if _, err := os.Stat(o.SchedulerBinary()); err != nil {
+			return fmt.Errorf("finding the scheduler's executable beside berth: %w", err)
+		}
+	}
+	return nil
+}
+
+// SchedulerBinary is the path of the scheduler's executable.
+func (o *Options) SchedulerBinary() string {
+	return filepath.Join(filepath.Dir(o.Binary), "berth-scheduler")
+}

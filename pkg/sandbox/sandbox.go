@@ -1,0 +1,240 @@
+// Package sandbox gives a real local control plane: etcd, kube-apiserver and the controller manager in one process,
+// kwok in the place of kubelets, and the scheduler as a process of its own, all on loopback, in one folder.
+//
+// This package is the side of the one who starts and uses a sandbox; it links no control plane and so keeps test
+// binaries small. The processes themselves are in package controlplane, which only the berth executable links.
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// ControlPlaneCommand is the hidden subcommand of berth that runs the control plane's process.
+const ControlPlaneCommand = "control-plane"
+
+// Sandbox is a control plane that is up.
+type Sandbox struct {
+	layout Layout
+}
+
+// Start brings a sandbox up and returns when its API server is ready and its scheduler, if any, leads. Each step is
+// told to progress, which may be nil. When it fails, or ctx ends before, nothing is left running and nothing is left in
+// the folder but, for the reader, its logs.
+func Start(ctx context.Context, opts Options, progress func(step string)) (*Sandbox, error) {
+	if err := opts.complete(); err != nil {
+		return nil, err
+	}
+	layout := Layout(opts.Dir)
+	lock, err := layout.acquire()
+	if err != nil {
+		if errors.Is(err, ErrUp) {
+			return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(), opts.Dir)
+		}
+		return nil, err
+	}
+	defer lock.Close()
+	// The lock was free, so whatever is here is of a sandbox that crashed.
+	if err := layout.clean(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(layout.Logs(), 0o700); err != nil {
+		return nil, fmt.Errorf("creating the log folder: %w", err)
+	}
+	if err := startControlPlane(ctx, opts, lock, progress); err != nil {
+		return nil, errors.Join(err, discard(layout))
+	}
+	return &Sandbox{layout: layout}, nil
+}
+
+// discard removes what a failed start wrote, except the logs, which say why it failed.
+func discard(layout Layout) error {
+	for _, path := range layout.contents() {
+		if path == layout.Logs() {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing the sandbox's data: %w", err)
+		}
+	}
+	return nil
+}
+
+func startControlPlane(ctx context.Context, opts Options, lock *os.File, progress func(string)) error {
+	log, err := os.OpenFile(filepath.Join(Layout(opts.Dir).Logs(), "control-plane.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the control plane's log: %w", err)
+	}
+	defer log.Close()
+	reports, reportsOut, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("opening a pipe: %w", err)
+	}
+	defer reports.Close()
+	encoded, err := json.Marshal(opts)
+	if err != nil {
+		return fmt.Errorf("encoding the sandbox's options: %w", err)
+	}
+
+	cmd := exec.Command(opts.Binary, ControlPlaneCommand, string(encoded))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{reportsOut, lock}
+	// A session of its own: a Ctrl-C at the terminal reaches berth, which stops the control plane in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if opts.StopWithParent {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	}
+	err = startOnLastingThread(cmd)
+	reportsOut.Close()
+	if err != nil {
+		return fmt.Errorf("starting the control plane: %w", err)
+	}
+
+	followed := make(chan error, 1)
+	go func() { followed <- follow(reports, progress) }()
+	select {
+	case err = <-followed:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		// Reap the process if it ends while this one still lives.
+		go func() { _ = cmd.Wait() }()
+		return nil
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	killer := time.AfterFunc(stopTimeout, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	killer.Stop()
+	if errors.Is(err, errStoppedEarly) {
+		err = fmt.Errorf("%w: %s", err, LastLogLine(log.Name()))
+	}
+	return err
+}
+
+// startOnLastingThread starts a command whose Pdeathsig, if set, is tied to the life of this whole process: the kernel
+// sends it when the *thread* that forked ends, so the fork is done on a thread that never does.
+func startOnLastingThread(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr.Pdeathsig == 0 {
+		return cmd.Start()
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		select {}
+	}()
+	return <-started
+}
+
+// Open returns the sandbox that is up in a folder.
+func Open(dir string) (*Sandbox, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving %s: %w", dir, err)
+	}
+	layout := Layout(abs)
+	if _, err := os.Stat(layout.lock()); err != nil {
+		return nil, fmt.Errorf("no sandbox in %s", dir)
+	}
+	return &Sandbox{layout: layout}, nil
+}
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (s *Sandbox) Kubeconfig() string { return s.layout.Kubeconfig() }
+
+// Dir is the sandbox's folder.
+func (s *Sandbox) Dir() string { return string(s.layout) }
+
+// LogDir is the folder of the components' logs.
+func (s *Sandbox) LogDir() string { return s.layout.Logs() }
+
+// RESTConfig is a client configuration with the administrator's rights and no client-side rate limit.
+func (s *Sandbox) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
+	if err != nil {
+		return nil, fmt.Errorf("loading the sandbox's kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// PID is the process of a component: "control-plane", "scheduler", or with Split "etcd" and "kube-apiserver".
+func (s *Sandbox) PID(component string) (int, error) {
+	state, err := s.layout.ReadState()
+	if err != nil {
+		return 0, err
+	}
+	pid, ok := state.PIDs[component]
+	if !ok {
+		return 0, fmt.Errorf("component %q has no process of its own; there are %v", component, state.PIDs)
+	}
+	return pid, nil
+}
+
+// stopTimeout bounds an orderly stop; what still runs after it is killed.
+const stopTimeout = 15 * time.Second
+
+// Stop ends every process of the sandbox and removes its data. Stopping one that has crashed removes what it left.
+func (s *Sandbox) Stop() error {
+	lock, err := s.layout.acquire()
+	if errors.Is(err, ErrUp) {
+		state, stateErr := s.layout.ReadState()
+		if stateErr != nil {
+			return fmt.Errorf("the sandbox in %s is coming up or going down: %w", s.layout, stateErr)
+		}
+		lock, err = s.stopControlPlane(state.PIDs["control-plane"])
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return s.layout.remove()
+}
+
+// stopControlPlane ends the control plane's process, by force if it does not end in time, and returns the lock that it
+// held. Its children end with it.
+func (s *Sandbox) stopControlPlane(pid int) (*os.File, error) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return nil, fmt.Errorf("stopping process %d: %w", pid, err)
+		}
+		var lock *os.File
+		err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, stopTimeout, true,
+			func(context.Context) (bool, error) {
+				var err error
+				lock, err = s.layout.acquire()
+				if errors.Is(err, ErrUp) {
+					return false, nil
+				}
+				return err == nil, err
+			})
+		if !wait.Interrupted(err) {
+			return lock, err
+		}
+	}
+	return nil, fmt.Errorf("process %d holds %s and does not end", pid, s.layout.lock())
+}
+
+// LastLogLine returns the last line of a log that is not empty, for an error that has nothing better to say.
+func LastLogLine(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return lines[len(lines)-1]
+}
