@@ -66,12 +66,6 @@ func setDefaultsPrometheus(p *Prometheus, interval time.Duration) {
 	setDefault(&p.MaxResponseMiB, defaultMaxMiB)
 }
 
-func setDefault[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
-	}
-}
-
 // validatePrometheus expects the defaults to be set.
 func validatePrometheus(p *Prometheus, path *field.Path) field.ErrorList {
 	errs := validateURL(p.URL, path.Child("url"))
