@@ -1,0 +1,127 @@
+package kubeview
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// BadValue says which key of which object holds a value that cannot be used.
+type BadValue struct {
+	// Object that holds it, such as "pod" or "PriorityClass low".
+	Object string
+	// Kind of the key: "annotation" or "label".
+	Kind string
+	Key  string
+	// Value as found.
+	Value string
+	// Allowed says what the value may be.
+	Allowed string
+}
+
+// longestQuoted is how much of a bad value a message repeats: events are cut off at 1 KiB.
+const longestQuoted = 120
+
+// Error names object, key, value and what is allowed.
+func (b *BadValue) Error() string {
+	value := b.Value
+	if len(value) > longestQuoted {
+		value = value[:longestQuoted] + "…"
+	}
+	return fmt.Sprintf("%s %s %s: %q is not %s", b.Object, b.Kind, b.Key, value, b.Allowed)
+}
+
+// badValueReporter remembers what was reported, so that a bad value is news once and not at every heartbeat of its node
+// or once a profile.
+type badValueReporter struct {
+	mu sync.Mutex
+	// reported holds, for each scope and node, the messages that still hold.
+	reported map[reportKey]map[string]bool
+}
+
+type reportKey struct{ scope, node string }
+
+// reporters finds the reporter of a process. The profiles of one scheduler share nothing but their informer factory.
+var reporters = struct {
+	mu        sync.Mutex
+	byFactory map[informers.SharedInformerFactory]*badValueReporter
+}{byFactory: map[informers.SharedInformerFactory]*badValueReporter{}}
+
+func reporterFor(factory informers.SharedInformerFactory) *badValueReporter {
+	reporters.mu.Lock()
+	defer reporters.mu.Unlock()
+	r := reporters.byFactory[factory]
+	if r == nil {
+		r = &badValueReporter{reported: map[reportKey]map[string]bool{}}
+		reporters.byFactory[factory] = r
+	}
+	return r
+}
+
+// WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
+// each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different plugins
+// apart; watches of the same scope in several profiles of a process report once.
+func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*BadValue) error {
+	r := reporterFor(handle.SharedInformerFactory())
+	see := func(obj any) {
+		if node, ok := obj.(*v1.Node); ok {
+			r.report(handle.EventRecorder(), scope, node, check(node))
+		}
+	}
+	_, err := handle.SharedInformerFactory().Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    see,
+		UpdateFunc: func(_, obj any) { see(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if node, ok := obj.(*v1.Node); ok {
+				r.forget(scope, node.Name)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching nodes for bad values: %w", err)
+	}
+	return nil
+}
+
+func (r *badValueReporter) report(recorder events.EventRecorder, scope string, node *v1.Node, bad []*BadValue) {
+	for _, message := range r.news(scope, node.Name, bad) {
+		recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s; treated as absent", message)
+	}
+}
+
+// news replaces what is known to be bad on a node and returns, sorted, the messages that are new.
+func (r *badValueReporter) news(scope, node string, bad []*BadValue) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := reportKey{scope: scope, node: node}
+	if len(bad) == 0 {
+		delete(r.reported, key)
+		return nil
+	}
+	before, now, fresh := r.reported[key], map[string]bool{}, map[string]bool{}
+	for _, b := range bad {
+		message := b.Error()
+		now[message] = true
+		if !before[message] {
+			fresh[message] = true
+		}
+	}
+	r.reported[key] = now
+	return slices.Sorted(maps.Keys(fresh))
+}
+
+func (r *badValueReporter) forget(scope, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.reported, reportKey{scope: scope, node: node})
+}

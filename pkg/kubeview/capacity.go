@@ -1,0 +1,110 @@
+package kubeview
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CapacityType is how a node was bought, and so whether it may be taken away.
+type CapacityType string
+
+// Capacity types. A node that no rule knows is on demand: nothing says that it may be taken away.
+const (
+	OnDemand CapacityType = "on-demand"
+	Reserved CapacityType = "reserved"
+	Spot     CapacityType = "spot"
+)
+
+// CapacityTypes lists the capacity types.
+func CapacityTypes() []CapacityType { return []CapacityType{OnDemand, Reserved, Spot} }
+
+// CapacityRule gives a capacity type to the nodes with a label of one of these values; without values the label's
+// presence is enough.
+type CapacityRule struct {
+	Label  string
+	Values []string
+	Type   CapacityType
+}
+
+func (r CapacityRule) matches(value string) bool {
+	return len(r.Values) == 0 || slices.Contains(r.Values, value)
+}
+
+// CapacityRules are tried in order; the first that matches decides.
+type CapacityRules []CapacityRule
+
+// DefaultCapacityRules know the labels of Karpenter and EKS Auto, EKS managed nodes, self-managed AWS, GKE, AKS, OKE,
+// ACK, Spot Ocean, Cluster API and OpenShift.
+func DefaultCapacityRules() CapacityRules {
+	return CapacityRules{
+		{Label: "karpenter.sh/capacity-type", Values: []string{"spot"}, Type: Spot},
+		{Label: "karpenter.sh/capacity-type", Values: []string{"reserved"}, Type: Reserved},
+		{Label: "karpenter.sh/capacity-type", Values: []string{"on-demand"}, Type: OnDemand},
+		{Label: "eks.amazonaws.com/capacityType", Values: []string{"SPOT"}, Type: Spot},
+		{Label: "eks.amazonaws.com/capacityType", Values: []string{"CAPACITY_BLOCK"}, Type: Reserved},
+		{Label: "eks.amazonaws.com/capacityType", Values: []string{"ON_DEMAND"}, Type: OnDemand},
+		{Label: "node.kubernetes.io/lifecycle", Values: []string{"spot"}, Type: Spot},
+		{Label: "cloud.google.com/gke-spot", Values: []string{"true"}, Type: Spot},
+		{Label: "cloud.google.com/gke-preemptible", Values: []string{"true"}, Type: Spot},
+		{Label: "cloud.google.com/gke-provisioning", Values: []string{"spot", "preemptible"}, Type: Spot},
+		{Label: "cloud.google.com/gke-provisioning", Values: []string{"standard"}, Type: OnDemand},
+		{Label: "kubernetes.azure.com/scalesetpriority", Values: []string{"spot"}, Type: Spot},
+		{Label: "kubernetes.azure.com/scalesetpriority", Values: []string{"regular"}, Type: OnDemand},
+		{Label: "oci.oraclecloud.com/oke-is-preemptible", Values: []string{"true"}, Type: Spot},
+		{Label: "node.alibabacloud.com/spot-strategy", Values: []string{"SpotWithPriceLimit", "SpotAsPriceGo"}, Type: Spot},
+		{Label: "node.alibabacloud.com/spot-strategy", Values: []string{"NoSpot"}, Type: OnDemand},
+		{Label: "spotinst.io/node-lifecycle", Values: []string{"spot"}, Type: Spot},
+		{Label: "spotinst.io/node-lifecycle", Values: []string{"od"}, Type: OnDemand},
+		{Label: "cluster.x-k8s.io/interruptible", Type: Spot},
+		{Label: "machine.openshift.io/interruptible-instance", Type: Spot},
+	}
+}
+
+// TypeOf returns the capacity type of a node.
+func (rules CapacityRules) TypeOf(node *v1.Node) CapacityType {
+	for _, r := range rules {
+		if value, ok := node.Labels[r.Label]; ok && r.matches(value) {
+			return r.Type
+		}
+	}
+	return OnDemand
+}
+
+// leavingTaints mark nodes that are about to be taken away or given back.
+var leavingTaints = []string{
+	"karpenter.sh/disrupted",
+	"aws-node-termination-handler/spot-itn",
+	"aws-node-termination-handler/rebalance-recommendation",
+	"cloud.google.com/impending-node-termination",
+	"ToBeDeletedByClusterAutoscaler",
+}
+
+// Leaving says whether a node is marked as about to go, or already being deleted.
+func Leaving(node *v1.Node) bool {
+	return node.DeletionTimestamp != nil ||
+		slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return slices.Contains(leavingTaints, t.Key) })
+}
+
+// keepAnnotations keep an autoscaler from giving a node back even when it is empty.
+var keepAnnotations = []string{
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled",
+	"karpenter.sh/do-not-disrupt",
+}
+
+// Removable says whether an autoscaler may give the node back once it is empty.
+func Removable(node *v1.Node) bool {
+	return !slices.ContainsFunc(keepAnnotations, func(key string) bool { return node.Annotations[key] == "true" })
+}
+
+// BelongsToNode says whether a pod is there because its node is: a DaemonSet's pod or a static one. It keeps no node
+// alive, and has no choice of nodes.
+func BelongsToNode(pod *v1.Pod) bool {
+	if _, static := pod.Annotations[v1.MirrorPodAnnotationKey]; static {
+		return true
+	}
+	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == "DaemonSet" && o.Controller != nil && *o.Controller
+	})
+}

@@ -1,0 +1,169 @@
+package kubeview
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+)
+
+func TestDefaultCapacityRules(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   CapacityType
+	}{
+		"a node without labels is on demand":      {nil, OnDemand},
+		"Karpenter spot":                          {map[string]string{"karpenter.sh/capacity-type": "spot"}, Spot},
+		"Karpenter on demand":                     {map[string]string{"karpenter.sh/capacity-type": "on-demand"}, OnDemand},
+		"Karpenter reserved":                      {map[string]string{"karpenter.sh/capacity-type": "reserved"}, Reserved},
+		"EKS spot":                                {map[string]string{"eks.amazonaws.com/capacityType": "SPOT"}, Spot},
+		"EKS capacity block":                      {map[string]string{"eks.amazonaws.com/capacityType": "CAPACITY_BLOCK"}, Reserved},
+		"self-managed AWS":                        {map[string]string{"node.kubernetes.io/lifecycle": "spot"}, Spot},
+		"GKE spot":                                {map[string]string{"cloud.google.com/gke-spot": "true"}, Spot},
+		"GKE not spot":                            {map[string]string{"cloud.google.com/gke-spot": "false"}, OnDemand},
+		"GKE preemptible":                         {map[string]string{"cloud.google.com/gke-preemptible": "true"}, Spot},
+		"GKE provisioning":                        {map[string]string{"cloud.google.com/gke-provisioning": "preemptible"}, Spot},
+		"AKS spot":                                {map[string]string{"kubernetes.azure.com/scalesetpriority": "spot"}, Spot},
+		"AKS regular":                             {map[string]string{"kubernetes.azure.com/scalesetpriority": "regular"}, OnDemand},
+		"OKE":                                     {map[string]string{"oci.oraclecloud.com/oke-is-preemptible": "true"}, Spot},
+		"ACK with a price limit":                  {map[string]string{"node.alibabacloud.com/spot-strategy": "SpotWithPriceLimit"}, Spot},
+		"ACK not spot":                            {map[string]string{"node.alibabacloud.com/spot-strategy": "NoSpot"}, OnDemand},
+		"Spot Ocean":                              {map[string]string{"spotinst.io/node-lifecycle": "spot"}, Spot},
+		"Cluster API, the key alone":              {map[string]string{"cluster.x-k8s.io/interruptible": ""}, Spot},
+		"OpenShift, the key alone":                {map[string]string{"machine.openshift.io/interruptible-instance": ""}, Spot},
+		"the first rule that matches decides":     {map[string]string{"karpenter.sh/capacity-type": "on-demand", "cloud.google.com/gke-spot": "true"}, OnDemand},
+		"a value that no rule knows decides none": {map[string]string{"karpenter.sh/capacity-type": "SPOT", "cloud.google.com/gke-spot": "true"}, Spot},
+		"an instance type that says spot is only a name": {map[string]string{"node.kubernetes.io/instance-type": "spot-large"}, OnDemand},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := DefaultCapacityRules().TypeOf(&v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels}})
+			if got != tc.want {
+				t.Errorf("capacity type is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSpotPolicyAllows(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		policy                   SpotPolicy
+		spot, onDemand, reserved bool
+	}{
+		{SpotAvoid, false, true, true},
+		{SpotTolerate, true, true, true},
+		{SpotRequire, true, false, false},
+	} {
+		got := [3]bool{tc.policy.Allows(Spot), tc.policy.Allows(OnDemand), tc.policy.Allows(Reserved)}
+		if want := [3]bool{tc.spot, tc.onDemand, tc.reserved}; got != want {
+			t.Errorf("%s allows spot, on-demand, reserved: %v, want %v", tc.policy, got, want)
+		}
+	}
+}
+
+func TestStatedSpotPolicies(t *testing.T) {
+	t.Parallel()
+	for value, good := range map[string]bool{
+		"avoid": true, "tolerate": true, "require": true, "": false, "yes": false, "Tolerate": false, " require": false,
+	} {
+		meta := metav1.ObjectMeta{Name: "low", Annotations: map[string]string{SpotKey: value}}
+		for object, read := range map[string]func() (SpotPolicy, bool, *BadValue){
+			"pod": func() (SpotPolicy, bool, *BadValue) { return PodSpotPolicy(&v1.Pod{ObjectMeta: meta}) },
+			"PriorityClass low": func() (SpotPolicy, bool, *BadValue) {
+				return ClassSpotPolicy(&schedulingv1.PriorityClass{ObjectMeta: meta})
+			},
+		} {
+			policy, stated, bad := read()
+			switch {
+			case good && (!stated || bad != nil || string(policy) != value):
+				t.Errorf("%s with %q: got %s, stated %t, %v", object, value, policy, stated, bad)
+			case !good && (stated || bad == nil || bad.Object != object || bad.Value != value):
+				t.Errorf("%s with %q: got %s, stated %t, %v; want a bad value of it", object, value, policy, stated, bad)
+			}
+		}
+	}
+	if _, stated, bad := PodSpotPolicy(&v1.Pod{}); stated || bad != nil {
+		t.Errorf("a pod that says nothing: stated %t, %v", stated, bad)
+	}
+}
+
+func TestAsksForSpot(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spec v1.PodSpec
+		want bool
+	}{
+		"a plain pod does not":                      {v1.PodSpec{}, false},
+		"a node selector for spot does":             {v1.PodSpec{NodeSelector: map[string]string{"cloud.google.com/gke-spot": "true"}}, true},
+		"a node selector for on-demand does not":    {v1.PodSpec{NodeSelector: map[string]string{"karpenter.sh/capacity-type": "on-demand"}}, false},
+		"a toleration of the spot taint does":       {v1.PodSpec{Tolerations: []v1.Toleration{{Key: "kubernetes.azure.com/scalesetpriority", Operator: v1.TolerationOpEqual, Value: "spot"}}}, true},
+		"a toleration of any value of it does":      {v1.PodSpec{Tolerations: []v1.Toleration{{Key: "cloud.google.com/gke-spot", Operator: v1.TolerationOpExists}}}, true},
+		"a toleration of everything says nothing":   {v1.PodSpec{Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}}}, false},
+		"a toleration of another taint does not":    {v1.PodSpec{Tolerations: []v1.Toleration{{Key: "nvidia.com/gpu", Operator: v1.TolerationOpExists}}}, false},
+		"a toleration of the regular kind does not": {v1.PodSpec{Tolerations: []v1.Toleration{{Key: "kubernetes.azure.com/scalesetpriority", Value: "regular"}}}, false},
+	} {
+		if got := DefaultCapacityRules().AsksForSpot(&v1.Pod{Spec: tc.spec}); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestLeavingAndRemovable(t *testing.T) {
+	t.Parallel()
+	node := func(taint string, annotations map[string]string) *v1.Node {
+		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+		if taint != "" {
+			n.Spec.Taints = []v1.Taint{{Key: taint, Effect: v1.TaintEffectPreferNoSchedule}}
+		}
+		return n
+	}
+	for _, taint := range leavingTaints {
+		if !Leaving(node(taint, nil)) {
+			t.Errorf("a node with the taint %s is not leaving", taint)
+		}
+	}
+	if Leaving(node("nvidia.com/gpu", nil)) || Leaving(node("", nil)) {
+		t.Error("a node that stays is leaving")
+	}
+	deleted := node("", nil)
+	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0)))
+	if !Leaving(deleted) {
+		t.Error("a node that is being deleted is not leaving")
+	}
+	for _, key := range keepAnnotations {
+		if Removable(node("", map[string]string{key: "true"})) {
+			t.Errorf("a node with %s=true is removable", key)
+		}
+		if !Removable(node("", map[string]string{key: "false"})) {
+			t.Errorf("a node with %s=false is not removable", key)
+		}
+	}
+}
+
+func TestInUse(t *testing.T) {
+	t.Parallel()
+	ordinary := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ordinary", UID: "1"}}
+	daemon := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "daemon", UID: "2", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}}}
+	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "static", UID: "3", Annotations: map[string]string{v1.MirrorPodAnnotationKey: "x"}}}
+	leaving := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "4", DeletionTimestamp: ptr.To(metav1.NewTime(time.Unix(1, 0)))}}
+	owned := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "owned", UID: "5", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet"}}}}
+	for name, tc := range map[string]struct {
+		pods []*v1.Pod
+		want bool
+	}{
+		"an empty node is not":                                         {nil, false},
+		"DaemonSet pods, static pods and leaving ones use none":        {[]*v1.Pod{daemon, static, leaving}, false},
+		"one ordinary pod is enough":                                   {[]*v1.Pod{daemon, ordinary}, true},
+		"a pod that a DaemonSet owns but does not control is ordinary": {[]*v1.Pod{owned}, true},
+	} {
+		if got := InUse(framework.NewNodeInfo(tc.pods...)); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

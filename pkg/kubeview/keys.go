@@ -1,0 +1,25 @@
+package kubeview
+
+// Keys of Berth's own.
+const (
+	// SpotKey is the annotation of a pod or a PriorityClass that says how the pod stands to spot capacity.
+	SpotKey = "berth.dev/spot"
+	// PricePerHourKey is the annotation of a node that states its price in decimal dollars an hour.
+	PricePerHourKey = "berth.dev/price-per-hour"
+	// StartWindowKey is the annotation of a pod that names the price window it may start in.
+	StartWindowKey = "berth.dev/start-window"
+	// DeadlineKey is the annotation of a pod with the time after which no window holds it back.
+	DeadlineKey = "berth.dev/deadline"
+)
+
+// Keys of others that carry prices.
+const (
+	// nodeCostPerHourLabel is used by published examples of cost-aware schedulers; decimals are accepted.
+	nodeCostPerHourLabel = "node-cost-per-hour"
+)
+
+// Keys of gangs that members carry themselves, the older form without a PodGroup.
+const (
+	gangNameLabel         = "pod-group.scheduling.sigs.k8s.io/name"
+	gangMinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
+)

@@ -1,0 +1,142 @@
+package kubeview
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/price"
+)
+
+func TestStatedPrice(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		annotations, labels map[string]string
+		want                price.MicroDollars
+		known               bool
+		bad                 []string // keys
+	}{
+		"a node that states nothing has no price":           {},
+		"the annotation states it":                          {annotations: map[string]string{PricePerHourKey: "3.06"}, want: 3_060_000, known: true},
+		"the label of published examples has decimals":      {labels: map[string]string{nodeCostPerHourLabel: "2.90"}, want: 2_900_000, known: true},
+		"thirty-five cents are not nothing":                 {labels: map[string]string{nodeCostPerHourLabel: "0.35"}, want: 350_000, known: true},
+		"the annotation counts before the label":            {annotations: map[string]string{PricePerHourKey: "1"}, labels: map[string]string{nodeCostPerHourLabel: "2"}, want: price.Dollar, known: true},
+		"a currency sign makes it unknown":                  {annotations: map[string]string{PricePerHourKey: "$3.06"}, bad: []string{PricePerHourKey}},
+		"a bad annotation counts as absent":                 {annotations: map[string]string{PricePerHourKey: "-1"}, labels: map[string]string{nodeCostPerHourLabel: "2"}, want: 2 * price.Dollar, known: true, bad: []string{PricePerHourKey}},
+		"two bad values are both named":                     {annotations: map[string]string{PricePerHourKey: ""}, labels: map[string]string{nodeCostPerHourLabel: "cheap"}, bad: []string{PricePerHourKey, nodeCostPerHourLabel}},
+		"an annotation of that name on the wrong side":      {labels: map[string]string{PricePerHourKey: "3"}},
+		"a price beyond all measure is not believed":        {annotations: map[string]string{PricePerHourKey: "99999999999999999999"}, bad: []string{PricePerHourKey}},
+		"a stated price of nothing is taken at its word":    {annotations: map[string]string{PricePerHourKey: "0"}, want: 0, known: true},
+		"an empty label is a bad value and not a zero":      {labels: map[string]string{nodeCostPerHourLabel: ""}, bad: []string{nodeCostPerHourLabel}},
+		"a label behind a good annotation is not looked at": {annotations: map[string]string{PricePerHourKey: "1"}, labels: map[string]string{nodeCostPerHourLabel: "x"}, want: price.Dollar, known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, known, bad := StatedPrice(&v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations, Labels: tc.labels}})
+			if got != tc.want || known != tc.known {
+				t.Errorf("price is %s, known %t; want %s, known %t", got, known, tc.want, tc.known)
+			}
+			var keys []string
+			for _, b := range bad {
+				keys = append(keys, b.Key)
+			}
+			if diff := cmp.Diff(tc.bad, keys); diff != "" {
+				t.Errorf("bad keys (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBadValueNamesObjectKeyValueAndWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	b := &BadValue{Object: "node", Kind: "annotation", Key: PricePerHourKey, Value: "$3", Allowed: price.Allowed}
+	for _, part := range []string{"node annotation", PricePerHourKey, `"$3"`, "decimal number of dollars"} {
+		if !strings.Contains(b.Error(), part) {
+			t.Errorf("message %q does not say %q", b.Error(), part)
+		}
+	}
+	b.Value = strings.Repeat("9", 100_000)
+	if len(b.Error()) > 500 {
+		t.Errorf("message repeats a huge value: %d bytes", len(b.Error()))
+	}
+}
+
+func TestReporterReportsEachBadValueOnce(t *testing.T) {
+	t.Parallel()
+	r := &badValueReporter{reported: map[reportKey]map[string]bool{}}
+	bad := func(value string) *BadValue {
+		return &BadValue{Object: "node", Kind: "annotation", Key: PricePerHourKey, Value: value, Allowed: "a number"}
+	}
+	for i, step := range []struct {
+		scope, node string
+		bad         []*BadValue
+		want        int
+	}{
+		{"price", "a", []*BadValue{bad("x")}, 1},
+		{"price", "a", []*BadValue{bad("x")}, 0},           // a heartbeat, or another profile
+		{"price", "b", []*BadValue{bad("x")}, 1},           // another node
+		{"gpu", "a", []*BadValue{bad("x")}, 1},             // another plugin
+		{"price", "a", []*BadValue{bad("y")}, 1},           // another value
+		{"price", "a", nil, 0},                             // mended
+		{"price", "a", []*BadValue{bad("y")}, 1},           // broken again
+		{"price", "a", []*BadValue{bad("x"), bad("y")}, 1}, // one more
+	} {
+		if got := r.news(step.scope, step.node, step.bad); len(got) != step.want {
+			t.Errorf("step %d: %d messages %q, want %d", i, len(got), got, step.want)
+		}
+	}
+	r.forget("price", "b")
+	if got := r.news("price", "b", []*BadValue{bad("x")}); len(got) != 1 {
+		t.Errorf("a node that was deleted and came back has %d messages, want 1", len(got))
+	}
+}
+
+func TestCapacities(t *testing.T) {
+	t.Parallel()
+	list := func(cpu, memory, gpu string) v1.ResourceList {
+		l := v1.ResourceList{}
+		for name, value := range map[v1.ResourceName]string{v1.ResourceCPU: cpu, v1.ResourceMemory: memory, "nvidia.com/gpu": gpu} {
+			if value != "" {
+				l[name] = resource.MustParse(value)
+			}
+		}
+		return l
+	}
+	pod := func(requests v1.ResourceList) *v1.Pod {
+		return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}}}
+	}
+	withInit := pod(list("1", "1Gi", ""))
+	withInit.Spec.InitContainers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list("4", "512Mi", "")}}}
+	for name, tc := range map[string]struct {
+		pod  *v1.Pod
+		want price.Capacity
+	}{
+		"what the pod asks for":                             {pod(list("8", "32Gi", "4")), price.Capacity{MilliCPU: 8000, MemoryMiB: 32768, MilliGPU: 4000}},
+		"a pod that asks for nothing still takes something": {pod(nil), price.Capacity{MilliCPU: 100, MemoryMiB: 200}},
+		"what it says is nothing is nothing":                {pod(list("0", "0", "")), price.Capacity{}},
+		"an init container that asks for more counts":       {withInit, price.Capacity{MilliCPU: 4000, MemoryMiB: 1024}},
+		"a part of a MiB is one":                            {pod(list("1m", "1", "")), price.Capacity{MilliCPU: 1, MemoryMiB: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, PodCapacity(tc.pod)); diff != "" {
+				t.Errorf("capacity (-want +got):\n%s", diff)
+			}
+		})
+	}
+
+	node := &v1.Node{Status: v1.NodeStatus{Capacity: list("100", "1Ti", "9"), Allocatable: list("96", "512Gi", "8")}}
+	if diff := cmp.Diff(price.Capacity{MilliCPU: 96_000, MemoryMiB: 524288, MilliGPU: 8000}, NodeAllocatable(node)); diff != "" {
+		t.Errorf("allocatable of the node (-want +got):\n%s", diff)
+	}
+	info := framework.NewNodeInfo(pod(list("6", "12Gi", "3")))
+	info.SetNode(node)
+	if diff := cmp.Diff(price.Capacity{MilliCPU: 90_000, MemoryMiB: 512000, MilliGPU: 5000}, NodeFree(info)); diff != "" {
+		t.Errorf("free on the node (-want +got):\n%s", diff)
+	}
+}
