@@ -1,22 +1,153 @@
+// Package costoptimized is the plugin that puts pods where they cost least.
+//
+// A pod's cost on a node is what the placement adds to the bill: its share of the node's price where the node runs
+// anyway, all of it where the pod alone would keep the node, the price of GPUs that it makes useless to others, and the
+// loss to interruptions that is to be expected. Spot nodes are open only to pods that tolerate them, by annotation,
+// PriorityClass, node selector, toleration or the profile's args. A node without a known price ranks in the middle or
+// last, as the args say, and never as free.
 package costoptimized
 
 import (
 	"context"
+	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // Name of the plugin in configurations.
 const Name = "CostOptimized"
 
-// Plugin is the CostOptimized plugin.
-type Plugin struct{}
+// Plugin is the CostOptimized plugin of one profile.
+type Plugin struct {
+	settings        *settings
+	nodes           *nodeViews
+	priorityClasses schedulinglisters.PriorityClassLister
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PreScorePlugin    = &Plugin{}
+	_ fwk.ScorePlugin       = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+)
 
 // New makes the plugin for one profile.
-func New(_ context.Context, _ runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
-	return &Plugin{}, nil
+func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	s, err := readArgs(obj, handle.ProfileName())
+	if err != nil {
+		return nil, err
+	}
+	factory := handle.SharedInformerFactory()
+	p := &Plugin{
+		settings:        s,
+		nodes:           &nodeViews{settings: s},
+		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
+	}
+	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				p.nodes.forget(name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	err = kubeview.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {
+		_, _, bad := kubeview.StatedPrice(node)
+		return bad
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
+
+// signature is all that the plugin reads of a pod. Candidates' costs depend on the pod and on the candidate alone, so
+// that pods that are alike here may share a scheduling cycle's result.
+type signature struct {
+	Spot          string
+	SpotStated    bool
+	PriorityClass string
+	AsksForSpot   bool
+	BelongsToNode bool
+	MilliCPU      int64
+	MemoryMiB     int64
+	MilliGPU      int64
+}
+
+// SignPod returns what tells pods apart for this plugin.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	capacity := kubeview.PodCapacity(pod)
+	spot, stated := pod.Annotations[kubeview.SpotKey]
+	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{
+		Spot:          spot,
+		SpotStated:    stated,
+		PriorityClass: pod.Spec.PriorityClassName,
+		AsksForSpot:   p.settings.capacityRules.AsksForSpot(pod),
+		BelongsToNode: kubeview.BelongsToNode(pod),
+		MilliCPU:      capacity.MilliCPU,
+		MemoryMiB:     capacity.MemoryMiB,
+		MilliGPU:      capacity.MilliGPU,
+	}}}, nil
+}
+
+// EventsToRegister names what can make a rejected pod schedulable: a node whose capacity type suits it, and a change of
+// the pod's own stance to spot.
+func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{
+		{
+			Event:          fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+			QueueingHintFn: p.afterNodeChange,
+		},
+		{
+			// Annotations have no action type of their own: their changes arrive as the general update.
+			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
+			QueueingHintFn: p.afterPodChange,
+		},
+	}, nil
+}
+
+func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*v1.Node](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	policy, bad := p.spotPolicy(pod)
+	if bad != nil {
+		return fwk.QueueSkip, nil
+	}
+	rules := p.settings.capacityRules
+	if !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
+		logger.V(5).Info("Node change does not open capacity of the type that the pod wants",
+			"pod", klog.KObj(pod), "node", klog.KObj(after), "spotPolicy", policy)
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}
+
+func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*v1.Pod](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	policyBefore, badBefore := p.spotPolicy(before)
+	policyAfter, badAfter := p.spotPolicy(after)
+	if badAfter != nil || badBefore == nil && policyBefore == policyAfter {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}

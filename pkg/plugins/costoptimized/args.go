@@ -1,0 +1,103 @@
+package costoptimized
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+)
+
+// settings are the plugin's args as domain values.
+type settings struct {
+	table         *price.Table
+	rates         price.Rates
+	unknownPrice  config.UnknownPricePolicy
+	spot          kubeview.SpotPolicy
+	capacityRules kubeview.CapacityRules
+	interruptions map[kubeview.CapacityType]price.Interruption
+	policy        price.Policy
+	// static says that empty nodes are paid for all the same.
+	static   bool
+	hostNeed price.HostNeed
+}
+
+// readArgs checks and converts the plugin's args of one profile.
+func readArgs(obj runtime.Object, profile string) (*settings, error) {
+	args, ok := obj.(*config.CostOptimizedArgs)
+	if !ok {
+		return nil, fmt.Errorf("reading args of profile %s: want CostOptimizedArgs, got %T", profile, obj)
+	}
+	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
+	if err := config.ValidateCostOptimizedArgs(path, args); err != nil {
+		return nil, err
+	}
+	s := &settings{
+		unknownPrice:  *args.UnknownPrice,
+		spot:          kubeview.SpotPolicy(*args.Spot),
+		capacityRules: kubeview.DefaultCapacityRules(),
+		interruptions: map[kubeview.CapacityType]price.Interruption{},
+		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
+		static:        *args.Fleet == config.FleetStatic,
+		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
+	}
+	var err error
+	if s.rates, err = readRates(args.DefaultRates); err != nil {
+		return nil, err
+	}
+	if s.table, err = readPrices(path.Child("prices"), args.Prices); err != nil {
+		return nil, err
+	}
+	if len(args.CapacityTypes) > 0 {
+		s.capacityRules = nil
+		for _, r := range args.CapacityTypes {
+			s.capacityRules = append(s.capacityRules,
+				kubeview.CapacityRule{Label: r.Label, Values: r.Values, Type: kubeview.CapacityType(r.Type)})
+		}
+	}
+	for _, r := range args.Interruptions {
+		s.interruptions[kubeview.CapacityType(r.CapacityType)] =
+			price.Interruption{PerThousandHours: int64(r.PerThousandHours), LostMinutes: int64(r.LostMinutes)}
+	}
+	return s, nil
+}
+
+func readRates(r *config.ResourceRates) (rates price.Rates, err error) {
+	if rates.Core, err = price.Parse(*r.CorePerHour); err != nil {
+		return rates, err
+	}
+	if rates.MemoryGiB, err = price.Parse(*r.MemoryGiBPerHour); err != nil {
+		return rates, err
+	}
+	rates.GPU, err = price.Parse(*r.GPUPerHour)
+	return rates, err
+}
+
+func readPrices(path *field.Path, entries []config.NodePrice) (*price.Table, error) {
+	rules := make([]price.Rule, 0, len(entries))
+	for i, e := range entries {
+		selector, errs := config.NodeSelector(path.Index(i).Child("requirements"), e.Requirements)
+		if len(errs) > 0 {
+			return nil, errs.ToAggregate()
+		}
+		rule := price.Rule{Matches: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) }, Weight: *e.Weight}
+		if e.PricePerHour != nil {
+			p, err := price.Parse(*e.PricePerHour)
+			if err != nil {
+				return nil, err
+			}
+			rule.Price = &p
+		} else {
+			var err error
+			if rule.Adjustment, err = price.ParseAdjustment(*e.PriceAdjustment); err != nil {
+				return nil, err
+			}
+		}
+		rules = append(rules, rule)
+	}
+	return price.NewTable(rules), nil
+}

@@ -1,0 +1,113 @@
+package costoptimized
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+)
+
+const podStateKey fwk.StateKey = Name + "/pod"
+
+// podState is what the pod asks for. It does not change once written, so that Clone may share it.
+type podState struct {
+	spot    kubeview.SpotPolicy
+	request price.Capacity
+}
+
+// Clone returns the state itself.
+func (s *podState) Clone() fwk.StateData { return s }
+
+// spotPolicy returns the stance to spot that holds for a pod: its own, else its PriorityClass's, else tolerance where
+// its selector or tolerations name spot, else the profile's. Pods that belong to a node have no choice of capacity.
+func (p *Plugin) spotPolicy(pod *v1.Pod) (kubeview.SpotPolicy, *kubeview.BadValue) {
+	if kubeview.BelongsToNode(pod) {
+		return kubeview.SpotTolerate, nil
+	}
+	if policy, ok, bad := kubeview.PodSpotPolicy(pod); ok || bad != nil {
+		return policy, bad
+	}
+	if name := pod.Spec.PriorityClassName; name != "" {
+		// A class that is gone has no stance; the pod keeps its priority and so may we keep to the profile's.
+		if class, err := p.priorityClasses.Get(name); err == nil {
+			if policy, ok, bad := kubeview.ClassSpotPolicy(class); ok || bad != nil {
+				return policy, bad
+			}
+		}
+	}
+	if p.settings.capacityRules.AsksForSpot(pod) {
+		return kubeview.SpotTolerate, nil
+	}
+	return p.settings.spot, nil
+}
+
+// PreFilter reads the pod once. It rejects a pod that says something that cannot be understood, and lets pods that
+// tolerate spot skip Filter.
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	s, bad := p.read(pod)
+	if bad != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
+	}
+	state.Write(podStateKey, s)
+	if s.spot == kubeview.SpotTolerate {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return nil, nil
+}
+
+func (p *Plugin) read(pod *v1.Pod) (*podState, *kubeview.BadValue) {
+	policy, bad := p.spotPolicy(pod)
+	if bad != nil {
+		return nil, bad
+	}
+	return &podState{spot: policy, request: kubeview.PodCapacity(pod)}, nil
+}
+
+// PreFilterExtensions returns nil: what PreFilter reads does not depend on other pods.
+func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// podState returns what PreFilter wrote or, in a profile that enables scoring alone, reads the pod now.
+func (p *Plugin) podState(state fwk.CycleState, pod *v1.Pod) (*podState, error) {
+	data, err := state.Read(podStateKey)
+	if errors.Is(err, fwk.ErrNotFound) {
+		s, bad := p.read(pod)
+		if bad != nil {
+			return nil, bad
+		}
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading state of the cycle: %w", err)
+	}
+	s, ok := data.(*podState)
+	if !ok {
+		return nil, fmt.Errorf("reading state of the cycle: want %T, got %T", s, data)
+	}
+	return s, nil
+}
+
+// Filter keeps pods off capacity of a type that they do not accept. Evicting others would not help them.
+func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	s, err := p.podState(state, pod)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	capacity := p.nodes.of(info.Node()).capacity
+	switch {
+	case s.spot.Allows(capacity):
+		return nil
+	case capacity == kubeview.Spot:
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonSpot)
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonNotSpot)
+}
+
+const (
+	reasonSpot    = "node(s) were spot capacity that the pod does not tolerate (annotation " + kubeview.SpotKey + ")"
+	reasonNotSpot = "node(s) were not the spot capacity that the pod requires (annotation " + kubeview.SpotKey + ")"
+)

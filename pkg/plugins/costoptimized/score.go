@@ -1,0 +1,149 @@
+package costoptimized
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+)
+
+const slackStateKey fwk.StateKey = Name + "/slack"
+
+// slackState is X of the score for one cycle.
+type slackState struct{ slack price.MicroDollars }
+
+// Clone returns the state itself, which does not change once written.
+func (s *slackState) Clone() fwk.StateData { return s }
+
+// Raw scores are costs in micro-dollars, so that a cached raw score stays true while other nodes change. These two stand
+// for what has no cost.
+const (
+	rawUnknown = int64(-1)
+	rawLast    = int64(math.MaxInt64)
+)
+
+// Scores of nodes whose cost does not say enough. Costs end above them.
+const (
+	scoreLast    = 0
+	scoreAvoided = 1
+	scoreLowest  = 2
+)
+
+// PreScore finds the cheapest share among the candidates, the scale of the score.
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	s, err := p.podState(state, pod)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	cheapest := price.MicroDollars(math.MaxInt64)
+	for _, info := range nodes {
+		if view := p.nodes.of(info.Node()); view.priced && !view.leaving {
+			cheapest = min(cheapest, view.split.Share(s.request))
+		}
+	}
+	state.Write(slackStateKey, &slackState{slack: price.Slack(cheapest)})
+	return nil
+}
+
+// Score returns what the pod would cost on the node, in micro-dollars an hour.
+func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	s, err := p.podState(state, pod)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	view := p.nodes.of(info.Node())
+	switch {
+	case view.leaving || !s.spot.Allows(view.capacity):
+		return rawLast, nil
+	case !view.priced:
+		return rawUnknown, nil
+	}
+	share := view.split.Share(s.request)
+	cost := p.settings.policy.Cost(price.Placement{
+		Node:             view.split,
+		Share:            share,
+		KeepsAlive:       view.removable && !kubeview.InUse(info),
+		StrandedMilliGPU: p.settings.hostNeed.Stranded(kubeview.NodeFree(info), s.request),
+		Risk:             view.risk.ExpectedLoss(share, 1),
+	})
+	return min(int64(cost), rawLast-1), nil
+}
+
+// ScoreExtensions returns the plugin, which normalizes its costs.
+func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore turns costs into scores: 100 for the cheapest, 50 for about twice its cost. A node without a price
+// counts as the median or comes after all with one, nodes that are about to go come last.
+func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	cheapest, known, unknown := rawLast, 0, 0
+	for _, n := range scores {
+		switch n.Score {
+		case rawUnknown:
+			unknown++
+		case rawLast:
+		default:
+			known++
+			cheapest = min(cheapest, n.Score)
+		}
+	}
+	var median int64
+	if unknown > 0 && known > 0 {
+		median = medianCost(scores, known)
+	}
+	slack, err := slackOf(state, price.MicroDollars(cheapest))
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	for i := range scores {
+		cost := scores[i].Score
+		if cost == rawLast {
+			scores[i].Score = scoreLast
+			continue
+		}
+		if cost == rawUnknown {
+			if p.settings.unknownPrice == config.UnknownPriceAvoid || known == 0 {
+				scores[i].Score = scoreAvoided
+				continue
+			}
+			cost = median
+		}
+		scores[i].Score = max(price.Score(price.MicroDollars(cost), price.MicroDollars(cheapest), slack), scoreLowest)
+	}
+	return nil
+}
+
+// slackOf returns what PreScore wrote or, in a profile that enables Score alone, a tenth of the cheapest cost.
+func slackOf(state fwk.CycleState, cheapest price.MicroDollars) (price.MicroDollars, error) {
+	data, err := state.Read(slackStateKey)
+	if errors.Is(err, fwk.ErrNotFound) {
+		return price.Slack(cheapest), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading state of the cycle: %w", err)
+	}
+	s, ok := data.(*slackState)
+	if !ok {
+		return 0, fmt.Errorf("reading state of the cycle: want %T, got %T", s, data)
+	}
+	return s.slack, nil
+}
+
+// medianCost returns the lower median of the costs that are known.
+func medianCost(scores fwk.NodeScoreList, known int) int64 {
+	costs := make([]int64, 0, known)
+	for _, n := range scores {
+		if n.Score != rawUnknown && n.Score != rawLast {
+			costs = append(costs, n.Score)
+		}
+	}
+	slices.Sort(costs)
+	return costs[(len(costs)-1)/2]
+}
