@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// CreateObjects creates the objects of the YAML files at paths in files, in their order and of any kind the API server
+// serves, and returns them as it stored them. Namespaced objects that name no namespace go to the given one. A field
+// that the API server does not know is an error.
+func CreateObjects(ctx context.Context, config *rest.Config, namespace string, files fs.FS, paths ...string) ([]*unstructured.Unstructured, error) {
+	discover, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client: %w", err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discover))
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	var created []*unstructured.Unstructured
+	for _, path := range paths {
+		objects, err := readObjects(files, path)
+		if err != nil {
+			return created, err
+		}
+		for _, object := range objects {
+			kind := object.GroupVersionKind()
+			mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			if err != nil {
+				return created, fmt.Errorf("%s: %w", path, err)
+			}
+			resource := client.Resource(mapping.Resource)
+			var target dynamic.ResourceInterface = resource
+			if mapping.Scope.Name() == "namespace" {
+				if object.GetNamespace() == "" {
+					object.SetNamespace(namespace)
+				}
+				target = resource.Namespace(object.GetNamespace())
+			}
+			stored, err := target.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+			if err != nil {
+				return created, fmt.Errorf("creating %s %s of %s: %w", kind.Kind, object.GetName(), path, err)
+			}
+			created = append(created, stored)
+		}
+	}
+	return created, nil
+}
+
+func readObjects(files fs.FS, path string) ([]*unstructured.Unstructured, error) {
+	data, err := fs.ReadFile(files, path)
+	if err != nil {
+		return nil, fmt.Errorf("reading objects: %w", err)
+	}
+	var objects []*unstructured.Unstructured
+	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		var object unstructured.Unstructured
+		if err := sigsyaml.Unmarshal(doc, &object.Object); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		// A document of comments only.
+		if object.Object == nil {
+			continue
+		}
+		objects = append(objects, &object)
+	}
+}
