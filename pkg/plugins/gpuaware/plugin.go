@@ -1,22 +1,125 @@
+// Package gpuaware is the plugin that places GPU work where it leaves the least GPU stranded.
+//
+// A pod goes only to a node with the GPUs it asks for: enough of them free, of an accepted model, with enough memory and
+// the links asked for, shared or exclusive as it wants. Among those, the node is best on which the placement is expected
+// to waste the least GPU, judged by the mix of work that the cluster was seen to run. On nodes that share GPUs the plugin
+// also chooses the device, tells it to the pod in the dialect in which the pod asked, and never promises a share twice.
 package gpuaware
 
 import (
 	"context"
+	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // Name of the plugin in configurations.
 const Name = "GPUAware"
 
-// Plugin is the GPUAware plugin.
-type Plugin struct{}
+// Plugin is the GPUAware plugin of one profile.
+type Plugin struct {
+	handle   fwk.Handle
+	settings *settings
+	cluster  *cluster
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.ScorePlugin       = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.PreBindPlugin     = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+)
 
 // New makes the plugin for one profile.
-func New(_ context.Context, _ runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
-	return &Plugin{}, nil
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	s, err := readArgs(obj, handle.ProfileName())
+	if err != nil {
+		return nil, err
+	}
+	c, err := clusterFor(ctx, handle, s.keys)
+	if err != nil {
+		return nil, err
+	}
+	err = kubeview.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*kubeview.BadValue {
+		_, bad := s.keys.ReadGPUNode(node)
+		return bad
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Plugin{handle: handle, settings: s, cluster: c}, nil
 }
 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
+
+// SignPod returns what tells pods apart for this plugin: all that it reads of a pod is the request. A node's score
+// depends on the pod and on that node, except for the reserve term, which changes for all nodes at once and only when
+// the number of free 8-GPU nodes crosses a threshold; identical pods of one batch may see it one pod late.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	request, err := p.settings.keys.PodGPURequest(pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	}
+	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil
+}
+
+// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable.
+type podState struct {
+	request kubeview.GPURequest
+	// judge is the state of the cluster against which all nodes of the cycle are judged.
+	judge gpu.Cluster
+	// lowestPressure is that of the least demanded model that the pod accepts.
+	lowestPressure float64
+	// draClass is the device class by which nodes without the extended resource may serve it; empty without one.
+	draClass string
+}
+
+// Clone returns the state itself: nothing changes it.
+func (s *podState) Clone() fwk.StateData { return s }
+
+const stateKey fwk.StateKey = "berth.dev/" + Name
+
+// read makes the pod's state of this cycle.
+func (p *Plugin) read(pod *v1.Pod) (*podState, error) {
+	request, err := p.settings.keys.PodGPURequest(pod)
+	if err != nil {
+		return nil, err
+	}
+	s := &podState{request: request, judge: p.cluster.judge(p.settings)}
+	s.lowestPressure = s.judge.LowestPressure(&s.request.Request)
+	if request.Resource != "" {
+		if dra := p.handle.SharedDRAManager(); dra != nil {
+			if resolver := dra.DeviceClassResolver(); resolver != nil {
+				if class := resolver.GetDeviceClass(v1.ResourceName(request.Resource)); class != nil {
+					s.draClass = class.Name
+				}
+			}
+		}
+	}
+	return s, nil
+}
+
+// state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first node.
+func (p *Plugin) state(cycle fwk.CycleState, pod *v1.Pod) (*podState, error) {
+	if data, err := cycle.Read(stateKey); err == nil {
+		if s, ok := data.(*podState); ok {
+			return s, nil
+		}
+		return nil, fmt.Errorf("reading cycle state: unexpected type %T", data)
+	}
+	s, err := p.read(pod)
+	if err != nil {
+		return nil, err
+	}
+	cycle.Write(stateKey, s)
+	return s, nil
+}

@@ -1,0 +1,209 @@
+package gpu
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Cause is why a node cannot serve a request.
+type Cause uint8
+
+const (
+	// Fits means that nothing stands against the node.
+	Fits Cause = iota
+	// NoGPU: the node has no GPU, or none under the resource asked for.
+	NoGPU
+	// TooFewGPUs: the node has fewer healthy GPUs than asked for even when it is empty.
+	TooFewGPUs
+	// GPUsTaken: it has enough, but too few are free.
+	GPUsTaken
+	// ShareTaken: no GPU, or too few, have the share free.
+	ShareTaken
+	// GPUMemory: its GPUs have less memory than asked for, or it is unknown.
+	GPUMemory
+	// WrongModel: its GPUs are of a product that the pod does not accept.
+	WrongModel
+	// NotLinked: no free set of that many GPUs is connected by NVLink.
+	NotLinked
+	// WrongMode: a share was asked for and the node does not share, or exclusive GPUs and it does.
+	WrongMode
+	// Replicas: time slices would have to stand in for physical GPUs.
+	Replicas
+	// SlicesTaken: too few hardware slices of a profile are free.
+	SlicesTaken
+	// Unhealthy: too few GPUs are healthy.
+	Unhealthy
+	// NodeLeaving: the node announced its end.
+	NodeLeaving
+)
+
+// Reason is a cause with its numbers.
+type Reason struct {
+	Cause Cause
+	// Need and Have are in the unit of the cause: GPUs, milli-GPU, MiB or slices.
+	Need, Have int
+	// Detail is a product, resource or taint.
+	Detail string
+}
+
+// Evictable reports whether removing pods from the node could make the request fit.
+func (r Reason) Evictable() bool {
+	switch r.Cause {
+	case GPUsTaken, ShareTaken, SlicesTaken:
+		return true
+	case NotLinked:
+		// Have counts the largest linked set of the empty node.
+		return r.Have >= r.Need
+	default:
+		return false
+	}
+}
+
+// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal reasons
+// together, and the counts by number of free GPUs are what tells the user the best node.
+func (r Reason) String() string {
+	switch r.Cause {
+	case NoGPU:
+		if r.Detail != "" {
+			return "node(s) without " + r.Detail
+		}
+		return "node(s) without GPUs"
+	case TooFewGPUs:
+		return fmt.Sprintf("node(s) with too few GPUs: need %d, node has %d", r.Need, r.Have)
+	case GPUsTaken:
+		return fmt.Sprintf("insufficient free GPUs: need %d, node has %d", r.Need, r.Have)
+	case ShareTaken:
+		// Tenths keep the number of distinct reasons small however the shares are cut.
+		return fmt.Sprintf("insufficient free GPU share: need %d milli-GPU on one GPU, node has under %d", r.Need, min(r.Need, r.Have/100*100+100))
+	case GPUMemory:
+		if r.Have == 0 {
+			return fmt.Sprintf("GPU memory unknown: need %d MiB per GPU", r.Need)
+		}
+		return fmt.Sprintf("insufficient GPU memory: need %d MiB per GPU, node has %d", r.Need, r.Have)
+	case WrongModel:
+		if r.Detail == "" {
+			return "GPU model unknown"
+		}
+		return "GPU model not accepted: " + r.Detail
+	case NotLinked:
+		return fmt.Sprintf("no NVLink-connected set of %d free GPUs", r.Need)
+	case WrongMode:
+		return r.Detail
+	case Replicas:
+		return fmt.Sprintf("GPUs are time-sliced: need %d physical GPUs", r.Need)
+	case SlicesTaken:
+		return fmt.Sprintf("insufficient %s: need %d, node has %d", r.Detail, r.Need, r.Have)
+	case Unhealthy:
+		return fmt.Sprintf("too few healthy GPUs: need %d, node has %d", r.Need, r.Have)
+	case NodeLeaving:
+		return "node(s) about to leave: " + r.Detail
+	default:
+		return ""
+	}
+}
+
+// Fit reports whether the node can serve the request now, and if not, the first cause. Causes that no eviction can
+// cure are tested before those that one can.
+func Fit(inv *Inventory, r *Request) Reason {
+	if !r.WantsGPU() {
+		if r.NeedsGPUNode && !inv.HasGPU() {
+			return Reason{Cause: NoGPU}
+		}
+		return Reason{}
+	}
+	if inv.Leaving != "" {
+		return Reason{Cause: NodeLeaving, Detail: inv.Leaving}
+	}
+	if reason := fitKind(inv, r); reason.Cause != Fits {
+		return reason
+	}
+	if inv.Mode == ModeDRA && !r.Shared && len(inv.Devices) == 0 {
+		return Reason{} // claims are checked where slices are read
+	}
+	for _, want := range r.Slices {
+		if have := inv.freeSlices(want.Resource); have < want.Count {
+			return Reason{Cause: SlicesTaken, Need: want.Count, Have: have, Detail: want.Resource}
+		}
+	}
+	if r.Count == 0 {
+		return Reason{}
+	}
+	if inv.TimeSliced() {
+		if inv.FreeReplicas < r.Count {
+			return Reason{Cause: GPUsTaken, Need: r.Count, Have: inv.FreeReplicas}
+		}
+		return Reason{}
+	}
+	return fitFree(inv, r)
+}
+
+// fitKind tests what stays true of the node however empty it is.
+func fitKind(inv *Inventory, r *Request) Reason {
+	switch {
+	case !inv.HasGPU():
+		return Reason{Cause: NoGPU}
+	case r.Count > 0 && len(inv.Devices) == 0 && inv.Mode != ModeDRA,
+		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource:
+		return Reason{Cause: NoGPU, Detail: r.Resource}
+	case r.Shared && inv.Mode != ModeShared:
+		return Reason{Cause: WrongMode, Detail: "node(s) do not share GPUs"}
+	case r.Sharing == SharingExclusive && (inv.Mode == ModeShared || inv.TimeSliced()) && !r.Whole(),
+		r.Sharing == SharingExclusive && inv.TimeSliced():
+		return Reason{Cause: WrongMode, Detail: "node(s) share GPUs, exclusive ones were asked for"}
+	case inv.TimeSliced() && !inv.SharedResource && r.Count > 1 && r.Sharing != SharingAllowed:
+		return Reason{Cause: Replicas, Need: r.Count}
+	case !r.AcceptsModel(inv.Model):
+		return Reason{Cause: WrongModel, Detail: inv.Model}
+	case r.MinMemMiB > 0 && inv.MemMiB < r.MinMemMiB:
+		return Reason{Cause: GPUMemory, Need: r.MinMemMiB, Have: inv.MemMiB}
+	case r.Count == 0 || inv.Mode == ModeDRA || inv.TimeSliced():
+		return Reason{}
+	case len(inv.Devices) < r.Count:
+		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: len(inv.Devices)}
+	case inv.Healthy() < r.Count:
+		return Reason{Cause: Unhealthy, Need: r.Count, Have: inv.Healthy()}
+	}
+	if _, ok := r.ShareOn(inv.MemMiB); !ok {
+		return Reason{Cause: GPUMemory, Need: r.ShareMemMiB, Have: inv.MemMiB}
+	}
+	return Reason{}
+}
+
+// fitFree tests what is free now.
+func fitFree(inv *Inventory, r *Request) Reason {
+	if r.Whole() {
+		if have := inv.FreeWhole(); have < r.Count {
+			return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}
+		}
+		if r.Interconnect == InterconnectRequired && r.Count > 1 {
+			if _, ok := inv.linkedSet(r.Count, true); !ok {
+				return Reason{Cause: NotLinked, Need: r.Count, Have: inv.Links.LargestLinked(len(inv.Devices))}
+			}
+		}
+		return Reason{}
+	}
+	share, _ := r.ShareOn(inv.MemMiB)
+	n := 0
+	for i := range inv.Devices {
+		if inv.holds(i, share) {
+			n++
+		}
+	}
+	if n < r.Count {
+		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.LargestShare()}
+	}
+	return Reason{}
+}
+
+// freeSlices counts the free slices of one profile.
+func (inv *Inventory) freeSlices(resource string) int {
+	for _, s := range inv.Slices {
+		if s.Resource == resource {
+			return s.Count
+		}
+	}
+	return 0
+}
+
+// BaseModel strips from a product name what the device plugin appends to it when it shares GPUs.
+func BaseModel(product string) string { return strings.TrimSuffix(product, "-SHARED") }

@@ -1,0 +1,198 @@
+// Package gpu is the domain of GPU placement: what a node has, what a pod asks, whether one fits the other, which
+// devices it would take and how much GPU the placement is expected to waste. It knows nothing of Kubernetes.
+//
+// GPU compute is counted in milli-GPU (1000 = one physical GPU), GPU memory in MiB, CPU in milli-cores.
+package gpu
+
+import "slices"
+
+// WholeMilli is one physical GPU in milli-GPU.
+const WholeMilli = 1000
+
+// Mode says who decides which device a pod gets.
+type Mode uint8
+
+const (
+	// ModeDevicePlugin is a node whose kubelet picks devices: the scheduler knows how many are free, not which.
+	ModeDevicePlugin Mode = iota
+	// ModeShared is a node on which the scheduler owns the device index of every pod, whole GPUs included.
+	ModeShared
+	// ModeDRA is a node whose devices are served from ResourceSlices by dynamic resource allocation.
+	ModeDRA
+)
+
+// Device is one physical GPU (or one MIG slice of a node that advertises slices as GPUs).
+type Device struct {
+	// FreeMilli is the compute not promised to any pod.
+	FreeMilli int
+	// FreeMemMiB is the memory not promised to any pod; meaningless while Inventory.MemMiB is 0.
+	FreeMemMiB int
+	// Unhealthy devices are never given out.
+	Unhealthy bool
+}
+
+// whole reports whether nothing of the device is promised.
+func (d Device) whole() bool { return !d.Unhealthy && d.FreeMilli >= WholeMilli }
+
+// SliceCount counts the hardware slices (MIG) of one profile, by the name of their extended resource.
+type SliceCount struct {
+	Resource string
+	// Count is free slices in an inventory, wanted slices in a request.
+	Count int
+	// Milli is the share of a physical GPU that one slice is.
+	Milli int
+}
+
+// Inventory is what the scheduler knows of the GPUs of one node at one moment. The zero value is a node without GPUs.
+type Inventory struct {
+	Mode Mode
+	// Resource is the extended resource under which whole GPUs are advertised, such as nvidia.com/gpu.
+	Resource string
+	// SharedResource reports that Resource is one that promises time slices by its name (nvidia.com/gpu.shared).
+	SharedResource bool
+	// Model is the product name, without the suffixes that sharing adds; empty when unknown.
+	Model string
+	// Generation is the CUDA compute capability times ten (A100 = 80); 0 when unknown.
+	Generation int
+	// MemMiB is the memory of each GPU; 0 when unknown.
+	MemMiB int
+	// Replicas is into how many time slices or MPS clients the device plugin cuts each GPU; 1 when it does not.
+	Replicas int
+	// FreeReplicas is how many such replicas nobody holds; used only when Replicas > 1.
+	FreeReplicas int
+	// Devices in index order.
+	Devices []Device
+	// Slices are free hardware slices advertised under their own resource names.
+	Slices []SliceCount
+	// Links is the interconnect; nil when the GPUs are not linked or nothing is known.
+	Links *Links
+	// IndexKnown reports that FreeMilli is true of each index and not only in sum.
+	IndexKnown bool
+	// Leaving names the taint by which the node announces its end; empty when it stays.
+	Leaving string
+	// FreeCPUMilli and CPUMilli are the node's unrequested and allocatable CPU.
+	FreeCPUMilli, CPUMilli int64
+}
+
+// HasGPU reports whether the node has any GPU or GPU slice, or serves them by claims.
+func (inv *Inventory) HasGPU() bool {
+	return len(inv.Devices) > 0 || len(inv.Slices) > 0 || inv.Mode == ModeDRA
+}
+
+// TimeSliced reports whether what the node calls a GPU is a replica of one.
+func (inv *Inventory) TimeSliced() bool { return inv.Replicas > 1 }
+
+// Clone returns a copy that shares nothing that Take or Give changes.
+func (inv *Inventory) Clone() *Inventory {
+	c := *inv
+	c.Devices = slices.Clone(inv.Devices)
+	c.Slices = slices.Clone(inv.Slices)
+	return &c
+}
+
+// FreeMilli sums the compute of healthy devices that nobody holds.
+func (inv *Inventory) FreeMilli() int {
+	sum := 0
+	for _, d := range inv.Devices {
+		if !d.Unhealthy {
+			sum += d.FreeMilli
+		}
+	}
+	return sum
+}
+
+// FreeWhole counts devices of which nothing is promised.
+func (inv *Inventory) FreeWhole() int {
+	n := 0
+	for _, d := range inv.Devices {
+		if d.whole() {
+			n++
+		}
+	}
+	return n
+}
+
+// Healthy counts devices that may be given out at all.
+func (inv *Inventory) Healthy() int {
+	n := 0
+	for _, d := range inv.Devices {
+		if !d.Unhealthy {
+			n++
+		}
+	}
+	return n
+}
+
+// LargestShare is the largest FreeMilli of a healthy device.
+func (inv *Inventory) LargestShare() int {
+	largest := 0
+	for _, d := range inv.Devices {
+		if !d.Unhealthy && d.FreeMilli > largest {
+			largest = d.FreeMilli
+		}
+	}
+	return largest
+}
+
+// Share is what one pod takes of each of its devices.
+type Share struct {
+	Milli  int
+	MemMiB int
+}
+
+// CanTake reports whether every device of the set has the share free. A repeated or unknown index cannot be taken.
+func (inv *Inventory) CanTake(devices []int, s Share) bool {
+	for n, i := range devices {
+		if i < 0 || i >= len(inv.Devices) || slices.Contains(devices[:n], i) || !inv.holds(i, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether device i has the share free.
+func (inv *Inventory) holds(i int, s Share) bool {
+	d := inv.Devices[i]
+	return !d.Unhealthy && d.FreeMilli >= s.Milli && (inv.MemMiB == 0 || d.FreeMemMiB >= s.MemMiB)
+}
+
+// Take books the share on every device of the set; it changes nothing and returns false where CanTake is false.
+func (inv *Inventory) Take(devices []int, s Share) bool {
+	if !inv.CanTake(devices, s) {
+		return false
+	}
+	for _, i := range devices {
+		inv.Devices[i].FreeMilli -= s.Milli
+		inv.Devices[i].FreeMemMiB -= s.MemMiB
+	}
+	return true
+}
+
+// Occupy books what is left of the devices, up to the share: for what runs there already, whether or not it should.
+func (inv *Inventory) Occupy(devices []int, s Share) {
+	for _, i := range devices {
+		if i < 0 || i >= len(inv.Devices) {
+			continue
+		}
+		d := &inv.Devices[i]
+		d.FreeMilli = max(0, d.FreeMilli-s.Milli)
+		d.FreeMemMiB = max(0, d.FreeMemMiB-s.MemMiB)
+	}
+}
+
+// Give returns a share that Take booked.
+func (inv *Inventory) Give(devices []int, s Share) {
+	for _, i := range devices {
+		inv.Devices[i].FreeMilli += s.Milli
+		inv.Devices[i].FreeMemMiB += s.MemMiB
+	}
+}
+
+// NewDevices makes n free devices of memMiB each.
+func NewDevices(n, memMiB int) []Device {
+	d := make([]Device, n)
+	for i := range d {
+		d[i] = Device{FreeMilli: WholeMilli, FreeMemMiB: memMiB}
+	}
+	return d
+}

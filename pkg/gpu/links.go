@@ -1,0 +1,244 @@
+package gpu
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// MaxLinkScore is the score of a set of GPUs of which each pair has full NVLink bandwidth.
+const MaxLinkScore = 100
+
+// maxTabled is up to how many GPUs every subset is scored in advance: 2^8 sums, of which at most 70 have equal size.
+const maxTabled = 8
+
+// Link is the quality of the connection of one pair of GPUs, 0 to MaxLinkScore, and whether it is NVLink.
+type Link struct {
+	Score  int
+	NVLink bool
+}
+
+// systemLink is the connection of a pair of which nothing better is known: through the sockets' interconnect.
+var systemLink = Link{Score: 4}
+
+// ParseLink reads the name of a link as `nvidia-smi topo -m` prints it: NV1 to NV99, PIX, PXB, PHB, NODE or SYS.
+// PCIe links are ranked by how far up the hierarchy a transfer climbs; NVLink by the number of bonded links, full
+// bandwidth counted from the 12 links of an A100.
+func ParseLink(name string) (Link, error) {
+	switch name {
+	case "PIX":
+		return Link{Score: 20}, nil
+	case "PXB":
+		return Link{Score: 16}, nil
+	case "PHB":
+		return Link{Score: 12}, nil
+	case "NODE":
+		return Link{Score: 8}, nil
+	case "SYS":
+		return systemLink, nil
+	}
+	if digits, ok := strings.CutPrefix(name, "NV"); ok && len(digits) <= 2 {
+		if n, err := strconv.ParseUint(digits, 10, 8); err == nil && n > 0 {
+			return Link{Score: min(MaxLinkScore, 40+5*int(n)), NVLink: true}, nil
+		}
+	}
+	return Link{}, fmt.Errorf("unknown link %q: must be NV<count>, PIX, PXB, PHB, NODE or SYS", name)
+}
+
+// Links is the interconnect of one node's GPUs. It is immutable; a nil *Links is a node without links worth a name.
+type Links struct {
+	n    int
+	pair []Link
+	// sum and connected hold, for each subset of at most maxTabled GPUs, the sum of its pairs' scores and whether
+	// NVLink connects it.
+	sum       []uint16
+	connected []bool
+}
+
+// NewLinks makes an interconnect of n GPUs in which every pair is connected through the system.
+func NewLinks(n int) *LinksBuilder {
+	b := &LinksBuilder{links: &Links{n: n, pair: make([]Link, n*n)}}
+	for i := range b.links.pair {
+		b.links.pair[i] = systemLink
+	}
+	return b
+}
+
+// LinksBuilder collects the pairs of an interconnect.
+type LinksBuilder struct{ links *Links }
+
+// Connect sets the link of one pair. It refuses indices that do not exist.
+func (b *LinksBuilder) Connect(i, j int, l Link) error {
+	n := b.links.n
+	if i < 0 || j < 0 || i >= n || j >= n || i == j {
+		return fmt.Errorf("link between GPUs %d and %d: indices must differ and be within 0 to %d", i, j, n-1)
+	}
+	b.links.pair[i*n+j], b.links.pair[j*n+i] = l, l
+	return nil
+}
+
+// Build scores the subsets. The builder must not be used afterwards.
+func (b *LinksBuilder) Build() *Links {
+	l := b.links
+	if l.n > maxTabled {
+		return l
+	}
+	l.sum = make([]uint16, 1<<l.n)
+	l.connected = make([]bool, 1<<l.n)
+	for mask := 1; mask < 1<<l.n; mask++ {
+		first := bits.TrailingZeros(uint(mask))
+		rest := mask &^ (1 << first)
+		s := l.sum[rest]
+		for m := rest; m != 0; m &= m - 1 {
+			s += uint16(l.pair[first*l.n+bits.TrailingZeros(uint(m))].Score)
+		}
+		l.sum[mask] = s
+		l.connected[mask] = l.reach(uint64(mask)) == uint64(mask)
+	}
+	return l
+}
+
+// Mesh is the interconnect of n GPUs behind NVSwitch or a full NVLink mesh.
+func Mesh(n int) *Links {
+	b := NewLinks(n)
+	for i := range b.links.pair {
+		b.links.pair[i] = Link{Score: MaxLinkScore, NVLink: true}
+	}
+	return b.Build()
+}
+
+// reach is the part of the set that NVLink connects to its lowest GPU.
+func (l *Links) reach(set uint64) uint64 {
+	seen := set & -set
+	for grown := seen; grown != 0; {
+		i := bits.TrailingZeros64(grown)
+		grown &= grown - 1
+		for m := set &^ seen; m != 0; m &= m - 1 {
+			j := bits.TrailingZeros64(m)
+			if l.pair[i*l.n+j].NVLink {
+				seen |= 1 << j
+				grown |= 1 << j
+			}
+		}
+	}
+	return seen
+}
+
+// LargestLinked is the size of the largest NVLink-connected set among the node's first n GPUs, 1 without links.
+func (l *Links) LargestLinked(n int) int {
+	if l == nil || n < 1 {
+		return 1
+	}
+	largest := 1
+	for left := uint64(1)<<min(n, l.n, 63) - 1; left != 0; {
+		part := l.reach(left)
+		largest = max(largest, bits.OnesCount64(part))
+		left &^= part
+	}
+	return largest
+}
+
+// Best returns the best connected set of k of the free GPUs (bit i = GPU i), its mean link score over all pairs, and
+// whether there is such a set. With nvlink it considers only sets that NVLink connects. Among equal sets the one with
+// the lowest indices wins. Up to eight GPUs all subsets are compared; beyond, the set is grown greedily from each GPU.
+func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok bool) {
+	if k < 1 || bits.OnesCount64(free) < k {
+		return 0, 0, false
+	}
+	if k == 1 {
+		return free & -free, MaxLinkScore, true
+	}
+	if l == nil || l.n < 64 && free >= 1<<l.n {
+		if nvlink {
+			return 0, 0, false
+		}
+		return lowest(free, k), systemLink.Score, true
+	}
+	pairs := k * (k - 1) / 2
+	best := -1
+	if l.sum != nil {
+		// Gosper's hack: the masks of k bits in ascending order.
+		for mask := uint64(1)<<k - 1; mask < 1<<l.n; {
+			if mask&^free == 0 && (!nvlink || l.connected[mask]) && int(l.sum[mask]) > best {
+				best, set = int(l.sum[mask]), mask
+			}
+			low := mask & -mask
+			up := mask + low
+			mask = up | (mask^up)/low>>2
+		}
+		return set, max(best, 0) / pairs, best >= 0
+	}
+	for m := free; m != 0; m &= m - 1 {
+		if grown, sum, ok := l.grow(m&-m, free, k, nvlink); ok && sum > best {
+			best, set = sum, grown
+		}
+	}
+	return set, max(best, 0) / pairs, best >= 0
+}
+
+// grow adds to the set, one by one, the free GPU with the best links to it.
+func (l *Links) grow(set, free uint64, k int, nvlink bool) (uint64, int, bool) {
+	sum := 0
+	for bits.OnesCount64(set) < k {
+		bestGPU, bestSum := -1, -1
+		for m := free &^ set; m != 0; m &= m - 1 {
+			j := bits.TrailingZeros64(m)
+			s, linked := 0, false
+			for in := set; in != 0; in &= in - 1 {
+				p := l.pair[bits.TrailingZeros64(in)*l.n+j]
+				s += p.Score
+				linked = linked || p.NVLink
+			}
+			if (linked || !nvlink) && s > bestSum {
+				bestGPU, bestSum = j, s
+			}
+		}
+		if bestGPU < 0 {
+			return 0, 0, false
+		}
+		set |= 1 << bestGPU
+		sum += bestSum
+	}
+	return set, sum, true
+}
+
+// lowest is the k lowest bits of the set.
+func lowest(set uint64, k int) uint64 {
+	var out uint64
+	for range k {
+		out |= set & -set
+		set &= set - 1
+	}
+	return out
+}
+
+// freeMask has a bit for each device of which nothing is promised. Where the kubelet picks and nobody reports which
+// devices are free, any may be: the best set is then what can be hoped for.
+func (inv *Inventory) freeMask() uint64 {
+	var mask uint64
+	for i, d := range inv.Devices {
+		if i >= 64 {
+			break
+		}
+		if d.whole() || (inv.Mode == ModeDevicePlugin && !inv.IndexKnown && !d.Unhealthy) {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// linkedSet is the best connected free set of k whole GPUs.
+func (inv *Inventory) linkedSet(k int, nvlink bool) (uint64, bool) {
+	set, _, ok := inv.Links.Best(inv.freeMask(), k, nvlink)
+	return set, ok
+}
+
+// LinkScore is the mean link score of the best free set of k GPUs, MaxLinkScore for one.
+func (inv *Inventory) LinkScore(k int) int {
+	_, score, ok := inv.Links.Best(inv.freeMask(), k, false)
+	if !ok {
+		return 0
+	}
+	return score
+}

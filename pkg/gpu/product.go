@@ -1,0 +1,100 @@
+package gpu
+
+import "strings"
+
+// Product is what the maker's data sheet says of a GPU.
+type Product struct {
+	// Generation is the CUDA compute capability times ten; 0 for other makers.
+	Generation int
+	// MemMiB is the nominal memory.
+	MemMiB int
+	// NVLinkMesh reports that the form factor connects all GPUs of a node by NVLink at full bandwidth.
+	NVLinkMesh bool
+}
+
+// products maps a part of a product name, in upper case, to its data. The first match wins, so longer parts stand
+// first. Compute capabilities are those of NVIDIA's CUDA GPU list, memory and form factor those of the data sheets.
+// The V100's hybrid cube mesh is no full mesh, so that SXM2 is left to the links matrix.
+var products = []struct {
+	part string
+	Product
+}{
+	{"GB300", Product{103, 288 << 10, true}},
+	{"GB200", Product{100, 186 << 10, true}},
+	{"B300", Product{103, 288 << 10, true}},
+	{"B200", Product{100, 180 << 10, true}},
+	{"GH200", Product{90, 96 << 10, false}},
+	{"H200-NVL", Product{90, 141 << 10, false}},
+	{"H200", Product{90, 141 << 10, true}},
+	{"H100-NVL", Product{90, 94 << 10, false}},
+	{"H100-PCIE", Product{90, 80 << 10, false}},
+	{"H100", Product{90, 80 << 10, true}},
+	{"H800-PCIE", Product{90, 80 << 10, false}},
+	{"H800", Product{90, 80 << 10, true}},
+	{"H20", Product{90, 96 << 10, true}},
+	{"A100-SXM4-80GB", Product{80, 80 << 10, true}},
+	{"A100-SXM4-40GB", Product{80, 40 << 10, true}},
+	{"A100-SXM", Product{80, 40 << 10, true}},
+	{"A100-PCIE-40GB", Product{80, 40 << 10, false}},
+	{"A100-80GB-PCIE", Product{80, 80 << 10, false}},
+	{"A100", Product{80, 40 << 10, false}},
+	{"A800-SXM4", Product{80, 80 << 10, true}},
+	{"A800", Product{80, 80 << 10, false}},
+	{"A30", Product{80, 24 << 10, false}},
+	{"A10G", Product{86, 24 << 10, false}},
+	{"A40", Product{86, 48 << 10, false}},
+	{"A16", Product{86, 16 << 10, false}},
+	{"A10", Product{86, 24 << 10, false}},
+	{"A2", Product{86, 16 << 10, false}},
+	{"L40S", Product{89, 48 << 10, false}},
+	{"L40", Product{89, 48 << 10, false}},
+	{"L20", Product{89, 48 << 10, false}},
+	{"L4", Product{89, 24 << 10, false}},
+	{"T4", Product{75, 16 << 10, false}},
+	{"V100-SXM2-32GB", Product{70, 32 << 10, false}},
+	{"V100-SXM3-32GB", Product{70, 32 << 10, true}},
+	{"V100-PCIE-32GB", Product{70, 32 << 10, false}},
+	{"V100", Product{70, 16 << 10, false}},
+	{"P100", Product{60, 16 << 10, false}},
+	{"P40", Product{61, 24 << 10, false}},
+	{"P4", Product{61, 8 << 10, false}},
+	{"K80", Product{37, 12 << 10, false}},
+	{"MI355X", Product{0, 288 << 10, true}},
+	{"MI325X", Product{0, 256 << 10, true}},
+	{"MI300X", Product{0, 192 << 10, true}},
+	{"MI250X", Product{0, 128 << 10, false}},
+	{"MAX_1550", Product{0, 128 << 10, false}},
+	{"MAX_1100", Product{0, 48 << 10, false}},
+}
+
+// LookupProduct finds a product by its name as device plugins report it (NVIDIA-A100-SXM4-80GB, Tesla-T4). A name
+// that only resembles a product (T400, A2000) is not found.
+func LookupProduct(name string) (Product, bool) {
+	upper := strings.ToUpper(name)
+	for _, p := range products {
+		if containsWord(upper, p.part) {
+			return p.Product, true
+		}
+	}
+	return Product{}, false
+}
+
+// containsWord reports whether part occurs in s bounded by separators or the ends.
+func containsWord(s, part string) bool {
+	for from := 0; ; {
+		i := strings.Index(s[from:], part)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(part)
+		if (start == 0 || separator(s[start-1])) && (end == len(s) || separator(s[end]) ||
+			(strings.Contains(part, "-") && !alphanumeric(s[end]))) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+func separator(c byte) bool { return c == '-' || c == '_' || c == ' ' }
+
+func alphanumeric(c byte) bool { return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' }

@@ -1,0 +1,103 @@
+package gpu
+
+import (
+	"slices"
+	"strings"
+)
+
+// Interconnect is what a pod asks of the links among its GPUs.
+type Interconnect uint8
+
+const (
+	// InterconnectAny asks nothing.
+	InterconnectAny Interconnect = iota
+	// InterconnectPreferred takes the best connected set that is free.
+	InterconnectPreferred
+	// InterconnectRequired takes only a set that is connected by NVLink.
+	InterconnectRequired
+)
+
+// Sharing is whether a pod accepts a GPU that others use too.
+type Sharing uint8
+
+const (
+	// SharingAny lets one GPU be a time slice, but never takes several time slices for several GPUs.
+	SharingAny Sharing = iota
+	// SharingExclusive refuses time-sliced and shared nodes.
+	SharingExclusive
+	// SharingAllowed accepts time slices in any number.
+	SharingAllowed
+)
+
+// Request is what one pod asks of a node's GPUs. The zero value asks for none.
+type Request struct {
+	// Resource is the extended resource asked for; empty when the pod asks by annotation only.
+	Resource string
+	// Count is how many distinct GPUs.
+	Count int
+	// Milli is the compute of each GPU: WholeMilli for whole GPUs, less for a share, 0 when the share is given by memory.
+	Milli int
+	// ShareMemMiB is the memory of each GPU that the share takes; 0 means in proportion to Milli.
+	ShareMemMiB int
+	// Shared reports that the pod asked in a sharing dialect, so that only a node in ModeShared can serve it.
+	Shared bool
+	// Slices are hardware slices asked for by their own resource names.
+	Slices []SliceCount
+
+	// MinMemMiB is the least memory that each GPU must have; 0 for any.
+	MinMemMiB int
+	// Models are the acceptable products, sorted; empty for any.
+	Models       []string
+	Interconnect Interconnect
+	Sharing      Sharing
+	// NeedsGPUNode asks for a node with GPUs without asking for a GPU.
+	NeedsGPUNode bool
+	// AvoidsGPUNode asks to be kept off nodes with GPUs while another fits.
+	AvoidsGPUNode bool
+	// CPUMilli is the pod's CPU request.
+	CPUMilli int64
+}
+
+// WantsGPU reports whether the pod asks for any GPU or slice.
+func (r *Request) WantsGPU() bool { return r.Count > 0 || len(r.Slices) > 0 }
+
+// Whole reports whether the pod takes its GPUs entirely.
+func (r *Request) Whole() bool { return r.Count > 0 && r.Milli >= WholeMilli }
+
+// ShareOn resolves the share against GPUs of memMiB each. It returns false when the share is given by memory and the
+// memory is unknown or too small.
+func (r *Request) ShareOn(memMiB int) (Share, bool) {
+	s := Share{Milli: r.Milli, MemMiB: r.ShareMemMiB}
+	if s.MemMiB > 0 {
+		if memMiB <= 0 || s.MemMiB > memMiB {
+			return s, false
+		}
+		if s.Milli == 0 {
+			// Rounded up: two pods that ask for 51% of the memory each must not seem to fit one GPU.
+			s.Milli = (s.MemMiB*WholeMilli + memMiB - 1) / memMiB
+		}
+		return s, true
+	}
+	s.MemMiB = memMiB * s.Milli / WholeMilli
+	return s, true
+}
+
+// TotalMilli is the compute that the pod asks for in sum; a share given by memory counts on GPUs of memMiB each.
+func (r *Request) TotalMilli(memMiB int) int {
+	sum := 0
+	if s, ok := r.ShareOn(memMiB); ok {
+		sum = s.Milli * r.Count
+	}
+	for _, sl := range r.Slices {
+		sum += sl.Count * sl.Milli
+	}
+	return sum
+}
+
+// AcceptsModel reports whether a GPU of that product will do. Letter case does not matter.
+func (r *Request) AcceptsModel(model string) bool {
+	if len(r.Models) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.Models, func(m string) bool { return strings.EqualFold(m, model) })
+}

@@ -1,0 +1,149 @@
+package kubeview
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// registeredGPU is one device of HAMi's register.
+type registeredGPU struct {
+	uuid    string
+	memMiB  int
+	healthy bool
+}
+
+// registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
+// "uuid,count,MiB,cores,type,numa,healthy" ended by colons, or a JSON list.
+func (b *gpuNodeReader) registered() []registeredGPU {
+	value, ok := b.node.Annotations[hamiRegisterKey]
+	if !ok {
+		return nil
+	}
+	var devices []registeredGPU
+	var err error
+	if strings.HasPrefix(strings.TrimSpace(value), "[") {
+		devices, err = parseRegisterJSON(value)
+	} else {
+		devices, err = parseRegisterRecords(value)
+	}
+	if err != nil || len(devices) == 0 || len(devices) > maxNodeGPUs {
+		b.reject("annotation", hamiRegisterKey, value, "a list of devices as HAMi writes it")
+		return nil
+	}
+	return devices
+}
+
+func parseRegisterJSON(value string) ([]registeredGPU, error) {
+	var list []struct {
+		ID     string `json:"id"`
+		DevMem int    `json:"devmem"`
+		Health bool   `json:"health"`
+	}
+	if err := json.Unmarshal([]byte(value), &list); err != nil {
+		return nil, fmt.Errorf("parsing device list: %w", err)
+	}
+	devices := make([]registeredGPU, 0, len(list))
+	for _, d := range list {
+		if d.ID == "" || d.DevMem < 0 || d.DevMem > 1<<30 {
+			return nil, fmt.Errorf("device %q with %d MiB", d.ID, d.DevMem)
+		}
+		devices = append(devices, registeredGPU{d.ID, d.DevMem, d.Health})
+	}
+	return devices, nil
+}
+
+func parseRegisterRecords(value string) ([]registeredGPU, error) {
+	var devices []registeredGPU
+	for record := range strings.SplitSeq(strings.TrimSuffix(value, ":"), ":") {
+		fields := strings.Split(record, ",")
+		if len(fields) < 7 || fields[0] == "" {
+			return nil, fmt.Errorf("device record %q: want at least 7 fields", record)
+		}
+		mem, err := strconv.ParseUint(fields[2], 10, 30)
+		if err != nil {
+			return nil, fmt.Errorf("parsing memory of device %q: %w", fields[0], err)
+		}
+		healthy, err := strconv.ParseBool(fields[6])
+		if err != nil {
+			return nil, fmt.Errorf("parsing health of device %q: %w", fields[0], err)
+		}
+		devices = append(devices, registeredGPU{fields[0], int(mem), healthy})
+	}
+	return devices, nil
+}
+
+// links fills in the interconnect: from the matrix if there is one, else from the label, else from the product.
+func (b *gpuNodeReader) links(inv *gpu.Inventory, product gpu.Product) {
+	n := len(inv.Devices)
+	if n < 2 {
+		return
+	}
+	if value, ok := b.node.Annotations[GPULinksKey]; ok {
+		links, err := parseLinks(value, n)
+		if err == nil {
+			inv.Links = links
+			return
+		}
+		b.reject("annotation", GPULinksKey, value,
+			`links among the node's GPUs such as {"links":[[0,1,"NV12"],[0,2,"SYS"]]}: `+err.Error())
+	}
+	if strings.EqualFold(b.first(b.keys.InterconnectLabels), "nvlink") || product.NVLinkMesh {
+		inv.Links = gpu.Mesh(n)
+	}
+}
+
+// parseLinks reads {"links":[[i,j,"NV12"],…]}.
+func parseLinks(value string, n int) (*gpu.Links, error) {
+	var doc struct {
+		Links [][]json.RawMessage `json:"links"`
+	}
+	if err := json.Unmarshal([]byte(value), &doc); err != nil {
+		return nil, fmt.Errorf("parsing JSON: %w", err)
+	}
+	builder := gpu.NewLinks(n)
+	for _, entry := range doc.Links {
+		if len(entry) != 3 {
+			return nil, fmt.Errorf("an entry of %d elements: want two indices and a link", len(entry))
+		}
+		var i, j int
+		var name string
+		for k, into := range []any{&i, &j, &name} {
+			if err := json.Unmarshal(entry[k], into); err != nil {
+				return nil, fmt.Errorf("parsing element %s: %w", entry[k], err)
+			}
+		}
+		link, err := gpu.ParseLink(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := builder.Connect(i, j, link); err != nil {
+			return nil, err
+		}
+	}
+	return builder.Build(), nil
+}
+
+// inUse reads the indices that an agent saw in use. An empty value says that none is; nil that nobody looked.
+func (b *gpuNodeReader) inUse(n int) []int {
+	value, ok := b.node.Annotations[GPUsInUseKey]
+	if !ok {
+		return nil
+	}
+	used := []int{}
+	if strings.TrimSpace(value) == "" {
+		return used
+	}
+	for field := range strings.SplitSeq(value, ",") {
+		i, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || i < 0 || i >= n {
+			b.reject("annotation", GPUsInUseKey, value, fmt.Sprintf("a comma-separated list of GPU indices from 0 to %d", n-1))
+			return nil
+		}
+		used = append(used, i)
+	}
+	return used
+}

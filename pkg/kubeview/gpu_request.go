@@ -1,0 +1,253 @@
+package kubeview
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// maxGPUs bounds the number of GPUs that a request is read as; no node has so many, so it stays Pending all the same.
+const maxGPUs = 1 << 14
+
+// Dialect is the sharing project in whose terms a pod asks for a part of a GPU, and expects the answer.
+type Dialect uint8
+
+const (
+	// DialectNone is a pod that asks for no part of a GPU.
+	DialectNone Dialect = iota
+	// DialectOpenb is open-gpu-share, which the openb traces follow.
+	DialectOpenb
+	// DialectKAI is the KAI scheduler.
+	DialectKAI
+	// DialectHAMi is HAMi.
+	DialectHAMi
+)
+
+// GPURequest is what a pod asks for, and in which dialect.
+type GPURequest struct {
+	gpu.Request
+	Dialect Dialect
+}
+
+// gpuAsk is what the resources of a pod ask for, before the annotations are read.
+type gpuAsk struct {
+	resource string
+	count    int
+	hami     bool
+}
+
+// PodGPURequest reads what a pod asks of GPUs. The error is a *BadValue that names key, value and what is allowed.
+func (k *GPUKeys) PodGPURequest(pod *v1.Pod) (GPURequest, error) {
+	var r GPURequest
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	r.CPUMilli = requests.Cpu().MilliValue()
+	ask, err := k.askedResources(requests, &r)
+	if err != nil {
+		return r, err
+	}
+	if ask.hami {
+		if err := readHAMi(pod, k, &r); err != nil {
+			return r, err
+		}
+	}
+	if err := readOpenb(pod, ask, &r); err != nil {
+		return r, err
+	}
+	if err := readKAI(pod, ask, &r); err != nil {
+		return r, err
+	}
+	if r.Dialect == DialectNone && ask.count > 0 {
+		r.Resource, r.Count, r.Milli = ask.resource, ask.count, gpu.WholeMilli
+	}
+	if slices.Contains(k.SharedResources, ask.resource) {
+		r.Sharing = gpu.SharingAllowed
+	}
+	if err := readConstraints(pod, &r); err != nil {
+		return r, err
+	}
+	readWorkloadType(pod, &r)
+	return r, nil
+}
+
+// MayUseGPU is a cheap test that is false only for pods of which PodGPURequest certainly reads no GPU and no
+// constraint.
+func (k *GPUKeys) MayUseGPU(pod *v1.Pod) bool {
+	for key := range pod.Annotations {
+		if strings.HasPrefix(key, "alibabacloud.com/gpu-") || strings.HasPrefix(key, "gpu-") || strings.HasPrefix(key, "berth.dev/gpu-") {
+			return true
+		}
+	}
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				if k.isGPU(string(name)) || isHAMi(string(name)) {
+					return true
+				}
+			}
+		}
+	}
+	if pod.Spec.Resources != nil {
+		for name := range pod.Spec.Resources.Requests {
+			if k.isGPU(string(name)) || isHAMi(string(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (k *GPUKeys) isGPU(name string) bool {
+	return slices.Contains(k.Resources, name) || slices.Contains(k.SharedResources, name) || k.isSlice(name)
+}
+
+func isHAMi(name string) bool {
+	return name == hamiMemoryResource || name == hamiPercentResource || name == hamiCoresResource
+}
+
+// askedResources finds the GPU resources among a pod's requests.
+func (k *GPUKeys) askedResources(requests v1.ResourceList, r *GPURequest) (gpuAsk, error) {
+	var ask gpuAsk
+	for _, names := range [][]string{k.Resources, k.SharedResources} {
+		for _, name := range names {
+			q, ok := requests[v1.ResourceName(name)]
+			if !ok || q.Sign() <= 0 {
+				continue
+			}
+			if ask.count > 0 {
+				return ask, &BadValue{Object: "pod", Kind: "resource", Key: name, Value: q.String(),
+					Allowed: "allowed together with " + ask.resource + ": ask for GPUs of one kind"}
+			}
+			ask.resource, ask.count = name, clampCount(q)
+		}
+	}
+	for name, q := range requests {
+		switch {
+		case isHAMi(string(name)) && q.Sign() > 0:
+			ask.hami = true
+		case k.isSlice(string(name)) && q.Sign() > 0:
+			r.Slices = append(r.Slices, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Milli: sliceMilli(string(name))})
+		}
+	}
+	slices.SortFunc(r.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
+	if ask.hami && ask.count == 0 {
+		return ask, &BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource + " or " + hamiCoresResource, Value: "set",
+			Allowed: "allowed without " + k.Resources[0] + ", which says of how many GPUs"}
+	}
+	return ask, nil
+}
+
+func clampCount(q resource.Quantity) int { return int(min(q.Value(), maxGPUs)) }
+
+// sliceMilli is the share of a GPU that a MIG profile is, from the compute slices in its name: mig-2g.10gb is 2 of 7.
+func sliceMilli(name string) int {
+	_, profile, _ := strings.Cut(name, "mig-")
+	digits, _, ok := strings.Cut(profile, "g.")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || n < 1 || n > 7 {
+		return gpu.WholeMilli / 7
+	}
+	return gpu.WholeMilli * n / 7
+}
+
+// readConstraints reads the annotations that narrow the choice of GPUs.
+func readConstraints(pod *v1.Pod, r *GPURequest) error {
+	for _, key := range []string{GPUModelsKey, openbModelKey} {
+		value, ok := pod.Annotations[key]
+		if !ok || (key == openbModelKey && value == "") {
+			continue
+		}
+		models, err := parseModels(key, value)
+		if err != nil {
+			return err
+		}
+		if len(r.Models) > 0 && !slices.Equal(r.Models, models) {
+			return &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
+				Allowed: "allowed together with a different " + GPUModelsKey}
+		}
+		r.Models = models
+	}
+	if value, ok := pod.Annotations[GPUMemoryMinKey]; ok {
+		q, err := resource.ParseQuantity(value)
+		if err != nil || q.Value() < 1<<20 || q.Value() > 1<<50 {
+			return &BadValue{Object: "pod", Kind: "annotation", Key: GPUMemoryMinKey, Value: value,
+				Allowed: "a quantity of memory per GPU of 1Mi or more, such as 40Gi or 40000Mi"}
+		}
+		r.MinMemMiB = int((q.Value() + 1<<20 - 1) >> 20)
+	}
+	if value, ok := pod.Annotations[GPUInterconnectKey]; ok {
+		switch value {
+		case "required":
+			r.Interconnect = gpu.InterconnectRequired
+		case "preferred":
+			r.Interconnect = gpu.InterconnectPreferred
+		default:
+			return &BadValue{Object: "pod", Kind: "annotation", Key: GPUInterconnectKey, Value: value, Allowed: "required or preferred"}
+		}
+	}
+	if value, ok := pod.Annotations[GPUSharingKey]; ok {
+		switch {
+		case value == "exclusive" && (r.Shared || r.Sharing == gpu.SharingAllowed):
+			return &BadValue{Object: "pod", Kind: "annotation", Key: GPUSharingKey, Value: value,
+				Allowed: "allowed together with a request for a part of a GPU"}
+		case value == "exclusive":
+			r.Sharing = gpu.SharingExclusive
+		case value == "shared":
+			r.Sharing = gpu.SharingAllowed
+		default:
+			return &BadValue{Object: "pod", Kind: "annotation", Key: GPUSharingKey, Value: value, Allowed: "exclusive or shared"}
+		}
+	}
+	return nil
+}
+
+func parseModels(key, value string) ([]string, error) {
+	models := strings.Split(value, "|")
+	for i, m := range models {
+		models[i] = strings.TrimSpace(m)
+		if models[i] == "" {
+			return nil, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
+				Allowed: "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10"}
+		}
+	}
+	slices.Sort(models)
+	return slices.Compact(models), nil
+}
+
+// readWorkloadType reads a label that is not ours: values we do not know mean nothing.
+func readWorkloadType(pod *v1.Pod, r *GPURequest) {
+	switch strings.ToLower(pod.Labels[workloadTypeLabel]) {
+	case "gpu-intensive":
+		r.NeedsGPUNode = !r.WantsGPU()
+	case "cpu-intensive":
+		r.AvoidsGPUNode = !r.WantsGPU()
+	}
+}
+
+// parseCount reads a whole number from low to high.
+func parseCount(key, value string, low, high int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < low || n > high {
+		return 0, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
+			Allowed: fmt.Sprintf("a whole number from %d to %d", low, high)}
+	}
+	return n, nil
+}
+
+// parseFraction reads a part of a GPU as milli-GPU, rounded up: two pods of 0.5005 must not fit one GPU.
+func parseFraction(key, value string) (int, error) {
+	f, err := strconv.ParseFloat(value, 64)
+	// The negated comparison refuses NaN too.
+	if err != nil || !(f > 0 && f <= 1) {
+		return 0, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
+			Allowed: "a decimal fraction of a GPU above 0 and up to 1, such as 0.5"}
+	}
+	return int(math.Ceil(f*gpu.WholeMilli - 1e-6)), nil
+}

@@ -1,0 +1,57 @@
+package gpuaware
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// settings are the plugin's args as domain values.
+type settings struct {
+	keys    *kubeview.GPUKeys
+	weights gpu.Weights
+	spread  bool
+}
+
+// readArgs checks and converts the plugin's args of one profile.
+func readArgs(obj runtime.Object, profile string) (*settings, error) {
+	args, ok := obj.(*config.GPUAwareArgs)
+	if !ok {
+		return nil, fmt.Errorf("reading args of profile %s: want GPUAwareArgs, got %T", profile, obj)
+	}
+	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
+	if err := config.ValidateGPUAwareArgs(path, args); err != nil {
+		return nil, err
+	}
+	l, w := args.Labels, args.Weights
+	return &settings{
+		keys: &kubeview.GPUKeys{
+			Resources:          args.Resources,
+			SharedResources:    args.SharedResources,
+			SlicePrefixes:      args.SlicePrefixes,
+			ProductLabels:      l.Product,
+			MemoryLabels:       l.Memory,
+			CountLabels:        l.Count,
+			ReplicasLabels:     l.Replicas,
+			GenerationLabels:   l.Generation,
+			InterconnectLabels: l.Interconnect,
+			CliqueLabels:       l.Clique,
+		},
+		weights: gpu.Weights{
+			Packing:          float64(*w.PackingPercent) / 100,
+			BestFit:          float64(*w.BestFit),
+			Reserve:          float64(*w.Reserve),
+			Scarcity:         float64(*w.Scarcity),
+			Links:            float64(*w.LinksPercent) / 100,
+			OverProvisioning: float64(*w.OverProvisioning),
+			Utilisation:      float64(*w.Utilisation),
+			Avoid:            float64(*w.AvoidGPUNodes),
+		},
+		spread: *args.Strategy == config.GPUStrategySpread,
+	}, nil
+}

@@ -1,0 +1,138 @@
+package gpuaware
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// cluster is what all profiles of one scheduler know together: two profiles that each kept their own promises would
+// promise the same share twice.
+type cluster struct {
+	ledger  *ledger
+	views   *views
+	learner *learner
+}
+
+// clusterKey tells clusters apart. Profiles that read GPUs under different names see different GPUs, but their promises
+// are in one ledger all the same.
+type clusterKey struct {
+	factory informers.SharedInformerFactory
+	keys    string
+}
+
+// clusters finds what the profiles of a scheduler share. The framework gives them nothing in common but the informer
+// factory.
+var clusters = struct {
+	mu      sync.Mutex
+	ledgers map[informers.SharedInformerFactory]*ledger
+	byKey   map[clusterKey]*cluster
+}{ledgers: map[informers.SharedInformerFactory]*ledger{}, byKey: map[clusterKey]*cluster{}}
+
+// clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call. It is
+// forgotten when the scheduler's context ends.
+func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
+	factory := handle.SharedInformerFactory()
+	key := clusterKey{factory, fmt.Sprintf("%q", *keys)}
+	clusters.mu.Lock()
+	defer clusters.mu.Unlock()
+	if c := clusters.byKey[key]; c != nil {
+		return c, nil
+	}
+	l := clusters.ledgers[factory]
+	if l == nil {
+		l = newLedger()
+	}
+	c := &cluster{ledger: l, views: newViews(keys, l), learner: newLearner(keys)}
+	if err := c.watch(factory); err != nil {
+		return nil, err
+	}
+	clusters.ledgers[factory], clusters.byKey[key] = l, c
+	context.AfterFunc(ctx, func() {
+		clusters.mu.Lock()
+		defer clusters.mu.Unlock()
+		delete(clusters.byKey, key)
+		delete(clusters.ledgers, factory)
+	})
+	return c, nil
+}
+
+// watch keeps the cluster up to date. The scheduler's pod informer reports pods that finish as deleted.
+func (c *cluster) watch(factory informers.SharedInformerFactory) error {
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if pod, ok := obj.(*v1.Pod); ok {
+				c.learner.arrived(pod)
+			}
+		},
+		UpdateFunc: func(_, obj any) {
+			if pod, ok := obj.(*v1.Pod); ok && finished(pod) {
+				c.ledger.release(pod.UID)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := deleted[*v1.Pod](obj); ok {
+				c.ledger.release(pod.UID)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.seeNode(obj) },
+		UpdateFunc: func(_, obj any) { c.seeNode(obj) },
+		DeleteFunc: func(obj any) {
+			if node, ok := deleted[*v1.Node](obj); ok {
+				c.views.forget(node)
+				c.learner.nodeGone(node.Name)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	return nil
+}
+
+func (c *cluster) seeNode(obj any) {
+	if node, ok := obj.(*v1.Node); ok {
+		seen, _ := c.views.keys.ReadGPUNode(node)
+		c.learner.nodeSeen(seen)
+	}
+}
+
+func finished(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+// deleted unwraps what a delete handler receives.
+func deleted[T any](obj any) (T, bool) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	t, ok := obj.(T)
+	return t, ok
+}
+
+// judge is the cluster as a placement is judged against it now.
+func (c *cluster) judge(s *settings) gpu.Cluster {
+	learnt := c.learner.learnt()
+	freeEight, idle := c.views.totals.read()
+	return gpu.Cluster{
+		Weights:           s.weights,
+		Spread:            s.spread,
+		Residual:          learnt.residual,
+		Pressure:          learnt.pressure,
+		FreeEightGPUNodes: freeEight,
+		IdleMilli:         idle,
+	}
+}

@@ -1,0 +1,88 @@
+package gpuaware
+
+import (
+	"context"
+	"reflect"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// EventsToRegister names what can make a rejected pod schedulable: a pod that gives GPUs back, a node whose GPUs suit
+// the pod, a device class that serves them, and a change of the pod's own request.
+func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{
+		{
+			Event:          fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete},
+			QueueingHintFn: p.afterPodDeleted,
+		},
+		{
+			Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel |
+				fwk.UpdateNodeAnnotation | fwk.UpdateNodeTaint},
+			QueueingHintFn: p.afterNodeChange,
+		},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}},
+		{
+			// Annotations have no action type of their own: their changes arrive as the general update.
+			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
+			QueueingHintFn: p.afterOwnChange,
+		},
+	}, nil
+}
+
+func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	gone, _, err := util.As[*v1.Pod](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	if !p.settings.keys.MayUseGPU(gone) {
+		logger.V(5).Info("Deleted pod held no GPU", "pod", klog.KObj(pod), "deletedPod", klog.KObj(gone))
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}
+
+// afterNodeChange queues the pod when the changed node, were it empty, could serve it, and either could not before or
+// has changed in what it offers.
+func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*v1.Node](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	request, err := p.settings.keys.PodGPURequest(pod)
+	if err != nil {
+		return fwk.QueueSkip, nil // only a change of the pod itself helps
+	}
+	now, _ := p.settings.keys.ReadGPUNode(after)
+	if now.Empty().Mode == gpu.ModeDRA || len(now.Empty().Devices) == 0 {
+		return fwk.Queue, nil // claims may serve it
+	}
+	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
+		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason", reason.String())
+		return fwk.QueueSkip, nil
+	}
+	if before != nil {
+		then, _ := p.settings.keys.ReadGPUNode(before)
+		if reflect.DeepEqual(then.Empty(), now.Empty()) {
+			return fwk.QueueSkip, nil
+		}
+	}
+	return fwk.Queue, nil
+}
+
+func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*v1.Pod](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	was, badBefore := p.settings.keys.PodGPURequest(before)
+	is, badAfter := p.settings.keys.PodGPURequest(after)
+	if badAfter != nil || badBefore == nil && reflect.DeepEqual(was, is) {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}

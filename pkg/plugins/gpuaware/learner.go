@@ -1,0 +1,188 @@
+package gpuaware
+
+import (
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+const (
+	// learnEvery is after how many arrivals the mix is compared with the one in use.
+	learnEvery = 64
+	// learnDistance is by how much of the workload they must differ for a new one to be worth the cold cache.
+	learnDistance = 0.03
+)
+
+// learnt is the workload's mix as it was last drawn up. It is immutable but for the cache inside.
+type learnt struct {
+	residual *gpu.Residual
+	pressure map[string]float64
+}
+
+// learner learns the mix of the workload from the pods that arrive, and the capacity that they share. It draws up the
+// mix in the informers' goroutines, never in a scheduling cycle.
+type learner struct {
+	keys *kubeview.GPUKeys
+	now  atomic.Pointer[learnt]
+
+	mu    sync.Mutex
+	mix   *gpu.Mix
+	nodes map[string]gpuNode
+	// capacity is GPUs by model, memories are nodes by the memory of their GPUs, doors nodes by their taints.
+	capacity map[string]int
+	memories map[int]int
+	doors    map[string]door
+	// refreshAt is the number of arrivals at which to look again.
+	refreshAt int
+}
+
+// gpuNode is what counts of a node.
+type gpuNode struct {
+	model  string
+	gpus   int
+	memMiB int
+	door   string
+}
+
+// door is the taints that keep pods out of some nodes.
+type door struct {
+	taints []v1.Taint
+	nodes  int
+}
+
+func newLearner(keys *kubeview.GPUKeys) *learner {
+	l := &learner{
+		keys: keys, mix: gpu.NewMix(), refreshAt: learnEvery,
+		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
+	}
+	l.now.Store(&learnt{residual: gpu.NewResidual(l.mix.Distribution())})
+	return l
+}
+
+// learnt returns the mix in use.
+func (l *learner) learnt() *learnt { return l.now.Load() }
+
+// arrived counts a pod in. Pods that can only ever run outside of the GPU nodes say nothing of how those fill up.
+func (l *learner) arrived(pod *v1.Pod) {
+	if kubeview.BelongsToNode(pod) || finished(pod) {
+		return
+	}
+	request, err := l.keys.PodGPURequest(pod)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !request.WantsGPU() && !l.admitted(pod) {
+		return
+	}
+	l.mix.Observe(gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)))
+	if n := l.mix.Arrivals(); n >= l.refreshAt {
+		l.refreshAt = n + learnEvery
+		l.refresh()
+	}
+}
+
+// admitted reports whether any GPU node lets the pod in by its taints. With no node known yet all pods count.
+func (l *learner) admitted(pod *v1.Pod) bool {
+	for _, d := range l.doors {
+		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), d.taints, pod.Spec.Tolerations, nil, false)
+		if !untolerated {
+			return true
+		}
+	}
+	return len(l.doors) == 0
+}
+
+// typicalMemMiB is a GPU memory against which a share given by memory is counted: the least in the cluster that holds
+// the share.
+func (l *learner) typicalMemMiB(r *gpu.Request) int {
+	least := 0
+	for m := range l.memories {
+		if m >= r.ShareMemMiB && (least == 0 || m < least) {
+			least = m
+		}
+	}
+	return least
+}
+
+// refresh takes the mix into use if it has changed enough.
+func (l *learner) refresh() {
+	d, inUse := l.mix.Distribution(), l.now.Load().residual
+	if inUse.Known() == d.Known && inUse.Distribution().Distance(d) < learnDistance {
+		return
+	}
+	l.now.Store(&learnt{residual: gpu.NewResidual(d), pressure: d.Pressure(l.capacity)})
+}
+
+// nodeSeen counts a node's GPUs in the capacity.
+func (l *learner) nodeSeen(n *kubeview.GPUNode) {
+	name := n.Node.Name
+	if n.GPUs() == 0 {
+		l.nodeGone(name)
+		return
+	}
+	var taints []v1.Taint
+	for _, t := range n.Node.Spec.Taints {
+		if t.Effect != v1.TaintEffectPreferNoSchedule {
+			taints = append(taints, t)
+		}
+	}
+	now := gpuNode{model: n.Model(), gpus: n.GPUs(), memMiB: n.MemMiB()}
+	for _, t := range taints {
+		now.door += t.ToString() + " "
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.nodes[name] == now {
+		return
+	}
+	l.remove(name)
+	l.nodes[name] = now
+	l.capacity[now.model] += now.gpus
+	l.memories[now.memMiB]++
+	l.doors[now.door] = door{taints, l.doors[now.door].nodes + 1}
+	l.recount()
+}
+
+// nodeGone takes them out.
+func (l *learner) nodeGone(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.remove(name) {
+		l.recount()
+	}
+}
+
+func (l *learner) remove(name string) bool {
+	n, ok := l.nodes[name]
+	if !ok {
+		return false
+	}
+	delete(l.nodes, name)
+	if l.capacity[n.model] -= n.gpus; l.capacity[n.model] == 0 {
+		delete(l.capacity, n.model)
+	}
+	if l.memories[n.memMiB]--; l.memories[n.memMiB] == 0 {
+		delete(l.memories, n.memMiB)
+	}
+	d := l.doors[n.door]
+	if d.nodes--; d.nodes == 0 {
+		delete(l.doors, n.door)
+	} else {
+		l.doors[n.door] = d
+	}
+	return true
+}
+
+// recount spreads the demand over the capacity as it is now.
+func (l *learner) recount() {
+	inUse := l.now.Load().residual
+	l.now.Store(&learnt{residual: inUse, pressure: inUse.Distribution().Pressure(l.capacity)})
+}
