@@ -1,0 +1,181 @@
+package signals
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+// Names of the GPU signals in logs and metrics.
+const (
+	signalUtilisation = "gpu_utilisation"
+	signalMemory      = "gpu_memory"
+	signalXID         = "gpu_xid"
+	signalFaults      = "gpu_faults"
+)
+
+// GPUReader reads the live signals of GPUs in the background. A nil reader, which is a signal that is not configured,
+// knows nothing.
+type GPUReader struct {
+	client  *client
+	queries queries
+	nodes   func() []Node
+	report  *reporter
+
+	interval, faultWindow time.Duration
+	ages                  sampleAges
+	minCoverage           int
+	fatalCodes            []int32
+	fatal                 map[int]bool
+
+	snapshot atomic.Pointer[GPUSnapshot]
+}
+
+var gpuReaders pool[*GPUReader]
+
+// StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without
+// args it returns nil. nodes returns the GPU nodes of the moment; it is called from the background. Calls with the
+// same args and scope (the shared informer factory of a scheduler) share one reader, which runs until the last of
+// their contexts ends, and the nodes of the first. It fails when files that args name cannot be read; it does not
+// wait for the server.
+func StartGPU(ctx context.Context, scope any, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
+	if args == nil {
+		return nil, nil
+	}
+	return gpuReaders.acquire(ctx, scope, args, func(ctx context.Context) (*GPUReader, error) {
+		r, err := newGPUReader(klog.FromContext(ctx), args, nodes)
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			defer r.client.close()
+			every(ctx, r.interval, r.round)
+		}()
+		return r, nil
+	})
+}
+
+func newGPUReader(logger klog.Logger, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
+	c, err := newClient(&args.Prometheus)
+	if err != nil {
+		return nil, err
+	}
+	registerMetrics()
+	r := &GPUReader{
+		client:      c,
+		queries:     newQueries(args.HostLabels, args.Prometheus.MatchLabels),
+		nodes:       nodes,
+		report:      newReporter(logger, c.server),
+		interval:    args.Prometheus.Interval.Duration,
+		faultWindow: args.FaultWindow.Duration,
+		ages:        sampleAges{full: args.FullWeightAge.Duration, zero: args.ZeroWeightAge.Duration},
+		minCoverage: int(*args.MinCoveragePercent),
+		fatalCodes:  args.FatalXIDs,
+		fatal:       map[int]bool{},
+	}
+	for _, code := range args.FatalXIDs {
+		r.fatal[int(code)] = true
+	}
+	r.snapshot.Store(r.blank())
+	return r, nil
+}
+
+func (r *GPUReader) blank() *GPUSnapshot {
+	return &GPUSnapshot{ages: r.ages, faultWindow: r.faultWindow}
+}
+
+// Snapshot returns what is known now, never nil. It is one atomic load.
+func (r *GPUReader) Snapshot() *GPUSnapshot {
+	if r == nil {
+		return &GPUSnapshot{}
+	}
+	return r.snapshot.Load()
+}
+
+// round asks for all signals at once and publishes what came. A signal whose query failed keeps what it had.
+func (r *GPUReader) round(ctx context.Context) {
+	nodes := r.nodes()
+	from := newOrigin(r.queries.hostLabels, nodes)
+	next := *r.Snapshot()
+	var wg sync.WaitGroup
+	var utilisationErr, memoryErr, xidErr, faultsErr error
+	wg.Go(func() { utilisationErr = r.readUtilisation(ctx, from, &next.utilisation) })
+	wg.Go(func() { memoryErr = r.readMemory(ctx, from, &next.memory) })
+	wg.Go(func() { xidErr = r.readXIDs(ctx, from, &next.xidFaults) })
+	wg.Go(func() { faultsErr = r.readFaults(ctx, from, &next.otherFaults) })
+	wg.Wait()
+	if ctx.Err() != nil {
+		// The end of the scheduler is no failure of the server.
+		return
+	}
+	now := time.Now()
+	utilisation := coverageOf(signalUtilisation, nodes, now, r.ages, next.utilisation, func(u Utilisation) time.Time { return u.Time })
+	memory := coverageOf(signalMemory, nodes, now, r.ages, next.memory, func(m Memory) time.Time { return m.Time })
+	next.utilisationOn = utilisation.enough(r.minCoverage)
+	next.memoryOn = memory.enough(r.minCoverage)
+	next.faults = mergeFaults(next.xidFaults, next.otherFaults)
+	r.snapshot.Store(&next)
+
+	utilisation.export(r.client.server)
+	memory.export(r.client.server)
+	metricEntries.WithLabelValues(r.client.server, signalXID).Set(float64(len(next.xidFaults)))
+	metricEntries.WithLabelValues(r.client.server, signalFaults).Set(float64(len(next.otherFaults)))
+	r.report.report([]state{
+		utilisation.state(r.minCoverage, utilisationErr),
+		memory.state(r.minCoverage, memoryErr),
+		stateOf(signalXID, xidErr),
+		stateOf(signalFaults, faultsErr),
+	})
+}
+
+func (r *GPUReader) readUtilisation(ctx context.Context, from origin, into *map[string]Utilisation) error {
+	asked := time.Now()
+	vector, err := r.client.vector(ctx, r.queries.utilisation(), r.ages.zero)
+	var dropped drops
+	if err == nil {
+		*into, dropped = decodeUtilisation(vector, asked, from)
+	}
+	account(r.client.server, signalUtilisation, time.Since(asked), dropped, err)
+	return err
+}
+
+func (r *GPUReader) readMemory(ctx context.Context, from origin, into *map[string]Memory) error {
+	asked := time.Now()
+	vector, err := r.client.vector(ctx, r.queries.memory(), r.ages.zero)
+	var dropped drops
+	if err == nil {
+		*into, dropped = decodeMemory(vector, asked, from)
+	}
+	account(r.client.server, signalMemory, time.Since(asked), dropped, err)
+	return err
+}
+
+func (r *GPUReader) readXIDs(ctx context.Context, from origin, into *faultsByNode) error {
+	if len(r.fatalCodes) == 0 {
+		return nil
+	}
+	asked := time.Now()
+	matrix, err := r.client.matrix(ctx, r.queries.xidHistory(r.faultWindow), r.ages.zero)
+	var dropped drops
+	if err == nil {
+		*into, dropped = xidFaults(matrix, asked, r.fatal, from)
+	}
+	account(r.client.server, signalXID, time.Since(asked), dropped, err)
+	return err
+}
+
+func (r *GPUReader) readFaults(ctx context.Context, from origin, into *faultsByNode) error {
+	asked := time.Now()
+	vector, err := r.client.vector(ctx, r.queries.faults(r.fatalCodes, r.faultWindow), r.ages.zero)
+	var dropped drops
+	if err == nil {
+		*into, dropped = decodeFaults(vector, asked, r.fatal, from)
+	}
+	account(r.client.server, signalFaults, time.Since(asked), dropped, err)
+	return err
+}
