@@ -1,13 +1,42 @@
 package config
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // +kubebuilder:object:root=true
 
-// CoschedulingArgs tunes the Coscheduling plugin.
+// CoschedulingArgs tunes the Coscheduling plugin. The plugin keeps one state for all profiles of a process, so that
+// profiles with different args share what the first of them says about retries.
 type CoschedulingArgs struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// ScheduleTimeoutSeconds is how long members of a gang may hold seats while the rest of it is being reserved, for
+	// gangs that do not say so themselves. From 1 to 900, default 60.
+	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+
+	// RetryInitialSeconds is the pause after a gang did not fit for the first time; it doubles with every further time.
+	// From 1, default 1.
+	RetryInitialSeconds *int32 `json:"retryInitialSeconds,omitempty"`
+
+	// RetryMaxSeconds is the longest pause between two attempts while the cluster changes. From retryInitialSeconds to
+	// 3600, default 10.
+	RetryMaxSeconds *int32 `json:"retryMaxSeconds,omitempty"`
 }
 
 // SetDefaultsCoschedulingArgs fills the fields that were left out.
-func SetDefaultsCoschedulingArgs(_ *CoschedulingArgs) {}
+func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
+	setDefault(&args.ScheduleTimeoutSeconds, 60)
+	setDefault(&args.RetryInitialSeconds, 1)
+	setDefault(&args.RetryMaxSeconds, 10)
+}
+
+// ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
+func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
+	var errs field.ErrorList
+	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1, 900)...)
+	errs = append(errs, validateRange(path.Child("retryInitialSeconds"), int64(*args.RetryInitialSeconds), 1, 3600)...)
+	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds), int64(*args.RetryInitialSeconds), 3600)...)
+	return errs.ToAggregate()
+}

@@ -1,0 +1,92 @@
+// Package gang decides when the pods of a group may start, in which order groups come, and where each member sits.
+//
+// It knows no Kubernetes: members are identities with a state, nodes are names, and the time is an argument. The
+// Ledger is the one owner of what is known about every group; it is fed by idempotent observations, answers in
+// constant time, and can be rebuilt from observations at any moment. Build turns a trial of the cluster into a plan.
+package gang
+
+import "time"
+
+// UID identifies one pod for ever; a pod recreated under the same name has another one.
+type UID string
+
+// ID names a group.
+type ID struct{ Namespace, Name string }
+
+// String returns namespace/name.
+func (id ID) String() string { return id.Namespace + "/" + id.Name }
+
+// Spec is what a group asks for.
+type Spec struct {
+	// MinMember is the number of members that have to start together, at least 1.
+	MinMember int
+	// Created orders groups of the same priority; it must not change during the life of the group.
+	Created time.Time
+	// UID breaks ties of Created.
+	UID UID
+	// Timeout is how long members may hold seats while the rest of the plan is being reserved.
+	Timeout time.Duration
+	// Generation changes with every edit of the specification.
+	Generation int64
+}
+
+// State is what is known of a member.
+type State uint8
+
+// The states of a member.
+const (
+	// Gated members carry scheduling gates of their own and cannot be placed yet.
+	Gated State = iota
+	// Pending members can be placed.
+	Pending
+	// Bound members have a node.
+	Bound
+	// Succeeded members have finished well; they count towards the minimum and need no seat.
+	Succeeded
+	// Terminating members are being deleted or have failed; they count for nothing.
+	Terminating
+	states
+)
+
+// Member is one pod of a group as observed.
+type Member struct {
+	UID       UID
+	Namespace string
+	Name      string
+	Priority  int32
+	Created   time.Time
+	State     State
+	// Node holds the name of the node of a bound member.
+	Node string
+	// Class is equal for members that are interchangeable for placement.
+	Class string
+	// Ours is false for members that another scheduler places; they are counted, never planned.
+	Ours bool
+}
+
+// Ref is how a member is found again outside the ledger.
+type Ref struct {
+	UID             UID
+	Namespace, Name string
+}
+
+// Ref returns the reference to the member.
+func (m *Member) Ref() Ref { return Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name} }
+
+// Effects are what the owner of a ledger has to do after a change. They are returned, not called, so that no lock of
+// the ledger is held while other locks are taken.
+type Effects struct {
+	// Activate lists members that were held back and may now be tried.
+	Activate []Ref
+	// Allow lists members that wait for their siblings and may now be bound.
+	Allow []Ref
+	// Reject lists members that wait for their siblings and have to give their seats back.
+	Reject []Ref
+	// Reason says why members are rejected.
+	Reason string
+}
+
+// Empty reports whether there is nothing to do.
+func (e *Effects) Empty() bool {
+	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0
+}

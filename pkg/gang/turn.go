@@ -1,0 +1,214 @@
+package gang
+
+import (
+	"fmt"
+	"sort"
+	"time"
+)
+
+// TurnKind says what a member's scheduling cycle is for.
+type TurnKind uint8
+
+// The kinds of turns.
+const (
+	// Hold means that the member must not be scheduled now.
+	Hold TurnKind = iota
+	// Free means that the member is scheduled like any pod: its group has its minimum.
+	Free
+	// Follow means that the member takes the seat of the plan.
+	Follow
+	// Lead means that the member's cycle plans for the whole group.
+	Lead
+)
+
+// Turn is the answer to a member that has come to the head of the queue.
+type Turn struct {
+	Kind TurnKind
+	// Node is the planned seat of a Follow.
+	Node string
+	// Why explains a Hold.
+	Why string
+	// Need is how many of Members have to be seated at least, for a Lead.
+	Need int
+	// MinMember is the group's minimum, for a Lead.
+	MinMember int
+	// Held is the number of members that are bound, finished or seated already, for a Lead.
+	Held int
+	// Attempts is the number of plans that failed in a row, for a Lead.
+	Attempts int
+	// Members are the members that can be seated, oldest first, for a Lead.
+	Members []Member
+}
+
+// Admit reports whether the pod may enter the scheduling queue, and why not. An admitted pod's Key is frozen.
+func (l *Ledger) Admit(uid UID) (ok bool, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return false, "waiting until the group of the pod is known"
+	}
+	if kind, why := m.turn(); kind == Hold {
+		m.parked = true
+		return false, why
+	}
+	m.parked = false
+	m.freeze()
+	return true, ""
+}
+
+// Key returns the frozen place in the queue of an admitted pod.
+func (l *Ledger) Key(uid UID) (Key, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.member[uid]; m != nil && m.keyed {
+		return m.key, true
+	}
+	return Key{}, false
+}
+
+// Turn tells a pod at the head of the queue what its cycle is for.
+func (l *Ledger) Turn(uid UID) Turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return Turn{Kind: Hold, Why: "waiting until the group of the pod is known"}
+	}
+	g := m.group
+	kind, why := m.turn()
+	t := Turn{Kind: kind, Why: why}
+	switch kind {
+	case Hold:
+		m.parked = true
+	case Free:
+		m.free = true
+	case Follow:
+		t.Node = g.plan.seats[uid]
+	case Lead:
+		t.MinMember = g.spec().MinMember
+		t.Held = g.settled() + g.seatedCount()
+		t.Need = max(t.MinMember-t.Held, 0)
+		t.Attempts = g.attempts
+		for _, s := range g.members {
+			if s.State == Pending && s.Ours && s.seated == "" {
+				t.Members = append(t.Members, s.Member)
+			}
+		}
+		sort.Slice(t.Members, func(i, j int) bool {
+			return (&member{Member: t.Members[i]}).before(&member{Member: t.Members[j]})
+		})
+	}
+	return t
+}
+
+// turn is the one place that decides what a member may do now.
+func (m *member) turn() (TurnKind, string) {
+	g := m.group
+	switch {
+	case m.State != Pending:
+		return Hold, "not schedulable"
+	case g.spec() == nil:
+		return Hold, fmt.Sprintf("waiting for PodGroup %s", g.id)
+	case g.plan != nil && g.plan.seats[m.UID] != "":
+		return Follow, ""
+	case g.plan != nil && !g.plan.open && !g.plan.committed:
+		return Hold, fmt.Sprintf("gang %s: no seat for this member in the plan that is being carried out", g.id)
+	case g.complete():
+		return Free, ""
+	case g.plan != nil && g.plan.committed:
+		return Hold, fmt.Sprintf("gang %s is starting", g.id)
+	case g.plan == nil && g.seated > 0:
+		return Hold, fmt.Sprintf("gang %s is giving back %d seats", g.id, g.seated)
+	case !g.quorum():
+		return Hold, fmt.Sprintf("gang %s has %d of the %d members that it needs", g.id, g.settled()+g.count[Pending], g.spec().MinMember)
+	case g.lead() != m:
+		if g.block != nil {
+			return Hold, g.block.reason
+		}
+		return Hold, fmt.Sprintf("gang %s is represented by pod %s", g.id, g.leaderName())
+	default:
+		return Lead, ""
+	}
+}
+
+func (g *group) leaderName() string {
+	if g.leader == nil {
+		return "of another scheduler"
+	}
+	return g.leader.Name
+}
+
+func (m *member) freeze() {
+	g := m.group
+	s := g.spec()
+	m.key = Key{
+		Committing: g.plan != nil && !g.complete(),
+		Priority:   g.priority(),
+		Degraded:   g.started && !g.complete(),
+		Time:       s.Created,
+		Tie:        s.UID,
+	}
+	if g.complete() && g.plan == nil {
+		// An ordinary pod: its own priority and age count.
+		m.key.Priority, m.key.Time, m.key.Tie = m.Priority, m.Created, m.UID
+	}
+	m.keyed = true
+}
+
+// Retry makes blocked groups that are due ready to be tried again, in order, at most limit of them, and returns the
+// leaders to activate and when the next one is due.
+func (l *Ledger) Retry(now time.Time, since func(failed time.Time) bool, limit int) (e Effects, next time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var due []*group
+	for _, g := range l.blocked {
+		switch {
+		case !since(g.block.at):
+		case g.block.retryAt.After(now):
+			if next.IsZero() || g.block.retryAt.Before(next) {
+				next = g.block.retryAt
+			}
+		default:
+			due = append(due, g)
+		}
+	}
+	sort.Slice(due, func(i, j int) bool { return due[i].groupKey().Less(due[j].groupKey()) })
+	for i, g := range due {
+		if i == limit {
+			next = now
+			break
+		}
+		l.unblock(g)
+		e = merge(e, l.settle(g, now))
+	}
+	return e, next
+}
+
+func (g *group) groupKey() Key {
+	k := Key{Priority: g.priority(), Degraded: g.started}
+	if s := g.spec(); s != nil {
+		k.Time, k.Tie = s.Created, s.UID
+	}
+	return k
+}
+
+// Leads reports whether the member stands for its group in the queue.
+func (l *Ledger) Leads(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return false
+	}
+	kind, _ := m.turn()
+	return kind == Lead
+}
+
+// Blocked reports whether the group of the member did not fit when it was last tried.
+func (l *Ledger) Blocked(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	return m != nil && m.group.block != nil
+}

@@ -1,0 +1,183 @@
+package kubeview
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+)
+
+// GangOf returns the gang that the pod is a member of. Where the pod itself carries the minimum, in the older form by
+// labels alone, spec holds it. A pod that means to be in a gang but says so wrongly is an error.
+func GangOf(pod *v1.Pod) (id gang.ID, spec *gang.Spec, err error) {
+	if name := pod.Labels[schedulingv1alpha1.PodGroupLabel]; name != "" {
+		return gang.ID{Namespace: pod.Namespace, Name: name}, nil, nil
+	}
+	name, named := pod.Labels[gangNameLabel]
+	if !named {
+		return gang.ID{}, nil, nil
+	}
+	minAvailable, given := pod.Labels[gangMinAvailableLabel]
+	bad := func(key, value, allowed string) (gang.ID, *gang.Spec, error) {
+		return gang.ID{}, nil, &BadValue{Object: "pod", Kind: "label", Key: key, Value: value, Allowed: allowed}
+	}
+	if name == "" {
+		return bad(gangNameLabel, name, "the name of a group")
+	}
+	minMember, parseErr := strconv.ParseInt(minAvailable, 10, 32)
+	if !given || parseErr != nil || minMember < 1 || minMember > maxMinMember {
+		return bad(gangMinAvailableLabel, minAvailable, fmt.Sprintf("a whole number from 1 to %d", maxMinMember))
+	}
+	id = gang.ID{Namespace: pod.Namespace, Name: name}
+	return id, &gang.Spec{MinMember: int(minMember), Created: pod.CreationTimestamp.Time, UID: gang.UID(id.String())}, nil
+}
+
+// maxMinMember is the largest minimum that is believed; the CRD has the same bound.
+const maxMinMember = 100000
+
+// GangSpec reads a PodGroup. Timeout replaces an absent scheduleTimeoutSeconds.
+func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec {
+	s := gang.Spec{
+		MinMember:  max(int(pg.Spec.MinMember), 1),
+		Created:    pg.CreationTimestamp.Time,
+		UID:        gang.UID(pg.UID),
+		Timeout:    timeout,
+		Generation: pg.Generation,
+	}
+	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
+		s.Timeout = time.Duration(*t) * time.Second
+	}
+	return s
+}
+
+// GangMember reads a pod as a member of its gang. Ours says whether the process schedules it.
+func GangMember(pod *v1.Pod, ours bool) gang.Member {
+	m := gang.Member{
+		UID:       gang.UID(pod.UID),
+		Namespace: pod.Namespace,
+		Name:      pod.Name,
+		Priority:  corev1helpers.PodPriority(pod),
+		Created:   pod.CreationTimestamp.Time,
+		Node:      pod.Spec.NodeName,
+		Ours:      ours,
+	}
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded:
+		m.State = gang.Succeeded
+	case pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodFailed:
+		m.State = gang.Terminating
+	case pod.Spec.NodeName != "":
+		m.State = gang.Bound
+	case len(pod.Spec.SchedulingGates) > 0:
+		m.State = gang.Gated
+	default:
+		m.State = gang.Pending
+		m.Class = placementClass(pod)
+	}
+	return m
+}
+
+// placementClass is equal for pods that filters and scores treat alike. Labels that only number the members of a Job or
+// StatefulSet are left out; a pod for which they matter after all finds that out when it takes its seat.
+func placementClass(pod *v1.Pod) string {
+	class := struct {
+		Scheduler   string
+		Priority    int32
+		Requests    map[string]string
+		Selector    map[string]string
+		Affinity    *v1.Affinity
+		Tolerations []v1.Toleration
+		Spread      []v1.TopologySpreadConstraint
+		Volumes     []v1.Volume
+		Ports       []v1.ContainerPort
+		Claims      []v1.PodResourceClaim
+		OS          *v1.PodOS
+		Labels      map[string]string
+		Annotations map[string]string
+	}{
+		Scheduler:   pod.Spec.SchedulerName,
+		Priority:    corev1helpers.PodPriority(pod),
+		Requests:    map[string]string{},
+		Selector:    pod.Spec.NodeSelector,
+		Affinity:    pod.Spec.Affinity,
+		Tolerations: pod.Spec.Tolerations,
+		Spread:      pod.Spec.TopologySpreadConstraints,
+		Claims:      pod.Spec.ResourceClaims,
+		OS:          pod.Spec.OS,
+		Labels:      without(pod.Labels, ordinalKeys),
+		Annotations: without(pod.Annotations, ordinalKeys),
+	}
+	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		class.Requests[string(name)] = q.String()
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.ISCSI != nil || v.RBD != nil ||
+			v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.AzureDisk != nil {
+			class.Volumes = append(class.Volumes, v)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort != 0 {
+				class.Ports = append(class.Ports, p)
+			}
+		}
+	}
+	// Marshalling these types cannot fail; maps are written in the order of their keys.
+	data, _ := json.Marshal(class)
+	h := fnv.New128a()
+	_, _ = h.Write(data)
+	return string(h.Sum(nil))
+}
+
+// ordinalKeys are labels and annotations that number the pods of one owner.
+var ordinalKeys = []string{
+	"batch.kubernetes.io/job-completion-index",
+	"apps.kubernetes.io/pod-index",
+	"statefulset.kubernetes.io/pod-name",
+}
+
+func without(m map[string]string, keys []string) map[string]string {
+	for _, k := range keys {
+		if _, found := m[k]; found {
+			m = maps.Clone(m)
+			maps.DeleteFunc(m, func(k, _ string) bool { return slices.Contains(keys, k) })
+			return m
+		}
+	}
+	return m
+}
+
+// DescribeRequest says what one pod asks for: its extended resources, or CPU and memory if it asks for none.
+func DescribeRequest(pod *v1.Pod) string {
+	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	var extended, basic []string
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		q := requests[name]
+		text := q.String() + " " + string(name)
+		if strings.Contains(string(name), "/") {
+			extended = append(extended, text)
+		} else {
+			basic = append(basic, text)
+		}
+	}
+	switch {
+	case len(extended) > 0:
+		return strings.Join(extended, " + ")
+	case len(basic) > 0:
+		return strings.Join(basic, " + ")
+	default:
+		return "pod"
+	}
+}

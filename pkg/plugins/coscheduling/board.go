@@ -1,0 +1,166 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// board is a trial copy of the cluster within one scheduling cycle, on which a gang is seated with the profile's own
+// filters and scores. Nodes are copied only when a member is seated on them.
+type board struct {
+	ctx   context.Context
+	nodes []fwk.NodeInfo
+	index map[string]int
+	// copies holds the nodes that members have been seated on, as they are then.
+	copies map[string]fwk.NodeInfo
+	pods   map[gang.UID]*v1.Pod
+	trials map[string]*trial
+	// seated lists who was seated, for classes that are opened later.
+	seated   []seatedPod
+	examined int
+}
+
+type seatedPod struct {
+	info fwk.PodInfo
+	node string
+}
+
+// newBoard prepares a board for members on nodes.
+func (c *coordinator) newBoard(ctx context.Context, members []gang.Member, nodes []fwk.NodeInfo) (*board, error) {
+	b := &board{
+		ctx:    ctx,
+		nodes:  nodes,
+		index:  make(map[string]int, len(nodes)),
+		copies: map[string]fwk.NodeInfo{},
+		pods:   make(map[gang.UID]*v1.Pod, len(members)),
+		trials: map[string]*trial{},
+	}
+	for i, n := range nodes {
+		b.index[n.Node().Name] = i
+	}
+	for i := range members {
+		m := &members[i]
+		pod, err := c.pods.Pods(m.Namespace).Get(m.Name)
+		if err != nil || gang.UID(pod.UID) != m.UID {
+			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
+		}
+		b.pods[m.UID] = pod
+		if b.trials[m.Class] == nil {
+			b.trials[m.Class] = &trial{board: b, pod: pod, profile: c.profile(pod), reasons: map[string]int{}}
+		}
+	}
+	return b, nil
+}
+
+// node returns the node as it is with everybody seated so far.
+func (b *board) node(i int) fwk.NodeInfo {
+	if n := b.copies[b.nodes[i].Node().Name]; n != nil {
+		return n
+	}
+	return b.nodes[i]
+}
+
+// Best returns the node on which the member is best seated now.
+func (b *board) Best(m gang.Member) (string, bool, error) { return b.trials[m.Class].best() }
+
+// Seat seats the member on the node for the rest of the trial.
+func (b *board) Seat(m gang.Member, name string) error {
+	info, err := framework.NewPodInfo(b.pods[m.UID])
+	if err != nil {
+		return fmt.Errorf("reading pod %s: %w", m.Name, err)
+	}
+	n := b.copies[name]
+	if n == nil {
+		n = b.nodes[b.index[name]].Snapshot()
+		b.copies[name] = n
+	}
+	n.AddPodInfo(info)
+	b.seated = append(b.seated, seatedPod{info: info, node: name})
+	for class, t := range b.trials {
+		if t.state == nil {
+			continue
+		}
+		if status := t.profile.RunPreFilterExtensionAddPod(b.ctx, t.state, t.pod, info, n); !status.IsSuccess() {
+			return fmt.Errorf("seating pod %s on node %s: %w", m.Name, name, status.AsError())
+		}
+		if class == m.Class {
+			if err := t.reconsider(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hardness is how large a part of the mean node one member of the class asks for, in the resource where that is most.
+func (b *board) hardness(class string) float64 {
+	if len(b.trials) < 2 {
+		return 0
+	}
+	info, err := framework.NewPodInfo(b.trials[class].pod)
+	if err != nil {
+		return 0
+	}
+	want := info.CalculateResource().Resource
+	var cpu, memory int64
+	scalar := map[v1.ResourceName]int64{}
+	for _, n := range b.nodes {
+		a := n.GetAllocatable()
+		cpu += a.GetMilliCPU()
+		memory += a.GetMemory()
+		for name, q := range a.GetScalarResources() {
+			scalar[name] += q
+		}
+	}
+	part := func(want, total int64) float64 { return float64(want) * float64(len(b.nodes)) / float64(max(total, 1)) }
+	hardest := max(part(want.GetMilliCPU(), cpu), part(want.GetMemory(), memory))
+	for name, q := range want.GetScalarResources() {
+		hardest = max(hardest, part(q, scalar[name]))
+	}
+	return hardest
+}
+
+func (b *board) describe(class string) string { return kubeview.DescribeRequest(b.trials[class].pod) }
+
+// reasons counts the nodes by what keeps the first class that is short off them.
+func (b *board) reasons(r gang.Result) []gang.Reason {
+	if len(r.Short) == 0 {
+		return nil
+	}
+	t := b.trials[r.Short[0].Class]
+	reasons := make([]gang.Reason, 0, len(t.reasons))
+	for text, n := range t.reasons {
+		text = strings.TrimPrefix(text, "node(s) ")
+		if resource, ok := strings.CutPrefix(text, "Insufficient "); ok {
+			text = "nodes short of " + resource
+		} else if n > 0 {
+			text = "nodes: " + text
+		}
+		if n == 0 {
+			n = len(b.nodes)
+		}
+		reasons = append(reasons, gang.Reason{Text: text, Nodes: n})
+	}
+	return reasons
+}
+
+// nominated returns the pods that are nominated to the node and before which pod has to yield, without its siblings.
+func (b *board) nominated(t *trial, node string) []fwk.PodInfo {
+	var out []fwk.PodInfo
+	for _, info := range t.profile.NominatedPodsForNode(node) {
+		pod := info.GetPod()
+		if b.pods[gang.UID(pod.UID)] == nil && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(t.pod) {
+			out = append(out, info)
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// trialKey marks the cycle states of a trial, in which the plugin must not plan again.
+const trialKey fwk.StateKey = Name + "/trial"
+
+type trialMark struct{}
+
+// Clone returns the mark, which has no content.
+func (m trialMark) Clone() fwk.StateData { return m }
+
+// PreFilter sends members to their seats; the leader's makes the plan.
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if !isMember(pod) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	if _, err := state.Read(trialKey); err == nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	if _, _, err := kubeview.GangOf(pod); err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	switch turn := p.shared.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
+	case gang.Free:
+		return nil, fwk.NewStatus(fwk.Skip)
+	case gang.Follow:
+		return &fwk.PreFilterResult{NodeNames: sets.New(turn.Node)}, nil
+	case gang.Lead:
+		return p.lead(ctx, pod, turn, nodes)
+	default:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, turn.Why)
+	}
+}
+
+// PreFilterExtensions returns nil: a seat does not depend on the pods of its node that preemption adds or removes.
+func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// lead plans for the whole gang of pod and gives pod its own seat.
+func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	id, _, _ := kubeview.GangOf(pod)
+	uid := gang.UID(pod.UID)
+	fail := func(reason string) (*fwk.PreFilterResult, *fwk.Status) {
+		p.shared.carryOut(ctx, p.shared.ledger.Block(uid, reason, p.shared.settings.backoff, time.Now()))
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
+	}
+	b, err := p.shared.newBoard(ctx, turn.Members, nodes)
+	if err != nil {
+		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
+	}
+	start := time.Now()
+	result, err := gang.Build(turn.Members, turn.Need, b.hardness, b)
+	if err != nil {
+		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
+	}
+	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need, "members", len(turn.Members),
+		"seats", len(result.Seats), "nodesExamined", b.examined, "duration", time.Since(start))
+	if !result.Feasible() {
+		return fail(gang.Explain(id, turn, result, b.describe, b.reasons(result)))
+	}
+	seat, ok := result.Seats[uid]
+	if !ok {
+		// More members than fit: the leader stands for the gang, so it takes the seat of another that is like it.
+		if seat, ok = takeSeat(result.Seats, turn.Members, uid); !ok {
+			return fail(gang.Explain(id, turn, result, b.describe, b.reasons(result)))
+		}
+	}
+	effects, ok := p.shared.ledger.Propose(uid, result.Seats, time.Now())
+	p.shared.carryOut(ctx, effects)
+	if !ok {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("gang %s changed while it was planned", id))
+	}
+	return &fwk.PreFilterResult{NodeNames: sets.New(seat)}, nil
+}
+
+// takeSeat gives uid the seat of a member of the same class.
+func takeSeat(seats map[gang.UID]string, members []gang.Member, uid gang.UID) (string, bool) {
+	var class string
+	for _, m := range members {
+		if m.UID == uid {
+			class = m.Class
+		}
+	}
+	for i := len(members) - 1; i >= 0; i-- {
+		if node, ok := seats[members[i].UID]; ok && members[i].Class == class {
+			delete(seats, members[i].UID)
+			seats[uid] = node
+			return node, true
+		}
+	}
+	return "", false
+}
+
+// PostFilter stops the preemption of pods one at a time for a gang: victims that make room for one member are lost if
+// the others still do not fit. A member whose planned seat does not hold any more leads the planning of the rest.
+func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	uid := gang.UID(pod.UID)
+	switch turn := p.shared.ledger.Turn(uid); turn.Kind {
+	case gang.Free:
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	case gang.Follow:
+		why := fmt.Sprintf("planned node %s: %s", turn.Node, statuses.Get(turn.Node).Message())
+		p.shared.carryOut(ctx, p.shared.ledger.Broken(uid, why, p.shared.settings.backoff, time.Now()))
+	case gang.Lead:
+		// Another plugin turned the leader away before or instead of the plan.
+		if !p.shared.ledger.Blocked(uid) {
+			p.shared.carryOut(ctx, p.shared.ledger.Block(uid, "pod "+pod.Name+" cannot be scheduled", p.shared.settings.backoff, time.Now()))
+		}
+	}
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+}
+
+// Reserve records that the member holds its seat.
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
+		return nil
+	}
+	if !p.shared.ledger.Reserve(gang.UID(pod.UID), node) {
+		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
+	}
+	return nil
+}
+
+// Unreserve records that the member has given its seat back, and with it those of its siblings if they need it.
+func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
+		return
+	}
+	p.shared.carryOut(ctx, p.shared.ledger.Unreserve(gang.UID(pod.UID), time.Now()))
+	p.shared.roomMade()
+}
+
+// Permit lets the members of a gang go together, when the last of them holds its seat.
+func (p *Plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+	if !isMember(pod) {
+		return nil, 0
+	}
+	effects, wait, ok := p.shared.ledger.Permit(gang.UID(pod.UID), time.Now())
+	p.shared.carryOut(ctx, effects)
+	switch {
+	case !ok:
+		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed"), 0
+	case wait > 0:
+		return fwk.NewStatus(fwk.Wait), wait
+	default:
+		return nil, 0
+	}
+}

@@ -1,0 +1,56 @@
+package coscheduling
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// Less orders the queue by keys that were frozen when the entities entered it, so it does no I/O and its answers about
+// two queued entities never change.
+func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
+	ka, kb := p.key(a), p.key(b)
+	if ka.Less(kb) {
+		return true
+	}
+	return !kb.Less(ka) && nameOf(a) < nameOf(b)
+}
+
+func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
+	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
+		if pod := single.GetPod(); pod != nil && isMember(pod) {
+			if k, ok := p.shared.ledger.Key(gang.UID(pod.UID)); ok {
+				return k
+			}
+		}
+	}
+	return gang.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
+}
+
+func nameOf(e fwk.QueuedEntityInfo) string {
+	if named, ok := e.(klog.KMetadata); ok {
+		return named.GetNamespace() + "/" + named.GetName()
+	}
+	return ""
+}
+
+// PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
+// is a plan to follow. It runs under the queue's lock and only reads the ledger.
+func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
+	if !isMember(pod) {
+		return nil
+	}
+	if _, _, err := kubeview.GangOf(pod); err != nil {
+		// Let in so that its cycle fails with an event that names the mistake.
+		return nil
+	}
+	if ok, why := p.shared.ledger.Admit(gang.UID(pod.UID)); !ok {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+	}
+	return nil
+}
