@@ -62,6 +62,6 @@ kubelets, and the scheduler) in one folder, without a container engine and witho
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newUpCommand(), newDownCommand(), newControlPlaneCommand())
+	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newControlPlaneCommand())
 	return root
 }

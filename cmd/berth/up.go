@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,14 +86,12 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 }
 
 func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, foreground bool) error {
-	begin := time.Now()
-	sb, err := sandbox.Start(ctx, opts, func(step string) {
-		fmt.Fprintf(progress, "%5.1fs  %s\n", time.Since(begin).Seconds(), step)
-	})
+	say := stepPrinter(progress)
+	sb, err := sandbox.Start(ctx, opts, say)
 	if err != nil {
 		return fmt.Errorf("bringing up the sandbox: %w", err)
 	}
-	fmt.Fprintf(progress, "%5.1fs  up; logs in %s\n", time.Since(begin).Seconds(), sb.LogDir())
+	say("up; logs in " + sb.LogDir())
 	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
 	if !foreground {
 		return nil

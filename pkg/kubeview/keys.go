@@ -23,3 +23,6 @@ const (
 	gangNameLabel         = "pod-group.scheduling.sigs.k8s.io/name"
 	gangMinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
 )
+
+// RackLabel is the label by which nodes commonly tell their rack.
+const RackLabel = "topology.kubernetes.io/rack"

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/sandbox/demo"
+)
+
+func newDemoCommand() *cobra.Command {
+	var dir string
+	var keep bool
+	var format outputFormat
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the scheduler at work on forty GPU nodes",
+		Long: `Bring up a local cluster of forty GPU nodes of five shapes, run five workloads on it (the files of
+manifests/examples), print where each pod went and why, what is pending and why, check the outcome, and stop everything.
+
+The gang that does not fit is created first: all that is placed after it shows that it holds nothing.
+
+Exit status: 0 when every check holds, 1 otherwise.`,
+		Example: `  berth demo
+  # Leave the cluster up, to look around with kubectl
+  berth demo --keep`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), demo.Options{Dir: dir, Keep: keep}, format)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave the cluster up and print its kubeconfig")
+	addOutputFlag(cmd, &format)
+	return cmd
+}
+
+func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat) error {
+	outcome, err := demo.Run(ctx, opts, stepPrinter(progress))
+	if outcome == nil {
+		return err
+	}
+	if format == outputJSON {
+		return errors.Join(err, printJSON(out, outcome))
+	}
+	if printErr := outcome.WriteTable(out); printErr != nil {
+		return errors.Join(err, printErr)
+	}
+	if outcome.Kubeconfig != "" {
+		fmt.Fprintf(progress, "\nThe cluster stays up: kubectl --kubeconfig %s get pods -o wide\n`berth down --dir %s` stops it.\n", outcome.Kubeconfig, outcome.Dir)
+		fmt.Fprintf(out, "KUBECONFIG=%s\n", outcome.Kubeconfig)
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+// Package demo runs the shipped examples on a sandbox, tells where each pod went and why, and checks that the outcome is
+// what the project says it is.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// timeout bounds how long the workloads may take to be placed; usually it is a few seconds.
+const timeout = 60 * time.Second
+
+// settleTime is how long the outcome has to stand still before it is judged, so that a pod that comes late, or one that
+// should never have been bound, is seen.
+const settleTime = 2 * time.Second
+
+// Options of a demonstration.
+type Options struct {
+	// Dir of the sandbox; empty: a temporary one, or sandbox.DefaultDir with Keep.
+	Dir string
+	// Keep leaves the sandbox up.
+	Keep bool
+}
+
+// Run brings a sandbox up, runs the examples on it and judges the outcome; say is told of each step. The error is not
+// nil when the demonstration could not be run or a check failed; the outcome is nil only in the first case.
+func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err error) {
+	scratch, err := os.MkdirTemp("", "berth-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("making a temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if opts.Dir == "" {
+		opts.Dir = sandbox.DefaultDir
+		if !opts.Keep {
+			opts.Dir = filepath.Join(scratch, "sandbox")
+		}
+	}
+	nodesFile := filepath.Join(scratch, "nodes.yaml")
+	if err := copyShipped("examples/nodes.yaml", nodesFile); err != nil {
+		return nil, err
+	}
+	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, StopWithParent: !opts.Keep}, say)
+	if err != nil {
+		return nil, fmt.Errorf("bringing up the sandbox: %w", err)
+	}
+	if !opts.Keep {
+		defer func() { err = errors.Join(err, sb.Stop()) }()
+	}
+	say("creating the workloads")
+	seen, err := runWorkloads(ctx, sb, say)
+	if err != nil {
+		return nil, err
+	}
+	outcome := seen.outcome()
+	if opts.Keep {
+		outcome.Dir, outcome.Kubeconfig = opts.Dir, sb.Kubeconfig()
+	}
+	if failed := outcome.failed(); failed > 0 {
+		return outcome, fmt.Errorf("%d of %d checks failed", failed, len(outcome.Checks))
+	}
+	return outcome, nil
+}
+
+func copyShipped(from, to string) error {
+	data, err := manifests.Files.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("reading a shipped file: %w", err)
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return fmt.Errorf("writing a shipped file: %w", err)
+	}
+	return nil
+}
+
+// runWorkloads creates the workloads and watches until every pod is where it should be or no longer changes.
+func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*watch, error) {
+	config, err := sb.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seen, err := newWatch(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range workloads {
+		if _, err := sandbox.CreateObjects(ctx, config, corev1.NamespaceDefault, manifests.Files, w.file()); err != nil {
+			return nil, err
+		}
+		// The gang that does not fit has to be tried, and to fail, before the rest comes: else it would prove nothing.
+		if w.pending {
+			if err := seen.waitFor(ctx, func() bool { return seen.explained(w) }, say); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := seen.waitFor(ctx, seen.complete, say); err != nil {
+		return nil, err
+	}
+	say("waiting whether the outcome stands")
+	return seen, seen.settle(ctx)
+}
+
+// waitFor waits until done says so, telling how many pods are bound whenever that changes. Running out of time is no
+// error: the checks will say what is not as it should be.
+func (d *watch) waitFor(ctx context.Context, done func() bool, say func(string)) error {
+	bound := -1
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
+		if now := d.bound(); now != bound && now > 0 {
+			bound = now
+			say(fmt.Sprintf("%d pods bound", bound))
+		}
+		return done(), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// settle returns when no pod was bound or changed its node for settleTime.
+func (d *watch) settle(ctx context.Context) error {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
+		return time.Since(d.lastChange()) > settleTime, nil
+	})
+}

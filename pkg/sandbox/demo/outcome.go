@@ -1,0 +1,233 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	corev1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+)
+
+// Node is what decides about a node, as the scheduler sees it.
+type Node struct {
+	Name     string                `json:"name"`
+	Model    string                `json:"model"`
+	GPUs     int                   `json:"gpus"`
+	Rack     string                `json:"rack"`
+	Capacity kubeview.CapacityType `json:"capacityType"`
+	// Price of the node per hour.
+	Price price.MicroDollars `json:"microDollarsPerHour"`
+	// Milli is the GPU taken on it, in thousandths of a GPU.
+	Milli int `json:"takenMilliGPU"`
+}
+
+// Placement is one pod and its node.
+type Placement struct {
+	Workload string `json:"workload"`
+	Pod      string `json:"pod"`
+	Profile  string `json:"profile"`
+	Node     string `json:"node"`
+	// GPUs and Milli are the pod's request: GPUs times thousandths of each.
+	GPUs  int `json:"gpus"`
+	Milli int `json:"milliGPU"`
+	// Devices are the indices that the scheduler chose on a shared node.
+	Devices []int     `json:"devices,omitempty"`
+	BoundAt time.Time `json:"boundAt"`
+}
+
+// Pending is one that was not placed.
+type Pending struct {
+	Workload string `json:"workload"`
+	Pods     int    `json:"pods"`
+	Why      string `json:"why"`
+}
+
+// Check is one claim and whether it is true.
+type Check struct {
+	Claim string `json:"claim"`
+	OK    bool   `json:"ok"`
+	Found string `json:"found"`
+}
+
+// Outcome is what became of the examples.
+type Outcome struct {
+	Placements []Placement      `json:"placements"`
+	Pending    []Pending        `json:"pending"`
+	Nodes      map[string]*Node `json:"nodes"`
+	Checks     []Check          `json:"checks"`
+	// Dir and Kubeconfig of the sandbox, when it stays up.
+	Dir        string `json:"dir,omitempty"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+}
+
+func (o *Outcome) failed() int {
+	n := 0
+	for _, c := range o.Checks {
+		if !c.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// outcome is what the watch has seen, judged.
+func (d *watch) outcome() *Outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := &Outcome{Nodes: map[string]*Node{}}
+	for i := range d.nodes {
+		node := &d.nodes[i]
+		n := &Node{Name: node.Name, Rack: node.Labels[kubeview.RackLabel], Capacity: d.rules.TypeOf(node)}
+		n.Price, _, _ = kubeview.StatedPrice(node)
+		if g, _ := d.gpuKeys.ReadGPUNode(node); g != nil {
+			n.Model, n.GPUs = g.Model(), g.GPUs()
+		}
+		o.Nodes[n.Name] = n
+	}
+	pending := map[string]*Pending{}
+	for _, name := range slices.Sorted(maps.Keys(d.pods)) {
+		pod := d.pods[name]
+		w, ok := workloadOf(pod)
+		if !ok {
+			continue
+		}
+		if pod.Spec.NodeName != "" {
+			o.Placements = append(o.Placements, d.placement(w, pod, o.Nodes))
+			continue
+		}
+		if pending[w.name] == nil {
+			pending[w.name] = &Pending{Workload: w.name}
+		}
+		pending[w.name].Pods++
+		// Members say the same; one that says nothing yet must not hide what the others say.
+		pending[w.name].Why = cmp.Or(pending[w.name].Why, pendingReason(pod))
+	}
+	for _, w := range slices.Sorted(maps.Keys(pending)) {
+		o.Pending = append(o.Pending, *pending[w])
+	}
+	o.Checks = checks(o)
+	return o
+}
+
+func (d *watch) placement(w workload, pod *corev1.Pod, nodes map[string]*Node) Placement {
+	p := Placement{
+		Workload: w.name, Pod: pod.Name, Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName,
+		Devices: kubeview.AssignedDevices(pod, nil), BoundAt: d.boundAt[pod.Name],
+	}
+	// A request that cannot be read would have kept the pod pending.
+	if request, err := d.gpuKeys.PodGPURequest(pod); err == nil {
+		p.GPUs, p.Milli = request.Count, request.Milli
+	}
+	if node := nodes[p.Node]; node != nil {
+		node.Milli += p.GPUs * p.Milli
+	}
+	return p
+}
+
+// why tells from the state of the cluster why a node suits the pods of a workload.
+func (o *Outcome) why(p Placement) string {
+	node := o.Nodes[p.Node]
+	switch {
+	case node == nil:
+		return ""
+	case p.GPUs == 0:
+		cheaper := 0
+		for _, other := range o.Nodes {
+			if other.Price < node.Price {
+				cheaper++
+			}
+		}
+		return fmt.Sprintf("%s, $%v per hour: %d of %d nodes are cheaper", node.Capacity, node.Price, cheaper, len(o.Nodes))
+	case p.Milli < gpu.WholeMilli:
+		return fmt.Sprintf("shares GPU %s, of which %d of 1000 are taken", joinInts(p.Devices), o.takenOn(p.Node, p.Devices))
+	default:
+		return fmt.Sprintf("%d of its %d GPUs are taken now, $%v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
+	}
+}
+
+// takenOn is how much is taken of the given devices of a node, in thousandths of one.
+func (o *Outcome) takenOn(node string, devices []int) int {
+	taken := 0
+	for _, p := range o.Placements {
+		if p.Node == node && slices.Equal(p.Devices, devices) {
+			taken += p.Milli
+		}
+	}
+	return taken
+}
+
+func joinInts(values []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ","), "[]")
+}
+
+// WriteTable prints the outcome for a terminal.
+func (o *Outcome) WriteTable(out io.Writer) error {
+	placed := table.NewWriter()
+	placed.SetOutputMirror(out)
+	placed.SetStyle(table.StyleLight)
+	placed.SetTitle("Who went where, and why")
+	placed.AppendHeader(table.Row{"Workload", "Pods", "Profile", "GPUs each", "Node", "Model", "Rack", "Why there"})
+	for _, row := range o.rows() {
+		placed.AppendRow(row)
+	}
+	placed.Render()
+
+	waiting := table.NewWriter()
+	waiting.SetOutputMirror(out)
+	waiting.SetStyle(table.StyleLight)
+	waiting.SetTitle("What is pending, and why")
+	waiting.AppendHeader(table.Row{"Workload", "Pods", "Why"})
+	for _, p := range o.Pending {
+		waiting.AppendRow(table.Row{p.Workload, p.Pods, text.WrapSoft(p.Why, 100)})
+	}
+	waiting.Render()
+
+	for _, c := range o.Checks {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", mark, c.Claim, c.Found); err != nil {
+			return fmt.Errorf("printing the checks: %w", err)
+		}
+	}
+	return nil
+}
+
+// rows puts the pods of a workload that share a node, and its devices, on one line.
+func (o *Outcome) rows() []table.Row {
+	var rows []table.Row
+	left := slices.Clone(o.Placements)
+	for len(left) > 0 {
+		p, all := left[0], len(left)
+		left = slices.DeleteFunc(left, func(other Placement) bool { return same(p, other) })
+		node := o.Nodes[p.Node]
+		rows = append(rows, table.Row{p.Workload, all - len(left), p.Profile, amount(p), p.Node, node.Model, node.Rack, o.why(p)})
+	}
+	return rows
+}
+
+func same(a, b Placement) bool {
+	return a.Workload == b.Workload && a.Node == b.Node && slices.Equal(a.Devices, b.Devices)
+}
+
+func amount(p Placement) string {
+	switch {
+	case p.GPUs == 0:
+		return "none"
+	case p.Milli < gpu.WholeMilli:
+		return fmt.Sprintf("%.1f", float64(p.Milli)/gpu.WholeMilli)
+	default:
+		return fmt.Sprint(p.GPUs)
+	}
+}

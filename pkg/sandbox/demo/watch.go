@@ -1,0 +1,138 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// workload is one file of manifests/examples and what should become of it.
+type workload struct {
+	name string
+	// pods that the file leads to.
+	pods int
+	// pending workloads are not to be placed.
+	pending bool
+}
+
+func (w workload) file() string { return "examples/" + w.name + ".yaml" }
+
+// workloads in the order of their creation.
+var workloads = []workload{
+	{name: "gang-too-large", pods: 24, pending: true},
+	{name: "ml-training", pods: 1},
+	{name: "batch-processing", pods: 4},
+	{name: "inference-shared", pods: 6},
+	{name: "gang-training", pods: 8},
+}
+
+// workloadOf returns the workload that a pod belongs to: controllers name pods after it.
+func workloadOf(pod *corev1.Pod) (workload, bool) {
+	for _, w := range workloads {
+		if strings.HasPrefix(pod.Name, w.name) {
+			return w, true
+		}
+	}
+	return workload{}, false
+}
+
+// watch follows the pods and knows when each was first seen bound.
+type watch struct {
+	nodes   []corev1.Node
+	rules   kubeview.CapacityRules
+	gpuKeys kubeview.GPUKeys
+
+	mu      sync.Mutex
+	pods    map[string]*corev1.Pod
+	boundAt map[string]time.Time
+	changed time.Time
+}
+
+// newWatch starts to follow the pods of the default namespace until ctx ends.
+func newWatch(ctx context.Context, client kubernetes.Interface) (*watch, error) {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes: %w", err)
+	}
+	d := &watch{
+		nodes: nodes.Items, rules: kubeview.DefaultCapacityRules(), gpuKeys: kubeview.DefaultGPUKeys(),
+		pods: map[string]*corev1.Pod{}, boundAt: map[string]time.Time{}, changed: time.Now(),
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(corev1.NamespaceDefault))
+	informer := factory.Core().V1().Pods().Informer()
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { d.observe(o.(*corev1.Pod)) },
+		UpdateFunc: func(_, o any) { d.observe(o.(*corev1.Pod)) },
+	}); err != nil {
+		return nil, fmt.Errorf("watching the pods: %w", err)
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	return d, nil
+}
+
+func (d *watch) observe(pod *corev1.Pod) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pods[pod.Name] = pod
+	if _, known := d.boundAt[pod.Name]; !known && pod.Spec.NodeName != "" {
+		d.boundAt[pod.Name] = time.Now()
+		d.changed = time.Now()
+	}
+}
+
+func (d *watch) bound() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.boundAt)
+}
+
+func (d *watch) lastChange() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changed
+}
+
+// complete tells whether every pod that should be bound is.
+func (d *watch) complete() bool {
+	want := 0
+	for _, w := range workloads {
+		if !w.pending {
+			want += w.pods
+		}
+	}
+	return d.bound() >= want
+}
+
+// explained tells whether every pod of a workload exists and says why it is not scheduled.
+func (d *watch) explained(w workload) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	for _, pod := range d.pods {
+		if of, ok := workloadOf(pod); ok && of.name == w.name && pendingReason(pod) != "" {
+			n++
+		}
+	}
+	return n == w.pods
+}
+
+// pendingReason is what the scheduler says of a pod that it has not placed.
+func pendingReason(pod *corev1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Message
+		}
+	}
+	return ""
+}
