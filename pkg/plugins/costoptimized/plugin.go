@@ -63,6 +63,9 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
+	if err := p.watchPriorityClasses(factory, handle); err != nil {
+		return nil, err
+	}
 	err = kubeview.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {
 		_, _, bad := kubeview.StatedPrice(node)
 		return bad

@@ -1,0 +1,167 @@
+package costoptimized
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+const profile = "cost-optimized-scheduler"
+
+// cluster is a scheduler framework with CostOptimized alone in one profile, on a snapshot of nodes and pods.
+type cluster struct {
+	framework framework.Framework
+	infos     []fwk.NodeInfo
+	plugin    *Plugin
+	client    *fake.Clientset
+	recorder  *events.FakeRecorder
+	activator *activator
+}
+
+// activator stands for the scheduling queue, which is not part of a framework. It passes on the names of the pods.
+type activator struct{ woken chan string }
+
+func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	for name := range pods {
+		a.woken <- name
+	}
+}
+
+// newCluster starts the plugin, with defaulted args that tune may change, at the extension points named or at all.
+func newCluster(t *testing.T, tune func(*config.CostOptimizedArgs), objects []runtime.Object, points ...string) *cluster {
+	t.Helper()
+	_, ctx := ktesting.NewTestContext(t)
+	ctx, cancel := context.WithCancel(ctx)
+	t.Cleanup(cancel)
+	args := &config.CostOptimizedArgs{}
+	config.SetDefaultsCostOptimizedArgs(args)
+	if tune != nil {
+		tune(args)
+	}
+	if len(points) == 0 {
+		points = []string{"PreFilter", "Filter", "PreScore", "Score"}
+	}
+	var nodes []*v1.Node
+	var pods []*v1.Pod
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1.Node:
+			nodes = append(nodes, o)
+		case *v1.Pod:
+			pods = append(pods, o)
+		}
+	}
+	client := fake.NewClientset(objects...)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	snapshot := cache.NewSnapshot(pods, nodes)
+	recorder := events.NewFakeRecorder(100)
+	queue := &activator{woken: make(chan string, 100)}
+	var plugin *Plugin
+	newPlugin := func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		made, err := New(ctx, obj, handle)
+		if err == nil {
+			plugin = made.(*Plugin)
+		}
+		return made, err
+	}
+	f, err := tf.NewFramework(ctx, []tf.RegisterPluginFunc{
+		tf.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
+		tf.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
+		tf.RegisterPluginAsExtensionsWithWeight(Name, 1, newPlugin, points...),
+		func(_ *frameworkruntime.Registry, p *schedulerapi.KubeSchedulerProfile) {
+			p.PluginConfig = []schedulerapi.PluginConfig{{Name: Name, Args: args}}
+		},
+	}, profile,
+		frameworkruntime.WithClientSet(client),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(snapshot),
+		frameworkruntime.WithEventRecorder(recorder),
+		frameworkruntime.WithPodActivator(queue),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(ctx)
+	factory.WaitForCacheSync(ctx.Done())
+	infos, err := snapshot.NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{framework: f, infos: infos, plugin: plugin, client: client, recorder: recorder, activator: queue}
+}
+
+// schedule runs a pod through the extension points and returns the scores of the nodes that it may run on. Status is
+// that of PreFilter where it rejects the pod, reasons are those of Filter by node.
+func (c *cluster) schedule(t *testing.T, pod *v1.Pod) (scores map[string]int64, reasons map[string]string, rejected *fwk.Status) {
+	t.Helper()
+	ctx, state := t.Context(), framework.NewCycleState()
+	if _, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() && !status.IsSkip() {
+		return nil, nil, status
+	}
+	scores, reasons = map[string]int64{}, map[string]string{}
+	var feasible []fwk.NodeInfo
+	for _, info := range c.infos {
+		if status := c.framework.RunFilterPlugins(ctx, state, pod, info); !status.IsSuccess() {
+			reasons[info.Node().Name] = status.Message()
+			continue
+		}
+		feasible = append(feasible, info)
+	}
+	if status := c.framework.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
+		t.Fatalf("PreScore: %v", status)
+	}
+	byNode, status := c.framework.RunScorePlugins(ctx, state, pod, feasible)
+	if !status.IsSuccess() {
+		t.Fatalf("Score: %v", status)
+	}
+	for _, n := range byNode {
+		scores[n.Name] = n.TotalScore
+	}
+	return scores, reasons, nil
+}
+
+// node makes a node with eight GPUs, 96 cores and 1 TiB at a price; without a price if it is empty.
+func node(name, price string, labels ...string) *v1.Node {
+	n := st.MakeNode().Name(name).UID(name).Capacity(map[v1.ResourceName]string{
+		"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8",
+	})
+	if price != "" {
+		n = n.Annotation("berth.dev/price-per-hour", price)
+	}
+	for i := 0; i < len(labels); i += 2 {
+		n = n.Label(labels[i], labels[i+1])
+	}
+	return n.Obj()
+}
+
+// eighth makes a pod that asks for an eighth of such a node.
+func eighth(name string) *st.PodWrapper {
+	return st.MakePod().Namespace("default").Name(name).UID(name).SchedulerName(profile).
+		Req(map[v1.ResourceName]string{"cpu": "12", "memory": "128Gi", "nvidia.com/gpu": "1"})
+}
+
+// The framework counts into metrics that a scheduler registers at its start.
+func TestMain(m *testing.M) {
+	metrics.Register()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,119 @@
+package costoptimized
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2/ktesting"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+func sorted(m map[string]int64) []string { return slices.Sorted(maps.Keys(m)) }
+
+func TestSignPodTellsPodsApartThatAreTreatedApart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, nil)
+	sign := func(pod *v1.Pod) string {
+		return string(c.framework.SignPod(t.Context(), pod))
+	}
+	base := sign(eighth("a").Obj())
+	if base == "" {
+		t.Fatal("an ordinary pod is not signed, which switches batching off")
+	}
+	if same := sign(eighth("b").Label("job", "x").Obj()); same != base {
+		t.Errorf("pods that differ in name and labels are told apart:\n%s\n%s", base, same)
+	}
+	for name, pod := range map[string]*v1.Pod{
+		"stance to spot":          eighth("a").Annotation(spotKey, "tolerate").Obj(),
+		"empty stance to spot":    eighth("a").Annotation(spotKey, "").Obj(),
+		"PriorityClass":           ofClass(eighth("a"), "cheap"),
+		"node selector for spot":  eighth("a").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(),
+		"owner":                   eighth("a").OwnerReference("agent", v1.SchemeGroupVersion.WithKind("DaemonSet")).Obj(),
+		"CPU and memory requests": eighth("a").Req(map[v1.ResourceName]string{"cpu": "1"}).Obj(),
+	} {
+		if sign(pod) == base {
+			t.Errorf("pods that differ in their %s have one signature", name)
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, []runtime.Object{priorityClass("cheap", "require")})
+	hints := map[fwk.EventResource]fwk.QueueingHintFn{}
+	registered, err := c.plugin.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range registered {
+		hints[e.Event.Resource] = e.QueueingHintFn
+	}
+	spot, onDemand := node("n", "1", karpenterLabel, "spot"), node("n", "1")
+	avoiding, tolerant, broken := eighth("p").Obj(), eighth("p").Annotation(spotKey, "tolerate").Obj(), eighth("p").Annotation(spotKey, "?").Obj()
+	requiring := ofClass(eighth("p"), "cheap")
+	for name, tc := range map[string]struct {
+		resource fwk.EventResource
+		pod      *v1.Pod
+		old, new any
+		want     fwk.QueueingHint
+	}{
+		"a new on-demand node helps a pod that avoids spot":             {fwk.Node, avoiding, nil, onDemand, fwk.Queue},
+		"a new spot node does not":                                      {fwk.Node, avoiding, nil, spot, fwk.QueueSkip},
+		"a new spot node helps a pod that requires one":                 {fwk.Node, requiring, nil, spot, fwk.Queue},
+		"a node that turns on-demand helps a pod that avoids spot":      {fwk.Node, avoiding, spot, onDemand, fwk.Queue},
+		"a node that stays on-demand does not":                          {fwk.Node, avoiding, onDemand, onDemand, fwk.QueueSkip},
+		"no node helps a pod that cannot be understood":                 {fwk.Node, broken, nil, onDemand, fwk.QueueSkip},
+		"a pod that now tolerates spot is worth another try":            {fwk.TargetPod, tolerant, avoiding, tolerant, fwk.Queue},
+		"a pod that is mended is worth another try":                     {fwk.TargetPod, avoiding, broken, avoiding, fwk.Queue},
+		"a pod whose stance is as before is not":                        {fwk.TargetPod, avoiding, avoiding, eighth("p").Label("a", "b").Obj(), fwk.QueueSkip},
+		"a pod that is broken in another way is not":                    {fwk.TargetPod, broken, broken, eighth("p").Annotation(spotKey, "!").Obj(), fwk.QueueSkip},
+		"an object of a kind that is not expected queues to be careful": {fwk.Node, avoiding, nil, avoiding, fwk.Queue},
+	} {
+		logger, _ := ktesting.NewTestContext(t)
+		got, err := hints[tc.resource](logger, tc.pod, tc.old, tc.new)
+		if got != tc.want {
+			t.Errorf("%s: got %v (%v), want %v", name, got, err, tc.want)
+		}
+	}
+}
+
+// profileHandle is the part of a handle that New reads before it refuses args.
+type profileHandle struct{ fwk.Handle }
+
+func (profileHandle) ProfileName() string { return profile }
+
+func TestNewRefusesBadArgsInOneLineThatNamesTheField(t *testing.T) {
+	t.Parallel()
+	bad := &config.CostOptimizedArgs{Prices: []config.NodePrice{{PricePerHour: new("$3")}}}
+	config.SetDefaultsCostOptimizedArgs(bad)
+	for name, tc := range map[string]struct {
+		args runtime.Object
+		want []string
+	}{
+		"a price that is no number": {bad, []string{"profiles[cost-optimized-scheduler].pluginConfig[CostOptimized].args.prices[0].pricePerHour", `"$3"`}},
+		"args of another plugin":    {&schedulerapi.NodeAffinityArgs{}, []string{"want CostOptimizedArgs", "NodeAffinityArgs"}},
+		"no args":                   {nil, []string{"want CostOptimizedArgs"}},
+	} {
+		_, err := New(context.Background(), tc.args, profileHandle{})
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+			continue
+		}
+		for _, part := range tc.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: error %q does not say %q", name, err, part)
+			}
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error has more than one line: %q", name, err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package costoptimized
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// watchPriorityClasses wakes the pods of a PriorityClass when its stance to spot changes: the scheduling queue knows no
+// event for it.
+func (p *Plugin) watchPriorityClasses(factory informers.SharedInformerFactory, handle fwk.Handle) error {
+	pods := factory.Core().V1().Pods().Lister()
+	_, err := factory.Scheduling().V1().PriorityClasses().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[kubeview.SpotKey] != "" {
+				wake(handle, pods, class.Name)
+			}
+		},
+		UpdateFunc: func(oldObj, newObj any) {
+			before, ok := oldObj.(*schedulingv1.PriorityClass)
+			after, ok2 := newObj.(*schedulingv1.PriorityClass)
+			if ok && ok2 && before.Annotations[kubeview.SpotKey] != after.Annotations[kubeview.SpotKey] {
+				wake(handle, pods, after.Name)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching priority classes: %w", err)
+	}
+	return nil
+}
+
+// wake moves the profile's waiting pods of a PriorityClass to the active queue. It runs in an informer's goroutine and
+// takes the queue's lock.
+func wake(handle fwk.Handle, pods corelisters.PodLister, class string) {
+	all, err := pods.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Listing pods of a changed PriorityClass", "priorityClass", class)
+		return
+	}
+	waiting := map[string]*v1.Pod{}
+	for _, pod := range all {
+		if pod.Spec.NodeName == "" && pod.Spec.PriorityClassName == class && pod.Spec.SchedulerName == handle.ProfileName() {
+			waiting[klog.KObj(pod).String()] = pod
+		}
+	}
+	if len(waiting) > 0 {
+		handle.Activate(klog.Background(), waiting)
+	}
+}
