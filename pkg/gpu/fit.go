@@ -143,7 +143,7 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	case !inv.HasGPU():
 		return Reason{Cause: NoGPU}
 	case r.Count > 0 && len(inv.Devices) == 0 && inv.Mode != ModeDRA,
-		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource:
+		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource && inv.Mode != ModeDRA:
 		return Reason{Cause: NoGPU, Detail: r.Resource}
 	case r.Shared && inv.Mode != ModeShared:
 		return Reason{Cause: WrongMode, Detail: "node(s) do not share GPUs"}

@@ -276,4 +276,3 @@ func (b *gpuNodeReader) replicas(count int, allocatable int64) int {
 		return 1
 	}
 }
-

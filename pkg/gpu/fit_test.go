@@ -1,0 +1,149 @@
+package gpu
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// node makes an inventory of n free GPUs that the tests then change.
+func node(n int, change ...func(*Inventory)) *Inventory {
+	inv := &Inventory{
+		Resource: "nvidia.com/gpu", Model: "NVIDIA-A10", Generation: 86, MemMiB: 24 << 10, Replicas: 1,
+		Devices: NewDevices(n, 24<<10), FreeCPUMilli: 64_000, CPUMilli: 64_000,
+	}
+	for _, c := range change {
+		c(inv)
+	}
+	return inv
+}
+
+func shared(inv *Inventory) { inv.Mode, inv.IndexKnown = ModeShared, true }
+
+func take(milli ...int) func(*Inventory) {
+	return func(inv *Inventory) {
+		for i, m := range milli {
+			inv.Occupy([]int{i}, Share{Milli: m, MemMiB: inv.MemMiB * m / WholeMilli})
+		}
+	}
+}
+
+func whole(count int) *Request {
+	return &Request{Resource: "nvidia.com/gpu", Count: count, Milli: WholeMilli}
+}
+
+func share(milli int) *Request { return &Request{Count: 1, Milli: milli, Shared: true} }
+
+func with(r *Request, change func(*Request)) *Request {
+	change(r)
+	return r
+}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		inv  *Inventory
+		req  *Request
+		want Reason
+	}{
+		{"a pod without GPUs fits a node without GPUs", &Inventory{}, &Request{}, Reason{}},
+		{"a GPU-intensive pod needs a GPU node", &Inventory{}, &Request{NeedsGPUNode: true}, Reason{Cause: NoGPU}},
+		{"a GPU-intensive pod fits any GPU node", node(1), &Request{NeedsGPUNode: true}, Reason{}},
+		{"whole GPUs fit when enough are free", node(8, take(1000, 1000)), whole(6), Reason{}},
+		{"a node without GPUs says so", &Inventory{}, whole(1), Reason{Cause: NoGPU}},
+		{"a node of another maker lacks the resource", node(8), &Request{Resource: "amd.com/gpu", Count: 1, Milli: 1000},
+			Reason{Cause: NoGPU, Detail: "amd.com/gpu"}},
+		{"too small a node is told by its size", node(4), whole(8), Reason{Cause: TooFewGPUs, Need: 8, Have: 4}},
+		{"a full node is told by what is free", node(8, take(1000, 1000, 1000, 1000)), whole(8), Reason{Cause: GPUsTaken, Need: 8, Have: 4}},
+		{"a GPU of which a share is taken is not whole", node(1, shared, take(1)), whole(1), Reason{Cause: GPUsTaken, Need: 1, Have: 0}},
+		{"unhealthy GPUs do not count", node(2, func(i *Inventory) { i.Devices[0].Unhealthy = true }), whole(2),
+			Reason{Cause: Unhealthy, Need: 2, Have: 1}},
+		{"a share fits the GPU that has room", node(2, shared, take(900, 500)), share(500), Reason{}},
+		{"a share needs one GPU with room, not two halves", node(2, shared, take(600, 600)), share(500),
+			Reason{Cause: ShareTaken, Need: 500, Have: 400}},
+		{"a share never goes to a node that does not share", node(2), share(500),
+			Reason{Cause: WrongMode, Detail: "node(s) do not share GPUs"}},
+		{"a share on two devices needs two with room", node(2, shared, take(600)), with(share(500), func(r *Request) { r.Count = 2 }),
+			Reason{Cause: ShareTaken, Need: 500, Have: 1000}},
+		{"a share by memory fits by memory", node(1, shared, take(500)), &Request{Count: 1, ShareMemMiB: 12 << 10, Shared: true}, Reason{}},
+		{"a share by memory above the GPU's own never fits", node(1, shared), &Request{Count: 1, ShareMemMiB: 25 << 10, Shared: true},
+			Reason{Cause: GPUMemory, Need: 25 << 10, Have: 24 << 10}},
+		{"a share by memory needs known memory", node(1, shared, func(i *Inventory) { i.MemMiB = 0 }), &Request{Count: 1, ShareMemMiB: 1, Shared: true},
+			Reason{Cause: GPUMemory, Need: 1}},
+		{"few cores and much memory are limited by memory", node(1, shared, take(600)), &Request{Count: 1, Milli: 100, ShareMemMiB: 12 << 10, Shared: true},
+			Reason{Cause: ShareTaken, Need: 100, Have: 400}},
+		{"less memory than asked for", node(8), with(whole(1), func(r *Request) { r.MinMemMiB = 40 << 10 }),
+			Reason{Cause: GPUMemory, Need: 40 << 10, Have: 24 << 10}},
+		{"a model that is not accepted", node(8), with(whole(1), func(r *Request) { r.Models = []string{"Tesla-T4"} }),
+			Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}},
+		{"models compare without regard to case", node(8), with(whole(1), func(r *Request) { r.Models = []string{"nvidia-a10"} }), Reason{}},
+		{"exclusive GPUs are not time-sliced", node(2, sliced(4, 8)), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }),
+			Reason{Cause: WrongMode, Detail: "node(s) share GPUs, exclusive ones were asked for"}},
+		{"a whole GPU of a shared node is exclusive", node(2, shared), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }), Reason{}},
+		{"time slices never stand in for several GPUs", node(2, sliced(4, 8)), whole(2), Reason{Cause: Replicas, Need: 2}},
+		{"one GPU may be a time slice", node(2, sliced(4, 1)), whole(1), Reason{}},
+		{"several slices are given to who asks for slices", node(2, sliced(4, 3)), with(whole(3), func(r *Request) { r.Sharing = SharingAllowed }), Reason{}},
+		{"slices run out like GPUs", node(2, sliced(4, 0)), whole(1), Reason{Cause: GPUsTaken, Need: 1}},
+		{"NVLink is required and absent", node(8), with(whole(2), func(r *Request) { r.Interconnect = InterconnectRequired }),
+			Reason{Cause: NotLinked, Need: 2, Have: 1}},
+		{"NVLink is required and there", node(8, meshed), with(whole(8), func(r *Request) { r.Interconnect = InterconnectRequired }), Reason{}},
+		{"one GPU needs no link", node(1), with(whole(1), func(r *Request) { r.Interconnect = InterconnectRequired }), Reason{}},
+		{"a node about to leave takes no GPU pod", node(8, func(i *Inventory) { i.Leaving = "karpenter.sh/disrupted" }), whole(1),
+			Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"}},
+		{"hardware slices are counted by profile", &Inventory{Slices: []SliceCount{{"nvidia.com/mig-1g.5gb", 2, 142}}},
+			&Request{Slices: []SliceCount{{"nvidia.com/mig-1g.5gb", 3, 142}}}, Reason{Cause: SlicesTaken, Need: 3, Have: 2, Detail: "nvidia.com/mig-1g.5gb"}},
+		{"a profile that the node lacks", &Inventory{Slices: []SliceCount{{"nvidia.com/mig-1g.5gb", 2, 142}}},
+			&Request{Slices: []SliceCount{{"nvidia.com/mig-3g.20gb", 1, 428}}}, Reason{Cause: SlicesTaken, Need: 1, Detail: "nvidia.com/mig-3g.20gb"}},
+		{"claims are checked elsewhere", &Inventory{Mode: ModeDRA}, whole(8), Reason{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, Fit(tc.inv, tc.req)); diff != "" {
+				t.Errorf("Fit (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func sliced(replicas, free int) func(*Inventory) {
+	return func(inv *Inventory) { inv.Replicas, inv.FreeReplicas = replicas, free }
+}
+
+func meshed(inv *Inventory) { inv.Links = Mesh(len(inv.Devices)) }
+
+func TestReasonSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		reason    Reason
+		want      string
+		evictable bool
+	}{
+		{Reason{Cause: NoGPU}, "node(s) without GPUs", false},
+		{Reason{Cause: NoGPU, Detail: "amd.com/gpu"}, "node(s) without amd.com/gpu", false},
+		{Reason{Cause: TooFewGPUs, Need: 8, Have: 4}, "node(s) with too few GPUs: need 8, node has 4", false},
+		{Reason{Cause: GPUsTaken, Need: 8, Have: 4}, "insufficient free GPUs: need 8, node has 4", true},
+		{Reason{Cause: ShareTaken, Need: 500, Have: 320}, "insufficient free GPU share: need 500 milli-GPU on one GPU, node has under 400", true},
+		{Reason{Cause: ShareTaken, Need: 350, Have: 320}, "insufficient free GPU share: need 350 milli-GPU on one GPU, node has under 350", true},
+		{Reason{Cause: GPUMemory, Need: 40960, Have: 24576}, "insufficient GPU memory: need 40960 MiB per GPU, node has 24576", false},
+		{Reason{Cause: GPUMemory, Need: 40960}, "GPU memory unknown: need 40960 MiB per GPU", false},
+		{Reason{Cause: WrongModel, Detail: "Tesla-T4"}, "GPU model not accepted: Tesla-T4", false},
+		{Reason{Cause: WrongModel}, "GPU model unknown", false},
+		{Reason{Cause: NotLinked, Need: 4, Have: 8}, "no NVLink-connected set of 4 free GPUs", true},
+		{Reason{Cause: NotLinked, Need: 4, Have: 2}, "no NVLink-connected set of 4 free GPUs", false},
+		{Reason{Cause: Replicas, Need: 4}, "GPUs are time-sliced: need 4 physical GPUs", false},
+		{Reason{Cause: SlicesTaken, Need: 2, Detail: "nvidia.com/mig-1g.5gb"}, "insufficient nvidia.com/mig-1g.5gb: need 2, node has 0", true},
+		{Reason{Cause: Unhealthy, Need: 2, Have: 1}, "too few healthy GPUs: need 2, node has 1", false},
+		{Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"}, "node(s) about to leave: karpenter.sh/disrupted", false},
+	} {
+		t.Run(tc.want, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.reason.String(); got != tc.want {
+				t.Errorf("String() = %q, want %q", got, tc.want)
+			}
+			if got := tc.reason.Evictable(); got != tc.evictable {
+				t.Errorf("Evictable() = %v, want %v", got, tc.evictable)
+			}
+		})
+	}
+}
