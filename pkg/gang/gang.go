@@ -43,7 +43,9 @@ const (
 	Bound
 	// Succeeded members have finished well; they count towards the minimum and need no seat.
 	Succeeded
-	// Terminating members are being deleted or have failed; they count for nothing.
+	// Failed members have finished badly; they count for nothing.
+	Failed
+	// Terminating members are being deleted; they count for nothing.
 	Terminating
 	states
 )
@@ -58,6 +60,8 @@ type Member struct {
 	State     State
 	// Node holds the name of the node of a bound member.
 	Node string
+	// Running is set for bound members whose containers run.
+	Running bool
 	// Class is equal for members that are interchangeable for placement.
 	Class string
 	// Ours is false for members that another scheduler places; they are counted, never planned.

@@ -54,8 +54,7 @@ type group struct {
 	object, label *Spec
 	members       map[UID]*member
 	count         [states]int
-	// ours counts pending members that are ours to place.
-	ours int
+	running int
 	// seated counts members that hold a seat in memory.
 	seated     int
 	priorities map[int32]int
@@ -210,16 +209,16 @@ func (l *Ledger) forget(m *member, now time.Time) Effects {
 
 func (g *group) add(m *member) {
 	g.count[m.State]++
-	if m.State == Pending && m.Ours {
-		g.ours++
+	if m.Running {
+		g.running++
 	}
 	g.priorities[m.Priority]++
 }
 
 func (g *group) uncount(m *member) {
 	g.count[m.State]--
-	if m.State == Pending && m.Ours {
-		g.ours--
+	if m.Running {
+		g.running--
 	}
 	if g.priorities[m.Priority]--; g.priorities[m.Priority] == 0 {
 		delete(g.priorities, m.Priority)

@@ -75,10 +75,13 @@ func GangMember(pod *v1.Pod, ours bool) gang.Member {
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
 		m.State = gang.Succeeded
-	case pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodFailed:
+	case pod.Status.Phase == v1.PodFailed:
+		m.State = gang.Failed
+	case pod.DeletionTimestamp != nil:
 		m.State = gang.Terminating
 	case pod.Spec.NodeName != "":
 		m.State = gang.Bound
+		m.Running = pod.Status.Phase == v1.PodRunning
 	case len(pod.Spec.SchedulingGates) > 0:
 		m.State = gang.Gated
 	default:

@@ -49,8 +49,8 @@ func (c *coordinator) newBoard(ctx context.Context, members []gang.Member, nodes
 	}
 	for i := range members {
 		m := &members[i]
-		pod, err := c.pods.Pods(m.Namespace).Get(m.Name)
-		if err != nil || gang.UID(pod.UID) != m.UID {
+		pod := c.pod(m.Ref())
+		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
 		b.pods[m.UID] = pod

@@ -28,6 +28,9 @@ type coordinator struct {
 	ledger   *gang.Ledger
 	pods     corelisters.PodLister
 	client   *podGroupClient
+	status   *statusWriter
+	// finished holds the members that have ended, by namespace/name.
+	finished cache.Store
 	start    sync.Once
 	startErr error
 	// kick makes the wake loop look at once; roomAt is when room was last made, in nanoseconds since 1970.
@@ -38,12 +41,6 @@ type coordinator struct {
 	profiles map[string]framework.Framework
 }
 
-// sharedInformer carries the coordinator through the informer factory.
-type sharedInformer struct {
-	cache.SharedIndexInformer
-	coordinator *coordinator
-}
-
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
 	client, err := newPodGroupClient(profile.KubeConfig())
@@ -51,12 +48,16 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		return nil, err
 	}
 	factory := profile.SharedInformerFactory()
-	informer, ok := factory.InformerFor(&schedulingv1alpha1.PodGroup{}, func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	informer, ok := factory.InformerFor(&schedulingv1alpha1.PodGroup{}, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+		status := newStatusWriter()
 		return &sharedInformer{
-			SharedIndexInformer: cache.NewSharedIndexInformer(podGroupLister{client: client}, &schedulingv1alpha1.PodGroup{}, resync, cache.Indexers{}),
+			SharedIndexInformer: cache.NewSharedIndexInformer(podGroupLister{client: client}, &schedulingv1alpha1.PodGroup{}, resync, byNamespace),
+			finished:            newFinishedInformer(cs, resync),
 			coordinator: &coordinator{
 				settings: s,
-				ledger:   gang.NewLedger(nil),
+				ledger:   gang.NewLedger(status.mark),
+				status:   status,
 				client:   client,
 				kick:     make(chan struct{}, 1),
 				profiles: map[string]framework.Framework{},
@@ -75,10 +76,11 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 }
 
 // run registers the handlers that feed the ledger and starts the wake loop.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups cache.SharedIndexInformer) error {
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *sharedInformer) error {
 	factory := profile.SharedInformerFactory()
 	pods := factory.Core().V1().Pods()
 	c.pods = pods.Lister()
+	c.finished = groups.finished.GetStore()
 	if _, err := groups.AddEventHandler(handlers(
 		func(pg *schedulingv1alpha1.PodGroup) { c.seeGroup(ctx, pg) },
 		func(_, pg *schedulingv1alpha1.PodGroup) { c.seeGroup(ctx, pg) },
@@ -108,6 +110,16 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		func(*v1.Node) {})); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	if _, err := groups.finished.AddEventHandler(handlers(
+		func(pod *v1.Pod) { c.seePod(ctx, pod) },
+		func(_, pod *v1.Pod) { c.seePod(ctx, pod) },
+		func(pod *v1.Pod) { c.forget(ctx, pod) })); err != nil {
+		return fmt.Errorf("watching finished pods: %w", err)
+	}
+	s := c.status
+	s.ledger, s.groups, s.client, s.store, s.pod = c.ledger, c.client, profile.ClientSet(), groups.GetStore(), c.pod
+	s.synced = func() bool { return groups.HasSynced() && groups.finished.HasSynced() && pods.Informer().HasSynced() }
+	go s.run(ctx)
 	go c.wake(ctx)
 	return nil
 }
@@ -163,9 +175,26 @@ func (c *coordinator) losePod(ctx context.Context, pod *v1.Pod) {
 	if pod.Spec.NodeName != "" {
 		c.roomMade()
 	}
+	if obj, ended, err := c.finished.GetByKey(pod.Namespace + "/" + pod.Name); err == nil && ended && obj.(*v1.Pod).UID == pod.UID {
+		// Not gone but finished: the other informer has told so already.
+		return
+	}
+	c.forget(ctx, pod)
+}
+
+func (c *coordinator) forget(ctx context.Context, pod *v1.Pod) {
 	if isMember(pod) {
 		c.carryOut(ctx, c.ledger.Forget(gang.UID(pod.UID), time.Now()))
 	}
+}
+
+// pod returns the member as the scheduler's informer has it, or nil if it is another one by now.
+func (c *coordinator) pod(r gang.Ref) *v1.Pod {
+	pod, err := c.pods.Pods(r.Namespace).Get(r.Name)
+	if err != nil || gang.UID(pod.UID) != r.UID {
+		return nil
+	}
+	return pod
 }
 
 // profile returns the profile that schedules the pod, or nil if another scheduler does.
@@ -202,7 +231,7 @@ func (c *coordinator) carryOut(ctx context.Context, e gang.Effects) {
 	}
 	pods := make(map[string]*v1.Pod, len(e.Activate))
 	for _, r := range e.Activate {
-		if pod, err := c.pods.Pods(r.Namespace).Get(r.Name); err == nil && gang.UID(pod.UID) == r.UID {
+		if pod := c.pod(r); pod != nil {
 			pods[r.Namespace+"/"+r.Name] = pod
 		}
 	}

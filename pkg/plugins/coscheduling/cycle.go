@@ -24,6 +24,7 @@ func (m trialMark) Clone() fwk.StateData { return m }
 
 // PreFilter sends members to their seats; the leader's makes the plan.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.shared.status.leading.Store(true)
 	if !isMember(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}

@@ -1,0 +1,72 @@
+package gang
+
+// View is what a group looks like from outside.
+type View struct {
+	// MinMember is 0 while the group has no specification.
+	MinMember int
+	// Count holds the number of members by state.
+	Count [states]int
+	// Running is the number of bound members that run.
+	Running int
+	// Seated is the number of members that hold a seat in memory.
+	Seated int
+	// Degraded is set while a group that had started has fewer than its minimum.
+	Degraded bool
+	// Reason says why the group did not fit when it was last tried; empty if it was not or is being tried.
+	Reason string
+	// Leader stands for the group in the queue; its UID is empty if there is none.
+	Leader Ref
+	// Any is one of the members.
+	Any Ref
+}
+
+// Settled is the number of members that count as placed.
+func (v *View) Settled() int { return v.Count[Bound] + v.Count[Succeeded] }
+
+// Existing is the number of members that count towards the quorum.
+func (v *View) Existing() int { return v.Settled() + v.Count[Pending] }
+
+// View returns what the group looks like, and false if nothing is known of it.
+func (l *Ledger) View(id ID) (View, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return View{}, false
+	}
+	v := View{Count: g.count, Running: g.running, Seated: g.seated, Degraded: g.started && !g.complete()}
+	if s := g.spec(); s != nil {
+		v.MinMember = s.MinMember
+	}
+	if g.block != nil {
+		v.Reason = g.block.reason
+	}
+	if g.leader != nil {
+		v.Leader = g.leader.Ref()
+	}
+	for _, m := range g.members {
+		v.Any = m.Ref()
+		break
+	}
+	return v, true
+}
+
+// Held returns the members that are held back for their group, with why.
+func (l *Ledger) Held(id ID) map[Ref]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return nil
+	}
+	held := map[Ref]string{}
+	for _, m := range g.members {
+		if m.State != Pending || !m.Ours || m.seated != "" || (g.leader == m && g.block != nil) {
+			continue
+		}
+		if kind, why := m.turn(); kind == Hold {
+			held[m.Ref()] = why
+		}
+	}
+	return held
+}

@@ -1,0 +1,46 @@
+package coscheduling
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// sharedInformer is the PodGroup informer of a process. It carries the coordinator through the informer factory, and
+// runs a second informer beside the first: the scheduler's own pod informer leaves out pods that have ended, and a
+// member that has finished counts towards its gang's minimum where one that was deleted does not.
+type sharedInformer struct {
+	cache.SharedIndexInformer
+	coordinator *coordinator
+	finished    cache.SharedIndexInformer
+}
+
+// RunWithContext runs both informers until ctx is done.
+func (i *sharedInformer) RunWithContext(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { i.finished.RunWithContext(ctx) })
+	i.SharedIndexInformer.RunWithContext(ctx)
+}
+
+// newFinishedInformer watches the members of gangs that have ended.
+func newFinishedInformer(client clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+	ended := fields.AndSelectors(
+		fields.OneTermNotEqualSelector("status.phase", string(v1.PodPending)),
+		fields.OneTermNotEqualSelector("status.phase", string(v1.PodRunning)),
+		fields.OneTermNotEqualSelector("status.phase", string(v1.PodUnknown)),
+	).String()
+	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = ended
+		o.LabelSelector = schedulingv1alpha1.PodGroupLabel
+	})
+}

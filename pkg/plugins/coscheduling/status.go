@@ -1,0 +1,284 @@
+package coscheduling
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+const (
+	// statusEvery is how often what changed is written: changes come in bursts.
+	statusEvery = 200 * time.Millisecond
+	// statusPause is the least time between two writes about one gang.
+	statusPause = time.Second
+	// reasonPause is the least time between two rewordings of why the members of one gang are pending.
+	reasonPause = 30 * time.Second
+	// statusWriters bounds the requests in flight.
+	statusWriters = 8
+	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
+	leadingEvery = 2 * time.Second
+	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered it.
+	electionGrace = 10 * time.Second
+	// waitingForGang is the reason in PodScheduled of members that wait for siblings to be created. It is not
+	// Unschedulable, at which autoscalers would add nodes for a gang that cannot use them yet.
+	waitingForGang = "WaitingForGang"
+)
+
+// statusWriter writes to the API what the ledger says: the status of PodGroups, and in the members that are held back
+// why they are pending. It runs beside the scheduling cycles and only in the scheduler that leads.
+type statusWriter struct {
+	ledger *gang.Ledger
+	groups *podGroupClient
+	client clientset.Interface
+	store  cache.Store
+	pod    func(gang.Ref) *v1.Pod
+	synced func() bool
+	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
+	leading atomic.Bool
+
+	mu    sync.Mutex
+	dirty map[gang.ID]struct{}
+	// wrote and reworded are when the gang's PodGroup and its members were last written.
+	wrote, reworded map[gang.ID]time.Time
+}
+
+func newStatusWriter() *statusWriter {
+	return &statusWriter{dirty: map[gang.ID]struct{}{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}}
+}
+
+// mark notes that the gang may look different. It is called under the ledger's lock.
+func (s *statusWriter) mark(id gang.ID) {
+	s.mu.Lock()
+	s.dirty[id] = struct{}{}
+	s.mu.Unlock()
+}
+
+func (s *statusWriter) run(ctx context.Context) {
+	if !s.awaitLeading(ctx) {
+		return
+	}
+	for _, obj := range s.store.List() {
+		pg := obj.(*schedulingv1alpha1.PodGroup)
+		s.mark(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
+	}
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.flush(ctx)
+		}
+	}
+}
+
+// awaitLeading returns when this process is the one that schedules.
+func (s *statusWriter) awaitLeading(ctx context.Context) bool {
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	var syncedAt, asked time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case now := <-tick.C:
+			if s.leading.Load() {
+				return true
+			}
+			if !s.synced() {
+				continue
+			}
+			if syncedAt.IsZero() {
+				syncedAt = now
+			}
+			if now.Sub(asked) < leadingEvery {
+				continue
+			}
+			asked = now
+			if elected, running := leaderGauge(); elected || (!running && now.Sub(syncedAt) > electionGrace) {
+				return true
+			}
+		}
+	}
+}
+
+// leaderGauge reads the leader election's gauge of this process: whether it leads, and whether there is an election.
+func leaderGauge() (leads, running bool) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		return false, true
+	}
+	for _, f := range families {
+		if f.GetName() != "leader_election_master_status" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetGauge().GetValue() == 1 {
+				return true, true
+			}
+		}
+		return false, true
+	}
+	return false, false
+}
+
+// flush writes the gangs that changed.
+func (s *statusWriter) flush(ctx context.Context) {
+	now := time.Now()
+	s.mu.Lock()
+	var due []gang.ID
+	for id := range s.dirty {
+		if now.Sub(s.wrote[id]) >= statusPause {
+			due = append(due, id)
+			delete(s.dirty, id)
+		}
+	}
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, statusWriters)
+	for _, id := range due {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := s.write(ctx, id, now); err != nil {
+				klog.FromContext(ctx).Error(err, "Writing the state of a gang failed, trying again", "gang", id)
+				s.mark(id)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// write brings the PodGroup's status and the members' conditions in line with the ledger.
+func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) error {
+	v, known := s.ledger.View(id)
+	if !known {
+		s.mu.Lock()
+		delete(s.wrote, id)
+		delete(s.reworded, id)
+		s.mu.Unlock()
+	}
+	if obj, exists, err := s.store.GetByKey(id.String()); err == nil && exists {
+		if err := s.writeGroup(ctx, id, obj.(*schedulingv1alpha1.PodGroup), v, now); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	reword := now.Sub(s.reworded[id]) >= reasonPause
+	s.mu.Unlock()
+	reworded, later := false, false
+	for ref, why := range s.ledger.Held(id) {
+		pod := s.pod(ref)
+		if pod == nil || pod.Spec.NodeName != "" {
+			continue
+		}
+		reason := waitingForGang
+		if v.Existing() >= v.MinMember && v.MinMember > 0 {
+			reason = v1.PodReasonUnschedulable
+		}
+		_, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+		switch {
+		case c != nil && c.Status == v1.ConditionFalse && c.Reason == reason && c.Message == why:
+			continue
+		case reason == v1.PodReasonUnschedulable && v.Reason == "":
+			// On its way: planned in a moment or being given seats.
+			continue
+		case c != nil && c.Reason == reason && !reword:
+			later = true
+			continue
+		}
+		if err := s.writeCondition(ctx, pod, reason, why, now); err != nil {
+			return err
+		}
+		reworded = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reworded {
+		s.reworded[id] = now
+	}
+	if later {
+		s.dirty[id] = struct{}{}
+		s.wrote[id] = now
+	}
+	return nil
+}
+
+func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time) error {
+	status := kubeview.PodGroupStatus(pg, v, now)
+	if status.OccupiedBy == "" {
+		if pod := s.pod(v.Any); pod != nil {
+			if owner := metav1.GetControllerOf(pod); owner != nil {
+				status.OccupiedBy = pod.Namespace + "/" + owner.Name
+			}
+		}
+	}
+	if equality.Semantic.DeepEqual(status, pg.Status) {
+		return nil
+	}
+	s.mu.Lock()
+	s.wrote[id] = now
+	s.mu.Unlock()
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)})
+	if err != nil {
+		return fmt.Errorf("encoding the status of PodGroup %s: %w", id, err)
+	}
+	err = s.groups.rest.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
+		SubResource("status").Body(data).Do(ctx).Error()
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("writing the status of PodGroup %s: %w", id, err)
+	}
+	return nil
+}
+
+// explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
+func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
+	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
+		"failed": s.Failed, "conditions": s.Conditions}
+	if s.OccupiedBy != "" {
+		m["occupiedBy"] = s.OccupiedBy
+	}
+	if !s.ScheduleStartTime.IsZero() {
+		m["scheduleStartTime"] = s.ScheduleStartTime
+	}
+	return m
+}
+
+func (s *statusWriter) writeCondition(ctx context.Context, pod *v1.Pod, reason, message string, now time.Time) error {
+	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)), ObservedGeneration: pod.Generation}
+	if _, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); c != nil && c.Status == condition.Status {
+		condition.LastTransitionTime = c.LastTransitionTime
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": []v1.PodCondition{condition}},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding a condition of pod %s: %w", klog.KObj(pod), err)
+	}
+	_, err = s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, apitypes.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("writing a condition of pod %s: %w", klog.KObj(pod), err)
+	}
+	return nil
+}
