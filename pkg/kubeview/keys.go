@@ -1,3 +1,5 @@
+// Package kubeview is the one place that knows labels, annotations, taints and resource names. It turns nodes and pods into
+// the values that the pure packages work with, and says what is wrong with those that it cannot read.
 package kubeview
 
 // Keys of Berth's own.

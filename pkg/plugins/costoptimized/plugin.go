@@ -129,12 +129,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	policy, bad := p.spotPolicy(pod)
-	if bad != nil {
-		return fwk.QueueSkip, nil
-	}
+	policy, understood := p.stance(pod)
 	rules := p.settings.capacityRules
-	if !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
+	if !understood || !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
 		logger.V(5).Info("Node change does not open capacity of the type that the pod wants",
 			"pod", klog.KObj(pod), "node", klog.KObj(after), "spotPolicy", policy)
 		return fwk.QueueSkip, nil
@@ -147,10 +144,16 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	if err != nil {
 		return fwk.Queue, err
 	}
-	policyBefore, badBefore := p.spotPolicy(before)
-	policyAfter, badAfter := p.spotPolicy(after)
-	if badAfter != nil || badBefore == nil && policyBefore == policyAfter {
+	policyBefore, understoodBefore := p.stance(before)
+	policyAfter, understoodAfter := p.stance(after)
+	if !understoodAfter || understoodBefore && policyBefore == policyAfter {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
+}
+
+// stance returns a pod's stance to spot, and false where what it says cannot be understood.
+func (p *Plugin) stance(pod *v1.Pod) (kubeview.SpotPolicy, bool) {
+	policy, bad := p.spotPolicy(pod)
+	return policy, bad == nil
 }

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestValidateCostOptimizedArgs(t *testing.T) {
+	t.Parallel()
+	everyNode := []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/os", Operator: corev1.NodeSelectorOpExists}}
+	entry := func(change func(*NodePrice)) func(*CostOptimizedArgs) {
+		return func(a *CostOptimizedArgs) {
+			p := NodePrice{Requirements: everyNode, PricePerHour: new("3.06")}
+			change(&p)
+			a.Prices = []NodePrice{{Requirements: everyNode, PriceAdjustment: new("-15%"), Weight: new(int32(-5))}, p}
+		}
+	}
+	requirement := func(r corev1.NodeSelectorRequirement) func(*CostOptimizedArgs) {
+		return entry(func(p *NodePrice) { p.Requirements = []corev1.NodeSelectorRequirement{r} })
+	}
+	for name, tc := range map[string]struct {
+		change func(*CostOptimizedArgs)
+		want   []string // parts of the error; none for no error
+	}{
+		"defaults alone":                            {func(*CostOptimizedArgs) {}, nil},
+		"a price and an adjustment":                 {entry(func(*NodePrice) {}), nil},
+		"a requirement that compares numbers":       {requirement(corev1.NodeSelectorRequirement{Key: "nvidia.com/gpu.memory", Operator: corev1.NodeSelectorOpGt, Values: []string{"40000"}}), nil},
+		"a currency sign":                           {entry(func(p *NodePrice) { p.PricePerHour = new("$3") }), []string{"args.prices[1].pricePerHour", `"$3"`, "decimal"}},
+		"a negative price":                          {entry(func(p *NodePrice) { p.PricePerHour = new("-3") }), []string{"args.prices[1].pricePerHour"}},
+		"a price beyond all measure":                {entry(func(p *NodePrice) { p.PricePerHour = new("1e30") }), []string{"args.prices[1].pricePerHour"}},
+		"an empty price":                            {entry(func(p *NodePrice) { p.PricePerHour = new("") }), []string{"args.prices[1].pricePerHour"}},
+		"an adjustment without a sign":              {entry(func(p *NodePrice) { p.PricePerHour, p.PriceAdjustment = nil, new("15%") }), []string{"args.prices[1].priceAdjustment", `"15%"`}},
+		"neither price nor adjustment":              {entry(func(p *NodePrice) { p.PricePerHour = nil }), []string{"args.prices[1]", "one of pricePerHour and priceAdjustment"}},
+		"both price and adjustment":                 {entry(func(p *NodePrice) { p.PriceAdjustment = new("-1%") }), []string{"args.prices[1].priceAdjustment"}},
+		"no requirement":                            {entry(func(p *NodePrice) { p.Requirements = nil }), []string{"args.prices[1].requirements", "at least one"}},
+		"an operator that does not exist":           {requirement(corev1.NodeSelectorRequirement{Key: "a", Operator: "Like"}), []string{"args.prices[1].requirements[0].operator", "Like", "NotIn"}},
+		"a key that is none":                        {requirement(corev1.NodeSelectorRequirement{Key: "a b", Operator: corev1.NodeSelectorOpExists}), []string{"args.prices[1].requirements[0]", "a b"}},
+		"an operator without its values":            {requirement(corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpIn}), []string{"args.prices[1].requirements[0]"}},
+		"a comparison with what is no number":       {requirement(corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpGt, Values: []string{"x"}}), []string{"args.prices[1].requirements[0]"}},
+		"a rate that is no price":                   {func(a *CostOptimizedArgs) { *a.DefaultRates.GPUPerHour = "free" }, []string{"args.defaultRates.gpuPerHour", `"free"`}},
+		"an unknown way to treat unknown prices":    {func(a *CostOptimizedArgs) { *a.UnknownPrice = "neutral" }, []string{"args.unknownPrice", `"neutral"`, `"Neutral"`}},
+		"an unknown stance to spot":                 {func(a *CostOptimizedArgs) { *a.Spot = "maybe" }, []string{"args.spot", `"maybe"`, `"tolerate"`}},
+		"an unknown kind of fleet":                  {func(a *CostOptimizedArgs) { *a.Fleet = "" }, []string{"args.fleet", `"Static"`}},
+		"theta above all":                           {func(a *CostOptimizedArgs) { *a.ThetaPercent = 101 }, []string{"args.thetaPercent", "101", "0 to 100"}},
+		"theta below nothing":                       {func(a *CostOptimizedArgs) { *a.ThetaPercent = -1 }, []string{"args.thetaPercent"}},
+		"a capacity rule without a label":           {func(a *CostOptimizedArgs) { a.CapacityTypes = []CapacityTypeRule{{Type: "spot"}} }, []string{"args.capacityTypes[0].label"}},
+		"a capacity rule of an unknown type":        {func(a *CostOptimizedArgs) { a.CapacityTypes = []CapacityTypeRule{{Label: "a", Type: "Spot"}} }, []string{"args.capacityTypes[0].type", `"Spot"`}},
+		"a risk below nothing":                      {func(a *CostOptimizedArgs) { a.Interruptions[0].PerThousandHours = -1 }, []string{"args.interruptions[0].perThousandHours"}},
+		"a loss of more than a year":                {func(a *CostOptimizedArgs) { a.Interruptions[0].LostMinutes = 525601 }, []string{"args.interruptions[0].lostMinutes"}},
+		"a risk for a type that does not exist":     {func(a *CostOptimizedArgs) { a.Interruptions[0].CapacityType = "flex" }, []string{"args.interruptions[0].capacityType"}},
+		"two risks for one type":                    {func(a *CostOptimizedArgs) { a.Interruptions = append(a.Interruptions, a.Interruptions[0]) }, []string{"args.interruptions[1].capacityType", "Duplicate"}},
+		"a GPU that needs less than no host":        {func(a *CostOptimizedArgs) { *a.GPUHost.MilliCPU = -1 }, []string{"args.gpuHost.milliCPU"}},
+		"no interruption at all is not a mistake":   {func(a *CostOptimizedArgs) { a.Interruptions = []InterruptionRisk{} }, nil},
+		"a GPU that needs nothing is not a mistake": {func(a *CostOptimizedArgs) { *a.GPUHost.MemoryMiB = 0 }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := &CostOptimizedArgs{}
+			SetDefaultsCostOptimizedArgs(args)
+			tc.change(args)
+			SetDefaultsCostOptimizedArgs(args)
+			err := ValidateCostOptimizedArgs(field.NewPath("args"), args)
+			if len(tc.want) == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error has more than one line: %q", err)
+			}
+		})
+	}
+}
+
+// Defaults must not replace what was said, nor say one thing twice when they are set twice.
+func TestDefaultsOfCostOptimizedArgsKeepWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	a := &CostOptimizedArgs{
+		Spot: new("require"), ThetaPercent: new(int32(0)), Interruptions: []InterruptionRisk{},
+		DefaultRates: &ResourceRates{GPUPerHour: new("2")}, GPUHost: &GPUHostNeed{MilliCPU: new(int64(0))},
+	}
+	SetDefaultsCostOptimizedArgs(a)
+	SetDefaultsCostOptimizedArgs(a)
+	if *a.Spot != "require" || *a.ThetaPercent != 0 || len(a.Interruptions) != 0 || *a.DefaultRates.GPUPerHour != "2" ||
+		*a.GPUHost.MilliCPU != 0 || *a.DefaultRates.CorePerHour != "0.03" || *a.GPUHost.MemoryMiB != 2048 {
+		t.Errorf("defaults changed what was said or left something out: %+v", a)
+	}
+}
