@@ -12,10 +12,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/component-base/version"
 )
 
 func main() {
+	// The components that are linked in put flags of theirs on the global set, which cobra would offer as ours.
+	pflag.CommandLine = pflag.NewFlagSet("berth", pflag.ContinueOnError)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()

@@ -104,35 +104,31 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*
 		if _, err := sandbox.CreateObjects(ctx, config, corev1.NamespaceDefault, manifests.Files, w.file()); err != nil {
 			return nil, err
 		}
-		// The gang that does not fit has to be tried, and to fail, before the rest comes: else it would prove nothing.
-		if w.pending {
-			if err := seen.waitFor(ctx, func() bool { return seen.explained(w) }, say); err != nil {
-				return nil, err
-			}
+		// One after the other, so that every run of the demonstration comes to the same placements; and the gang that does
+		// not fit has to be tried, and to fail, before the rest comes: else it would prove nothing.
+		if err := seen.waitFor(ctx, w, say); err != nil {
+			return nil, err
 		}
-	}
-	if err := seen.waitFor(ctx, seen.complete, say); err != nil {
-		return nil, err
 	}
 	say("waiting whether the outcome stands")
 	return seen, seen.settle(ctx)
 }
 
-// waitFor waits until done says so, telling how many pods are bound whenever that changes. Running out of time is no
-// error: the checks will say what is not as it should be.
-func (d *watch) waitFor(ctx context.Context, done func() bool, say func(string)) error {
-	bound := -1
+// waitFor waits until a workload is where it should be. Running out of time is no error: the checks will say what is
+// not as it should be.
+func (d *watch) waitFor(ctx context.Context, w workload, say func(string)) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
-		if now := d.bound(); now != bound && now > 0 {
-			bound = now
-			say(fmt.Sprintf("%d pods bound", bound))
-		}
-		return done(), nil
+		return d.settled(w) == w.pods, nil
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil
+	if err != nil && (!wait.Interrupted(err) || ctx.Err() != nil) {
+		return err
 	}
-	return err
+	state := "bound"
+	if w.pending {
+		state = "tried, and pending with a reason"
+	}
+	say(fmt.Sprintf("%s: %d of %d pods %s", w.name, d.settled(w), w.pods, state))
+	return nil
 }
 
 // settle returns when no pod was bound or changed its node for settleTime.

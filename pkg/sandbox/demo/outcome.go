@@ -141,18 +141,25 @@ func (o *Outcome) why(p Placement) string {
 	case node == nil:
 		return ""
 	case p.GPUs == 0:
-		cheaper := 0
-		for _, other := range o.Nodes {
-			if other.Price < node.Price {
-				cheaper++
-			}
+		if with := o.companion(p); with != "" {
+			return fmt.Sprintf("%s, runs already for %s: adds no node to the bill", node.Capacity, with)
 		}
-		return fmt.Sprintf("%s, $%v per hour: %d of %d nodes are cheaper", node.Capacity, node.Price, cheaper, len(o.Nodes))
+		return fmt.Sprintf("%s, %v per hour", node.Capacity, node.Price)
 	case p.Milli < gpu.WholeMilli:
 		return fmt.Sprintf("shares GPU %s, of which %d of 1000 are taken", joinInts(p.Devices), o.takenOn(p.Node, p.Devices))
 	default:
-		return fmt.Sprintf("%d of its %d GPUs are taken now, $%v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
+		return fmt.Sprintf("%d of its %d GPUs are taken now, %v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
 	}
+}
+
+// companion names another workload whose pods were on the same node before a pod.
+func (o *Outcome) companion(p Placement) string {
+	for _, other := range o.Placements {
+		if other.Node == p.Node && other.Workload != p.Workload && other.BoundAt.Before(p.BoundAt) {
+			return other.Workload
+		}
+	}
+	return ""
 }
 
 // takenOn is how much is taken of the given devices of a node, in thousandths of one.

@@ -91,40 +91,26 @@ func (d *watch) observe(pod *corev1.Pod) {
 	}
 }
 
-func (d *watch) bound() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.boundAt)
-}
-
 func (d *watch) lastChange() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changed
 }
 
-// complete tells whether every pod that should be bound is.
-func (d *watch) complete() bool {
-	want := 0
-	for _, w := range workloads {
-		if !w.pending {
-			want += w.pods
-		}
-	}
-	return d.bound() >= want
-}
-
-// explained tells whether every pod of a workload exists and says why it is not scheduled.
-func (d *watch) explained(w workload) bool {
+// settled counts the pods of a workload that are bound or, for one that is not to be placed, say why they are not.
+func (d *watch) settled(w workload) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := 0
 	for _, pod := range d.pods {
-		if of, ok := workloadOf(pod); ok && of.name == w.name && pendingReason(pod) != "" {
+		if of, ok := workloadOf(pod); !ok || of.name != w.name {
+			continue
+		}
+		if w.pending && pendingReason(pod) != "" || !w.pending && pod.Spec.NodeName != "" {
 			n++
 		}
 	}
-	return n == w.pods
+	return n
 }
 
 // pendingReason is what the scheduler says of a pod that it has not placed.
