@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -229,12 +231,25 @@ func (s *Sandbox) stopControlPlane(pid int) (*os.File, error) {
 	return nil, fmt.Errorf("process %d holds %s and does not end", pid, s.layout.lock())
 }
 
-// LastLogLine returns the last line of a log that is not empty, for an error that has nothing better to say.
+// klogLine is a line of a component's log: its error, if it has one, stands quoted behind err=.
+var klogLine = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \S+\] (.*)$`)
+
+// LastLogLine returns what the last line of a log that is not empty says, for an error that has nothing better to say:
+// of a line by klog, only the error in it or, without one, its message.
 func LastLogLine(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return lines[len(lines)-1]
+	line := lines[len(lines)-1]
+	if parts := klogLine.FindStringSubmatch(line); parts != nil {
+		line = parts[1]
+	}
+	if _, quoted, ok := strings.Cut(line, ` err="`); ok {
+		if unquoted, err := strconv.Unquote(`"` + quoted); err == nil {
+			return unquoted
+		}
+	}
+	return line
 }
