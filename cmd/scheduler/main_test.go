@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// asScheduler makes the test binary behave as berth-scheduler, so that a test sees what a user sees: exit status and
+// standard error of the real command.
+const asScheduler = "BERTH_TEST_AS_SCHEDULER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asScheduler) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// run starts the scheduler and returns its exit status and standard error.
+func run(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append(args, "--secure-port=0")...)
+	cmd.Env = append(os.Environ(), asScheduler+"=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stderr.String()
+}
+
+// configuration returns one profile with the plugins on and the given args for one of them.
+func configuration(t *testing.T, plugin, args string) string {
+	t.Helper()
+	return withKubeconfig(t, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  qps: 50
+profiles:
+  - schedulerName: tuned
+    plugins:
+      queueSort: {disabled: [{name: "*"}], enabled: [{name: Coscheduling}]}
+      multiPoint: {enabled: [{name: Coscheduling}, {name: GPUAware, weight: 20}, {name: CostOptimized, weight: 20}]}
+    pluginConfig:
+      - name: `+plugin+`
+        args: `+args+"\n"))
+}
+
+func TestAWrongArgumentStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		plugin, args string
+		want         []string
+	}{
+		"a misspelt field of GPUAware": {
+			plugin: "GPUAware", args: "{wieghts: {}}", want: []string{"GPUAware", `unknown field \"wieghts\"`},
+		},
+		"a misspelt field of CostOptimized": {
+			plugin: "CostOptimized", args: "{defaultRates: {corePerHuor: '1'}}", want: []string{"CostOptimized", `unknown field \"defaultRates.corePerHuor\"`},
+		},
+		"a misspelt field of Coscheduling": {
+			plugin: "Coscheduling", args: "{scheduleTimeoutSecond: 10}", want: []string{"Coscheduling", `unknown field \"scheduleTimeoutSecond\"`},
+		},
+		"an unknown enum": {
+			plugin: "CostOptimized", args: "{unknownPrice: Neutrall}",
+			want: []string{"profiles[tuned].pluginConfig[CostOptimized].args.unknownPrice", "Neutrall", "Neutral", "Avoid", "DefaultRates"},
+		},
+		"an unknown strategy": {
+			plugin: "GPUAware", args: "{strategy: Pakc}",
+			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.strategy", "Pakc", "Pack", "Spread"},
+		},
+		"a weight out of range": {
+			plugin: "GPUAware", args: "{weights: {scarcity: 100001}}",
+			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.weights.scarcity", "100001", "100000"},
+		},
+		"a negative weight": {
+			plugin: "GPUAware", args: "{weights: {reserve: -1}}",
+			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.weights.reserve", "-1"},
+		},
+		"a time out of range": {
+			plugin: "Coscheduling", args: "{scheduleTimeoutSeconds: 901}",
+			want: []string{"profiles[tuned].pluginConfig[Coscheduling].args.scheduleTimeoutSeconds", "901", "900"},
+		},
+		"a number where a name belongs": {
+			plugin: "CostOptimized", args: "{fleet: 3}", want: []string{"CostOptimized", "fleet"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stderr := run(t, "--config", configuration(t, test.plugin, test.args))
+			if code != 1 {
+				t.Errorf("exit status %d, want 1", code)
+			}
+			failures := 0
+			for line := range strings.Lines(stderr) {
+				if !strings.Contains(line, "command failed") {
+					continue
+				}
+				failures++
+				for _, want := range test.want {
+					if !strings.Contains(line, want) {
+						t.Errorf("the error does not say %q: %s", want, line)
+					}
+				}
+			}
+			if failures != 1 {
+				t.Errorf("%d lines of failure, want 1:\n%s", failures, stderr)
+			}
+		})
+	}
+}
+
+func TestWriteConfigPrintsTheArgsWithTheirDefaults(t *testing.T) {
+	t.Parallel()
+	written := filepath.Join(t.TempDir(), "written.yaml")
+	code, stderr := run(t, "--config", configuration(t, "CostOptimized", "{thetaPercent: 50}"), "--write-config-to", written)
+	if code != 0 {
+		t.Fatalf("exit status %d:\n%s", code, stderr)
+	}
+	content, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Profiles []struct {
+			PluginConfig []struct {
+				Name string
+				Args map[string]any
+			}
+		}
+	}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		t.Fatal(err)
+	}
+	// What is given, what is left out of an args that is given, and what is left out altogether.
+	fields := map[string][]string{
+		"CostOptimized": {"apiVersion", "kind", "thetaPercent", "unknownPrice", "spot", "fleet"},
+		"GPUAware":      {"apiVersion", "kind", "strategy"},
+		"Coscheduling":  {"apiVersion", "kind", "scheduleTimeoutSeconds"},
+	}
+	got := map[string]map[string]any{}
+	for _, p := range config.Profiles[0].PluginConfig {
+		for _, field := range fields[p.Name] {
+			if got[p.Name] == nil {
+				got[p.Name] = map[string]any{}
+			}
+			got[p.Name][field] = p.Args[field]
+		}
+	}
+	want := map[string]map[string]any{
+		"CostOptimized": {
+			"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "CostOptimizedArgs",
+			"thetaPercent": 50.0, "unknownPrice": "Neutral", "spot": "avoid", "fleet": "Autoscaled",
+		},
+		"GPUAware": {
+			"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "GPUAwareArgs", "strategy": "Pack",
+		},
+		"Coscheduling": {
+			"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "CoschedulingArgs", "scheduleTimeoutSeconds": 60.0,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("args in the written configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryStockFlagIsStillThere(t *testing.T) {
+	t.Parallel()
+	code, stderr := run(t, "--config", "/nonexistent/scheduler-config.yaml", "--leader-elect=false", "--feature-gates=GenericWorkload=false")
+	if code != 1 || !strings.Contains(stderr, "/nonexistent/scheduler-config.yaml") {
+		t.Errorf("exit status %d, want 1 and the name of the missing file:\n%s", code, stderr)
+	}
+}

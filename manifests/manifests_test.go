@@ -1,0 +1,224 @@
+package manifests_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// strict decodes every kind that the manifests use and refuses fields that the kind does not have.
+var strict = func() runtime.Decoder {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(schedulingv1alpha1.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+}()
+
+// decode returns the objects of a file of YAML documents.
+func decode(t *testing.T, name string, content []byte) []runtime.Object {
+	t.Helper()
+	var objects []runtime.Object
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatalf("reading %s: %v", name, err)
+		}
+		object, _, err := strict.Decode(doc, nil, nil)
+		if err != nil {
+			t.Errorf("decoding %s: %v\n%s", name, err, doc)
+			continue
+		}
+		objects = append(objects, object)
+	}
+}
+
+// build renders a folder as kubectl apply -k does.
+func build(t *testing.T, dir string) []runtime.Object {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatalf("building %s: %v", dir, err)
+	}
+	content, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decode(t, dir, content)
+}
+
+func read[T any](t *testing.T, file string) T {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value T
+	if err := yaml.Unmarshal(content, &value); err != nil {
+		t.Fatalf("parsing %s: %v", file, err)
+	}
+	return value
+}
+
+func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
+	t.Parallel()
+	// Kinds with readers of their own: kustomize, the scheduler, berth up.
+	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "nodes.yaml"}
+	files := 0
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".yaml" || slices.Contains(elsewhere, filepath.Base(path)) {
+			return err
+		}
+		files++
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if len(decode(t, path, content)) == 0 {
+			t.Errorf("%s holds no object", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 9 {
+		t.Errorf("found %d manifests, want at least 9", files)
+	}
+}
+
+func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string][]string{
+		"base": {
+			"ClusterRole /berth-scheduler",
+			"ClusterRoleBinding /berth-scheduler",
+			"ClusterRoleBinding /berth-scheduler-volumes",
+			"ConfigMap kube-system/berth-scheduler-config-HASH",
+			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
+			"Deployment kube-system/berth-scheduler",
+			"PodDisruptionBudget kube-system/berth-scheduler",
+			"Role kube-system/berth-scheduler-lease",
+			"RoleBinding kube-system/berth-scheduler-authentication-reader",
+			"RoleBinding kube-system/berth-scheduler-lease",
+			"ServiceAccount kube-system/berth-scheduler",
+		},
+		"replace-default": {
+			"ClusterRole /berth-scheduler",
+			"ClusterRoleBinding /berth-scheduler",
+			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
+		},
+	} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, object := range build(t, dir) {
+				accessor, err := meta.Accessor(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := accessor.GetName()
+				if _, generated := object.(*corev1.ConfigMap); generated {
+					name = name[:strings.LastIndex(name, "-")] + "-HASH"
+				}
+				got = append(got, object.GetObjectKind().GroupVersionKind().Kind+" "+accessor.GetNamespace()+"/"+name)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheDeploymentMountsTheShippedConfiguration(t *testing.T) {
+	t.Parallel()
+	var config *corev1.ConfigMap
+	var deployment *appsv1.Deployment
+	for _, object := range build(t, "base") {
+		switch o := object.(type) {
+		case *corev1.ConfigMap:
+			config = o
+		case *appsv1.Deployment:
+			deployment = o
+		}
+	}
+	if config == nil || deployment == nil {
+		t.Fatal("base has no ConfigMap or no Deployment")
+	}
+	shipped, err := os.ReadFile("base/scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(shipped), config.Data["scheduler-config.yaml"]); diff != "" {
+		t.Errorf("the ConfigMap's content (-file +ConfigMap):\n%s", diff)
+	}
+	pod := deployment.Spec.Template.Spec
+	if got := pod.Volumes[0].ConfigMap.Name; got != config.Name {
+		t.Errorf("the Deployment mounts ConfigMap %q, want %q", got, config.Name)
+	}
+	argument := "--config=" + pod.Containers[0].VolumeMounts[0].MountPath + "/scheduler-config.yaml"
+	if !slices.Contains(pod.Containers[0].Args, argument) {
+		t.Errorf("the container's args %q lack %q", pod.Containers[0].Args, argument)
+	}
+}
+
+// profiles are the profiles of a scheduler configuration by name.
+func profiles(t *testing.T, file string) map[string]any {
+	t.Helper()
+	config := read[struct{ Profiles []map[string]any }](t, file)
+	byName := map[string]any{}
+	for _, profile := range config.Profiles {
+		byName[profile["schedulerName"].(string)] = profile
+	}
+	return byName
+}
+
+func TestTheReplacementServesTheSameProfilesAsTheSecondScheduler(t *testing.T) {
+	t.Parallel()
+	got := profiles(t, "replace-default/scheduler-config.yaml")
+	delete(got, "default-scheduler")
+	if diff := cmp.Diff(profiles(t, "base/scheduler-config.yaml"), got); diff != "" {
+		t.Errorf("profiles (-base +replace-default):\n%s", diff)
+	}
+}
+
+func TestTheStaticPodDiffersFromTheReplacementInItsKubeconfigOnly(t *testing.T) {
+	t.Parallel()
+	got := read[map[string]any](t, "static-pod/scheduler-config.yaml")
+	client := got["clientConnection"].(map[string]any)
+	if kubeconfig := client["kubeconfig"]; kubeconfig != "/etc/kubernetes/scheduler.conf" {
+		t.Errorf("kubeconfig %v, want that of kubeadm", kubeconfig)
+	}
+	delete(client, "kubeconfig")
+	if diff := cmp.Diff(read[map[string]any](t, "replace-default/scheduler-config.yaml"), got); diff != "" {
+		t.Errorf("configuration (-replace-default +static-pod):\n%s", diff)
+	}
+}

@@ -1,0 +1,151 @@
+package manifests_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+// rights are the rules of our own roles and of the stock scheduler's.
+func rights(t *testing.T) (own, stock []rbacv1.PolicyRule) {
+	t.Helper()
+	content, err := os.ReadFile("base/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range decode(t, "base/rbac.yaml", content) {
+		switch role := object.(type) {
+		case *rbacv1.ClusterRole:
+			own = append(own, role.Rules...)
+		case *rbacv1.Role:
+			own = append(own, role.Rules...)
+		}
+	}
+	for _, role := range bootstrappolicy.ClusterRoles() {
+		if role.Name == "system:kube-scheduler" {
+			stock = role.Rules
+		}
+	}
+	if len(own) == 0 || len(stock) == 0 {
+		t.Fatalf("found %d rules of our own and %d stock ones", len(own), len(stock))
+	}
+	return own, stock
+}
+
+// missing lists what the servant may do and the owner may not, one line a right.
+func missing(owner, servant []rbacv1.PolicyRule) []string {
+	_, uncovered := validation.Covers(owner, servant)
+	var lines []string
+	for _, rule := range uncovered {
+		line := fmt.Sprintf("%s %s/%s", strings.Join(rule.Verbs, ","), strings.Join(rule.APIGroups, ","), strings.Join(rule.Resources, ","))
+		if len(rule.ResourceNames) > 0 {
+			line += " " + strings.Join(rule.ResourceNames, ",")
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+func TestOurRightsAreThoseOfTheStockSchedulerButForItsLease(t *testing.T) {
+	t.Parallel()
+	own, stock := rights(t)
+	want := []string{
+		"get coordination.k8s.io/leases kube-scheduler",
+		"list coordination.k8s.io/leases kube-scheduler",
+		"update coordination.k8s.io/leases kube-scheduler",
+		"watch coordination.k8s.io/leases kube-scheduler",
+		// Coordinated leader election is for the cluster's own scheduler.
+		"create coordination.k8s.io/leasecandidates",
+		"delete coordination.k8s.io/leasecandidates",
+		"deletecollection coordination.k8s.io/leasecandidates",
+		"get coordination.k8s.io/leasecandidates",
+		"list coordination.k8s.io/leasecandidates",
+		"patch coordination.k8s.io/leasecandidates",
+		"update coordination.k8s.io/leasecandidates",
+		"watch coordination.k8s.io/leasecandidates",
+		// A group that no longer serves ReplicaSets.
+		"get extensions/replicasets",
+		"list extensions/replicasets",
+		"watch extensions/replicasets",
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, missing(own, stock)); diff != "" {
+		t.Errorf("rights of the stock scheduler that we lack (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
+	t.Parallel()
+	own, stock := rights(t)
+	want := []string{
+		"get coordination.k8s.io/leases berth-scheduler",
+		"update coordination.k8s.io/leases berth-scheduler",
+		"patch /pods",
+		"get scheduling.x-k8s.io/podgroups",
+		"list scheduling.x-k8s.io/podgroups",
+		"watch scheduling.x-k8s.io/podgroups",
+		"patch scheduling.x-k8s.io/podgroups/status",
+		"update scheduling.x-k8s.io/podgroups/status",
+		"get scheduling.k8s.io/priorityclasses",
+		"list scheduling.k8s.io/priorityclasses",
+		"watch scheduling.k8s.io/priorityclasses",
+		// Granted to the stock role only where GenericWorkload or CompositePodGroup is on.
+		"get scheduling.k8s.io/compositepodgroups",
+		"list scheduling.k8s.io/compositepodgroups",
+		"watch scheduling.k8s.io/compositepodgroups",
+		"patch scheduling.k8s.io/compositepodgroups/status",
+		"update scheduling.k8s.io/compositepodgroups/status",
+		"get scheduling.k8s.io/podgroups",
+		"list scheduling.k8s.io/podgroups",
+		"watch scheduling.k8s.io/podgroups",
+		"patch scheduling.k8s.io/podgroups/status",
+		"update scheduling.k8s.io/podgroups/status",
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, missing(stock, own)); diff != "" {
+		t.Errorf("rights beyond those of the stock scheduler (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryBindingBindsTheServiceAccountToARoleThatExists(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("base/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "berth-scheduler", Namespace: "kube-system"}}
+	// Bootstrapped by every API server.
+	roles := []string{"ClusterRole system:volume-scheduler", "Role extension-apiserver-authentication-reader"}
+	var bound []string
+	for _, object := range decode(t, "base/rbac.yaml", content) {
+		switch o := object.(type) {
+		case *rbacv1.ClusterRole:
+			roles = append(roles, "ClusterRole "+o.Name)
+		case *rbacv1.Role:
+			roles = append(roles, "Role "+o.Name)
+		case *rbacv1.ClusterRoleBinding:
+			bound = append(bound, o.RoleRef.Kind+" "+o.RoleRef.Name)
+			if diff := cmp.Diff(subject, o.Subjects); diff != "" {
+				t.Errorf("subjects of %s (-want +got):\n%s", o.Name, diff)
+			}
+		case *rbacv1.RoleBinding:
+			bound = append(bound, o.RoleRef.Kind+" "+o.RoleRef.Name)
+			if diff := cmp.Diff(subject, o.Subjects); diff != "" {
+				t.Errorf("subjects of %s (-want +got):\n%s", o.Name, diff)
+			}
+		}
+	}
+	slices.Sort(roles)
+	slices.Sort(bound)
+	if diff := cmp.Diff(roles, bound); diff != "" {
+		t.Errorf("roles that are bound (-defined +bound):\n%s", diff)
+	}
+}
