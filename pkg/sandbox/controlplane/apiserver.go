@@ -27,6 +27,11 @@ func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki, port, etc
 		"--etcd-servers=https://" + loopbackAddress(etcdPort),
 		"--etcd-cafile=" + keys.cert(certCA),
 		"--etcd-certfile=" + keys.cert(certEtcdClient), "--etcd-keyfile=" + keys.key(certEtcdClient),
+		// Nobody has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs expect,
+		// and used by none.
+		"--requestheader-client-ca-file=" + keys.cert(certCA), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",
 		"--anonymous-auth=false",
 		"--service-account-issuer=https://kubernetes.default.svc",
