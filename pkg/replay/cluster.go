@@ -1,0 +1,273 @@
+package replay
+
+import (
+	"container/heap"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/trace"
+)
+
+// cluster is the world around the scheduler: jobs arrive, their pods start when they are bound, run and end, and those
+// that are evicted are made anew. Its methods are called by the conductor only, but for note.
+type cluster struct {
+	options Options
+	profile string
+	dialect dialect
+	start   time.Time
+	api     *memapi.Server
+	ledger  *ledger
+	record  *recorder
+
+	jobs []jobState
+	pods map[types.NamespacedName]*podState
+	next int // the job that arrives next
+	ends endHeap
+	// live counts pods that exist and unbound those of them without a node.
+	live, unbound int
+	// quiet is when something last happened that could change what fits.
+	quiet time.Time
+	err   error
+
+	mu      sync.Mutex
+	noted   []note
+	changed chan struct{}
+}
+
+type jobState struct {
+	trace.Job
+	arrived   time.Time
+	bound     int       // pods with a node now
+	complete  time.Time // when all pods had a node, for a gang
+	remaining int       // pods that have not ended
+	epoch     int       // counts restarts of a gang
+	waited    bool      // the wait is recorded
+}
+
+type podState struct {
+	key      types.NamespacedName
+	job      *jobState // nil for a pod of the dump
+	index    int
+	attempt  int
+	node     string
+	held     *holding
+	deleting bool
+	waited   bool
+}
+
+// note is something that the API saw happen to a pod.
+type note struct {
+	pod   *v1.Pod
+	bound bool // else deleted
+}
+
+func newCluster(in Input, options Options, profile string, d dialect) (*cluster, error) {
+	c := &cluster{
+		options: options, profile: profile, dialect: d, start: options.Start, quiet: options.Start,
+		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
+		changed: make(chan struct{}, 1),
+	}
+	c.api.Register(podGroupResource, "PodGroup", true)
+	c.api.MutateBinding = startPod
+	objects := in.Objects
+	if options.Mode == VirtualTime {
+		objects = shuffled(objects, options.Seed)
+	}
+	for _, obj := range objects {
+		obj = obj.DeepCopyObject()
+		if err := c.api.Create(obj); err != nil {
+			return nil, fmt.Errorf("filling the cluster: %w", err)
+		}
+		if node, ok := obj.(*v1.Node); ok {
+			c.ledger.addNode(node)
+		}
+	}
+	c.ledger.finish()
+	if len(c.ledger.order) == 0 {
+		return nil, fmt.Errorf("%s: the cluster has no nodes", in.Name)
+	}
+	c.adopt()
+	jobs := in.Jobs
+	if options.Mode == ArrivalOrder {
+		jobs = saturate(jobs, c.ledger.capacityMilli*options.Load/1000, options.Seed)
+	}
+	for _, j := range jobs {
+		c.jobs = append(c.jobs, jobState{Job: j, remaining: j.Pods})
+	}
+	c.record = newRecorder(c)
+	c.api.Observe = c.note
+	return c, nil
+}
+
+// startPod does in the instant of the binding what a kubelet does soon after.
+func startPod(obj runtime.Object) {
+	pod := obj.(*v1.Pod)
+	now := metav1.Now()
+	pod.Status.Phase = v1.PodRunning
+	pod.Status.StartTime = &now
+	pod.Status.NominatedNodeName = ""
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled {
+			c.Status, c.Reason, c.Message, c.LastTransitionTime = v1.ConditionTrue, "", "", now
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
+}
+
+// adopt counts the pods that are there from the start.
+func (c *cluster) adopt() {
+	for _, obj := range c.api.List(podResource) {
+		pod := obj.(*v1.Pod)
+		if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+			continue
+		}
+		p := &podState{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, waited: true}
+		c.pods[p.key] = p
+		c.live++
+		r, cpu, memory := c.ledger.request(pod)
+		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: r.Milli, models: r.Models})
+		if pod.Spec.NodeName == "" {
+			c.unbound++
+			continue
+		}
+		p.node = pod.Spec.NodeName
+		p.held = c.ledger.place(pod, int64(r.TotalMilli(0)))
+	}
+}
+
+// ranks is the place of every node in the order in which the scheduler gets to know them.
+func (c *cluster) ranks() map[string]int {
+	rank := map[string]int{}
+	for i, obj := range c.api.List(nodeResource) {
+		rank[obj.(*v1.Node).Name] = i
+	}
+	return rank
+}
+
+// note is called by the API with every change.
+func (c *cluster) note(e memapi.Event) {
+	if e.GVR != podResource {
+		return
+	}
+	pod := e.Object.(*v1.Pod)
+	switch {
+	case e.Type == memapi.Deleted:
+		c.keep(note{pod: pod})
+	case e.Type == memapi.Modified && pod.Spec.NodeName != "" && e.Old.(*v1.Pod).Spec.NodeName == "":
+		c.keep(note{pod: pod, bound: true})
+	}
+}
+
+func (c *cluster) keep(n note) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noted = append(c.noted, n)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// digest acts on what the API has seen, and says whether there was anything.
+func (c *cluster) digest() bool {
+	c.mu.Lock()
+	noted := c.noted
+	c.noted = nil
+	c.mu.Unlock()
+	if len(noted) == 0 {
+		return false
+	}
+	now := time.Now()
+	c.quiet = now
+	c.record.advance(now)
+	for _, n := range noted {
+		p := c.pods[types.NamespacedName{Namespace: n.pod.Namespace, Name: n.pod.Name}]
+		switch {
+		case p == nil:
+		case n.bound:
+			c.bound(p, n.pod, now)
+		default:
+			c.gone(p, now)
+		}
+	}
+	c.record.peak()
+	return true
+}
+
+// step makes the next thing of the trace happen, if one is due, and says whether it did.
+func (c *cluster) step(now time.Time, idle bool) bool {
+	if c.options.Mode == ArrivalOrder {
+		if !idle || c.next > len(c.jobs) {
+			return false
+		}
+		if c.next > 0 {
+			c.record.offered(&c.jobs[c.next-1].Job)
+		}
+		if c.next < len(c.jobs) {
+			c.arrive(now)
+			return true
+		}
+		c.next++
+		return false
+	}
+	if len(c.ends) > 0 && !c.ends[0].at.After(now) {
+		end := heap.Pop(&c.ends).(end)
+		if end.job.epoch != end.epoch || end.pod != nil && end.pod.attempt != end.attempt {
+			return true // the pod was evicted in the meantime
+		}
+		c.record.advance(now)
+		c.finish(end)
+		return true
+	}
+	if c.next < len(c.jobs) && !c.arrival(c.next).After(now) {
+		c.record.advance(now)
+		c.arrive(now)
+		return true
+	}
+	return false
+}
+
+func (c *cluster) arrival(i int) time.Time { return c.start.Add(c.jobs[i].Arrival) }
+
+// patience is how long a replay goes on when no job is left to arrive or end but pods are pending: longer than the
+// scheduler's own longest timer, a Permit wait.
+const patience = 16 * time.Minute
+
+// nextEvent is when something will happen by itself, at the latest.
+func (c *cluster) nextEvent() time.Time {
+	next := c.quiet.Add(patience)
+	if c.options.Mode == VirtualTime {
+		if len(c.ends) > 0 {
+			next = c.ends[0].at
+		}
+		if c.next < len(c.jobs) && (len(c.ends) == 0 || c.arrival(c.next).Before(next)) {
+			next = c.arrival(c.next)
+		}
+		if horizon := c.start.Add(c.options.Horizon); c.options.Horizon > 0 && horizon.Before(next) {
+			next = horizon
+		}
+	}
+	return next
+}
+
+// over says whether the replay has come to its end, given that the scheduler rests.
+func (c *cluster) over() bool {
+	now := time.Now()
+	switch {
+	case c.err != nil:
+		return true
+	case c.options.Mode == ArrivalOrder:
+		return c.next > len(c.jobs)
+	case c.options.Horizon > 0 && !now.Before(c.start.Add(c.options.Horizon)):
+		return true
+	}
+	return c.next == len(c.jobs) && len(c.ends) == 0 && (c.unbound == 0 || !now.Before(c.quiet.Add(patience)))
+}

@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	"berth.dev/berth/pkg/plugins/gpuaware"
+)
+
+// Stock names the configuration of the default scheduler, without a file.
+const Stock = "stock"
+
+// Configuration is a scheduler configuration that a replay may run.
+type Configuration struct {
+	// Name is the file's path, or Stock.
+	Name      string
+	Component *schedulerconfig.KubeSchedulerConfiguration
+}
+
+// LoadConfiguration reads, defaults and validates a KubeSchedulerConfiguration as kube-scheduler does at its start. The
+// error is one line that begins with the name of the file.
+func LoadConfiguration(nameOrPath string) (*Configuration, error) {
+	if nameOrPath == Stock {
+		component, err := latest.Default()
+		if err != nil {
+			return nil, fmt.Errorf("making the default configuration: %w", err)
+		}
+		return &Configuration{Name: Stock, Component: component}, nil
+	}
+	component, err := options.LoadConfigFromFile(klog.FromContext(context.Background()), nameOrPath)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
+	}
+	if err == nil {
+		if invalid := validation.ValidateKubeSchedulerConfiguration(component); invalid != nil {
+			err = invalid
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", nameOrPath, oneLine(err))
+	}
+	return &Configuration{Name: nameOrPath, Component: component}, nil
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// preferredProfile is the profile that a replay uses when nothing else decides: ours with all plugins, else the first.
+const preferredProfile = "berth-scheduler"
+
+// Profile returns the name of the profile that schedules pods of a trace: the wanted one, or the preferred one when
+// wanted is empty.
+func (c *Configuration) Profile(wanted string) (string, error) {
+	names := make([]string, 0, len(c.Component.Profiles))
+	for _, p := range c.Component.Profiles {
+		names = append(names, p.SchedulerName)
+	}
+	switch {
+	case wanted == "" && slices.Contains(names, preferredProfile):
+		return preferredProfile, nil
+	case wanted == "":
+		return names[0], nil
+	case slices.Contains(names, wanted):
+		return wanted, nil
+	default:
+		return "", fmt.Errorf("%s: there is no profile %q; it has %s", c.Name, wanted, strings.Join(names, ", "))
+	}
+}
+
+// sharesGPUs says whether a profile has a plugin that places shares of a GPU. Where it has none, a pod that asks for a
+// share can only be given a whole GPU.
+func (c *Configuration) sharesGPUs(profile string) bool {
+	for _, p := range c.Component.Profiles {
+		if p.SchedulerName != profile || p.Plugins == nil {
+			continue
+		}
+		for _, set := range []schedulerconfig.PluginSet{p.Plugins.MultiPoint, p.Plugins.Filter} {
+			for _, plugin := range set.Enabled {
+				if plugin.Name == gpuaware.Name {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,257 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// ledger knows what every node holds, by what was bound and not by what the scheduler believes.
+type ledger struct {
+	keys  kubeview.GPUKeys
+	rules kubeview.CapacityRules
+	nodes map[string]*nodeState
+	order []*nodeState
+
+	capacityMilli  int64
+	allocatedMilli int64
+	spotMilli      int64
+	excessMilli    int64 // held by pods that need less
+	microDollars   int64 // an hour, of the nodes in use
+	nodesInUse     int
+	unpriced       int
+
+	shapes map[string]*shape
+}
+
+type nodeState struct {
+	name, model, rack   string
+	inv                 gpu.Inventory
+	freeCPU, freeMemory int64
+	microDollars        int64
+	priced, spot        bool
+	pods                int
+}
+
+// holding is what one pod takes of its node.
+type holding struct {
+	node    *nodeState
+	devices []int
+	share   gpu.Share
+	milli   int64
+	cpu     int64
+	memory  int64
+	counted bool
+	// excess is what it holds of its GPUs beyond its need.
+	excess int64
+}
+
+// shape is one kind of request of the workload and how often it has been seen.
+type shape struct {
+	cpu, memory int64
+	count       int
+	milli       int
+	models      []string
+	seen        int64
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		keys: kubeview.DefaultGPUKeys(), rules: kubeview.DefaultCapacityRules(),
+		nodes: map[string]*nodeState{}, shapes: map[string]*shape{},
+	}
+}
+
+func (l *ledger) addNode(node *v1.Node) {
+	if l.nodes[node.Name] != nil {
+		return
+	}
+	read, _ := l.keys.ReadGPUNode(node)
+	micro, priced, _ := kubeview.StatedPrice(node)
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	n := &nodeState{
+		name: node.Name, model: read.Model(), rack: rackOf(node),
+		inv:     gpu.Inventory{Mode: gpu.ModeShared, Model: read.Model(), Devices: gpu.NewDevices(read.GPUs(), 0)},
+		freeCPU: info.GetAllocatable().GetMilliCPU(), freeMemory: info.GetAllocatable().GetMemory(),
+		microDollars: int64(micro), priced: priced, spot: l.rules.TypeOf(node) == kubeview.Spot,
+	}
+	if !priced {
+		l.unpriced++
+	}
+	l.nodes[n.name] = n
+	l.order = append(l.order, n)
+	l.capacityMilli += int64(read.GPUs()) * gpu.WholeMilli
+}
+
+// finish orders the nodes by name, so that nothing depends on the order in which they were added.
+func (l *ledger) finish() {
+	sort.Slice(l.order, func(i, j int) bool { return l.order[i].name < l.order[j].name })
+}
+
+func rackOf(node *v1.Node) string {
+	if rack := node.Labels[rackLabel]; rack != "" {
+		return rack
+	}
+	return node.Labels[v1.LabelTopologyZone]
+}
+
+// request reads what a pod asks for. A request that cannot be read asks for no GPU.
+func (l *ledger) request(pod *v1.Pod) (gpu.Request, int64, int64) {
+	asked, err := l.keys.PodGPURequest(pod)
+	if err != nil {
+		asked.Request = gpu.Request{}
+	}
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	return asked.Request, requests.Cpu().MilliValue(), requests.Memory().Value()
+}
+
+// observe counts the request of one pod into the workload.
+func (l *ledger) observe(s shape) {
+	if s.count == 0 {
+		return
+	}
+	key := s.key()
+	if l.shapes[key] == nil {
+		l.shapes[key] = &s
+	}
+	l.shapes[key].seen++
+}
+
+// place books a bound pod. realMilli is what it needs, which is less than what it takes where a share takes a whole GPU.
+func (l *ledger) place(pod *v1.Pod, realMilli int64) *holding {
+	n := l.nodes[pod.Spec.NodeName]
+	if n == nil {
+		return nil
+	}
+	r, cpu, memory := l.request(pod)
+	h := &holding{node: n, cpu: cpu, memory: memory, milli: realMilli, counted: !kubeview.BelongsToNode(pod)}
+	share, ok := r.ShareOn(0)
+	if ok && r.Count > 0 {
+		h.share = gpu.Share{Milli: share.Milli}
+		h.devices = kubeview.AssignedDevices(pod, nil)
+		if len(h.devices) == 0 || !n.inv.CanTake(h.devices, h.share) {
+			h.devices, _, _ = gpu.Choose(&n.inv, &r)
+		}
+		if n.inv.Take(h.devices, h.share) {
+			h.excess = int64(len(h.devices)*h.share.Milli) - realMilli
+			l.excessMilli += h.excess
+		} else {
+			h.devices = nil // more than the node has, as where the kubelet hands out time slices
+		}
+	}
+	n.freeCPU -= cpu
+	n.freeMemory -= memory
+	l.allocatedMilli += h.milli
+	if n.spot {
+		l.spotMilli += h.milli
+	}
+	if h.counted {
+		n.pods++
+		if n.pods == 1 {
+			l.nodesInUse++
+			l.microDollars += n.microDollars
+		}
+	}
+	return h
+}
+
+// release undoes place.
+func (l *ledger) release(h *holding) {
+	n := h.node
+	n.inv.Give(h.devices, h.share)
+	l.excessMilli -= h.excess
+	n.freeCPU += h.cpu
+	n.freeMemory += h.memory
+	l.allocatedMilli -= h.milli
+	if n.spot {
+		l.spotMilli -= h.milli
+	}
+	if h.counted {
+		n.pods--
+		if n.pods == 0 {
+			l.nodesInUse--
+			l.microDollars -= n.microDollars
+		}
+	}
+}
+
+// strandedMilli is the idle GPU that the workload cannot use where it is: for each shape of request the idle GPU of the
+// nodes that it does not fit, and on those that it fits the devices too full for it, weighted by how often the shape has
+// been seen; and what pods hold of their GPUs beyond their need. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.)
+func (l *ledger) strandedMilli() int64 {
+	shapes := l.commonShapes()
+	seen := int64(0)
+	for _, s := range shapes {
+		seen += s.seen
+	}
+	if seen == 0 {
+		return l.excessMilli
+	}
+	total := float64(l.excessMilli)
+	for _, n := range l.order {
+		free := n.inv.FreeMilli()
+		if free == 0 {
+			continue
+		}
+		sum := int64(0)
+		for _, s := range shapes {
+			sum += s.seen * int64(s.unusable(n, free))
+		}
+		total += float64(sum) / float64(seen)
+	}
+	return int64(math.Round(total))
+}
+
+// commonShapes returns the most frequent shapes, as many as matter to a mean.
+func (l *ledger) commonShapes() []*shape {
+	keys := make([]string, 0, len(l.shapes))
+	for key := range l.shapes {
+		keys = append(keys, key)
+	}
+	sort.Slice(keys, func(i, j int) bool {
+		if a, b := l.shapes[keys[i]].seen, l.shapes[keys[j]].seen; a != b {
+			return a > b
+		}
+		return keys[i] < keys[j]
+	})
+	const most = 200
+	keys = keys[:min(len(keys), most)]
+	shapes := make([]*shape, len(keys))
+	for i, key := range keys {
+		shapes[i] = l.shapes[key]
+	}
+	return shapes
+}
+
+// unusable is how much of the node's idle GPU a request of the shape cannot use.
+func (s *shape) unusable(n *nodeState, free int) int {
+	if s.cpu > n.freeCPU || s.memory > n.freeMemory || len(s.models) > 0 && !slices.Contains(s.models, n.model) {
+		return free
+	}
+	fitting, wasted := 0, 0
+	for _, d := range n.inv.Devices {
+		if d.FreeMilli >= s.milli {
+			fitting++
+		} else {
+			wasted += d.FreeMilli
+		}
+	}
+	if fitting < s.count {
+		return free
+	}
+	return wasted
+}
+
+func (s *shape) key() string {
+	return fmt.Sprintf("%d/%d/%d/%d/%s", s.cpu, s.memory, s.count, s.milli, strings.Join(s.models, "|"))
+}

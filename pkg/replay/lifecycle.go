@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// end is the moment at which a pod, or a whole gang, has run for its duration.
+type end struct {
+	at       time.Time
+	job      *jobState
+	epoch    int
+	pod      *podState // nil for a gang
+	attempt  int
+	sequence int
+}
+
+// endHeap orders ends by time, and by the order in which they were planned.
+type endHeap []end
+
+func (h endHeap) Len() int { return len(h) }
+func (h endHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].sequence < h[j].sequence
+}
+func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push is called by container/heap.
+func (h *endHeap) Push(x any) { *h = append(*h, x.(end)) }
+
+// Pop is called by container/heap.
+func (h *endHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}
+
+// arrive creates the pods of the next job.
+func (c *cluster) arrive(now time.Time) {
+	j := &c.jobs[c.next]
+	c.next++
+	c.quiet = now
+	j.arrived = now
+	if c.options.Mode == VirtualTime {
+		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
+	}
+	if j.Gang {
+		if err := c.api.Create(podGroupObject(&j.Job)); err != nil {
+			c.fail(err)
+			return
+		}
+	}
+	c.record.arrived(&j.Job)
+	for i := range j.Pods {
+		c.ledger.observe(shape{cpu: j.CPUMilli, memory: j.MemoryMiB << 20, count: j.GPUs, milli: j.GPUMilli, models: j.Models})
+		c.create(&podState{job: j, index: i})
+	}
+	c.options.Progress.offered.Add(int64(j.Pods))
+}
+
+func (c *cluster) create(p *podState) {
+	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect)
+	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	c.pods[p.key] = p
+	c.live++
+	c.unbound++
+	pod.CreationTimestamp.Time = time.Now()
+	if err := c.api.Create(pod); err != nil {
+		c.fail(err)
+	}
+}
+
+func (c *cluster) fail(err error) {
+	if c.err == nil {
+		c.err = fmt.Errorf("replaying the trace: %w", err)
+	}
+}
+
+// bound is told that a pod has a node.
+func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
+	c.unbound--
+	p.node = pod.Spec.NodeName
+	realMilli := int64(0)
+	if p.job != nil {
+		realMilli = p.job.MilliGPU()
+	} else {
+		r, _, _ := c.ledger.request(pod)
+		realMilli = int64(r.TotalMilli(0))
+	}
+	p.held = c.ledger.place(pod, realMilli)
+	if !p.waited {
+		p.waited = true
+		c.record.podWaits = append(c.record.podWaits, now.Sub(p.job.arrived))
+	}
+	j := p.job
+	if j == nil {
+		return
+	}
+	j.bound++
+	if j.Gang {
+		if j.bound == j.Pods {
+			c.gangComplete(j, now)
+		}
+		return
+	}
+	if c.options.Mode == VirtualTime && j.Duration > 0 {
+		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch, pod: p, attempt: p.attempt})
+	}
+}
+
+// gangComplete starts the work of a gang: all of its pods have nodes.
+func (c *cluster) gangComplete(j *jobState, now time.Time) {
+	if !j.waited {
+		j.waited = true
+		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
+	}
+	if c.options.Mode == VirtualTime && j.Duration > 0 {
+		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch})
+	}
+}
+
+func (c *cluster) plan(e end) {
+	c.record.planned++
+	e.sequence = c.record.planned
+	heap.Push(&c.ends, e)
+}
+
+// finish ends a pod or a gang that has run for its duration.
+func (c *cluster) finish(e end) {
+	j := e.job
+	if e.pod != nil {
+		c.remove(e.pod)
+		j.remaining--
+	} else {
+		for i := range j.Pods {
+			if p := c.pods[c.podKey(j, i)]; p != nil {
+				c.remove(p)
+			}
+		}
+		j.remaining = 0
+		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespace, Name: j.Name})
+	}
+	if j.remaining == 0 {
+		c.record.completions = append(c.record.completions, time.Since(j.arrived))
+	}
+}
+
+func (c *cluster) podKey(j *jobState, index int) types.NamespacedName {
+	name := j.Name
+	if j.Pods > 1 || j.Gang {
+		name = fmt.Sprintf("%s-%d", j.Name, index)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func (c *cluster) remove(p *podState) {
+	p.deleting = true
+	c.api.Delete(podResource, p.key)
+}
+
+// gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in which
+// case it is made anew, as by a Job's controller, and has to run from its beginning; so has the gang that it belongs to.
+func (c *cluster) gone(p *podState, now time.Time) {
+	delete(c.pods, p.key)
+	c.live--
+	hadNode := p.held != nil || p.node != "" && !p.deleting
+	if p.held != nil {
+		c.ledger.release(p.held)
+		p.held = nil
+	}
+	c.record.lastNode[p.key] = p.node
+	if p.deleting {
+		return
+	}
+	if hadNode {
+		c.record.preemptions++
+	} else {
+		c.unbound--
+	}
+	j := p.job
+	if j == nil {
+		return
+	}
+	if hadNode {
+		j.bound--
+		if j.Gang {
+			j.epoch++
+		}
+	}
+	c.create(&podState{job: j, index: p.index, attempt: p.attempt + 1, waited: true})
+}

@@ -1,0 +1,40 @@
+package memapi
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"net/http"
+)
+
+func errUnknownResource(gvr schema.GroupVersionResource) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource " + gvr.String(),
+	}}
+}
+
+func errNotFound(gvr schema.GroupVersionResource, name string) error {
+	return apierrors.NewNotFound(gvr.GroupResource(), name)
+}
+
+func errExists(gvr schema.GroupVersionResource, name string) error {
+	return apierrors.NewAlreadyExists(gvr.GroupResource(), name)
+}
+
+func errConflict(gvr schema.GroupVersionResource, name, why string) error {
+	return apierrors.NewConflict(gvr.GroupResource(), name, errorString(why))
+}
+
+func errInvalid(k kind, name, why string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: k.gvk.Kind + " " + name + ": " + why,
+	}}
+}
+
+func errBadRequest(why string) error { return apierrors.NewBadRequest(why) }
+
+type errorString string
+
+func (e errorString) Error() string { return string(e) }

@@ -1,0 +1,105 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/trace"
+)
+
+// Mode is how a trace is offered.
+type Mode string
+
+const (
+	// ArrivalOrder offers the jobs one after another in an order shuffled by the seed, tuned to 1.3 times the GPUs of the
+	// cluster, and lets nothing end: the method by which the published figures of the openb traces were taken.
+	ArrivalOrder Mode = "order"
+	// VirtualTime offers each job at its arrival and ends it after its duration, on a virtual clock.
+	VirtualTime Mode = "time"
+)
+
+// Input is what is replayed.
+type Input struct {
+	// Name describes the input in reports.
+	Name string
+	// Objects is the cluster at the start: nodes, and whatever else a dump holds.
+	Objects []runtime.Object
+	// Jobs arrive.
+	Jobs []trace.Job
+}
+
+// NewInput makes the input of a cluster of nodes and a trace of jobs.
+func NewInput(name string, nodes []trace.Node, jobs []trace.Job) Input {
+	shared := false
+	for i := range jobs {
+		shared = shared || jobs[i].GPUs == 1 && jobs[i].GPUMilli < 1000
+	}
+	in := Input{Name: name, Jobs: jobs}
+	for _, n := range nodes {
+		in.Objects = append(in.Objects, nodeObject(n, shared))
+	}
+	return in
+}
+
+// Options of a replay.
+type Options struct {
+	Mode Mode
+	// Seed decides the order of arrivals in ArrivalOrder, and in VirtualTime the order in which the scheduler knows the
+	// nodes, which decides between nodes of equal score.
+	Seed uint64
+	// Profile is the scheduler name that the jobs' pods carry; empty for the configuration's preferred one.
+	Profile string
+	// CycleTime is the virtual time that one scheduling cycle takes.
+	CycleTime time.Duration
+	// Start is the virtual time of the beginning: it matters to prices and windows that depend on the hour.
+	Start time.Time
+	// Horizon ends a replay in VirtualTime early; 0 is when every job has ended.
+	Horizon time.Duration
+	// Load is the offered GPU demand in ArrivalOrder, in thousandths of the cluster's GPUs.
+	Load int64
+	// Progress, when set, is told from the inside of the replay, on a virtual clock, and must not block.
+	Progress *Progress
+}
+
+// Defaults of Options.
+const (
+	DefaultCycleTime = time.Millisecond
+	DefaultLoad      = 1300
+)
+
+func (o Options) withDefaults() Options {
+	if o.CycleTime == 0 {
+		o.CycleTime = DefaultCycleTime
+	}
+	if o.Load == 0 {
+		o.Load = DefaultLoad
+	}
+	if o.Start.IsZero() {
+		o.Start = epoch
+	} else {
+		o.Start = o.Start.UTC().Truncate(time.Microsecond).Add(time.Duration(epoch.Nanosecond()))
+	}
+	if o.Progress == nil {
+		o.Progress = &Progress{}
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Mode != ArrivalOrder && o.Mode != VirtualTime:
+		return fmt.Errorf("mode %q is unknown; want %s or %s", o.Mode, ArrivalOrder, VirtualTime)
+	case o.CycleTime < time.Microsecond || o.CycleTime > time.Minute || o.CycleTime%time.Microsecond != 0:
+		return fmt.Errorf("a scheduling cycle of %v is not allowed; want whole microseconds up to 1m", o.CycleTime)
+	case o.Load < 1 || o.Load > 100_000:
+		return fmt.Errorf("a load of %d thousandths is not allowed; want 1 to 100000", o.Load)
+	case o.Horizon < 0:
+		return errors.New("a negative horizon is not allowed")
+	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
+		return fmt.Errorf("a start at %v is not allowed; want the years 2001 to 2150", o.Start)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package replay
+
+import (
+	"context"
+	"runtime"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+)
+
+// The scheduler's constants for how many feasible nodes are enough.
+const fewNodes = 100
+
+// workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there are
+// processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
+// orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
+func workers(config *Configuration, nodes int) int32 {
+	if nodes >= fewNodes {
+		for _, p := range config.Component.Profiles {
+			percentage := p.PercentageOfNodesToScore
+			if percentage == nil {
+				percentage = config.Component.PercentageOfNodesToScore
+			}
+			if percentage == nil || *percentage < 100 {
+				return 1
+			}
+		}
+	}
+	return int32(min(runtime.GOMAXPROCS(0), parallelize.DefaultParallelism))
+}
+
+// pin takes what is left of chance out of a scheduler; see the package comment.
+func pin(s *Scheduler, rank map[string]int) {
+	for name, profile := range s.Profiles {
+		for _, plugin := range profile.PreEnqueuePlugins() {
+			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
+				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface}
+				p.Evaluator.Handler = serialHandle{p.Evaluator.Handler}
+			}
+		}
+		s.Profiles[name] = &orderedProfile{Framework: profile, rank: rank}
+	}
+}
+
+// orderedProfile brings feasible nodes, which parallel filters find in any order, into the order in which the scheduler got
+// to know them, before they are scored: of several nodes with the highest score it takes one that depends on that order.
+type orderedProfile struct {
+	framework.Framework
+	rank  map[string]int
+	slots []fwk.NodeInfo
+}
+
+// RunPreScorePlugins is the first that is given the feasible nodes; the same slice goes on to the scores.
+func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	p.order(nodes)
+	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
+}
+
+// order sorts by rank in linear time. A node without a rank, which did not exist at the start, stops it.
+func (p *orderedProfile) order(nodes []fwk.NodeInfo) {
+	if p.slots == nil {
+		p.slots = make([]fwk.NodeInfo, len(p.rank))
+	}
+	clear(p.slots)
+	for _, n := range nodes {
+		i, ok := p.rank[n.Node().Name]
+		if !ok {
+			return
+		}
+		p.slots[i] = n
+	}
+	at := 0
+	for _, n := range p.slots {
+		if n != nil {
+			nodes[at] = n
+			at++
+		}
+	}
+}
+
+// serialHandle makes preemption try its candidates one after another, so that it always stops at the same ones.
+type serialHandle struct {
+	fwk.Handle
+}
+
+// Parallelizer returns one that does not run in parallel.
+func (serialHandle) Parallelizer() fwk.Parallelizer { return parallelize.NewParallelizer(1) }

@@ -1,0 +1,11 @@
+package replay
+
+import "sync/atomic"
+
+// Progress counts what a running replay has done. It may be read from any goroutine.
+type Progress struct {
+	offered, total atomic.Int64
+}
+
+// Read returns how many of the total pods have arrived.
+func (p *Progress) Read() (offered, total int64) { return p.offered.Load(), p.total.Load() }

@@ -1,0 +1,257 @@
+package replay
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/trace"
+)
+
+// recorder measures.
+type recorder struct {
+	c *cluster
+
+	arrivedMilli int64
+	arrivedPods  int
+	planned      int
+	preemptions  int
+	podWaits     []time.Duration
+	gangWaits    []time.Duration
+	completions  []time.Duration
+	lastNode     map[types.NamespacedName]string
+
+	// In arrival order: the sum and number of the allocated shares while what arrived rounds to 100%.
+	fullSum   float64
+	fullCount int
+	eight     Share
+	every     int
+	offers    int
+
+	// In virtual time: integrals up to the last arrival.
+	since                                        time.Time
+	interval                                     time.Duration
+	nextSample                                   time.Time
+	seconds, milli, stranded, spot, micro, inUse float64
+	bill                                         float64
+	strandedNow                                  int64
+
+	samples   []Sample
+	peakMilli int64
+	peakMap   []NodeUse
+}
+
+// samplesWanted bounds the number of samples of a replay.
+const samplesWanted = 300
+
+func newRecorder(c *cluster) *recorder {
+	r := &recorder{c: c, since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, peakMilli: -1}
+	pods := 0
+	for i := range c.jobs {
+		pods += c.jobs[i].Pods
+	}
+	c.options.Progress.total.Store(int64(pods))
+	r.every = max(1, len(c.jobs)/samplesWanted)
+	if n := len(c.jobs); n > 0 {
+		span := c.jobs[n-1].Arrival
+		for i := range c.jobs {
+			span = max(span, c.jobs[i].Arrival+c.jobs[i].Duration)
+		}
+		if c.options.Horizon > 0 {
+			span = min(span, c.options.Horizon)
+		}
+		r.interval = max(span/samplesWanted, time.Second)
+	}
+	return r
+}
+
+// arrived counts a job's demand.
+func (r *recorder) arrived(j *trace.Job) {
+	r.arrivedMilli += j.MilliGPU() * int64(j.Pods)
+	r.arrivedPods += j.Pods
+}
+
+// offered is called in arrival order when the scheduler has decided on a job.
+func (r *recorder) offered(j *trace.Job) {
+	if j.GPUs == 8 {
+		r.eight.Of += j.Pods
+		for i := range j.Pods {
+			if p := r.c.pods[r.c.podKey(&jobState{Job: *j}, i)]; p == nil || p.node == "" {
+				r.eight.Part++
+			}
+		}
+	}
+	arrived, allocated := r.percent(r.arrivedMilli), r.percent(r.c.ledger.allocatedMilli)
+	if math.Round(arrived) == 100 {
+		r.fullSum += allocated
+		r.fullCount++
+	}
+	r.offers++
+	if r.offers%r.every == 0 || r.offers == len(r.c.jobs) {
+		r.sample(time.Now())
+	}
+}
+
+func (r *recorder) percent(milli int64) float64 {
+	if r.c.ledger.capacityMilli == 0 {
+		return 0
+	}
+	return 100 * float64(milli) / float64(r.c.ledger.capacityMilli)
+}
+
+// advance accounts for the time since the last change.
+func (r *recorder) advance(now time.Time) {
+	if r.c.options.Mode != VirtualTime {
+		return
+	}
+	for !r.nextSample.After(now) {
+		r.sample(r.nextSample)
+		r.nextSample = r.nextSample.Add(r.interval)
+	}
+	dt := now.Sub(r.since).Seconds()
+	r.since = now
+	l := r.c.ledger
+	r.bill += dt * float64(l.microDollars) / 3600
+	if r.c.next >= len(r.c.jobs) && len(r.c.jobs) > 0 {
+		return
+	}
+	r.seconds += dt
+	r.milli += dt * float64(l.allocatedMilli)
+	r.stranded += dt * float64(r.strandedNow)
+	r.spot += dt * float64(l.spotMilli)
+	r.micro += dt * float64(l.microDollars)
+	r.inUse += dt * float64(l.nodesInUse)
+}
+
+func (r *recorder) sample(at time.Time) {
+	l := r.c.ledger
+	r.strandedNow = l.strandedMilli()
+	r.samples = append(r.samples, Sample{
+		Seconds:             at.Sub(r.c.start).Round(time.Microsecond).Seconds(),
+		ArrivedPercent:      round(r.percent(r.arrivedMilli)),
+		AllocatedPercent:    round(r.percent(l.allocatedMilli)),
+		StrandedPercent:     round(r.percent(r.strandedNow)),
+		MicroDollarsPerHour: l.microDollars,
+		NodesInUse:          l.nodesInUse,
+		Pending:             r.c.unbound,
+	})
+}
+
+// peak keeps the cluster map of the highest allocation. Drawing it at each new height would be slow on the way up, so it is
+// drawn when the height is five thousandths above the last one, and at the end.
+func (r *recorder) peak() {
+	l := r.c.ledger
+	if l.allocatedMilli > r.peakMilli+l.capacityMilli/200 {
+		r.draw()
+	}
+}
+
+func (r *recorder) draw() {
+	l := r.c.ledger
+	r.peakMilli = l.allocatedMilli
+	r.peakMap = make([]NodeUse, len(l.order))
+	for i, n := range l.order {
+		gpus := len(n.inv.Devices)
+		r.peakMap[i] = NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus, AllocatedMilli: gpus*1000 - n.inv.FreeMilli(), Pods: n.pods}
+	}
+}
+
+// result fills in what was measured.
+func (r *recorder) result(out *Result) {
+	c, l := r.c, r.c.ledger
+	now := time.Now()
+	r.advance(now)
+	if len(r.samples) == 0 || c.options.Mode == VirtualTime {
+		r.sample(now)
+	}
+	if l.allocatedMilli > r.peakMilli {
+		r.draw()
+	}
+	out.Nodes, out.CapacityMilli, out.NodesUnpriced = len(l.order), l.capacityMilli, l.unpriced
+	out.Jobs, out.Pods = len(c.jobs), r.arrivedPods
+	out.Pending = c.unbound
+	out.Refused8 = r.eight
+	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = l.allocatedMilli, l.strandedMilli(), l.spotMilli
+	out.NodesInUse, out.MicroDollarsPerHour = float64(l.nodesInUse), l.microDollars
+	out.AllocatedPercent = round(r.percent(l.allocatedMilli))
+	switch {
+	case c.options.Mode == ArrivalOrder && r.fullCount > 0:
+		out.AllocatedPercent = round(r.fullSum / float64(r.fullCount))
+	case c.options.Mode == VirtualTime && r.seconds > 0:
+		mean := func(sum float64) int64 { return int64(math.Round(sum / r.seconds)) }
+		out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = mean(r.milli), mean(r.stranded), mean(r.spot)
+		out.NodesInUse, out.MicroDollarsPerHour = round(r.inUse/r.seconds), mean(r.micro)
+		out.AllocatedPercent = round(r.percent(out.AllocatedMilli))
+	}
+	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
+	out.MicroDollars = int64(math.Round(r.bill))
+	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
+	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
+	out.VirtualSeconds = now.Sub(c.start).Seconds()
+	out.Samples, out.Map = r.samples, r.peakMap
+	out.WaitHistogram = histogram(r.podWaits)
+	out.PendingByReason = c.pendingReasons()
+	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))
+	for key, node := range r.lastNode {
+		out.Placements[key.String()] = node
+	}
+	for key, p := range c.pods {
+		out.Placements[key.String()] = p.node
+	}
+	for _, node := range out.Placements {
+		if node != "" {
+			out.Placed++
+		}
+	}
+}
+
+// pendingReasons groups the pods without a node by the main reason that the scheduler gave.
+func (c *cluster) pendingReasons() []Reason {
+	counts := map[string]int{}
+	for _, obj := range c.api.List(podResource) {
+		pod := obj.(*v1.Pod)
+		if pod.Spec.NodeName == "" {
+			counts[mainReason(pod)]++
+		}
+	}
+	reasons := make([]Reason, 0, len(counts))
+	for reason, pods := range counts {
+		reasons = append(reasons, Reason{Reason: reason, Pods: pods})
+	}
+	sort.Slice(reasons, func(i, j int) bool {
+		if reasons[i].Pods != reasons[j].Pods {
+			return reasons[i].Pods > reasons[j].Pods
+		}
+		return reasons[i].Reason < reasons[j].Reason
+	})
+	return reasons
+}
+
+func summarize(waits []time.Duration) Waits {
+	if len(waits) == 0 {
+		return Waits{}
+	}
+	sorted := slices.Clone(waits)
+	slices.Sort(sorted)
+	sum := 0.0
+	for _, w := range sorted {
+		sum += w.Seconds()
+	}
+	// The nearest-rank percentile: the smallest wait that at least that share of the waits does not exceed.
+	at := func(percent int) float64 { return round(sorted[(len(sorted)*percent+99)/100-1].Seconds()) }
+	return Waits{Count: len(sorted), Mean: round(sum / float64(len(sorted))), P50: at(50), P95: at(95), Max: at(100)}
+}
+
+func histogram(waits []time.Duration) []int {
+	buckets := make([]int, len(WaitBounds)+1)
+	for _, w := range waits {
+		buckets[sort.SearchFloat64s(WaitBounds, w.Seconds())]++
+	}
+	return buckets
+}
+
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

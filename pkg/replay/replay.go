@@ -1,0 +1,71 @@
+// Package replay runs the real scheduler of a configuration, with its queue, plugins, preemption and Permit, on a cluster
+// in memory and on a virtual clock, and measures what becomes of a trace of jobs.
+//
+// One goroutine, the conductor, lets one thing happen at a time and waits until everything that follows from it has come to
+// rest: a write at the API, an event of the trace, a step of the scheduling loop. So the same input, configuration and seed
+// give the same result, byte for byte. What remains of chance in a real scheduler is pinned:
+//
+//   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
+//     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;
+//   - writes that goroutines make at one instant are applied in the order of their content;
+//   - informers list objects in the order of their creation instead of streaming them, which would shuffle them;
+//   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
+//   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
+//
+// The client has no rate limit, whatever the configuration says.
+package replay
+
+import (
+	"context"
+	"time"
+)
+
+// Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
+func Run(ctx context.Context, config *Configuration, in Input, options Options) (*Result, error) {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	profile, err := config.Profile(options.Profile)
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
+	began := time.Now()
+	err = inBubble(options.Start, func() error {
+		return runInBubble(ctx.Err, config, in, options, profile, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Timing.Wall = time.Since(began).Seconds()
+	out.Timing.PodsPerSecond = float64(out.Pods) / out.Timing.Wall
+	return out, nil
+}
+
+func runInBubble(cancelled func() error, config *Configuration, in Input, options Options, profile string, out *Result) error {
+	c, err := newCluster(in, options, profile, dialect(config.sharesGPUs(profile)))
+	if err != nil {
+		return err
+	}
+	sched, err := NewScheduler(context.Background(), c.api, config, workers(config, len(c.ledger.order)))
+	if err != nil {
+		return err
+	}
+	pin(sched, c.ranks())
+	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
+	c.api.Defer()
+	stop := conduct.start(context.Background())
+	err = conduct.run(cancelled)
+	if err == nil {
+		err = c.err
+	}
+	if err == nil {
+		c.record.result(out)
+		out.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
+	}
+	c.api.Undefer()
+	stop()
+	time.Sleep(patience) //nolint:forbidigo // virtual time: lets Permit waits and what else is under way run out
+	return err
+}

@@ -1,0 +1,110 @@
+package replay
+
+// Result is the outcome of one replay. Everything in it but Timing is the same for the same input, configuration and seed,
+// byte for byte once encoded.
+type Result struct {
+	Input         string `json:"input"`
+	Configuration string `json:"configuration"`
+	Profile       string `json:"profile"`
+	Mode          Mode   `json:"mode"`
+	Seed          uint64 `json:"seed"`
+
+	Nodes           int      `json:"nodes"`
+	CapacityMilli   int64    `json:"capacityMilliGPU"`
+	NodesUnpriced   int      `json:"nodesWithoutPrice"`
+	Jobs            int      `json:"jobs"`
+	Pods            int      `json:"pods"`
+	Placed          int      `json:"podsPlaced"`
+	Pending         int      `json:"podsPending"`
+	Refused8        Share    `json:"refusedEightGPUPods"`
+	PendingByReason []Reason `json:"pendingByReason,omitempty"`
+
+	// AllocatedPercent is, in arrival order, the mean share of the cluster's GPUs that is allocated while the demand that
+	// has arrived rounds to 100% of them; in virtual time the mean over time, until the last arrival.
+	AllocatedPercent float64 `json:"allocatedPercent"`
+	// The following are in arrival order those of the end and in virtual time means until the last arrival.
+	AllocatedMilli      int64   `json:"allocatedMilliGPU"`
+	IdleMilli           int64   `json:"idleMilliGPU"`
+	StrandedMilli       int64   `json:"strandedMilliGPU"`
+	SpotMilli           int64   `json:"spotMilliGPU"`
+	NodesInUse          float64 `json:"nodesInUse"`
+	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
+	// MicroDollars is the whole bill in virtual time.
+	MicroDollars int64 `json:"microDollars,omitempty"`
+
+	GangWait       Waits   `json:"gangWaitSeconds"`
+	PodWait        Waits   `json:"podWaitSeconds"`
+	JobCompletion  Waits   `json:"jobCompletionSeconds"`
+	JobsCompleted  int     `json:"jobsCompleted"`
+	Preemptions    int     `json:"preemptions"`
+	Cycles         int     `json:"schedulingCycles"`
+	VirtualSeconds float64 `json:"virtualSeconds"`
+
+	// Samples follow the replay; at most a few hundred.
+	Samples []Sample `json:"samples"`
+	// WaitHistogram counts jobs by how long they waited, see WaitBounds.
+	WaitHistogram []int `json:"waitHistogram,omitempty"`
+	// Map is the cluster at the moment of the highest allocation.
+	Map []NodeUse `json:"map"`
+	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
+	Placements map[string]string `json:"placements,omitempty"`
+
+	// Timing is measured, not simulated: it differs from run to run.
+	Timing Timing `json:"-"`
+}
+
+// Timing is what a replay took.
+type Timing struct {
+	// Wall is the real time of the replay and CPU the processor time of its scheduling cycles, in seconds.
+	Wall float64 `json:"wallSeconds"`
+	CPU  float64 `json:"schedulerCPUSeconds"`
+	// PodsPerSecond is pods offered by real second.
+	PodsPerSecond float64 `json:"podsPerSecond"`
+}
+
+// Share is a part of a whole.
+type Share struct {
+	Part int `json:"part"`
+	Of   int `json:"of"`
+}
+
+// Reason is why pods are pending.
+type Reason struct {
+	Reason string `json:"reason"`
+	Pods   int    `json:"pods"`
+}
+
+// Waits summarises durations in seconds.
+type Waits struct {
+	Count int     `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P95   float64 `json:"p95"`
+	Max   float64 `json:"max"`
+}
+
+// Sample is one moment of a replay.
+type Sample struct {
+	// Seconds since the start, in virtual time.
+	Seconds float64 `json:"seconds"`
+	// ArrivedPercent is the demand that has arrived, of the cluster's GPUs.
+	ArrivedPercent      float64 `json:"arrivedPercent"`
+	AllocatedPercent    float64 `json:"allocatedPercent"`
+	StrandedPercent     float64 `json:"strandedPercent"`
+	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
+	NodesInUse          int     `json:"nodesInUse"`
+	Pending             int     `json:"pending"`
+}
+
+// NodeUse is a node of the cluster map.
+type NodeUse struct {
+	Name           string `json:"name"`
+	Rack           string `json:"rack,omitempty"`
+	Model          string `json:"model,omitempty"`
+	GPUs           int    `json:"gpus"`
+	AllocatedMilli int    `json:"allocatedMilliGPU"`
+	Pods           int    `json:"pods"`
+}
+
+// WaitBounds are the upper bounds, in seconds, of the buckets of WaitHistogram; the last bucket has none.
+var WaitBounds = []float64{1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}

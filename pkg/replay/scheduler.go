@@ -1,0 +1,97 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/replay/memapi"
+)
+
+// Scheduler is a kube-scheduler with Berth's plugins on an in-memory API, with its informers.
+type Scheduler struct {
+	*scheduler.Scheduler
+	stop func()
+}
+
+// NewScheduler builds the scheduler of a configuration as the command does, on the API in memory, starts its informers and
+// waits until it has seen every object. Nothing is scheduled until ScheduleOne or Run is called. It works in real time as
+// well as on a virtual clock, and looks at nodes in parallelism goroutines. Stop must be called in the end.
+func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration, parallelism int32) (*Scheduler, error) {
+	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
+	component := config.Component.DeepCopy()
+	registry := make(frameworkruntime.Registry)
+	for _, option := range plugins.Options() {
+		if err := option(registry); err != nil {
+			return nil, fmt.Errorf("registering plugins: %w", err)
+		}
+	}
+	restConfig := api.RESTConfig()
+	jsonConfig := *restConfig
+	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making the API client: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(&jsonConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making the dynamic API client: %w", err)
+	}
+	informers := scheduler.NewInformerFactory(client, 0, nil)
+	dynamicInformers := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
+
+	ctx, cancel := context.WithCancel(ctx)
+	sched, err := scheduler.New(ctx, client, informers, dynamicInformers,
+		func(string) events.EventRecorderLogger { return discardEvents{} },
+		scheduler.WithComponentConfigVersion(component.APIVersion),
+		scheduler.WithKubeConfig(restConfig),
+		scheduler.WithProfiles(component.Profiles...),
+		scheduler.WithPercentageOfNodesToScore(component.PercentageOfNodesToScore),
+		scheduler.WithFrameworkOutOfTreeRegistry(registry),
+		scheduler.WithPodMaxBackoffSeconds(component.PodMaxBackoffSeconds),
+		scheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),
+		scheduler.WithExtenders(component.Extenders...),
+		scheduler.WithParallelism(parallelism),
+	)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("%s: %s", config.Name, oneLine(err))
+	}
+	s := &Scheduler{Scheduler: sched, stop: func() {
+		sched.SchedulingQueue.Close()
+		cancel()
+		informers.Shutdown()
+		dynamicInformers.Shutdown()
+		if err := sched.Profiles.Close(); err != nil {
+			klog.Background().V(2).Info("Closing plugins failed", "err", err)
+		}
+	}}
+	informers.Start(ctx.Done())
+	dynamicInformers.Start(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
+	dynamicInformers.WaitForCacheSync(ctx.Done())
+	if err := sched.WaitForHandlersSync(ctx); err != nil {
+		s.stop()
+		return nil, fmt.Errorf("waiting for the informers: %w", err)
+	}
+	return s, nil
+}
+
+// Stop ends every goroutine of the scheduler.
+func (s *Scheduler) Stop() { s.stop() }
+
+// discardEvents drops events: in a replay the pods' conditions tell the same.
+type discardEvents struct{}
+
+func (discardEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+func (d discardEvents) WithLogger(klog.Logger) events.EventRecorderLogger { return d }
