@@ -106,6 +106,7 @@ func runPod(t *testing.T, c kubernetes.Interface, name, profile string) {
 	})
 }
 
+//nolint:tparallel // the parts share one sandbox, which some of them change
 func TestSandboxIsAClusterOfItsOwn(t *testing.T) {
 	t.Parallel()
 	sb := start(t, sandbox.Options{NodesFile: nodesFile(t, threeNodes)})
@@ -243,6 +244,7 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	}
 }
 
+//nolint:tparallel // each part starts a control plane; two at once are enough for a small machine
 func TestBadInputStartsNothing(t *testing.T) {
 	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")

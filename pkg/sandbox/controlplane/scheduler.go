@@ -102,11 +102,9 @@ func schedulerReady(lease schedulerLease, admin *rest.Config, port int, since ti
 		if err != nil {
 			return false, fmt.Errorf("making a client: %w", err)
 		}
-		if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
-			return false, nil
-		}
-		if !lease.elect {
-			return true, nil
+		serves := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
+		if !serves || !lease.elect {
+			return serves, nil
 		}
 		api, err := kubernetes.NewForConfig(admin)
 		if err != nil {
