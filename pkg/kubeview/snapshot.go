@@ -1,0 +1,219 @@
+package kubeview
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// SnapshotKind is a kind that a snapshot of a cluster holds.
+type SnapshotKind struct {
+	schema.GroupVersionResource
+	Kind string
+	// Required kinds make up a cluster; without the others a snapshot is merely less exact.
+	Required bool
+}
+
+// SnapshotKinds lists what a scheduler reads, and nothing else. The order is that of a snapshot: what others refer to
+// comes first.
+func SnapshotKinds() []SnapshotKind { return slices.Clone(snapshotKinds) }
+
+var snapshotKinds = func() []SnapshotKind {
+	kind := func(gv schema.GroupVersion, resource, kind string) SnapshotKind {
+		return SnapshotKind{GroupVersionResource: gv.WithResource(resource), Kind: kind}
+	}
+	nodes, pods := kind(v1.SchemeGroupVersion, "nodes", "Node"), kind(v1.SchemeGroupVersion, "pods", "Pod")
+	nodes.Required, pods.Required = true, true
+	return []SnapshotKind{
+		kind(v1.SchemeGroupVersion, "namespaces", "Namespace"),
+		kind(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClass"),
+		nodes,
+		kind(storagev1.SchemeGroupVersion, "csinodes", "CSINode"),
+		kind(storagev1.SchemeGroupVersion, "csidrivers", "CSIDriver"),
+		kind(storagev1.SchemeGroupVersion, "storageclasses", "StorageClass"),
+		kind(storagev1.SchemeGroupVersion, "csistoragecapacities", "CSIStorageCapacity"),
+		kind(storagev1.SchemeGroupVersion, "volumeattachments", "VolumeAttachment"),
+		kind(v1.SchemeGroupVersion, "persistentvolumes", "PersistentVolume"),
+		kind(v1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaim"),
+		kind(resourcev1.SchemeGroupVersion, "deviceclasses", "DeviceClass"),
+		kind(resourcev1.SchemeGroupVersion, "resourceslices", "ResourceSlice"),
+		kind(resourcev1.SchemeGroupVersion, "devicetaintrules", "DeviceTaintRule"),
+		kind(resourcev1.SchemeGroupVersion, "resourceclaims", "ResourceClaim"),
+		kind(v1.SchemeGroupVersion, "services", "Service"),
+		kind(v1.SchemeGroupVersion, "replicationcontrollers", "ReplicationController"),
+		kind(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSet"),
+		kind(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSet"),
+		kind(policyv1.SchemeGroupVersion, "poddisruptionbudgets", "PodDisruptionBudget"),
+		kind(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup"),
+		kind(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup"),
+		pods,
+	}
+}()
+
+// InSnapshot says whether a snapshot may hold objects of that kind.
+func InSnapshot(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(snapshotKinds, func(k SnapshotKind) bool {
+		return k.Kind == gvk.Kind && k.GroupVersion() == gvk.GroupVersion()
+	})
+}
+
+// snapshotAnnotations are the annotations that decide about placement. All others stay behind.
+var snapshotAnnotations = []string{
+	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey,
+	GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey, GPULinksKey, GPUsInUseKey,
+	openbMilliKey, openbCountKey, openbModelKey, openbIndexKey, openbTimeKey,
+	kaiFractionKey, kaiMemoryKey, kaiDevicesKey, kaiIndexKey,
+	hamiAllocateKey, hamiAllocatedKey, hamiNodeKey, hamiRegisterKey,
+	"berth.dev/topology-required", "berth.dev/topology-preferred", "berth.dev/backfill",
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
+	v1.MirrorPodAnnotationKey,
+	"batch.kubernetes.io/job-completion-index",
+	"storageclass.kubernetes.io/is-default-class",
+	"storage.alpha.kubernetes.io/migrated-plugins",
+	"volume.kubernetes.io/selected-node",
+	"pv.kubernetes.io/bind-completed",
+	"pv.kubernetes.io/bound-by-controller",
+	"resource.kubernetes.io/pod-claim-name",
+	"resource.kubernetes.io/extended-resource-claim",
+}
+
+// Snapshot returns what a snapshot keeps of an object as the API server lists it: the fields that a scheduler reads, copied one
+// by one, so that what nobody thought of is left out and not let through. Environment variables, commands, secrets'
+// names and annotations of others are among what is left out. An object of another kind is an error.
+func Snapshot(obj *unstructured.Unstructured) (runtime.Object, error) {
+	gvk := obj.GroupVersionKind()
+	if !InSnapshot(gvk) {
+		return nil, fmt.Errorf("%s is not a kind that a snapshot holds", gvk)
+	}
+	kept, err := keep(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	kept.GetObjectKind().SetGroupVersionKind(gvk)
+	return kept, nil
+}
+
+func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
+	switch obj.GroupVersionKind().GroupVersion().WithKind(obj.GetKind()) {
+	case v1.SchemeGroupVersion.WithKind("Pod"):
+		return keepAs(obj, keepPod)
+	case v1.SchemeGroupVersion.WithKind("Node"):
+		return keepAs(obj, keepNode)
+	case v1.SchemeGroupVersion.WithKind("Namespace"):
+		return keepAs(obj, func(n *v1.Namespace) *v1.Namespace {
+			return &v1.Namespace{ObjectMeta: keepMeta(n.ObjectMeta), Status: v1.NamespaceStatus{Phase: n.Status.Phase}}
+		})
+	case v1.SchemeGroupVersion.WithKind("Service"):
+		return keepAs(obj, func(s *v1.Service) *v1.Service {
+			return &v1.Service{ObjectMeta: keepMeta(s.ObjectMeta), Spec: v1.ServiceSpec{Selector: s.Spec.Selector}}
+		})
+	case v1.SchemeGroupVersion.WithKind("ReplicationController"):
+		return keepAs(obj, func(r *v1.ReplicationController) *v1.ReplicationController {
+			return &v1.ReplicationController{ObjectMeta: keepMeta(r.ObjectMeta), Spec: v1.ReplicationControllerSpec{Selector: r.Spec.Selector, Replicas: r.Spec.Replicas}}
+		})
+	case appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):
+		return keepAs(obj, func(r *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+			return &appsv1.ReplicaSet{ObjectMeta: keepMeta(r.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Selector: r.Spec.Selector, Replicas: r.Spec.Replicas}}
+		})
+	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
+		return keepAs(obj, func(s *appsv1.StatefulSet) *appsv1.StatefulSet {
+			return &appsv1.StatefulSet{ObjectMeta: keepMeta(s.ObjectMeta), Spec: appsv1.StatefulSetSpec{Selector: s.Spec.Selector, Replicas: s.Spec.Replicas}}
+		})
+	case policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):
+		return keepAs(obj, func(p *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+			p.Status.Conditions = nil
+			return &policyv1.PodDisruptionBudget{ObjectMeta: keepMeta(p.ObjectMeta), Spec: p.Spec, Status: p.Status}
+		})
+	case schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"):
+		return keepAs(obj, func(p *schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
+			return &schedulingv1.PriorityClass{ObjectMeta: keepMeta(p.ObjectMeta), Value: p.Value, GlobalDefault: p.GlobalDefault, PreemptionPolicy: p.PreemptionPolicy}
+		})
+	case schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"):
+		return keepAs(obj, func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
+			return &schedulingv1beta1.PodGroup{ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
+		})
+	case schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"):
+		return keepCustom(obj, func(g *schedulingv1alpha1.PodGroup) *schedulingv1alpha1.PodGroup {
+			return &schedulingv1alpha1.PodGroup{TypeMeta: g.TypeMeta, ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
+		})
+	}
+	if obj.GroupVersionKind().Group == resourcev1.GroupName {
+		return keepDevices(obj)
+	}
+	return keepStorage(obj)
+}
+
+// keepAs reads obj as a T and returns what choose keeps of it.
+func keepAs[T any, P interface {
+	*T
+	runtime.Object
+}](obj *unstructured.Unstructured, choose func(P) P) (runtime.Object, error) {
+	typed := P(new(T))
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
+		return nil, err
+	}
+	return choose(typed), nil
+}
+
+// keepCustom does the same for a custom resource, which goes on without a type.
+func keepCustom[T any, P interface {
+	*T
+	runtime.Object
+}](obj *unstructured.Unstructured, choose func(P) P) (runtime.Object, error) {
+	kept, err := keepAs(obj, choose)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{}
+	return out, json.Unmarshal(data, &out.Object)
+}
+
+func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{
+		Name: m.Name, Namespace: m.Namespace, UID: m.UID, Generation: m.Generation, Labels: m.Labels,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
+	}
+	for _, key := range snapshotAnnotations {
+		if value, ok := m.Annotations[key]; ok {
+			if kept.Annotations == nil {
+				kept.Annotations = map[string]string{}
+			}
+			kept.Annotations[key] = value
+		}
+	}
+	return kept
+}
+
+func keepNode(n *v1.Node) *v1.Node {
+	kept := &v1.Node{
+		ObjectMeta: keepMeta(n.ObjectMeta),
+		Spec:       v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints, PodPreemptionPolicy: n.Spec.PodPreemptionPolicy},
+		Status: v1.NodeStatus{
+			Capacity: n.Status.Capacity, Allocatable: n.Status.Allocatable, Images: n.Status.Images,
+			RuntimeHandlers: n.Status.RuntimeHandlers, Features: n.Status.Features, DeclaredFeatures: n.Status.DeclaredFeatures,
+			NodeInfo: v1.NodeSystemInfo{KubeletVersion: n.Status.NodeInfo.KubeletVersion, OperatingSystem: n.Status.NodeInfo.OperatingSystem, Architecture: n.Status.NodeInfo.Architecture},
+		},
+	}
+	for _, c := range n.Status.Conditions {
+		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+	}
+	return kept
+}

@@ -1,0 +1,222 @@
+package kubeview
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and nobody
+// without the key can try out guesses.
+type NameHasher struct {
+	key    []byte
+	hashed map[string]string
+}
+
+// NewNameHasher makes a hasher; the key should be random and be kept nowhere.
+func NewNameHasher(key []byte) *NameHasher {
+	return &NameHasher{key: key, hashed: map[string]string{}}
+}
+
+// Hash returns obj, as Snapshot makes it, with hashes for the names of objects, images and devices and for the values
+// of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
+// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers.
+func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading a %s: %w", gvk.Kind, err)
+	}
+	if gvk.Kind == "CSIDriver" {
+		// Its name is the driver's.
+		return obj, nil
+	}
+	h.object(content)
+	if status, ok := content["status"].(map[string]any); ok {
+		dropMessages(status)
+	}
+	if _, custom := obj.(*unstructured.Unstructured); custom {
+		return &unstructured.Unstructured{Object: content}, nil
+	}
+	out, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("writing a %s: %w", gvk.Kind, err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
+		return nil, fmt.Errorf("writing a %s: %w", gvk.Kind, err)
+	}
+	out.GetObjectKind().SetGroupVersionKind(gvk)
+	return out, nil
+}
+
+// nameFields hold a name or an identity.
+var nameFields = []string{
+	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName", "storageClassName",
+	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName", "podGroupName",
+	"node", "nodeID", "pool", "device", "volumeHandle", "pdName", "volumeID", "diskName", "diskURI", "iqn", "targetPortal",
+	"runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
+}
+
+// nameLists hold lists of names, and ownNames things whose own name is none of the cluster's: gates, drivers, and what a
+// claim calls its requests.
+var (
+	nameLists = []string{"namespaces", "monitors"}
+	ownNames  = []string{"schedulingGates", "drivers", "runtimeHandlers", "requests", "firstAvailable"}
+)
+
+// labelMaps hold labels or wanted labels.
+var labelMaps = []string{"labels", "matchLabels", "nodeSelector", "selector"}
+
+// keptNames are the same in every cluster.
+var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", ""}
+
+// nameAnnotations hold the name of a node.
+var nameAnnotations = []string{hamiNodeKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
+
+// object hashes within one object, in place.
+func (h *NameHasher) object(fields map[string]any) {
+	labelKey, _ := fields["key"].(string)
+	for field, value := range fields {
+		switch v := value.(type) {
+		case string:
+			switch {
+			case field == "value" && labelKey != "":
+				fields[field] = h.labelValue(labelKey, v)
+			case slices.Contains(nameFields, field):
+				fields[field] = h.name(v)
+			case field == "image":
+				fields[field] = h.image(v)
+			}
+		case map[string]any:
+			switch {
+			case field == "annotations":
+				h.annotations(v)
+			case slices.Contains(labelMaps, field) && stringsOnly(v):
+				for key, labelled := range v {
+					v[key] = h.labelValue(key, labelled.(string))
+				}
+			default:
+				h.object(v)
+			}
+		case []any:
+			h.list(field, labelKey, v)
+		}
+	}
+}
+
+func (h *NameHasher) list(field, labelKey string, items []any) {
+	for i, item := range items {
+		switch v := item.(type) {
+		case map[string]any:
+			own := v["name"]
+			h.object(v)
+			if slices.Contains(ownNames, field) && own != nil {
+				v["name"] = own
+			}
+		case string:
+			switch {
+			case field == "values" && labelKey != "":
+				items[i] = h.labelValue(labelKey, v)
+			case slices.Contains(nameLists, field):
+				items[i] = h.name(v)
+			case field == "names":
+				items[i] = h.image(v)
+			}
+		}
+	}
+}
+
+func (h *NameHasher) annotations(annotations map[string]any) {
+	for _, key := range nameAnnotations {
+		if value, ok := annotations[key].(string); ok {
+			annotations[key] = h.name(value)
+		}
+	}
+}
+
+func stringsOnly(m map[string]any) bool {
+	for _, value := range m {
+		if _, ok := value.(string); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// name hashes a name. The hash is a valid name of every kind of object and a valid label value.
+func (h *NameHasher) name(name string) string {
+	if slices.Contains(keptNames, name) || strings.HasPrefix(name, "system-") {
+		return name
+	}
+	if hashed, ok := h.hashed[name]; ok {
+		return hashed
+	}
+	mac := hmac.New(sha256.New, h.key)
+	mac.Write([]byte(name))
+	hashed := "h" + hex.EncodeToString(mac.Sum(nil)[:8])
+	h.hashed[name] = hashed
+	return hashed
+}
+
+// image hashes the name of an image so that a pod's and a node's still match: without a tag the latest is meant.
+func (h *NameHasher) image(image string) string {
+	if image == "" {
+		return ""
+	}
+	if strings.LastIndexByte(image, ':') <= strings.LastIndexByte(image, '/') {
+		image += ":latest"
+	}
+	return h.name(image) + ":latest"
+}
+
+func (h *NameHasher) labelValue(key, value string) string {
+	if openLabel(key) || value == "true" || value == "false" {
+		return value
+	}
+	if _, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return value
+	}
+	return h.name(value)
+}
+
+// openPrefixes begin the keys of labels that describe hardware, price or place in terms that every cluster uses.
+var openPrefixes = []string{
+	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "beta.kubernetes.io/",
+	"nvidia.com/", "amd.com/", "gpu.intel.com/", "network.topology.nvidia.com/", "accelerator.topograph.run/", "fabric.topograph.run/",
+	"karpenter.k8s.aws/instance-", "cloud.google.com/gke-accelerator", "berth.dev/",
+}
+
+var openKeys = []string{
+	"kubernetes.io/os", "kubernetes.io/arch", "gpu-memory-gb", "gpu-interconnect", "gpu-generation", "gpu-type",
+	nodeCostPerHourLabel, workloadTypeLabel, gangMinAvailableLabel,
+}
+
+// openLabel says whether the values of a label may be shown.
+func openLabel(key string) bool {
+	if key == schedulingv1alpha1.PodGroupLabel {
+		return false
+	}
+	return slices.Contains(openKeys, key) ||
+		slices.ContainsFunc(openPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) ||
+		slices.ContainsFunc(DefaultCapacityRules(), func(r CapacityRule) bool { return r.Label == key })
+}
+
+// dropMessages removes sentences, in which names occur, from the conditions of a status.
+func dropMessages(status map[string]any) {
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			delete(condition, "message")
+		}
+	}
+}
