@@ -7,13 +7,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/price"
 )
 
 const bytesPerMiB = 1 << 20
-
-// pricedGPUs are the extended resources that count as whole GPUs in a node's price.
-var pricedGPUs = []v1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}
 
 // missingRequests stand in for requests that a pod leaves out, as the stock scheduler has it: a pod that asks for
 // nothing still takes something.
@@ -22,48 +20,89 @@ var missingRequests = v1.ResourceList{
 	v1.ResourceMemory: *resource.NewQuantity(schedutil.DefaultMemoryRequest, resource.BinarySI),
 }
 
-// PodCapacity returns what the pod takes of the resources that carry a node's price.
-func PodCapacity(pod *v1.Pod) price.Capacity {
+// PricedPod is what a pod asks for of the resources that carry a node's price.
+type PricedPod struct {
+	host price.Capacity
+	gpu  GPURequest
+}
+
+// ReadPricedPod reads a pod's requests. A request for GPUs that cannot be read counts as none: whoever places GPUs
+// rejects the pod.
+func (k *GPUKeys) ReadPricedPod(pod *v1.Pod) PricedPod {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{NonMissingContainerRequests: missingRequests})
-	c := price.Capacity{
+	p := PricedPod{host: price.Capacity{
 		MilliCPU:  requests.Cpu().MilliValue(),
 		MemoryMiB: mebibytes(requests.Memory().Value()),
-	}
-	for _, name := range pricedGPUs {
-		if q, ok := requests[name]; ok {
-			c.MilliGPU += 1000 * q.Value()
+	}}
+	if k.MayUseGPU(pod) {
+		if r, err := k.PodGPURequest(pod); err == nil {
+			p.gpu = r
 		}
 	}
-	return c
+	return p
 }
 
-// NodeAllocatable returns what the node offers to pods of the resources that carry its price.
-func NodeAllocatable(node *v1.Node) price.Capacity {
-	c := price.Capacity{
+// WantsGPU says whether the pod asks for GPUs or a part of one.
+func (p *PricedPod) WantsGPU() bool { return p.gpu.WantsGPU() }
+
+// Signature returns a value that encodes alike for pods that ask alike.
+func (p *PricedPod) Signature() any {
+	return struct {
+		Host price.Capacity
+		GPU  gpu.Request
+	}{p.host, p.gpu.Request}
+}
+
+// PricedNode is what a node offers of the resources that carry its price, before any pod is counted.
+type PricedNode struct {
+	Allocatable price.Capacity
+	gpu         *GPUNode
+}
+
+// ReadPricedNode reads what a node offers.
+func (k *GPUKeys) ReadPricedNode(node *v1.Node) PricedNode {
+	n := PricedNode{Allocatable: price.Capacity{
 		MilliCPU:  node.Status.Allocatable.Cpu().MilliValue(),
 		MemoryMiB: mebibytes(node.Status.Allocatable.Memory().Value()),
+	}}
+	n.gpu, _ = k.ReadGPUNode(node)
+	n.Allocatable.MilliGPU = int64(n.gpu.GPUs()) * gpu.WholeMilli
+	for _, s := range n.gpu.Empty().Slices {
+		n.Allocatable.MilliGPU += int64(s.Count * s.Milli)
 	}
-	for _, name := range pricedGPUs {
-		if q, ok := node.Status.Allocatable[name]; ok {
-			c.MilliGPU += 1000 * q.Value()
-		}
+	return n
+}
+
+// Request returns what the pod takes on this node: how much of a GPU a share by memory or a time slice is depends on it.
+func (n *PricedNode) Request(p *PricedPod) price.Capacity {
+	c := p.host
+	c.MilliGPU = int64(p.gpu.TotalMilli(n.gpu.MemMiB()))
+	if empty := n.gpu.Empty(); empty.TimeSliced() {
+		c.MilliGPU /= int64(empty.Replicas)
 	}
 	return c
 }
 
-// NodeFree returns what the node still offers, assumed pods counted as there.
-func NodeFree(info fwk.NodeInfo) price.Capacity {
+// FreeHost returns the CPU and memory that the node still offers, assumed pods counted as there.
+func FreeHost(info fwk.NodeInfo) price.Capacity {
 	allocatable, requested := info.GetAllocatable(), info.GetRequested()
-	c := price.Capacity{
+	return price.Capacity{
 		MilliCPU:  max(allocatable.GetMilliCPU()-requested.GetMilliCPU(), 0),
 		MemoryMiB: mebibytes(max(allocatable.GetMemory()-requested.GetMemory(), 0)),
 	}
-	for _, name := range pricedGPUs {
-		if total, ok := allocatable.GetScalarResources()[name]; ok {
-			c.MilliGPU += 1000 * max(total-requested.GetScalarResources()[name], 0)
-		}
+}
+
+// FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod.
+func (k *GPUKeys) FreeMilliGPU(n *PricedNode, info fwk.NodeInfo) int64 {
+	inv := k.Inventory(n.gpu, info, nil, "")
+	if inv.TimeSliced() {
+		return int64(inv.FreeReplicas) * gpu.WholeMilli / int64(inv.Replicas)
 	}
-	return c
+	free := int64(inv.FreeMilli())
+	for _, s := range inv.Slices {
+		free += int64(s.Count * s.Milli)
+	}
+	return free
 }
 
 // mebibytes rounds up: a request for less than a MiB is not one for nothing.
@@ -75,10 +114,14 @@ func mebibytes(bytes int64) int64 {
 // already on its way out.
 func InUse(info fwk.NodeInfo) bool {
 	for _, p := range info.GetPods() {
-		pod := p.GetPod()
-		if pod.DeletionTimestamp == nil && !BelongsToNode(pod) {
+		if KeepsNode(p.GetPod()) {
 			return true
 		}
 	}
 	return false
+}
+
+// KeepsNode says whether a pod on a node keeps it from being given back.
+func KeepsNode(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp == nil && !BelongsToNode(pod)
 }

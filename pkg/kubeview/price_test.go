@@ -96,7 +96,7 @@ func TestReporterReportsEachBadValueOnce(t *testing.T) {
 	}
 }
 
-func TestCapacities(t *testing.T) {
+func TestPricedRequests(t *testing.T) {
 	t.Parallel()
 	list := func(cpu, memory, gpu string) v1.ResourceList {
 		l := v1.ResourceList{}
@@ -107,36 +107,77 @@ func TestCapacities(t *testing.T) {
 		}
 		return l
 	}
-	pod := func(requests v1.ResourceList) *v1.Pod {
-		return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}}}
+	pod := func(requests v1.ResourceList, annotations ...string) *v1.Pod {
+		p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}}}
+		for i := 0; i < len(annotations); i += 2 {
+			p.Annotations = map[string]string{annotations[i]: annotations[i+1]}
+		}
+		return p
 	}
+	node := func(labels map[string]string) *v1.Node {
+		return &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Status:     v1.NodeStatus{Capacity: list("100", "1Ti", "9"), Allocatable: list("96", "512Gi", "8")},
+		}
+	}
+	plain := node(nil)
+	shared := node(map[string]string{GPUModeKey: "shared", "nvidia.com/gpu.memory": "16384"})
+	sliced := node(map[string]string{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.replicas": "4"})
 	withInit := pod(list("1", "1Gi", ""))
 	withInit.Spec.InitContainers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list("4", "512Mi", "")}}}
+	keys := DefaultGPUKeys()
 	for name, tc := range map[string]struct {
 		pod  *v1.Pod
+		node *v1.Node
 		want price.Capacity
+		gpu  bool
 	}{
-		"what the pod asks for":                             {pod(list("8", "32Gi", "4")), price.Capacity{MilliCPU: 8000, MemoryMiB: 32768, MilliGPU: 4000}},
-		"a pod that asks for nothing still takes something": {pod(nil), price.Capacity{MilliCPU: 100, MemoryMiB: 200}},
-		"what it says is nothing is nothing":                {pod(list("0", "0", "")), price.Capacity{}},
-		"an init container that asks for more counts":       {withInit, price.Capacity{MilliCPU: 4000, MemoryMiB: 1024}},
-		"a part of a MiB is one":                            {pod(list("1m", "1", "")), price.Capacity{MilliCPU: 1, MemoryMiB: 1}},
+		"what the pod asks for":                             {pod(list("8", "32Gi", "4")), plain, price.Capacity{MilliCPU: 8000, MemoryMiB: 32768, MilliGPU: 4000}, true},
+		"a pod that asks for nothing still takes something": {pod(nil), plain, price.Capacity{MilliCPU: 100, MemoryMiB: 200}, false},
+		"what it says is nothing is nothing":                {pod(list("0", "0", "")), plain, price.Capacity{}, false},
+		"an init container that asks for more counts":       {withInit, plain, price.Capacity{MilliCPU: 4000, MemoryMiB: 1024}, false},
+		"a part of a MiB is one":                            {pod(list("1m", "1", "")), plain, price.Capacity{MilliCPU: 1, MemoryMiB: 1}, false},
+		"a share of a GPU":                                  {pod(list("1", "1Gi", ""), openbMilliKey, "460"), shared, price.Capacity{MilliCPU: 1000, MemoryMiB: 1024, MilliGPU: 460}, true},
+		"a share by memory is one of the node's GPU":        {pod(list("1", "1Gi", ""), kaiMemoryKey, "4096"), shared, price.Capacity{MilliCPU: 1000, MemoryMiB: 1024, MilliGPU: 250}, true},
+		"a time slice is a part of a GPU":                   {pod(list("1", "1Gi", "1")), sliced, price.Capacity{MilliCPU: 1000, MemoryMiB: 1024, MilliGPU: 250}, true},
+		"a request for GPUs that cannot be read is none":    {pod(list("1", "1Gi", ""), openbMilliKey, "many"), shared, price.Capacity{MilliCPU: 1000, MemoryMiB: 1024}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, PodCapacity(tc.pod)); diff != "" {
-				t.Errorf("capacity (-want +got):\n%s", diff)
+			p, n := keys.ReadPricedPod(tc.pod), keys.ReadPricedNode(tc.node)
+			if diff := cmp.Diff(tc.want, n.Request(&p)); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			if p.WantsGPU() != tc.gpu {
+				t.Errorf("wants a GPU: %t", p.WantsGPU())
 			}
 		})
 	}
 
-	node := &v1.Node{Status: v1.NodeStatus{Capacity: list("100", "1Ti", "9"), Allocatable: list("96", "512Gi", "8")}}
-	if diff := cmp.Diff(price.Capacity{MilliCPU: 96_000, MemoryMiB: 524288, MilliGPU: 8000}, NodeAllocatable(node)); diff != "" {
-		t.Errorf("allocatable of the node (-want +got):\n%s", diff)
-	}
-	info := framework.NewNodeInfo(pod(list("6", "12Gi", "3")))
-	info.SetNode(node)
-	if diff := cmp.Diff(price.Capacity{MilliCPU: 90_000, MemoryMiB: 512000, MilliGPU: 5000}, NodeFree(info)); diff != "" {
-		t.Errorf("free on the node (-want +got):\n%s", diff)
+	for name, tc := range map[string]struct {
+		node *v1.Node
+		pod  *v1.Pod
+		want price.Capacity
+		free int64
+	}{
+		"whole GPUs": {plain, pod(list("6", "12Gi", "3")), price.Capacity{MilliCPU: 96_000, MemoryMiB: 524288, MilliGPU: 8000}, 5000},
+		"shares":     {shared, pod(list("6", "12Gi", ""), openbMilliKey, "460"), price.Capacity{MilliCPU: 96_000, MemoryMiB: 524288, MilliGPU: 8000}, 7540},
+		"eight time slices of two GPUs, one used": {sliced, pod(list("6", "12Gi", "1")), price.Capacity{MilliCPU: 96_000, MemoryMiB: 524288, MilliGPU: 2000}, 1750},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := keys.ReadPricedNode(tc.node)
+			if diff := cmp.Diff(tc.want, n.Allocatable); diff != "" {
+				t.Errorf("allocatable (-want +got):\n%s", diff)
+			}
+			info := framework.NewNodeInfo(tc.pod)
+			info.SetNode(tc.node)
+			if got := keys.FreeMilliGPU(&n, info); got != tc.free {
+				t.Errorf("%d thousandths of a GPU are free, want %d", got, tc.free)
+			}
+			if diff := cmp.Diff(price.Capacity{MilliCPU: 90_000, MemoryMiB: 512000}, FreeHost(info)); diff != "" {
+				t.Errorf("free on the host (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

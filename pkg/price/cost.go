@@ -1,18 +1,25 @@
 package price
 
+import "math"
+
 // Placement is one pod on one node, as far as money is concerned.
 type Placement struct {
 	// Node is the node's price, divided.
 	Node Split
-	// Share is q, the part of the node's price that the pod's request makes up: Node.Share(request).
-	Share MicroDollars
+	// Request is what the pod takes of the node.
+	Request Capacity
 	// KeepsAlive says that without the pod the node could be given back, so that the pod is charged for all of it.
 	KeepsAlive bool
+	// ExpectedMilliPods is how many pods like this one, itself included, are expected to need room soon, in thousandths.
+	ExpectedMilliPods int64
 	// StrandedMilliGPU is how much GPU, free before, nobody can use once the pod is there for want of CPU or memory.
 	StrandedMilliGPU int64
-	// Risk is the loss to interruptions that is expected in an hour.
-	Risk MicroDollars
-	// SpeedPermille is how fast the pod's kind of work runs here relative to the reference node; 1000 is as fast.
+	// Risk is that of the node's kind of capacity.
+	Risk Interruption
+	// Members is how many pods lose their work when this one does: the size of its gang, or one.
+	Members int64
+	// SpeedPermille is how fast the pod's kind of work runs here relative to the reference node; 1000 or nothing is as
+	// fast.
 	SpeedPermille int64
 }
 
@@ -24,17 +31,78 @@ type Policy struct {
 }
 
 // Cost returns D = [θ·q + O·(P − θ·q) + S + R] / speed: what the placement adds to the bill for an hour's worth of
-// work.
+// work. Where the node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods
+// that are expected, see Opening.
 func (p Policy) Cost(at Placement) MicroDollars {
-	cost := at.Share.Scale(p.SharePermille, 1000)
+	share := at.Node.Share(at.Request)
+	cost := share.Scale(p.SharePermille, 1000)
 	if at.KeepsAlive {
-		cost = max(cost, at.Node.Price)
+		cost = max(cost, at.Node.Opening(at.Request, at.ExpectedMilliPods))
 	}
-	cost = cost.Plus(at.Node.GPUPrice(at.StrandedMilliGPU)).Plus(at.Risk)
+	cost = cost.Plus(at.Node.GPUPrice(at.StrandedMilliGPU)).Plus(at.Risk.ExpectedLoss(share, at.Members))
 	if at.SpeedPermille > 0 && at.SpeedPermille != 1000 {
 		cost = cost.Scale(1000, at.SpeedPermille)
 	}
 	return cost
+}
+
+// Opening returns what it costs to start nodes of this kind for a number of pods, in thousandths, that each make this
+// request: one node's price, or that of as many such nodes as the pods would fill. A small node is cheap for one pod
+// and dear for the next twenty, which is why the nodes that a growing fleet opens are not those with the lowest price
+// but those with the lowest price for the room they have.
+func (s Split) Opening(request Capacity, milliPods int64) MicroDollars {
+	room := s.Allocatable.milliTimes(request)
+	if room <= 0 || milliPods <= room {
+		return s.Price
+	}
+	return s.Price.Scale(milliPods, room)
+}
+
+// milliTimes returns how many thousandths of times the capacity holds the request; the largest number if it asks for
+// nothing.
+func (c Capacity) milliTimes(request Capacity) int64 {
+	times := int64(math.MaxInt64)
+	for _, r := range [...]struct{ has, asked int64 }{
+		{c.MilliCPU, request.MilliCPU}, {c.MemoryMiB, request.MemoryMiB}, {c.MilliGPU, request.MilliGPU},
+	} {
+		if r.asked > 0 {
+			times = min(times, served(r.has, r.asked))
+		}
+	}
+	return times
+}
+
+// HostNeed is what a GPU needs of the host to be of use to anybody.
+type HostNeed struct {
+	MilliCPU, MemoryMiB int64 // per whole GPU
+}
+
+// Stranded returns how much GPU that is free and of use before goes out of use when request is taken from free: free
+// still, but without the CPU or memory that a pod on it would need.
+func (n HostNeed) Stranded(free, request Capacity) int64 {
+	after := Capacity{
+		MilliCPU:  max(free.MilliCPU-request.MilliCPU, 0),
+		MemoryMiB: max(free.MemoryMiB-request.MemoryMiB, 0),
+		MilliGPU:  max(free.MilliGPU-request.MilliGPU, 0),
+	}
+	return max(n.idle(after)-n.idle(free), 0)
+}
+
+// idle returns how much of the free GPU has no host part left to go with it.
+func (n HostNeed) idle(free Capacity) int64 {
+	usable := free.MilliGPU
+	if n.MilliCPU > 0 {
+		usable = min(usable, served(free.MilliCPU, n.MilliCPU))
+	}
+	if n.MemoryMiB > 0 {
+		usable = min(usable, served(free.MemoryMiB, n.MemoryMiB))
+	}
+	return free.MilliGPU - usable
+}
+
+// served returns how many thousandths of times an amount holds what is needed for one.
+func served(amount, need int64) int64 {
+	return int64(MicroDollars(amount).Scale(1000, need))
 }
 
 // Interruption is the risk that a kind of capacity carries.

@@ -87,7 +87,10 @@ func TestCost(t *testing.T) {
 		"a running node charges the share":                        {policy: full, at: Placement{}, want: 3 * Dollar},
 		"a node kept alive charges its whole price":               {policy: full, at: Placement{KeepsAlive: true}, want: 24 * Dollar},
 		"stranded GPUs are charged to who strands them":           {policy: full, at: Placement{StrandedMilliGPU: 2000}, want: 3*Dollar + 4_256_000},
-		"the expected loss is added":                              {policy: full, at: Placement{Risk: 70_000}, want: 3_070_000},
+		"the expected loss is added":                              {policy: full, at: Placement{Risk: Interruption{PerThousandHours: 20, LostMinutes: 30}, Members: 2}, want: 3_060_000},
+		"a node kept alive for the pods that fill it charges one": {policy: full, at: Placement{KeepsAlive: true, ExpectedMilliPods: 8000}, want: 24 * Dollar},
+		"a node kept alive for twice as many charges two":         {policy: full, at: Placement{KeepsAlive: true, ExpectedMilliPods: 16_000}, want: 48 * Dollar},
+		"expected pods are none of a running node's business":     {policy: full, at: Placement{ExpectedMilliPods: 16_000}, want: 3 * Dollar},
 		"twice the speed halves the cost":                         {policy: full, at: Placement{SpeedPermille: 2000}, want: 1_500_000},
 		"half the speed doubles it":                               {policy: full, at: Placement{SpeedPermille: 500}, want: 6 * Dollar},
 		"with theta at a half a running node charges half":        {policy: Policy{SharePermille: 500}, at: Placement{}, want: 1_500_000},
@@ -97,11 +100,60 @@ func TestCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.at.Node, tc.at.Share = node, node.Share(pod)
+			tc.at.Node, tc.at.Request = node, pod
 			if got := tc.policy.Cost(tc.at); got != tc.want {
 				t.Fatalf("cost is %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestOpeningPrefersThePriceForTheRoomWhenMorePodsAreExpected(t *testing.T) {
+	t.Parallel()
+	small := NewSplit(2*Dollar, Capacity{MilliCPU: 16_000, MemoryMiB: 1 << 16, MilliGPU: 2000}, reference)
+	large := NewSplit(6*Dollar, Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 18, MilliGPU: 8000}, reference)
+	pod := Capacity{MilliCPU: 10_000, MemoryMiB: 1 << 12, MilliGPU: 1000} // 1.6 fit the small node, 8 the large one
+	for _, tc := range []struct {
+		milliPods    int64
+		small, large MicroDollars
+	}{
+		{0, 2 * Dollar, 6 * Dollar},
+		{1000, 2 * Dollar, 6 * Dollar},
+		{4800, 6 * Dollar, 6 * Dollar},
+		{8000, 10 * Dollar, 6 * Dollar},
+		{80_000, 100 * Dollar, 60 * Dollar},
+	} {
+		if s, l := small.Opening(pod, tc.milliPods), large.Opening(pod, tc.milliPods); s != tc.small || l != tc.large {
+			t.Errorf("for %d thousandths of pods small nodes cost %s and large ones %s, want %s and %s", tc.milliPods, s, l, tc.small, tc.large)
+		}
+	}
+	if got := small.Opening(Capacity{}, 1_000_000); got != 2*Dollar {
+		t.Errorf("pods that ask for nothing need %s of nodes, want one", got)
+	}
+}
+
+func TestStranded(t *testing.T) {
+	t.Parallel()
+	need := HostNeed{MilliCPU: 2000, MemoryMiB: 4096}
+	free := Capacity{MilliCPU: 32_000, MemoryMiB: 1 << 18, MilliGPU: 8000}
+	for name, tc := range map[string]struct {
+		need          HostNeed
+		free, request Capacity
+		want          int64
+	}{
+		"a pod that leaves enough for every GPU strands none":        {need: need, free: free, request: Capacity{MilliCPU: 16_000}, want: 0},
+		"a pod without GPU that takes the last cores strands all":    {need: need, free: free, request: Capacity{MilliCPU: 32_000}, want: 8000},
+		"one that takes most of the memory strands what it leaves":   {need: need, free: free, request: Capacity{MemoryMiB: 1<<18 - 6*4096}, want: 2000},
+		"GPUs that the pod takes itself are not stranded":            {need: need, free: free, request: Capacity{MilliCPU: 32_000, MilliGPU: 8000}, want: 0},
+		"GPUs that were of no use before are not charged again":      {need: need, free: Capacity{MilliCPU: 1000, MemoryMiB: 1 << 18, MilliGPU: 8000}, request: Capacity{MilliCPU: 1000}, want: 500},
+		"a pod that takes the GPUs nobody else could use saves some": {need: need, free: Capacity{MilliCPU: 1000, MemoryMiB: 1 << 18, MilliGPU: 8000}, request: Capacity{MilliGPU: 8000}, want: 0},
+		"without a need nothing is stranded":                         {need: HostNeed{}, free: free, request: Capacity{MilliCPU: 32_000}, want: 0},
+		"a node without GPUs has none to strand":                     {need: need, free: Capacity{MilliCPU: 8000}, request: Capacity{MilliCPU: 8000}, want: 0},
+		"a pod that asks for more than is free strands what is free": {need: need, free: free, request: Capacity{MilliCPU: 64_000}, want: 8000},
+	} {
+		if got := tc.need.Stranded(tc.free, tc.request); got != tc.want {
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
+		}
 	}
 }
 
@@ -134,9 +186,9 @@ func TestScoreOfTheWorkedExample(t *testing.T) {
 	a100, h100 := NewSplit(24*Dollar, capacity, reference), NewSplit(40_200_000, capacity, reference)
 	policy := Policy{SharePermille: 1000}
 	costs := map[string]MicroDollars{
-		"running A100": policy.Cost(Placement{Node: a100, Share: a100.Share(pod)}),
-		"running H100": policy.Cost(Placement{Node: h100, Share: h100.Share(pod)}),
-		"empty H100":   policy.Cost(Placement{Node: h100, Share: h100.Share(pod), KeepsAlive: true}),
+		"running A100": policy.Cost(Placement{Node: a100, Request: pod}),
+		"running H100": policy.Cost(Placement{Node: h100, Request: pod}),
+		"empty H100":   policy.Cost(Placement{Node: h100, Request: pod, KeepsAlive: true, ExpectedMilliPods: 1200}),
 	}
 	cheapest, slack := costs["running A100"], Slack(a100.Share(pod))
 	for node, want := range map[string]int64{"running A100": 100, "running H100": 62, "empty H100": 8} {

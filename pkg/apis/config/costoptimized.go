@@ -40,6 +40,11 @@ type CostOptimizedArgs struct {
 	// Default Autoscaled.
 	Fleet *FleetPolicy `json:"fleet,omitempty"`
 
+	// GrowthPercent is how many more pods may be expected soon, in percent of those of their kind, with or without GPUs,
+	// that run. A node that has to be started for a pod is judged by its price for as many of them as fit; with 0 by its
+	// price alone, so that the smallest is best. Default 10.
+	GrowthPercent *int32 `json:"growthPercent,omitempty"`
+
 	// GPUHost is the least CPU and memory that make a free GPU of use. GPUs that a pod leaves with less are charged to it.
 	GPUHost *GPUHostNeed `json:"gpuHost,omitempty"`
 }
@@ -129,6 +134,7 @@ func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
 	setDefault(&a.Spot, "avoid")
 	setDefault(&a.ThetaPercent, 100)
 	setDefault(&a.Fleet, FleetAutoscaled)
+	setDefault(&a.GrowthPercent, 10)
 	setDefault(&a.GPUHost, GPUHostNeed{})
 	setDefault(&a.GPUHost.MilliCPU, 1000)
 	setDefault(&a.GPUHost.MemoryMiB, 2048)

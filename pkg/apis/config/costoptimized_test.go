@@ -45,6 +45,7 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		"an unknown stance to spot":                 {func(a *CostOptimizedArgs) { *a.Spot = "maybe" }, []string{"args.spot", `"maybe"`, `"tolerate"`}},
 		"an unknown kind of fleet":                  {func(a *CostOptimizedArgs) { *a.Fleet = "" }, []string{"args.fleet", `"Static"`}},
 		"theta above all":                           {func(a *CostOptimizedArgs) { *a.ThetaPercent = 101 }, []string{"args.thetaPercent", "101", "0 to 100"}},
+		"growth beyond tenfold":                     {func(a *CostOptimizedArgs) { *a.GrowthPercent = 1001 }, []string{"args.growthPercent", "1001"}},
 		"theta below nothing":                       {func(a *CostOptimizedArgs) { *a.ThetaPercent = -1 }, []string{"args.thetaPercent"}},
 		"a capacity rule without a label":           {func(a *CostOptimizedArgs) { a.CapacityTypes = []CapacityTypeRule{{Type: "spot"}} }, []string{"args.capacityTypes[0].label"}},
 		"a capacity rule of an unknown type":        {func(a *CostOptimizedArgs) { a.CapacityTypes = []CapacityTypeRule{{Label: "a", Type: "Spot"}} }, []string{"args.capacityTypes[0].type", `"Spot"`}},

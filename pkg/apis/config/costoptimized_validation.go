@@ -36,6 +36,7 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 	errs = append(errs, validateEnum(path.Child("spot"), *a.Spot, spotPolicies)...)
 	errs = append(errs, validateEnum(path.Child("fleet"), *a.Fleet, fleetPolicies)...)
 	errs = append(errs, validateRange(path.Child("thetaPercent"), int64(*a.ThetaPercent), 0, 100)...)
+	errs = append(errs, validateRange(path.Child("growthPercent"), int64(*a.GrowthPercent), 0, 1000)...)
 	for i, r := range a.CapacityTypes {
 		at := path.Child("capacityTypes").Index(i)
 		errs = append(errs, metav1validation.ValidateLabelName(r.Label, at.Child("label"))...)

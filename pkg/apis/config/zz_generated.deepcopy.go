@@ -132,6 +132,11 @@ func (in *CostOptimizedArgs) DeepCopyInto(out *CostOptimizedArgs) {
 		*out = new(FleetPolicy)
 		**out = **in
 	}
+	if in.GrowthPercent != nil {
+		in, out := &in.GrowthPercent, &out.GrowthPercent
+		*out = new(int32)
+		**out = **in
+	}
 	if in.GPUHost != nil {
 		in, out := &in.GPUHost, &out.GPUHost
 		*out = new(GPUHostNeed)

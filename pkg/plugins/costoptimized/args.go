@@ -24,6 +24,9 @@ type settings struct {
 	// static says that empty nodes are paid for all the same.
 	static   bool
 	hostNeed price.HostNeed
+	gpuKeys  kubeview.GPUKeys
+	// growthPercent is how many more pods are expected soon, in percent of those that run.
+	growthPercent int64
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -44,6 +47,8 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
+		gpuKeys:       kubeview.DefaultGPUKeys(),
+		growthPercent: int64(*args.GrowthPercent),
 	}
 	var err error
 	if s.rates, err = readRates(args.DefaultRates); err != nil {

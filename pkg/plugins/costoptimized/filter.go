@@ -9,7 +9,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/price"
 )
 
 const podStateKey fwk.StateKey = Name + "/pod"
@@ -17,7 +16,7 @@ const podStateKey fwk.StateKey = Name + "/pod"
 // podState is what the pod asks for. It does not change once written, so that Clone may share it.
 type podState struct {
 	spot    kubeview.SpotPolicy
-	request price.Capacity
+	request kubeview.PricedPod
 }
 
 // Clone returns the state itself.
@@ -65,7 +64,7 @@ func (p *Plugin) read(pod *v1.Pod) (*podState, *kubeview.BadValue) {
 	if bad != nil {
 		return nil, bad
 	}
-	return &podState{spot: policy, request: kubeview.PodCapacity(pod)}, nil
+	return &podState{spot: policy, request: p.settings.gpuKeys.ReadPricedPod(pod)}, nil
 }
 
 // PreFilterExtensions returns nil: what PreFilter reads does not depend on other pods.

@@ -13,6 +13,7 @@ import (
 // nodeView is what a node's object says about money. It does not change once made.
 type nodeView struct {
 	node      *v1.Node // the object it was made from
+	offers    kubeview.PricedNode
 	split     price.Split
 	priced    bool
 	capacity  kubeview.CapacityType
@@ -49,10 +50,10 @@ func (s *settings) view(node *v1.Node) *nodeView {
 		removable: !s.static && kubeview.Removable(node),
 	}
 	view.risk = s.interruptions[view.capacity]
-	allocatable := kubeview.NodeAllocatable(node)
-	if p, ok := s.priceOf(node, allocatable); ok {
+	view.offers = s.gpuKeys.ReadPricedNode(node)
+	if p, ok := s.priceOf(node, view.offers.Allocatable); ok {
 		view.priced = true
-		view.split = price.NewSplit(p, allocatable, s.rates)
+		view.split = price.NewSplit(p, view.offers.Allocatable, s.rates)
 	}
 	return view
 }

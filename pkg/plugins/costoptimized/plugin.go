@@ -29,6 +29,7 @@ const Name = "CostOptimized"
 type Plugin struct {
 	settings        *settings
 	nodes           *nodeViews
+	running         *runningPods
 	priorityClasses schedulinglisters.PriorityClassLister
 }
 
@@ -51,6 +52,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	p := &Plugin{
 		settings:        s,
 		nodes:           &nodeViews{settings: s},
+		running:         &runningPods{keys: s.gpuKeys},
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -62,6 +64,9 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	if err := p.running.watch(factory); err != nil {
+		return nil, err
 	}
 	if err := p.watchPriorityClasses(factory, handle); err != nil {
 		return nil, err
@@ -87,14 +92,12 @@ type signature struct {
 	PriorityClass string
 	AsksForSpot   bool
 	BelongsToNode bool
-	MilliCPU      int64
-	MemoryMiB     int64
-	MilliGPU      int64
+	Request       any
 }
 
 // SignPod returns what tells pods apart for this plugin.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	capacity := kubeview.PodCapacity(pod)
+	request := p.settings.gpuKeys.ReadPricedPod(pod)
 	spot, stated := pod.Annotations[kubeview.SpotKey]
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{
 		Spot:          spot,
@@ -102,9 +105,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		PriorityClass: pod.Spec.PriorityClassName,
 		AsksForSpot:   p.settings.capacityRules.AsksForSpot(pod),
 		BelongsToNode: kubeview.BelongsToNode(pod),
-		MilliCPU:      capacity.MilliCPU,
-		MemoryMiB:     capacity.MemoryMiB,
-		MilliGPU:      capacity.MilliGPU,
+		Request:       request.Signature(),
 	}}}, nil
 }
 

@@ -15,13 +15,18 @@ import (
 	"berth.dev/berth/pkg/price"
 )
 
-const slackStateKey fwk.StateKey = Name + "/slack"
+const cycleStateKey fwk.StateKey = Name + "/cycle"
 
-// slackState is X of the score for one cycle.
-type slackState struct{ slack price.MicroDollars }
+// cycleState is what PreScore finds out for all candidates of one cycle.
+type cycleState struct {
+	// slack is X of the score.
+	slack price.MicroDollars
+	// expectedMilliPods is for how many pods a node that has to be started should have room.
+	expectedMilliPods int64
+}
 
 // Clone returns the state itself, which does not change once written.
-func (s *slackState) Clone() fwk.StateData { return s }
+func (s *cycleState) Clone() fwk.StateData { return s }
 
 // Raw scores are costs in micro-dollars, so that a cached raw score stays true while other nodes change. These two stand
 // for what has no cost.
@@ -37,7 +42,7 @@ const (
 	scoreLowest  = 2
 )
 
-// PreScore finds the cheapest share among the candidates, the scale of the score.
+// PreScore finds the cheapest share among the candidates, the scale of the score, and how much room a new node needs.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	s, err := p.podState(state, pod)
 	if err != nil {
@@ -46,11 +51,17 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	cheapest := price.MicroDollars(math.MaxInt64)
 	for _, info := range nodes {
 		if view := p.nodes.of(info.Node()); view.priced && !view.leaving {
-			cheapest = min(cheapest, view.split.Share(s.request))
+			cheapest = min(cheapest, view.split.Share(view.offers.Request(&s.request)))
 		}
 	}
-	state.Write(slackStateKey, &slackState{slack: price.Slack(cheapest)})
+	state.Write(cycleStateKey, &cycleState{slack: price.Slack(cheapest), expectedMilliPods: p.expectedMilliPods(s)})
 	return nil
+}
+
+// expectedMilliPods returns how many pods like this one may need room soon, itself included: a share of the pods of its
+// kind that run.
+func (p *Plugin) expectedMilliPods(s *podState) int64 {
+	return 1000 + 10*p.settings.growthPercent*p.running.count(s.request.WantsGPU())
 }
 
 // Score returns what the pod would cost on the node, in micro-dollars an hour.
@@ -66,15 +77,33 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	case !view.priced:
 		return rawUnknown, nil
 	}
-	share := view.split.Share(s.request)
+	cycle, err := readCycle(state)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	request := view.offers.Request(&s.request)
 	cost := p.settings.policy.Cost(price.Placement{
-		Node:             view.split,
-		Share:            share,
-		KeepsAlive:       view.removable && !kubeview.InUse(info),
-		StrandedMilliGPU: p.settings.hostNeed.Stranded(kubeview.NodeFree(info), s.request),
-		Risk:             view.risk.ExpectedLoss(share, 1),
+		Node:              view.split,
+		Request:           request,
+		KeepsAlive:        view.removable && !kubeview.InUse(info),
+		ExpectedMilliPods: cycle.expectedMilliPods,
+		StrandedMilliGPU:  p.stranded(view, info, request),
+		Risk:              view.risk,
+		Members:           1,
 	})
 	return min(int64(cost), rawLast-1), nil
+}
+
+// stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where what
+// the pod leaves of the host would not do for all of them.
+func (p *Plugin) stranded(view *nodeView, info fwk.NodeInfo, request price.Capacity) int64 {
+	need, free := p.settings.hostNeed, kubeview.FreeHost(info)
+	free.MilliGPU = view.offers.Allocatable.MilliGPU
+	if free.MilliGPU == 0 || need.Stranded(free, request) == 0 {
+		return 0
+	}
+	free.MilliGPU = p.settings.gpuKeys.FreeMilliGPU(&view.offers, info)
+	return need.Stranded(free, request)
 }
 
 // ScoreExtensions returns the plugin, which normalizes its costs.
@@ -98,9 +127,13 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 	if unknown > 0 && known > 0 {
 		median = medianCost(scores, known)
 	}
-	slack, err := slackOf(state, price.MicroDollars(cheapest))
+	cycle, err := readCycle(state)
 	if err != nil {
 		return fwk.AsStatus(err)
+	}
+	slack := cycle.slack
+	if slack == 0 {
+		slack = price.Slack(price.MicroDollars(cheapest))
 	}
 	for i := range scores {
 		cost := scores[i].Score
@@ -120,20 +153,21 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 	return nil
 }
 
-// slackOf returns what PreScore wrote or, in a profile that enables Score alone, a tenth of the cheapest cost.
-func slackOf(state fwk.CycleState, cheapest price.MicroDollars) (price.MicroDollars, error) {
-	data, err := state.Read(slackStateKey)
+// readCycle returns what PreScore wrote or, in a profile that enables Score alone, what holds without it: no scale, and
+// no pods but this one.
+func readCycle(state fwk.CycleState) (*cycleState, error) {
+	data, err := state.Read(cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
-		return price.Slack(cheapest), nil
+		return &cycleState{expectedMilliPods: 1000}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading state of the cycle: %w", err)
+		return nil, fmt.Errorf("reading state of the cycle: %w", err)
 	}
-	s, ok := data.(*slackState)
+	s, ok := data.(*cycleState)
 	if !ok {
-		return 0, fmt.Errorf("reading state of the cycle: want %T, got %T", s, data)
+		return nil, fmt.Errorf("reading state of the cycle: want %T, got %T", s, data)
 	}
-	return s.slack, nil
+	return s, nil
 }
 
 // medianCost returns the lower median of the costs that are known.
