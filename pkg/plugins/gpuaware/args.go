@@ -16,6 +16,7 @@ type settings struct {
 	keys    *kubeview.GPUKeys
 	weights gpu.Weights
 	spread  bool
+	signals *config.GPUSignals
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -52,6 +53,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 			Utilisation:      float64(*w.Utilisation),
 			Avoid:            float64(*w.AvoidGPUNodes),
 		},
-		spread: *args.Strategy == config.GPUStrategySpread,
+		spread:  *args.Strategy == config.GPUStrategySpread,
+		signals: args.Signals,
 	}, nil
 }

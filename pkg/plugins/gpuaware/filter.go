@@ -36,7 +36,7 @@ func (p *Plugin) Filter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, in
 	if p.servedByClaims(s, info, v) {
 		return nil
 	}
-	reason := gpu.Fit(v.inventory, &s.request.Request)
+	reason := gpu.Fit(s.live.inventory(v), &s.request.Request)
 	switch {
 	case reason.Cause == gpu.Fits:
 		return nil

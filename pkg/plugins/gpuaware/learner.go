@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/signals"
 )
 
 const (
@@ -48,6 +49,8 @@ type gpuNode struct {
 	gpus   int
 	memMiB int
 	door   string
+	// hostname is the label by which exporters may name the node.
+	hostname string
 }
 
 // door is the taints that keep pods out of some nodes.
@@ -134,7 +137,7 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 			taints = append(taints, t)
 		}
 	}
-	now := gpuNode{model: n.Model(), gpus: n.GPUs(), memMiB: n.MemMiB()}
+	now := gpuNode{model: n.Model(), gpus: n.GPUs(), memMiB: n.MemMiB(), hostname: n.Node.Labels[v1.LabelHostname]}
 	for _, t := range taints {
 		now.door += t.ToString() + " "
 	}
@@ -158,6 +161,17 @@ func (l *learner) nodeGone(name string) {
 	if l.remove(name) {
 		l.recount()
 	}
+}
+
+// gpuNodes lists the GPU nodes of the moment under the names that series may give them.
+func (l *learner) gpuNodes() []signals.Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	nodes := make([]signals.Node, 0, len(l.nodes))
+	for name, n := range l.nodes {
+		nodes = append(nodes, signals.Node{Name: name, Hostname: n.hostname})
+	}
+	return nodes
 }
 
 func (l *learner) remove(name string) bool {

@@ -9,6 +9,7 @@ package gpuaware
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/signals"
 )
 
 // Name of the plugin in configurations.
@@ -26,6 +28,8 @@ type Plugin struct {
 	handle   fwk.Handle
 	settings *settings
 	cluster  *cluster
+	// signals reads measurements in the background; nil when the args ask for none.
+	signals *signals.GPUReader
 }
 
 var (
@@ -55,7 +59,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	return &Plugin{handle: handle, settings: s, cluster: c}, nil
+	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.learner.gpuNodes)
+	if err != nil {
+		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
+	}
+	return &Plugin{handle: handle, settings: s, cluster: c, signals: reader}, nil
 }
 
 // Name returns the plugin's name.
@@ -79,6 +87,8 @@ type podState struct {
 	judge gpu.Cluster
 	// lowestPressure is that of the least demanded model that the pod accepts.
 	lowestPressure float64
+	// live is what was measured.
+	live live
 	// draClass is the device class by which nodes without the extended resource may serve it; empty without one.
 	draClass string
 }
@@ -95,6 +105,9 @@ func (p *Plugin) read(pod *v1.Pod) (*podState, error) {
 		return nil, err
 	}
 	s := &podState{request: request, judge: p.cluster.judge(p.settings)}
+	if p.signals != nil {
+		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
+	}
 	s.lowestPressure = s.judge.LowestPressure(&s.request.Request)
 	if request.Resource != "" {
 		if dra := p.handle.SharedDRAManager(); dra != nil {

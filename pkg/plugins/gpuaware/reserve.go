@@ -40,6 +40,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 	inventory := p.settings.keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
 	p.countAbsent(inventory, info, pod.UID)
+	inventory = s.live.healthy(node, inventory)
 	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing devices on node %s: %s", nodeName, gpu.Fit(inventory, &s.request.Request)))

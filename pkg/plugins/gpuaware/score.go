@@ -22,7 +22,8 @@ func (p *Plugin) Score(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, inf
 		return 0, fwk.AsStatus(err)
 	}
 	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
-	waste := s.judge.Assess(v.inventory, &s.request.Request, s.lowestPressure, 0)
+	busy := s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of)
+	waste := s.judge.Assess(s.live.inventory(v), &s.request.Request, s.lowestPressure, busy)
 	return -int64(math.Round(waste.Sum() * scoreUnit)), nil
 }
 
