@@ -56,8 +56,8 @@ lint: ## golangci-lint with the rules of .golangci.yml
 generate: ## deepcopy functions, the PodGroup CRD, the static pod's configuration
 	hack/generate.sh
 
-verify: ## modules, generated files and go vet
-	hack/verify.sh
+verify: build ## modules, generated files, go vet, and what the binaries say of themselves
+	EXPECTED_VERSION=$(KUBE_VERSION)-berth.$(VERSION) hack/verify.sh
 
 clean: ## remove what make and berth made here
 	rm -rf bin .berth

@@ -25,7 +25,7 @@ case "${1:-}" in
   trap 'rm -rf "$scratch"' EXIT
   cp -r go.mod go.sum hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
-  if ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg "$scratch/pkg"; then
+  if ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Checks what the compiler and the linter do not: that the module file is complete and tidy, that the modules are the
-# ones of go.sum, and that the generated files are those that the sources generate.
+# ones of go.sum, that the generated files are those that the sources generate, and that the binaries are stamped and
+# static. An unstamped scheduler would take itself for Kubernetes 0.0.0.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+: "${EXPECTED_VERSION:?run make verify}"
 
 failed=0
 check() {
@@ -23,5 +26,9 @@ check "go.mod and go.sum are tidy" go mod tidy -diff
 check "the modules are those of go.sum" go mod verify
 check "go vet" go vet ./...
 check "generated files are up to date" hack/generate.sh --check
+for name in berth-scheduler berth; do
+  check "bin/$name is version $EXPECTED_VERSION" grep -qwF "$EXPECTED_VERSION" <(bin/$name --version)
+  check "bin/$name is static" test -z "$(go version -m bin/$name | grep -w CGO_ENABLED=1)"
+done
 
 exit "$failed"
