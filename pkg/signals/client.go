@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -121,12 +122,23 @@ func (c *client) query(ctx context.Context, query string, lookback time.Duration
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return nil, fmt.Errorf("querying %s: %w", c.server, err)
+		return nil, fmt.Errorf("querying %s: %w", c.server, shortened(err))
 	}
 	if len(warnings) > 0 {
 		klog.FromContext(ctx).V(4).Info("Prometheus warns about a query", "server", c.server, "query", query, "warnings", warnings)
 	}
 	return value, nil
+}
+
+// maxErrorBytes bounds what a server can put into the log: its error is a part of its answer.
+const maxErrorBytes = 512
+
+func shortened(err error) error {
+	text := err.Error()
+	if len(text) <= maxErrorBytes {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(text[:maxErrorBytes], "") + "…")
 }
 
 // close lets go of the connections that are kept open between queries.

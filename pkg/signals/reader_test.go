@@ -1,0 +1,247 @@
+package signals
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// logOf returns a logger and what it has logged.
+func logOf(t *testing.T) (klog.Logger, func() []string) {
+	t.Helper()
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	return logger, func() []string {
+		var lines []string
+		for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+			lines = append(lines, entry.Message)
+		}
+		return lines
+	}
+}
+
+func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
+	t.Parallel()
+	server := startPrometheus(t, "", "", "")
+	logger, lines := logOf(t)
+	args := gpuArgs(server.url)
+	nodes := []Node{}
+	r, err := newGPUReader(logger, args, func() []Node { return nodes })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.client.close)
+	eventually(t, func() { r.round(t.Context()) }, func() string {
+		if len(r.report.told) == 0 || r.report.told[signalUtilisation] != troubleNone {
+			return "the server does not answer yet"
+		}
+		return ""
+	})
+	started := len(lines())
+
+	expect := func(what string, rounds int, want string) {
+		t.Helper()
+		before := len(lines())
+		for range rounds {
+			r.round(t.Context())
+		}
+		if got := lines()[before:]; len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%s: log %q, want one line with %q", what, got, want)
+		}
+	}
+	nodes = []Node{{Name: "a"}}
+	expect("a node appears that nobody measures", 3, "off for all nodes")
+	server.stop()
+	expect("the server ends", 3, "fails")
+	if started > 2 {
+		t.Errorf("%d lines while the server started, want at most two", started)
+	}
+	failures, err := testutil.GetCounterMetricValue(metricFailures.WithLabelValues(r.client.server, signalUtilisation))
+	if err != nil || failures < 3 {
+		t.Errorf("counted failures: %v (%v), want at least 3", failures, err)
+	}
+}
+
+func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		switch query := r.Form.Get("query"); {
+		case broken.Load():
+			answer(http.StatusBadGateway, "no upstream")(w, r)
+		case strings.Contains(query, metricEngineActive):
+			answer(200, `{"status":"success","data":{"resultType":"vector","result":[
+				{"metric":{"node":"a","gpu":"0","UUID":"GPU-0","berth_reading":"engine"},"value":[1000,"0.5"]},
+				{"metric":{"node":"a","berth_reading":"engine_time"},"value":[1000,"990"]}]}}`)(w, r)
+		case strings.HasSuffix(query, "]"):
+			answer(200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)(w, r)
+		default:
+			answer(200, emptyVector)(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := gpuReader(t, gpuArgs(server.URL), Node{Name: "a"})
+	r.round(t.Context())
+	before, weight := r.Snapshot().Utilisation("a", time.Now())
+	if before.MeanMilli != 500 || weight != 1 {
+		t.Fatalf("utilisation %v with weight %v", before, weight)
+	}
+	if age := time.Since(before.Time); age < 9*time.Second || age > 30*time.Second {
+		t.Errorf("age of the sample: %s, want 10s", age)
+	}
+	old := r.Snapshot()
+	broken.Store(true)
+	r.round(t.Context())
+	if after, weight := r.Snapshot().Utilisation("a", time.Now()); after.MeanMilli != 500 || !after.Time.Equal(before.Time) || weight != 1 {
+		t.Errorf("after a failure: %v with weight %v, want what was known", after, weight)
+	}
+	if r.Snapshot() == old {
+		t.Error("the round after a failure published no snapshot, so that coverage would never be judged anew")
+	}
+}
+
+func TestReadersAreSharedAndStopWithTheLastOfTheirContexts(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		// A server that never answers: neither start nor stop may wait for it. It sees the client go only once it has
+		// read the request.
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	nodes := func() []Node { return nil }
+	scope, otherScope := new(int), new(int)
+	first, stopFirst := context.WithCancel(t.Context())
+	second, stopSecond := context.WithCancel(t.Context())
+	third, stopThird := context.WithCancel(t.Context())
+	start := func(ctx context.Context, scope any) *GPUReader {
+		t.Helper()
+		args := gpuArgs(server.URL)
+		args.Prometheus.Timeout = &metav1.Duration{Duration: 15 * time.Second}
+		r, err := StartGPU(ctx, scope, args, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	one, same, other := start(first, scope), start(second, scope), start(third, otherScope)
+	if one != same {
+		t.Error("the same args and scope have two readers")
+	}
+	if one == other {
+		t.Error("two scopes share a reader")
+	}
+	<-asked
+	if one.Snapshot() == nil {
+		t.Error("no snapshot before the first answer")
+	}
+	users := func(scope any) int {
+		gpuReaders.mu.Lock()
+		defer gpuReaders.mu.Unlock()
+		for key, entry := range gpuReaders.running {
+			if key.scope == scope {
+				return entry.users
+			}
+		}
+		return 0
+	}
+	stopFirst()
+	eventually(t, func() {}, func() string {
+		if users(scope) != 1 {
+			return "the first user is not gone"
+		}
+		return ""
+	})
+	stopSecond()
+	stopThird()
+	eventually(t, func() {}, func() string {
+		if users(scope)+users(otherScope) != 0 {
+			return "a reader still runs"
+		}
+		return ""
+	})
+	if again := start(first, scope); again == one {
+		t.Error("a stopped reader is given out again")
+	}
+}
+
+func TestSignalsThatAreNotConfiguredKnowNothing(t *testing.T) {
+	t.Parallel()
+	gpu, err := StartGPU(t.Context(), t, nil, nil)
+	if gpu != nil || err != nil {
+		t.Fatalf("reader %v, error %v", gpu, err)
+	}
+	prices, err := StartPrices(t.Context(), t, nil)
+	if prices != nil || err != nil {
+		t.Fatalf("reader %v, error %v", prices, err)
+	}
+	now := time.Now()
+	if _, weight := gpu.Snapshot().Utilisation("a", now); weight != 0 {
+		t.Errorf("weight of utilisation: %v", weight)
+	}
+	if _, weight := gpu.Snapshot().Memory("a", now); weight != 0 {
+		t.Errorf("weight of memory: %v", weight)
+	}
+	if faults := gpu.Snapshot().Faults("a", now); faults != nil {
+		t.Errorf("faults: %v", faults)
+	}
+	if amount, ok := prices.Snapshot().Node("a", now); ok {
+		t.Errorf("price: %s", amount)
+	}
+	if amount, ok := prices.Snapshot().Offering(Offering{}, now); ok {
+		t.Errorf("price: %s", amount)
+	}
+}
+
+func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
+	t.Parallel()
+	r := gpuReader(t, gpuArgs("http://127.0.0.1:1"), Node{Name: "a"})
+	r.round(t.Context())
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, family := range families {
+		found[family.GetName()] = true
+	}
+	for _, name := range []string{"coverage_ratio", "entries", "query_failures_total", "query_duration_seconds"} {
+		if !found["berth_signal_"+name] {
+			t.Errorf("no metric berth_signal_%s", name)
+		}
+	}
+}
+
+func TestSnapshotsMayBeReadWhileRoundsRun(t *testing.T) {
+	t.Parallel()
+	r := gpuReader(t, gpuArgs("http://127.0.0.1:1"), Node{Name: "a"})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 20 {
+			r.round(t.Context())
+		}
+	})
+	for range 1000 {
+		if _, weight := r.Snapshot().Utilisation("a", time.Now()); weight != 0 {
+			t.Error("a weight without a sample")
+		}
+	}
+	wg.Wait()
+}
