@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/replay/memapi"
 	"berth.dev/berth/pkg/trace"
 )
@@ -32,6 +33,8 @@ type cluster struct {
 	ends endHeap
 	// live counts pods that exist and unbound those of them without a node.
 	live, unbound int
+	// adopted counts the pods that were there from the start.
+	adopted int
 	// quiet is when something last happened that could change what fits.
 	quiet time.Time
 	err   error
@@ -68,9 +71,9 @@ type note struct {
 	bound bool // else deleted
 }
 
-func newCluster(in Input, options Options, profile string, d dialect) (*cluster, error) {
+func newCluster(in Input, options Options, profile string, config *Configuration) (*cluster, error) {
 	c := &cluster{
-		options: options, profile: profile, dialect: d, start: options.Start, quiet: options.Start,
+		options: options, profile: profile, dialect: dialect(config.sharesGPUs(profile)), start: options.Start, quiet: options.Start,
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
 		changed: make(chan struct{}, 1),
 	}
@@ -82,8 +85,11 @@ func newCluster(in Input, options Options, profile string, d dialect) (*cluster,
 	}
 	for _, obj := range objects {
 		obj = obj.DeepCopyObject()
+		if pod, ok := obj.(*v1.Pod); ok {
+			prepare(pod, in.Rebind, profile, config)
+		}
 		if err := c.api.Create(obj); err != nil {
-			return nil, fmt.Errorf("filling the cluster: %w", err)
+			return nil, inputError{fmt.Errorf("filling the cluster: %w", err)}
 		}
 		if node, ok := obj.(*v1.Node); ok {
 			c.ledger.addNode(node)
@@ -91,7 +97,7 @@ func newCluster(in Input, options Options, profile string, d dialect) (*cluster,
 	}
 	c.ledger.finish()
 	if len(c.ledger.order) == 0 {
-		return nil, fmt.Errorf("%s: the cluster has no nodes", in.Name)
+		return nil, inputError{fmt.Errorf("%s: the cluster has no nodes", in.Name)}
 	}
 	c.adopt()
 	jobs := in.Jobs
@@ -104,6 +110,24 @@ func newCluster(in Input, options Options, profile string, d dialect) (*cluster,
 	c.record = newRecorder(c)
 	c.api.Observe = c.note
 	return c, nil
+}
+
+// prepare makes a pod of a dump one that the configuration's scheduler can act on.
+func prepare(pod *v1.Pod, rebind bool, profile string, config *Configuration) {
+	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+		pod.Spec.NodeName = ""
+		pod.Status = v1.PodStatus{Phase: v1.PodPending}
+		for _, d := range []kubeview.Dialect{kubeview.DialectOpenb, kubeview.DialectKAI, kubeview.DialectHAMi} {
+			for key := range kubeview.AssignmentAnnotations(d, kubeview.Assignment{}, time.Time{}) {
+				delete(pod.Annotations, key)
+			}
+		}
+	}
+	if pod.Spec.NodeName == "" {
+		if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
+			pod.Spec.SchedulerName = profile
+		}
+	}
 }
 
 // startPod does in the instant of the binding what a kubelet does soon after.
@@ -132,6 +156,7 @@ func (c *cluster) adopt() {
 		p := &podState{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, waited: true}
 		c.pods[p.key] = p
 		c.live++
+		c.adopted++
 		r, cpu, memory := c.ledger.request(pod)
 		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: r.Milli, models: r.Models})
 		if pod.Spec.NodeName == "" {

@@ -29,6 +29,9 @@ type Input struct {
 	Objects []runtime.Object
 	// Jobs arrive.
 	Jobs []trace.Job
+	// Rebind takes the pods of Objects off their nodes, but for those that belong to their node, and has them scheduled
+	// anew.
+	Rebind bool
 }
 
 // NewInput makes the input of a cluster of nodes and a trace of jobs.

@@ -172,7 +172,7 @@ func (r *recorder) result(out *Result) {
 		r.draw()
 	}
 	out.Nodes, out.CapacityMilli, out.NodesUnpriced = len(l.order), l.capacityMilli, l.unpriced
-	out.Jobs, out.Pods = len(c.jobs), r.arrivedPods
+	out.Jobs, out.Pods = len(c.jobs), r.arrivedPods+c.adopted
 	out.Pending = c.unbound
 	out.Refused8 = r.eight
 	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = l.allocatedMilli, l.strandedMilli(), l.spotMilli

@@ -17,18 +17,27 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrInput is wrapped by the errors of Run that are about what it was given.
+var ErrInput = errors.New("unusable input")
+
+// inputError is an error about the input that reads as it is.
+type inputError struct{ error }
+
+func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
 func Run(ctx context.Context, config *Configuration, in Input, options Options) (*Result, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
-		return nil, err
+		return nil, inputError{err}
 	}
 	profile, err := config.Profile(options.Profile)
 	if err != nil {
-		return nil, err
+		return nil, inputError{err}
 	}
 	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
 	began := time.Now()
@@ -44,7 +53,7 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 }
 
 func runInBubble(cancelled func() error, config *Configuration, in Input, options Options, profile string, out *Result) error {
-	c, err := newCluster(in, options, profile, dialect(config.sharesGPUs(profile)))
+	c, err := newCluster(in, options, profile, config)
 	if err != nil {
 		return err
 	}

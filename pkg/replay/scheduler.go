@@ -64,7 +64,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 	)
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("%s: %s", config.Name, oneLine(err))
+		return nil, inputError{fmt.Errorf("%s: %s", config.Name, oneLine(err))}
 	}
 	s := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()

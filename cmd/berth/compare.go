@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/report"
+)
+
+// statusConditionHolds is the exit status when a --fail-if condition holds.
+const statusConditionHolds = 3
+
+type compareFlags struct {
+	input  replayInput
+	a, b   string
+	seeds  int
+	failIf []string
+	html   string
+	format outputFormat
+}
+
+func newCompareCommand() *cobra.Command {
+	var flags compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare --a CONFIG --b CONFIG",
+		Short: "Replay the same input with two configurations and show what changes",
+		Long: `compare replays the same input with two configurations and several seeds and shows, metric by metric, the means, their
+range over the seeds and the differences seed by seed: GPUs allocated, stranded (idle, but of no use to the pods of the
+workload where they are) and idle, cost, nodes in use, pending pods by reason, waits of pods and gangs, job completion,
+preemptions, GPUs on spot nodes, placements that differ, and the scheduler's CPU time.
+
+` + inputHelp + `
+
+--fail-if takes a metric, > or <, and a change from A to B, in percent or in the metric's unit: cost>+2%, allocated<-0.5,
+pending>0. Metrics: allocated, stranded, idle, cost, cost-per-gpu, nodes, pending, preemptions, spot, cpu, cpu-per-pod,
+placements; in mode time also bill, wait-p50, wait-p95, gang-wait-p50, gang-wait-p95, gang-wait-max, gangs-started,
+completed, completion-p50, completion-p95.
+
+Exit status: 0 when it ran to its end and no condition holds, 3 when a condition holds, 2 for a file or condition that cannot
+be used, 1 for any other error.`,
+		Example: `  # What the shipped profiles change against the default scheduler, as a table and as a page
+  berth compare --a stock --b manifests/base/scheduler-config.yaml --nodes nodes.csv --jobs jobs.csv --html report.html
+
+  # In a pipeline: no change of weights may cost more than 2% or leave more pods pending
+  berth compare --a old.yaml --b new.yaml --dump cluster.dump --rebind --fail-if 'cost>+2%' --fail-if 'pending>0'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runCompare(cmd.Context(), &flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags.input.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.a, "a", replay.Stock, "configuration A: a file, or stock for the default scheduler")
+	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
+	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 and up")
+	f.StringArrayVar(&flags.failIf, "fail-if", nil, "exit with status 3 if this holds; may be repeated")
+	f.StringVar(&flags.html, "html", "", "write the comparison as one self-contained page to this file")
+	_ = cmd.MarkFlagRequired("b")
+	_ = cmd.MarkFlagFilename("a")
+	_ = cmd.MarkFlagFilename("b")
+	_ = cmd.MarkFlagFilename("html", "html")
+	addOutputFlag(cmd, &flags.format)
+	return cmd
+}
+
+func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Writer) error {
+	if flags.seeds < 1 || flags.seeds > 1000 {
+		return badInput(fmt.Errorf("--seeds: %d is not allowed; want 1 to 1000", flags.seeds))
+	}
+	conditions := make([]report.Condition, len(flags.failIf))
+	for i, text := range flags.failIf {
+		var err error
+		if conditions[i], err = report.ParseCondition(text); err != nil {
+			return badInput(err)
+		}
+	}
+	comparison, err := replayBoth(ctx, flags, progress)
+	if err != nil {
+		return err
+	}
+	if flags.html != "" {
+		if err := writeFile(flags.html, func(w io.Writer) error { return report.WriteHTML(w, comparison) }); err != nil {
+			return fmt.Errorf("writing the page: %w", err)
+		}
+	}
+	if flags.format == outputTable {
+		err = report.WriteTable(out, comparison)
+	} else {
+		err = writeJSON(out, comparison)
+	}
+	if err != nil {
+		return err
+	}
+	return checkConditions(conditions, comparison)
+}
+
+func replayBoth(ctx context.Context, flags *compareFlags, progress io.Writer) (*report.Comparison, error) {
+	input, err := flags.input.load()
+	if err != nil {
+		return nil, err
+	}
+	var results [2][]*replay.Result
+	var configurations [2]*replay.Configuration
+	for side, name := range []string{flags.a, flags.b} {
+		if configurations[side], err = replay.LoadConfiguration(name); err != nil {
+			return nil, badInput(err)
+		}
+	}
+	// The sides take turns, so that what else the machine does falls on both.
+	for seed := 1; seed <= flags.seeds; seed++ {
+		for side, configuration := range configurations {
+			options := flags.input.options
+			options.Seed = uint64(seed)
+			label := fmt.Sprintf("%c, seed %d of %d", 'A'+side, seed, flags.seeds)
+			result, err := runReplay(ctx, configuration, input, options, progress, label)
+			if err != nil {
+				return nil, err
+			}
+			results[side] = append(results[side], result)
+		}
+	}
+	return report.Compare(results[0], results[1]), nil
+}
+
+func checkConditions(conditions []report.Condition, comparison *report.Comparison) error {
+	var holding []string
+	for _, c := range conditions {
+		sentence, err := c.Check(comparison)
+		if err != nil {
+			return badInput(err)
+		}
+		if sentence != "" {
+			holding = append(holding, sentence)
+		}
+	}
+	if len(holding) == 0 {
+		return nil
+	}
+	return statusError{error: errors.New(strings.Join(holding, "; ")), status: statusConditionHolds}
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/report"
+)
+
+// statusBadInput is the exit status for files that cannot be read as what they should be.
+const statusBadInput = 2
+
+// replayInput holds the flags that replay and compare share.
+type replayInput struct {
+	files   replay.Files
+	options replay.Options
+	mode    string
+	start   string
+}
+
+const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
+(--rebind), or a trace of jobs.
+
+Nodes are a CSV file with the columns name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone;
+or the node list of the openb trace. Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
+arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot, or JSON lines with the same keys; or a pod list of the openb
+trace. Requests are those of one pod; arrival and duration are seconds or 1h30m, and no duration is for ever; gpu_milli
+below 1000 is a share of one GPU; models are joined by |. Prices are a CSV file resource,dollars_per_hour of GPU models,
+cpu-core and memory-gib, for nodes without a price of their own.
+
+Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been asked
+for, and nothing ends. Mode time offers each job at its arrival and ends it after its duration, on a virtual clock.
+
+Where the profile has no plugin that places shares of GPUs, a pod that asks for a share is given a whole GPU.`
+
+func (in *replayInput) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&in.files.Dump, "dump", "", "cluster to replay on: a file written by berth dump")
+	f.StringVar(&in.files.Nodes, "nodes", "", "cluster to replay on: a table of nodes")
+	f.StringVar(&in.files.Jobs, "jobs", "", "trace of jobs that arrive")
+	f.StringVar(&in.files.Prices, "prices", "", "rates for nodes without a price")
+	f.BoolVar(&in.files.Rebind, "rebind", false, "take the dump's pods off their nodes and schedule them anew")
+	f.StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
+	f.StringVar(&in.options.Profile, "profile", "", "scheduler name of the jobs' pods (default: berth-scheduler if the configuration has it, else its first profile)")
+	f.DurationVar(&in.options.Horizon, "horizon", 0, "end mode time after this virtual time (default: when every job has ended)")
+	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime, "virtual time that one scheduling cycle takes")
+	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
+	f.Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
+	for _, name := range []string{"dump", "nodes", "jobs", "prices"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+}
+
+func (in *replayInput) load() (replay.Input, error) {
+	in.options.Mode = replay.Mode(in.mode)
+	if in.start != "" {
+		start, err := time.Parse(time.RFC3339, in.start)
+		if err != nil {
+			return replay.Input{}, badInput(fmt.Errorf("--start: %q is not a time such as 2026-01-05T00:00:00Z", in.start))
+		}
+		in.options.Start = start
+	}
+	input, err := in.files.Load()
+	return input, badInput(err)
+}
+
+func badInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return statusError{error: err, status: statusBadInput}
+}
+
+func newReplayCommand() *cobra.Command {
+	var in replayInput
+	var config string
+	var format outputFormat
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
+		Long: `replay runs the real scheduler with the given configuration (its profiles, plugins, queue, preemption and Permit) on a
+cluster in memory and on a virtual clock, and says what became of the pods. The same input, configuration and seed give the
+same result, byte for byte; what is measured (speed, scheduler CPU) is told apart from it.
+
+` + inputHelp + `
+
+Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used, 1 for any other error.`,
+		Example: `  # A trace in arrival order until the cluster is full, with the shipped profiles
+  berth replay --config manifests/base/scheduler-config.yaml --nodes nodes.csv --jobs jobs.csv --mode order
+
+  # The same with the default scheduler, as JSON
+  berth replay --config stock --nodes nodes.csv --jobs jobs.csv --mode order -o json
+
+  # Everything that runs in a cluster, scheduled anew
+  berth dump --file cluster.dump && berth replay --config new.yaml --dump cluster.dump --rebind`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			input, err := in.load()
+			if err != nil {
+				return err
+			}
+			configuration, err := replay.LoadConfiguration(config)
+			if err != nil {
+				return badInput(err)
+			}
+			result, err := runReplay(cmd.Context(), configuration, input, in.options, cmd.ErrOrStderr(), "")
+			if err != nil {
+				return err
+			}
+			if format == outputTable {
+				return report.WriteResult(cmd.OutOrStdout(), result)
+			}
+			return writeJSON(cmd.OutOrStdout(), result)
+		},
+	}
+	in.addFlags(cmd)
+	cmd.Flags().StringVar(&config, "config", replay.Stock, "scheduler configuration: a file, or stock for the default scheduler")
+	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
+	_ = cmd.MarkFlagFilename("config")
+	addOutputFlag(cmd, &format)
+	return cmd
+}
+
+// runReplay runs one replay with its progress shown on w.
+func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, w io.Writer, label string) (*replay.Result, error) {
+	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1200 << 20))
+	options.Progress = &replay.Progress{}
+	stop := showProgress(w, label, options.Progress)
+	result, err := replay.Run(ctx, c, in, options)
+	stop()
+	if errors.Is(err, replay.ErrInput) {
+		return nil, badInput(err)
+	}
+	return result, err
+}
+
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(v)
+}

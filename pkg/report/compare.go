@@ -1,0 +1,220 @@
+// Package report compares replays and shows the comparison: as a table for a terminal, as JSON, and as one HTML page that
+// needs nothing but itself.
+package report
+
+import (
+	"math"
+	"sort"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// Comparison is two configurations on the same input with the same seeds.
+type Comparison struct {
+	Input string      `json:"input"`
+	Mode  replay.Mode `json:"mode"`
+	Seeds []uint64    `json:"seeds"`
+	A     Side        `json:"a"`
+	B     Side        `json:"b"`
+	Rows  []Row       `json:"metrics"`
+	// Pending is the mean number of pending pods by reason.
+	Pending []PendingRow `json:"pendingByReason"`
+}
+
+// Side is one configuration and its replay for each seed.
+type Side struct {
+	Name    string           `json:"configuration"`
+	Profile string           `json:"profile"`
+	Results []*replay.Result `json:"results"`
+}
+
+// Row is one metric.
+type Row struct {
+	Key   string `json:"metric"`
+	Label string `json:"label"`
+	Unit  string `json:"unit"`
+	// Better is 1 when more is better, -1 when less is, 0 when neither.
+	Better int `json:"better"`
+	// Measured says that the metric was measured on this machine and differs from run to run.
+	Measured bool `json:"measured,omitempty"`
+	A        Stat `json:"a"`
+	B        Stat `json:"b"`
+	// Difference is B less A, seed by seed.
+	Difference Stat `json:"difference"`
+	// Percent is the mean difference in percent of A's mean; nil when that is 0.
+	Percent *float64 `json:"differencePercent"`
+}
+
+// Stat is the mean and the range over the seeds.
+type Stat struct {
+	Mean float64 `json:"mean"`
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+}
+
+// PendingRow is one reason why pods are pending.
+type PendingRow struct {
+	Reason string  `json:"reason"`
+	A      float64 `json:"a"`
+	B      float64 `json:"b"`
+}
+
+// metric is how a row is read from a result.
+type metric struct {
+	key, label, unit string
+	better           int
+	measured         bool
+	// timeOnly metrics mean nothing in arrival order, where nothing waits or ends.
+	timeOnly bool
+	of       func(*replay.Result) float64
+}
+
+var metrics = []metric{
+	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1, of: func(r *replay.Result) float64 { return r.AllocatedPercent }},
+	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1, of: func(r *replay.Result) float64 { return gpus(r.StrandedMilli) }},
+	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, of: func(r *replay.Result) float64 { return gpus(r.IdleMilli) }},
+	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1, of: func(r *replay.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
+	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, of: costPerGPU},
+	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return dollars(r.MicroDollars) }},
+	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, of: func(r *replay.Result) float64 { return r.NodesInUse }},
+	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1, of: func(r *replay.Result) float64 { return float64(r.Pending) }},
+	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.PodWait.P50 }},
+	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.PodWait.P95 }},
+	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.GangWait.P50 }},
+	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.GangWait.P95 }},
+	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.GangWait.Max }},
+	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1, timeOnly: true, of: func(r *replay.Result) float64 { return float64(r.GangWait.Count) }},
+	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true, of: func(r *replay.Result) float64 { return float64(r.JobsCompleted) }},
+	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P50 }},
+	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P95 }},
+	{key: "preemptions", label: "Preempted pods", unit: "pods", better: -1, of: func(r *replay.Result) float64 { return float64(r.Preemptions) }},
+	{key: "spot", label: "GPUs on spot nodes", unit: "GPUs", of: func(r *replay.Result) float64 { return gpus(r.SpotMilli) }},
+	{key: "cpu", label: "Scheduler CPU", unit: "s", better: -1, measured: true, of: func(r *replay.Result) float64 { return r.Timing.CPU }},
+	{key: "cpu-per-pod", label: "Scheduler CPU per pod", unit: "ms", better: -1, measured: true, of: cpuPerPod},
+}
+
+// placementsKey is the metric that needs both sides.
+const placementsKey = "placements"
+
+func gpus(milli int64) float64    { return float64(milli) / 1000 }
+func dollars(micro int64) float64 { return float64(micro) / 1e6 }
+
+func costPerGPU(r *replay.Result) float64 {
+	if r.AllocatedMilli == 0 {
+		return 0
+	}
+	return dollars(r.MicroDollarsPerHour) / gpus(r.AllocatedMilli)
+}
+
+func cpuPerPod(r *replay.Result) float64 {
+	if r.Pods == 0 {
+		return 0
+	}
+	return 1000 * r.Timing.CPU / float64(r.Pods)
+}
+
+// Compare puts the results of two configurations, seed by seed, side by side. Both must be of the same input, mode and
+// seeds, at least one.
+func Compare(a, b []*replay.Result) *Comparison {
+	c := &Comparison{
+		Input: a[0].Input, Mode: a[0].Mode,
+		A: Side{Name: a[0].Configuration, Profile: a[0].Profile, Results: a},
+		B: Side{Name: b[0].Configuration, Profile: b[0].Profile, Results: b},
+	}
+	for _, r := range a {
+		c.Seeds = append(c.Seeds, r.Seed)
+	}
+	for _, m := range metrics {
+		if m.timeOnly && c.Mode != replay.VirtualTime {
+			continue
+		}
+		va, vb := values(a, m.of), values(b, m.of)
+		c.Rows = append(c.Rows, row(m, va, vb))
+	}
+	differ := make([]float64, len(a))
+	for i := range a {
+		differ[i] = placementsDiffer(a[i], b[i])
+	}
+	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"}, make([]float64, len(a)), differ))
+	c.Pending = pendingRows(a, b)
+	return c
+}
+
+func values(results []*replay.Result, of func(*replay.Result) float64) []float64 {
+	v := make([]float64, len(results))
+	for i, r := range results {
+		v[i] = of(r)
+	}
+	return v
+}
+
+func row(m metric, a, b []float64) Row {
+	difference := make([]float64, len(a))
+	for i := range a {
+		difference[i] = b[i] - a[i]
+	}
+	r := Row{Key: m.key, Label: m.label, Unit: m.unit, Better: m.better, Measured: m.measured, A: stat(a), B: stat(b), Difference: stat(difference)}
+	if r.A.Mean != 0 {
+		percent := round(100 * r.Difference.Mean / r.A.Mean)
+		r.Percent = &percent
+	}
+	return r
+}
+
+func stat(v []float64) Stat {
+	s := Stat{Min: math.Inf(1), Max: math.Inf(-1)}
+	for _, x := range v {
+		s.Mean += x
+		s.Min, s.Max = min(s.Min, x), max(s.Max, x)
+	}
+	s.Mean, s.Min, s.Max = round(s.Mean/float64(len(v))), round(s.Min), round(s.Max)
+	return s
+}
+
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+
+// placementsDiffer is the percentage of pods that both sides know and that do not stand on the same node.
+func placementsDiffer(a, b *replay.Result) float64 {
+	both, differ := 0, 0
+	for pod, node := range a.Placements {
+		other, ok := b.Placements[pod]
+		if !ok {
+			continue
+		}
+		both++
+		if other != node {
+			differ++
+		}
+	}
+	if both == 0 {
+		return 0
+	}
+	return 100 * float64(differ) / float64(both)
+}
+
+func pendingRows(a, b []*replay.Result) []PendingRow {
+	rows := map[string]*PendingRow{}
+	add := func(results []*replay.Result, side func(*PendingRow) *float64) {
+		for _, r := range results {
+			for _, reason := range r.PendingByReason {
+				if rows[reason.Reason] == nil {
+					rows[reason.Reason] = &PendingRow{Reason: reason.Reason}
+				}
+				*side(rows[reason.Reason]) += float64(reason.Pods) / float64(len(results))
+			}
+		}
+	}
+	add(a, func(r *PendingRow) *float64 { return &r.A })
+	add(b, func(r *PendingRow) *float64 { return &r.B })
+	list := make([]PendingRow, 0, len(rows))
+	for _, r := range rows {
+		list = append(list, PendingRow{Reason: r.Reason, A: round(r.A), B: round(r.B)})
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if x, y := list[i].A+list[i].B, list[j].A+list[j].B; x != y {
+			return x > y
+		}
+		return list[i].Reason < list[j].Reason
+	})
+	return list
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"sort"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// gridPoints is at how many places along the x axis the seeds are averaged.
+const gridPoints = 120
+
+// line averages one value over the seeds of a side, at gridPoints places of x between 0 and end.
+func line(class string, results []*replay.Result, end float64, x, y func(replay.Sample) float64) series {
+	s := series{class: class}
+	for i := 0; i <= gridPoints; i++ {
+		at := end * float64(i) / gridPoints
+		sum, low, top := 0.0, math.Inf(1), math.Inf(-1)
+		for _, r := range results {
+			v := valueAt(r.Samples, at, x, y)
+			sum += v
+			low, top = math.Min(low, v), math.Max(top, v)
+		}
+		s.x = append(s.x, at)
+		s.y = append(s.y, sum/float64(len(results)))
+		if len(results) > 1 {
+			s.low, s.top = append(s.low, low), append(s.top, top)
+		}
+	}
+	return s
+}
+
+// valueAt is the value of the last sample not after x, nothing before the first.
+func valueAt(samples []replay.Sample, at float64, x, y func(replay.Sample) float64) float64 {
+	i := sort.Search(len(samples), func(i int) bool { return x(samples[i]) > at })
+	if i == 0 {
+		return 0
+	}
+	return y(samples[i-1])
+}
+
+func arrivedPercent(s replay.Sample) float64   { return s.ArrivedPercent }
+func allocatedPercent(s replay.Sample) float64 { return s.AllocatedPercent }
+func strandedPercent(s replay.Sample) float64  { return s.StrandedPercent }
+func dollarsPerHour(s replay.Sample) float64   { return dollars(s.MicroDollarsPerHour) }
+func atSeconds(s replay.Sample) float64        { return s.Seconds }
+
+// along is the x axis of a mode: the demand that has arrived, or time.
+func along(c *Comparison) (axis, func(replay.Sample) float64) {
+	of, label := arrivedPercent, "GPUs asked for so far, % of the cluster"
+	if c.Mode == replay.VirtualTime {
+		of, label = atSeconds, "time"
+	}
+	end := 0.0
+	for _, side := range []Side{c.A, c.B} {
+		for _, r := range side.Results {
+			if n := len(r.Samples); n > 0 {
+				end = math.Max(end, of(r.Samples[n-1]))
+			}
+		}
+	}
+	if end == 0 {
+		end = 1
+	}
+	a := axis{label: label, max: end, format: number}
+	if c.Mode == replay.VirtualTime {
+		unit, name := timeUnit(end)
+		a.label = "time, " + name
+		a.max = end / unit
+		return a, func(s replay.Sample) float64 { return s.Seconds / unit }
+	}
+	return a, of
+}
+
+func timeUnit(end float64) (float64, string) {
+	switch {
+	case end > 3*86400:
+		return 86400, "days"
+	case end > 3*3600:
+		return 3600, "hours"
+	case end > 300:
+		return 60, "minutes"
+	default:
+		return 1, "seconds"
+	}
+}
+
+// over makes the figure of one value along the x axis of the mode.
+func over(c *Comparison, id, title, unit string, y func(replay.Sample) float64, top float64, diagonal bool) figure {
+	x, of := along(c)
+	a, b := line("a", c.A.Results, x.max, of, y), line("b", c.B.Results, x.max, of, y)
+	highest := 0.0
+	for _, s := range []series{a, b} {
+		for i := range s.y {
+			highest = math.Max(highest, s.y[i])
+			if s.top != nil {
+				highest = math.Max(highest, s.top[i])
+			}
+		}
+	}
+	if top == 0 {
+		top = above(highest)
+	}
+	p := plot{id: id, title: title, x: x, y: axis{max: top, format: number}, lines: []series{a, b}, diagonal: diagonal}
+	p.description = fmt.Sprintf("At the end A is at %s %s and B at %s %s; the highest is %s for A and %s for B.",
+		number(a.y[gridPoints]), unit, number(b.y[gridPoints]), unit, number(highestOf(a.y)), number(highestOf(b.y)))
+	f := figure{Title: title + ", " + unit, Caption: p.description, Legend: true, Head: []string{x.label, "A", "B"}}
+	for i := 0; i <= gridPoints; i += gridPoints / 12 {
+		f.Table = append(f.Table, []string{number(round3(a.x[i])), number(round3(a.y[i])), number(round3(b.y[i]))})
+	}
+	f.SVG = template.HTML(p.svg()) //nolint:gosec // every text in it is escaped where it is written
+	return f
+}
+
+func highestOf(v []float64) float64 {
+	h := 0.0
+	for _, x := range v {
+		h = math.Max(h, x)
+	}
+	return h
+}
+
+func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+func allocationFigure(c *Comparison) figure {
+	if c.Mode == replay.ArrivalOrder {
+		return over(c, "allocation", "GPUs allocated over arrived load", "% of the cluster", allocatedPercent, 100, true)
+	}
+	return over(c, "utilisation", "GPUs allocated over time", "% of the cluster", allocatedPercent, 100, false)
+}
+
+func strandedFigure(c *Comparison) figure {
+	return over(c, "stranded", "GPUs stranded over arrived load", "% of the cluster", strandedPercent, 0, false)
+}
+
+func costFigure(c *Comparison) figure {
+	title := "Cost of nodes in use over time"
+	if c.Mode == replay.ArrivalOrder {
+		title = "Cost of nodes in use over arrived load"
+	}
+	return over(c, "cost", title, "dollars an hour", dollarsPerHour, 0, false)
+}
+
+func waitFigure(c *Comparison) figure {
+	labels := []string{"≤1 s", "≤10 s", "≤1 m", "≤5 m", "≤15 m", "≤1 h", "≤4 h", "≤1 d", ">1 d"}
+	shares := func(results []*replay.Result) []float64 {
+		sum, total := make([]float64, len(labels)), 0.0
+		for _, r := range results {
+			for i, n := range r.WaitHistogram {
+				sum[i] += float64(n)
+				total += float64(n)
+			}
+		}
+		for i := range sum {
+			if total > 0 {
+				sum[i] = 100 * sum[i] / total
+			}
+		}
+		return sum
+	}
+	b := bars{id: "waits", title: "How long pods waited for a node", labels: labels, a: shares(c.A.Results), b: shares(c.B.Results), axisLabel: "wait from arrival to binding"}
+	b.description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.a[0])), number(round3(b.b[0])))
+	f := figure{Title: b.title + ", % of pods", Caption: b.description, Legend: true, Head: []string{"wait", "A", "B"}}
+	for i, label := range labels {
+		f.Table = append(f.Table, []string{label, number(round3(b.a[i])), number(round3(b.b[i]))})
+	}
+	f.SVG = template.HTML(b.svg()) //nolint:gosec // every text in it is escaped where it is written
+	return f
+}
+
+func mapFigure(s Side, letter, id string) figure {
+	r := s.Results[0]
+	title := "Cluster map " + letter + ": " + sideName(s)
+	list, by := racks(r.Map)
+	f := figure{Title: title, Caption: mapDescription(list, by), Uses: true, Head: []string{by, "nodes", "GPUs", "allocated"}}
+	for _, k := range list {
+		total, allocated := k.gpus()
+		f.Table = append(f.Table, []string{k.name, number(float64(len(k.nodes))), number(total), number(round3(allocated))})
+	}
+	f.SVG = template.HTML(clusterMap(id, title, r.Map)) //nolint:gosec // every text in it is escaped where it is written
+	return f
+}
