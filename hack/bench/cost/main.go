@@ -1,0 +1,171 @@
+// Command cost measures what the nodes in use cost under different scheduler configurations when the openb trace has
+// filled a quarter, a half and three quarters of the cluster. The pods arrive in an order shuffled by a seed, none ends.
+//
+// The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a plugin
+// that shares GPUs gives every pod whole ones.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/trace"
+)
+
+// rates are dollars an hour of a GPU, of a core and of a GiB, in millionths.
+var rates = trace.Prices{
+	PerGPU: map[string]int64{
+		"T4": 350_000, "P100": 600_000, "V100M16": 1_200_000, "V100M32": 1_500_000,
+		"A10": 750_000, "G1": 500_000, "G2": 950_000, "G3": 1_800_000,
+	},
+	PerCore: 30_000, PerGiB: 4_000,
+}
+
+// loads are the points of measurement, in thousandths of the cluster's GPUs.
+var loads = []int64{250, 500, 750}
+
+func main() {
+	data := flag.String("data", "../shared/data/openb", "folder of the openb trace")
+	variant := flag.String("variant", "default", "variant of the pod list")
+	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration with the profile")
+	profile := flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
+	only := flag.Bool("only", false, "measure the profile alone")
+	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
+	flag.Parse()
+	if err := run(os.Stdout, *data, *variant, *config, *profile, *only, *seeds); err != nil {
+		fmt.Fprintln(os.Stderr, "cost:", err)
+		os.Exit(1)
+	}
+}
+
+// contender is a configuration that is measured.
+type contender struct {
+	name, profile string
+	config        *replay.Configuration
+}
+
+func run(out io.Writer, data, variant, path, profile string, only bool, seeds uint64) error {
+	nodes, err := read(filepath.Join(data, "openb_node_list_gpu_node.csv"), trace.ReadNodes)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", data)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	jobs, err := read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs)
+	if err != nil {
+		return err
+	}
+	if err := rates.Apply(nodes); err != nil {
+		return err
+	}
+	contenders, err := contenders(path, profile, only)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "dollars an hour, openb %s\tload\tdollars\tbound\t× bound\tpending\tnodes\n", variant)
+	for _, c := range contenders {
+		for _, load := range loads {
+			if err := measure(table, c, nodes, jobs, load, seeds); err != nil {
+				return err
+			}
+		}
+	}
+	return table.Flush()
+}
+
+func contenders(path, profile string, only bool) ([]contender, error) {
+	ours, err := replay.LoadConfiguration(path)
+	if err != nil {
+		return nil, err
+	}
+	list := []contender{{profile, profile, ours}}
+	if only {
+		return list, nil
+	}
+	stock, err := replay.LoadConfiguration(replay.Stock)
+	if err != nil {
+		return nil, err
+	}
+	most, err := replay.LoadConfiguration(replay.Stock)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range most.Component.Profiles[0].PluginConfig {
+		if args, ok := c.Args.(*schedulerconfig.NodeResourcesFitArgs); ok {
+			args.ScoringStrategy.Type = schedulerconfig.MostAllocated
+		}
+	}
+	name := stock.Component.Profiles[0].SchedulerName
+	return append(list, contender{"stock", name, stock}, contender{"stock, MostAllocated", name, most}), nil
+}
+
+func measure(out io.Writer, c contender, nodes []trace.Node, jobs []trace.Job, load int64, seeds uint64) error {
+	fleet := map[shape]int{}
+	byName := map[string]trace.Job{}
+	for _, n := range nodes {
+		fleet[shape{amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, float64(n.MicroDollarsPerHour) / 1e6}]++
+	}
+	for _, j := range jobs {
+		byName[j.Name] = j
+	}
+	var dollars, bound, pending, inUse float64
+	for seed := range seeds {
+		result, err := replay.Run(context.Background(), c.config, replay.NewInput("openb", nodes, jobs),
+			replay.Options{Mode: replay.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
+		if err != nil {
+			return err
+		}
+		var placed amounts
+		for pod, node := range result.Placements {
+			job, ok := jobOf(pod, byName)
+			if !ok {
+				return fmt.Errorf("placement of pod %s: the trace has no such job", pod)
+			}
+			if node != "" {
+				placed[0] += float64(job.CPUMilli)
+				placed[1] += float64(job.MemoryMiB)
+				placed[2] += float64(job.MilliGPU())
+			}
+		}
+		dollars += float64(result.MicroDollarsPerHour) / 1e6 / float64(seeds)
+		bound += fractionalBound(fleet, placed) / float64(seeds)
+		pending += float64(result.Pending) / float64(seeds)
+		inUse += result.NodesInUse / float64(seeds)
+	}
+	_, err := fmt.Fprintf(out, "%s\t%d%%\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\n", c.name, load/10, dollars, bound, dollars/bound, pending, inUse)
+	return err
+}
+
+// jobOf finds the job of a pod, "namespace/job" or "namespace/job-c1" for a copy, which a replay makes where the load asks
+// for more pods than the trace has.
+func jobOf(pod string, jobs map[string]trace.Job) (trace.Job, bool) {
+	name := pod[strings.IndexByte(pod, '/')+1:]
+	job, ok := jobs[name]
+	if !ok {
+		job, ok = jobs[name[:max(strings.LastIndexByte(name, '-'), 0)]]
+	}
+	return job, ok
+}
+
+func read[T any](path string, parse func(io.Reader, string) (T, error)) (value T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return value, err
+	}
+	defer f.Close()
+	return parse(f, path)
+}
