@@ -82,9 +82,6 @@ func ageOf(query model.Time, taken model.SampleValue) (time.Duration, bool) {
 // priceOf takes a price in dollars. Nothing is not a price but the lack of one: exporters write 0 for what they could
 // not look up.
 func priceOf(value model.SampleValue) (price.MicroDollars, bool) {
-	if value == 0 || !inBounds(value, price.MaxPrice.Dollars()) {
-		return 0, false
-	}
-	amount, err := price.Parse(strconv.FormatFloat(float64(value), 'f', 7, 64))
+	amount, err := price.FromDollars(float64(value))
 	return amount, err == nil && amount > 0
 }
