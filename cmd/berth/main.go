@@ -65,6 +65,6 @@ kubelets, and the scheduler) in one folder, without a container engine and witho
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newControlPlaneCommand())
+	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newControlPlaneCommand())
 	return root
 }
