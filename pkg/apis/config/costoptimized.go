@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -13,6 +15,10 @@ type CostOptimizedArgs struct {
 
 	// Prices state or adjust the prices of the nodes that do not state their own.
 	Prices []NodePrice `json:"prices,omitempty"`
+
+	// PriceSource reads prices from Prometheus, for nodes that neither state their own nor are priced by the table. Off
+	// when left out.
+	PriceSource *PriceSignals `json:"priceSource,omitempty"`
 
 	// DefaultRates are what resources cost where nothing better is known. They divide every node's price over its
 	// resources, and price whole nodes when unknownPrice is DefaultRates.
@@ -44,6 +50,10 @@ type CostOptimizedArgs struct {
 	// that run. A node that has to be started for a pod is judged by its price for as many of them as fit; with 0 by its
 	// price alone, so that the smallest is best. Default 10.
 	GrowthPercent *int32 `json:"growthPercent,omitempty"`
+
+	// Windows are the hours in which pods may start that wait for cheap ones. A pod names its window in the annotation
+	// berth.dev/start-window, or a window selects it.
+	Windows []PriceWindow `json:"windows,omitempty"`
 
 	// GPUHost is the least CPU and memory that make a free GPU of use. GPUs that a pod leaves with less are charged to it.
 	GPUHost *GPUHostNeed `json:"gpuHost,omitempty"`
@@ -116,6 +126,22 @@ const (
 	FleetStatic FleetPolicy = "Static"
 )
 
+// PriceWindow is a span of hours in which the pods start that wait for it.
+type PriceWindow struct {
+	// Name by which pods refer to the window.
+	Name string `json:"name,omitempty"`
+	// Days on which the window opens: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Default all.
+	Days []string `json:"days,omitempty"`
+	// From and To are times of day, such as "22:00" and "06:00", by the clocks of the time zone. A window whose end is
+	// before its beginning closes on the next day; "24:00" is the end of the day.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// TimeZone is the name of a time zone such as Europe/Berlin. Default UTC.
+	TimeZone *string `json:"timeZone,omitempty"`
+	// PodSelector selects, by their labels, pods that wait for the window without naming it.
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+}
+
 // GPUHostNeed is what a pod with one GPU asks of the host besides.
 type GPUHostNeed struct {
 	// MilliCPU per GPU. Default 1000.
@@ -126,6 +152,7 @@ type GPUHostNeed struct {
 
 // SetDefaultsCostOptimizedArgs fills the fields that were left out.
 func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
+	SetDefaultsPriceSignals(a.PriceSource)
 	setDefault(&a.DefaultRates, ResourceRates{})
 	setDefault(&a.DefaultRates.CorePerHour, "0.03")
 	setDefault(&a.DefaultRates.MemoryGiBPerHour, "0.004")
@@ -140,6 +167,13 @@ func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
 	setDefault(&a.GPUHost.MemoryMiB, 2048)
 	if a.Interruptions == nil {
 		a.Interruptions = []InterruptionRisk{{CapacityType: "spot", PerThousandHours: 20, LostMinutes: 30}}
+	}
+	for i := range a.Windows {
+		w := &a.Windows[i]
+		setDefault(&w.TimeZone, "UTC")
+		if w.Days == nil {
+			w.Days = slices.Clone(weekdayNames)
+		}
 	}
 	for i := range a.Prices {
 		setDefault(&a.Prices[i].Weight, 0)

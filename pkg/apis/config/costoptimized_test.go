@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -20,6 +21,14 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 	}
 	requirement := func(r corev1.NodeSelectorRequirement) func(*CostOptimizedArgs) {
 		return entry(func(p *NodePrice) { p.Requirements = []corev1.NodeSelectorRequirement{r} })
+	}
+	hours := func(change func(*PriceWindow)) func(*CostOptimizedArgs) {
+		return func(a *CostOptimizedArgs) {
+			w := PriceWindow{Name: "weekend", Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00", TimeZone: new("Europe/Berlin"),
+				PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"patience": "days"}}}
+			change(&w)
+			a.Windows = []PriceWindow{{Name: "night", From: "22:00", To: "06:00"}, w}
+		}
 	}
 	for name, tc := range map[string]struct {
 		change func(*CostOptimizedArgs)
@@ -45,6 +54,18 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		"an unknown stance to spot":                 {func(a *CostOptimizedArgs) { *a.Spot = "maybe" }, []string{"args.spot", `"maybe"`, `"tolerate"`}},
 		"an unknown kind of fleet":                  {func(a *CostOptimizedArgs) { *a.Fleet = "" }, []string{"args.fleet", `"Static"`}},
 		"theta above all":                           {func(a *CostOptimizedArgs) { *a.ThetaPercent = 101 }, []string{"args.thetaPercent", "101", "0 to 100"}},
+		"windows":                                   {hours(func(*PriceWindow) {}), nil},
+		"a window without a name":                   {hours(func(w *PriceWindow) { w.Name = "" }), []string{"args.windows[1].name"}},
+		"two windows of one name":                   {hours(func(w *PriceWindow) { w.Name = "night" }), []string{"args.windows[1].name", "Duplicate"}},
+		"an unknown time zone":                      {hours(func(w *PriceWindow) { w.TimeZone = new("Mars/Olympus") }), []string{"args.windows[1].timeZone", "Mars/Olympus"}},
+		"the machine's own time zone":               {hours(func(w *PriceWindow) { w.TimeZone = new("Local") }), []string{"args.windows[1].timeZone"}},
+		"no time of day":                            {hours(func(w *PriceWindow) { w.From = "" }), []string{"args.windows[1].from", "time of day"}},
+		"a time of day that is none":                {hours(func(w *PriceWindow) { w.To = "25:00" }), []string{"args.windows[1].to", `"25:00"`}},
+		"a window that never opens":                 {hours(func(w *PriceWindow) { w.From, w.To = "06:00", "06:00" }), []string{"args.windows[1]", "never opens"}},
+		"a window on no day":                        {hours(func(w *PriceWindow) { w.Days = []string{} }), []string{"args.windows[1]", "never opens"}},
+		"a day that is none":                        {hours(func(w *PriceWindow) { w.Days = []string{"Mon", "Freitag"} }), []string{"args.windows[1].days[1]", "Freitag", "Fri"}},
+		"a selector of every pod":                   {hours(func(w *PriceWindow) { w.PodSelector = &metav1.LabelSelector{} }), []string{"args.windows[1].podSelector", "every pod"}},
+		"a selector that is none":                   {hours(func(w *PriceWindow) { w.PodSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}} }), []string{"args.windows[1].podSelector"}},
 		"growth beyond tenfold":                     {func(a *CostOptimizedArgs) { *a.GrowthPercent = 1001 }, []string{"args.growthPercent", "1001"}},
 		"theta below nothing":                       {func(a *CostOptimizedArgs) { *a.ThetaPercent = -1 }, []string{"args.thetaPercent"}},
 		"a capacity rule without a label":           {func(a *CostOptimizedArgs) { a.CapacityTypes = []CapacityTypeRule{{Type: "spot"}} }, []string{"args.capacityTypes[0].label"}},

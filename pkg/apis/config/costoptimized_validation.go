@@ -28,6 +28,7 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 	for i := range a.Prices {
 		errs = append(errs, validateNodePrice(path.Child("prices").Index(i), &a.Prices[i])...)
 	}
+	errs = append(errs, ValidatePriceSignals(a.PriceSource, path.Child("priceSource"))...)
 	rates := path.Child("defaultRates")
 	errs = append(errs, validatePrice(rates.Child("corePerHour"), a.DefaultRates.CorePerHour)...)
 	errs = append(errs, validatePrice(rates.Child("memoryGiBPerHour"), a.DefaultRates.MemoryGiBPerHour)...)
@@ -53,6 +54,7 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 		errs = append(errs, validateRange(at.Child("perThousandHours"), int64(r.PerThousandHours), 0, maxPerThousandHours)...)
 		errs = append(errs, validateRange(at.Child("lostMinutes"), int64(r.LostMinutes), 0, maxLostMinutes)...)
 	}
+	errs = append(errs, validateWindows(path.Child("windows"), a.Windows)...)
 	const maxHostNeed = 1 << 40
 	errs = append(errs, validateRange(path.Child("gpuHost", "milliCPU"), *a.GPUHost.MilliCPU, 0, maxHostNeed)...)
 	errs = append(errs, validateRange(path.Child("gpuHost", "memoryMiB"), *a.GPUHost.MemoryMiB, 0, maxHostNeed)...)

@@ -27,6 +27,9 @@ type settings struct {
 	gpuKeys  kubeview.GPUKeys
 	// growthPercent is how many more pods are expected soon, in percent of those that run.
 	growthPercent int64
+	// priceSource tells where to read prices, nil for nowhere.
+	priceSource *config.PriceSignals
+	hours         hours
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -49,12 +52,16 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
 		gpuKeys:       kubeview.DefaultGPUKeys(),
 		growthPercent: int64(*args.GrowthPercent),
+		priceSource:   args.PriceSource,
 	}
 	var err error
 	if s.rates, err = readRates(args.DefaultRates); err != nil {
 		return nil, err
 	}
 	if s.table, err = readPrices(path.Child("prices"), args.Prices); err != nil {
+		return nil, err
+	}
+	if s.hours, err = readWindows(path.Child("windows"), args.Windows); err != nil {
 		return nil, err
 	}
 	if len(args.CapacityTypes) > 0 {

@@ -52,6 +52,13 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
+	h, bad := p.settings.hours.holding(pod, p.waiting.now())
+	if bad != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
+	}
+	if h.waits() { // the window has closed since the pod was let into the queue
+		return nil, p.holdBack(pod, h)
+	}
 	state.Write(podStateKey, s)
 	if s.spot == kubeview.SpotTolerate {
 		return nil, fwk.NewStatus(fwk.Skip)

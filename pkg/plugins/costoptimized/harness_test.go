@@ -23,6 +23,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
 
+	"k8s.io/utils/clock"
+
 	"berth.dev/berth/pkg/apis/config"
 )
 
@@ -47,8 +49,14 @@ func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	}
 }
 
-// newCluster starts the plugin, with defaulted args that tune may change, at the extension points named or at all.
+// newCluster starts the plugin on the real clock, see newClusterAt.
 func newCluster(t *testing.T, tune func(*config.CostOptimizedArgs), objects []runtime.Object, points ...string) *cluster {
+	t.Helper()
+	return newClusterAt(t, clock.RealClock{}, tune, objects, points...)
+}
+
+// newClusterAt starts the plugin, with defaulted args that tune may change, at the extension points named or at all.
+func newClusterAt(t *testing.T, c clock.WithTicker, tune func(*config.CostOptimizedArgs), objects []runtime.Object, points ...string) *cluster {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
@@ -77,17 +85,15 @@ func newCluster(t *testing.T, tune func(*config.CostOptimizedArgs), objects []ru
 	recorder := events.NewFakeRecorder(100)
 	queue := &activator{woken: make(chan string, 100)}
 	var plugin *Plugin
-	newPlugin := func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		made, err := New(ctx, obj, handle)
-		if err == nil {
-			plugin = made.(*Plugin)
-		}
-		return made, err
+	remember := func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		var err error
+		plugin, err = newPlugin(ctx, obj, handle, c)
+		return plugin, err
 	}
 	f, err := tf.NewFramework(ctx, []tf.RegisterPluginFunc{
 		tf.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
 		tf.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
-		tf.RegisterPluginAsExtensionsWithWeight(Name, 1, newPlugin, points...),
+		tf.RegisterPluginAsExtensionsWithWeight(Name, 1, remember, points...),
 		func(_ *frameworkruntime.Registry, p *schedulerapi.KubeSchedulerProfile) {
 			p.PluginConfig = []schedulerapi.PluginConfig{{Name: Name, Args: args}}
 		},

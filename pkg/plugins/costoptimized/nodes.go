@@ -10,39 +10,44 @@ import (
 	"berth.dev/berth/pkg/price"
 )
 
-// nodeView is what a node's object says about money. It does not change once made.
+// nodeView is what is known of a node in terms of money. It does not change once made.
 type nodeView struct {
 	node      *v1.Node // the object it was made from
 	offers    kubeview.PricedNode
 	split     price.Split
+	price     price.MicroDollars
 	priced    bool
+	// fixed says that metrics do not bear on the price, metered what they told otherwise, 0 for nothing.
+	fixed   bool
+	metered price.MicroDollars
 	capacity  kubeview.CapacityType
 	leaving   bool
 	removable bool
 	risk      price.Interruption
 }
 
-// nodeViews keeps the view of each node while its object stays the same: objects in the scheduler's snapshot are never
-// changed, only replaced. Safe for concurrent use.
+// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same: objects in the
+// scheduler's snapshot are never changed, only replaced. Safe for concurrent use.
 type nodeViews struct {
 	settings *settings
+	market   market
 	byName   sync.Map // node name → *nodeView
 }
 
 func (v *nodeViews) of(node *v1.Node) *nodeView {
 	if cached, ok := v.byName.Load(node.Name); ok {
-		if view := cached.(*nodeView); view.node == node {
+		if view := cached.(*nodeView); view.node == node && (view.fixed || view.metered == v.market.price(node)) {
 			return view
 		}
 	}
-	view := v.settings.view(node)
+	view := v.settings.view(node, v.market)
 	v.byName.Store(node.Name, view)
 	return view
 }
 
 func (v *nodeViews) forget(name string) { v.byName.Delete(name) }
 
-func (s *settings) view(node *v1.Node) *nodeView {
+func (s *settings) view(node *v1.Node, metrics market) *nodeView {
 	view := &nodeView{
 		node:      node,
 		capacity:  s.capacityRules.TypeOf(node),
@@ -51,21 +56,35 @@ func (s *settings) view(node *v1.Node) *nodeView {
 	}
 	view.risk = s.interruptions[view.capacity]
 	view.offers = s.gpuKeys.ReadPricedNode(node)
-	if p, ok := s.priceOf(node, view.offers.Allocatable); ok {
+	if view.price, view.fixed = s.givenPrice(node); view.fixed {
 		view.priced = true
-		view.split = price.NewSplit(p, view.offers.Allocatable, s.rates)
+	} else {
+		view.metered = metrics.price(node)
+		view.price, view.priced = s.foundPrice(node, view.metered, view.offers.Allocatable)
+	}
+	if view.priced {
+		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.rates)
 	}
 	return view
 }
 
-// priceOf takes a node's price from the first source that has one: the node itself, the table in the args, and, where
-// the args say so, the default rates. What the node states is final; other prices are adjusted by the table.
-func (s *settings) priceOf(node *v1.Node, allocatable price.Capacity) (price.MicroDollars, bool) {
+// givenPrice is the price that the node itself states or else that of the table in the args. What the node states is
+// final; other prices are adjusted by the table.
+func (s *settings) givenPrice(node *v1.Node) (price.MicroDollars, bool) {
 	if p, ok, _ := kubeview.StatedPrice(node); ok {
 		return p, true
 	}
 	if p, ok := s.table.Price(node.Labels); ok {
 		return s.table.Adjust(p, node.Labels), true
+	}
+	return 0, false
+}
+
+// foundPrice is the price of a node without a given one: what metrics tell or else, where the args say so, that of the
+// default rates.
+func (s *settings) foundPrice(node *v1.Node, metered price.MicroDollars, allocatable price.Capacity) (price.MicroDollars, bool) {
+	if metered > 0 {
+		return s.table.Adjust(metered, node.Labels), true
 	}
 	if s.unknownPrice == config.UnknownPriceDefaultRates {
 		return s.table.Adjust(s.rates.Price(allocatable), node.Labels), true

@@ -18,8 +18,10 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
+	"k8s.io/utils/clock"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/signals"
 )
 
 // Name of the plugin in configurations.
@@ -30,10 +32,12 @@ type Plugin struct {
 	settings        *settings
 	nodes           *nodeViews
 	running         *runningPods
+	waiting         *waiting
 	priorityClasses schedulinglisters.PriorityClassLister
 }
 
 var (
+	_ fwk.PreEnqueuePlugin  = &Plugin{}
 	_ fwk.PreFilterPlugin   = &Plugin{}
 	_ fwk.FilterPlugin      = &Plugin{}
 	_ fwk.PreScorePlugin    = &Plugin{}
@@ -43,16 +47,25 @@ var (
 )
 
 // New makes the plugin for one profile.
-func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return newPlugin(ctx, obj, handle, clock.RealClock{})
+}
+
+func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clock.WithTicker) (*Plugin, error) {
 	s, err := readArgs(obj, handle.ProfileName())
 	if err != nil {
 		return nil, err
 	}
 	factory := handle.SharedInformerFactory()
+	prices, err := signals.StartPrices(ctx, factory, s.priceSource)
+	if err != nil {
+		return nil, fmt.Errorf("reading prices for profile %s: %w", handle.ProfileName(), err)
+	}
 	p := &Plugin{
 		settings:        s,
-		nodes:           &nodeViews{settings: s},
+		nodes:           &nodeViews{settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
 		running:         &runningPods{keys: s.gpuKeys},
+		waiting:         newWaiting(c),
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -65,8 +78,11 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
-	if err := p.running.watch(factory); err != nil {
-		return nil, err
+	pods := factory.Core().V1().Pods()
+	for _, handler := range []cache.ResourceEventHandler{p.running.counter(), p.waiting.forgetter()} {
+		if _, err := pods.Informer().AddEventHandler(handler); err != nil {
+			return nil, fmt.Errorf("watching pods: %w", err)
+		}
 	}
 	if err := p.watchPriorityClasses(factory, handle); err != nil {
 		return nil, err
@@ -78,6 +94,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err != nil {
 		return nil, err
 	}
+	go p.waiting.run(ctx, handle, pods.Lister())
 	return p, nil
 }
 
@@ -110,7 +127,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 }
 
 // EventsToRegister names what can make a rejected pod schedulable: a node whose capacity type suits it, and a change of
-// the pod's own stance to spot.
+// the pod's own stance to spot or of the window that it waits for.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{
@@ -144,6 +161,12 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	before, after, err := util.As[*v1.Pod](oldObj, newObj)
 	if err != nil {
 		return fwk.Queue, err
+	}
+	now := p.waiting.now()
+	holdBefore, badBefore := p.settings.hours.holding(before, now)
+	holdAfter, badAfter := p.settings.hours.holding(after, now)
+	if holdBefore != holdAfter || (badBefore == nil) != (badAfter == nil) {
+		return fwk.Queue, nil
 	}
 	policyBefore, understoodBefore := p.stance(before)
 	policyAfter, understoodAfter := p.stance(after)

@@ -47,7 +47,7 @@ func TestSignPodTellsPodsApartThatAreTreatedApart(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, nil, []runtime.Object{priorityClass("cheap", "require")})
+	c := newCluster(t, windows, []runtime.Object{priorityClass("cheap", "require")})
 	hints := map[fwk.EventResource]fwk.QueueingHintFn{}
 	registered, err := c.plugin.EventsToRegister(t.Context())
 	if err != nil {
@@ -75,6 +75,9 @@ func TestHints(t *testing.T) {
 		"a pod that is mended is worth another try":                     {fwk.TargetPod, avoiding, broken, avoiding, fwk.Queue},
 		"a pod whose stance is as before is not":                        {fwk.TargetPod, avoiding, avoiding, eighth("p").Label("a", "b").Obj(), fwk.QueueSkip},
 		"a pod that is broken in another way is not":                    {fwk.TargetPod, broken, broken, eighth("p").Annotation(spotKey, "!").Obj(), fwk.QueueSkip},
+		"a pod whose window is mended is worth another try":             {fwk.TargetPod, avoiding, eighth("p").Annotation(windowKey, "noon").Obj(), avoiding, fwk.Queue},
+		"a pod that waits no longer for a window is":                    {fwk.TargetPod, avoiding, eighth("p").Annotation(windowKey, "night").Annotation(deadlineKey, "x").Obj(), avoiding, fwk.Queue},
+		"a pod of another label that no window selects is not":          {fwk.TargetPod, avoiding, eighth("p").Label("patience", "none").Obj(), avoiding, fwk.QueueSkip},
 		"an object of a kind that is not expected queues to be careful": {fwk.Node, avoiding, nil, avoiding, fwk.Queue},
 	} {
 		logger, _ := ktesting.NewTestContext(t)

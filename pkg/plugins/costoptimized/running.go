@@ -1,11 +1,9 @@
 package costoptimized
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/kubeview"
@@ -19,8 +17,8 @@ type runningPods struct {
 	withGPU, without atomic.Int64
 }
 
-func (r *runningPods) watch(factory informers.SharedInformerFactory) error {
-	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+func (r *runningPods) counter() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { r.add(obj, 1) },
 		UpdateFunc: func(before, after any) { r.add(before, -1); r.add(after, 1) },
 		DeleteFunc: func(obj any) {
@@ -29,11 +27,7 @@ func (r *runningPods) watch(factory informers.SharedInformerFactory) error {
 			}
 			r.add(obj, -1)
 		},
-	})
-	if err != nil {
-		return fmt.Errorf("watching pods: %w", err)
 	}
-	return nil
 }
 
 func (r *runningPods) add(obj any, n int64) {

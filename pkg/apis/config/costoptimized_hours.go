@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	_ "time/tzdata" // images without zone data know the zones all the same
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/price"
+)
+
+// weekdayNames by time.Weekday.
+var weekdayNames = []string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}
+
+func validateWindows(path *field.Path, windows []PriceWindow) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i := range windows {
+		at, name := path.Index(i), windows[i].Name
+		for _, wrong := range validation.IsDNS1123Label(name) {
+			errs = append(errs, field.Invalid(at.Child("name"), name, wrong))
+		}
+		if seen[name] {
+			errs = append(errs, field.Duplicate(at.Child("name"), name))
+		}
+		seen[name] = true
+		_, windowErrs := Window(at, &windows[i])
+		errs = append(errs, windowErrs...)
+		if s := windows[i].PodSelector; s != nil {
+			errs = append(errs, validatePodSelector(at.Child("podSelector"), s)...)
+		}
+	}
+	return errs
+}
+
+func validatePodSelector(path *field.Path, s *metav1.LabelSelector) field.ErrorList {
+	errs := metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		errs = append(errs, field.Required(path, "an empty selector would hold back every pod"))
+	}
+	return errs
+}
+
+// Window makes the hours of a window that stands at path.
+func Window(path *field.Path, w *PriceWindow) (*price.Window, field.ErrorList) {
+	var errs field.ErrorList
+	// Local would mean another thing on every machine.
+	place, err := time.LoadLocation(*w.TimeZone)
+	if err != nil || *w.TimeZone == "" || *w.TimeZone == "Local" {
+		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone, "want the name of a time zone such as UTC or Europe/Berlin"))
+	}
+	from, err := price.ParseClock(w.From)
+	if err != nil {
+		errs = append(errs, field.Invalid(path.Child("from"), w.From, "want "+price.AllowedClock))
+	}
+	to, err := price.ParseClock(w.To)
+	if err != nil {
+		errs = append(errs, field.Invalid(path.Child("to"), w.To, "want "+price.AllowedClock))
+	}
+	var days []time.Weekday
+	for i, name := range w.Days {
+		day := slices.Index(weekdayNames, name)
+		if day < 0 {
+			errs = append(errs, field.NotSupported(path.Child("days").Index(i), name, weekdayNames))
+			continue
+		}
+		days = append(days, time.Weekday(day))
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	window, err := price.NewWindow(days, from, to, place)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, fmt.Sprintf("%s-%s", w.From, w.To), err.Error())}
+	}
+	return window, nil
+}
+
+// PodSelector makes the selector of pods that wait for a window without naming it; nothing for a window without one.
+func PodSelector(path *field.Path, s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return labels.Nothing(), nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return selector, nil
+}

@@ -1,0 +1,31 @@
+package costoptimized
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/signals"
+)
+
+// market is what metrics say that nodes cost. Without a reader it knows no price.
+type market struct {
+	reader *signals.PriceReader
+	clock  clock.PassiveClock
+	rules  kubeview.CapacityRules
+}
+
+// price returns the price of the node itself or else that of its offering, 0 where neither is known: metrics of 0 are
+// no prices.
+func (m market) price(node *v1.Node) price.MicroDollars {
+	if m.reader == nil {
+		return 0
+	}
+	prices, now := m.reader.Snapshot(), m.clock.Now()
+	if perHour, ok := prices.Node(node.Name, now); ok {
+		return perHour
+	}
+	perHour, _ := prices.Offering(signals.Offering(m.rules.OfferingOf(node)), now)
+	return perHour
+}
