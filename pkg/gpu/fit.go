@@ -114,11 +114,11 @@ func Fit(inv *Inventory, r *Request) Reason {
 	if inv.Leaving != "" {
 		return Reason{Cause: NodeLeaving, Detail: inv.Leaving}
 	}
+	if inv.Mode == ModeDRA && !r.Shared && len(inv.Devices) == 0 {
+		return Reason{} // the devices are known only to those who read the slices
+	}
 	if reason := fitKind(inv, r); reason.Cause != Fits {
 		return reason
-	}
-	if inv.Mode == ModeDRA && !r.Shared && len(inv.Devices) == 0 {
-		return Reason{} // claims are checked where slices are read
 	}
 	for _, want := range r.Slices {
 		if have := inv.freeSlices(want.Resource); have < want.Count {
@@ -156,7 +156,7 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		return Reason{Cause: WrongModel, Detail: inv.Model}
 	case r.MinMemMiB > 0 && inv.MemMiB < r.MinMemMiB:
 		return Reason{Cause: GPUMemory, Need: r.MinMemMiB, Have: inv.MemMiB}
-	case r.Count == 0 || inv.Mode == ModeDRA || inv.TimeSliced():
+	case r.Count == 0 || inv.TimeSliced():
 		return Reason{}
 	case len(inv.Devices) < r.Count:
 		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: len(inv.Devices)}

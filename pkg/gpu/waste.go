@@ -111,7 +111,7 @@ func (c *Cluster) Assess(inv *Inventory, r *Request, lowestPressure float64, bus
 		}
 		w.OverProvisioning = c.Weights.OverProvisioning * gpus * capability(inv)
 	}
-	if r.Count > 1 && r.Whole() && inv.Mode != ModeDRA && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
+	if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
 		lost := gpus * WholeMilli * (1 - float64(inv.LinkScore(r.Count))/MaxLinkScore)
 		if r.Interconnect != InterconnectPreferred {
 			lost *= unaskedLinks

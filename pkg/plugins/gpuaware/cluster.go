@@ -20,6 +20,7 @@ type cluster struct {
 	ledger  *ledger
 	views   *views
 	learner *learner
+	claims  *kubeview.GPUClaims
 }
 
 // clusterKey tells clusters apart. Profiles that read GPUs under different names see different GPUs, but their promises
@@ -51,7 +52,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 	if l == nil {
 		l = newLedger()
 	}
-	c := &cluster{ledger: l, views: newViews(keys, l), learner: newLearner(keys)}
+	c := &cluster{ledger: l, views: newViews(keys, l), learner: newLearner(keys), claims: kubeview.NewGPUClaims()}
 	if err := c.watch(factory); err != nil {
 		return nil, err
 	}

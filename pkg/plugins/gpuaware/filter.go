@@ -11,10 +11,10 @@ import (
 
 // PreFilter reads the pod once for the whole cycle. A pod whose request cannot be read stays pending, and its event says
 // which key is wrong. Filter is skipped for a pod that fits any node as far as GPUs go.
-func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	s, err := p.read(pod)
+func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	s, err := p.read(ctx, pod)
 	if err != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		return nil, rejection(err)
 	}
 	cycle.Write(stateKey, s)
 	if !s.request.WantsGPU() && !s.request.NeedsGPUNode {
@@ -27,16 +27,12 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter refuses nodes that cannot serve the pod's GPU request now, with one reason.
-func (p *Plugin) Filter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	s, err := p.state(cycle, pod)
+func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		return rejection(err)
 	}
-	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
-	if p.servedByClaims(s, info, v) {
-		return nil
-	}
-	reason := gpu.Fit(s.live.inventory(v), &s.request.Request)
+	reason := gpu.Fit(p.inventory(s, info), &s.request.Request)
 	switch {
 	case reason.Cause == gpu.Fits:
 		return nil
@@ -47,8 +43,11 @@ func (p *Plugin) Filter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, in
 	}
 }
 
-// servedByClaims reports whether dynamic resource allocation turns the pod's request for the extended resource into a
-// claim on this node: the kubelet offers none of it there, and a device class stands in for it.
-func (p *Plugin) servedByClaims(s *podState, info fwk.NodeInfo, v *view) bool {
-	return s.draClass != "" && v.inventory.Leaving == "" && info.GetAllocatable().GetScalarResources()[v1.ResourceName(s.request.Resource)] == 0
+// inventory is what the node has for this pod: the devices that it may claim where claims serve it, else those that the
+// kubelet or the scheduler gives out.
+func (p *Plugin) inventory(s *podState, info fwk.NodeInfo) *gpu.Inventory {
+	if s.claims.serve(info) {
+		return s.claims.inventory(info)
+	}
+	return s.live.inventory(p.cluster.views.of(info, p.handle.SnapshotSharedLister()))
 }

@@ -25,7 +25,9 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 				fwk.UpdateNodeAnnotation | fwk.UpdateNodeTaint},
 			QueueingHintFn: p.afterNodeChange,
 		},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterDeviceChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterDeviceChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterDeviceChange},
 		{
 			// Annotations have no action type of their own: their changes arrive as the general update.
 			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
@@ -44,6 +46,15 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
+}
+
+// afterDeviceChange queues pods that claims could serve: those that ask for whole GPUs or bring claims.
+func (p *Plugin) afterDeviceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	request, err := p.settings.keys.PodGPURequest(pod)
+	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || request.Resource != "" && !request.Shared) {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
 }
 
 // afterNodeChange queues the pod when the changed node, were it empty, could serve it, and either could not before or

@@ -8,6 +8,7 @@ package gpuaware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -77,6 +78,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "claims are the pod's own")
+	}
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil
 }
 
@@ -89,8 +93,8 @@ type podState struct {
 	lowestPressure float64
 	// live is what was measured.
 	live live
-	// draClass is the device class by which nodes without the extended resource may serve it; empty without one.
-	draClass string
+	// claims is how nodes serve the request by dynamic resource allocation; nil when no device class stands in for it.
+	claims *claims
 }
 
 // Clone returns the state itself: nothing changes it.
@@ -99,37 +103,39 @@ func (s *podState) Clone() fwk.StateData { return s }
 const stateKey fwk.StateKey = "berth.dev/" + Name
 
 // read makes the pod's state of this cycle.
-func (p *Plugin) read(pod *v1.Pod) (*podState, error) {
+func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	request, err := p.settings.keys.PodGPURequest(pod)
 	if err != nil {
 		return nil, err
 	}
 	s := &podState{request: request, judge: p.cluster.judge(p.settings)}
+	if err := p.readClaims(ctx, pod, s); err != nil {
+		return nil, err
+	}
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
 	s.lowestPressure = s.judge.LowestPressure(&s.request.Request)
-	if request.Resource != "" {
-		if dra := p.handle.SharedDRAManager(); dra != nil {
-			if resolver := dra.DeviceClassResolver(); resolver != nil {
-				if class := resolver.GetDeviceClass(v1.ResourceName(request.Resource)); class != nil {
-					s.draClass = class.Name
-				}
-			}
-		}
-	}
 	return s, nil
 }
 
+// rejection is the status of a pod that could not be read: its own fault, which no eviction cures, or ours.
+func rejection(err error) *fwk.Status {
+	if bad := (*kubeview.BadValue)(nil); errors.As(err, &bad) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	return fwk.AsStatus(err)
+}
+
 // state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first node.
-func (p *Plugin) state(cycle fwk.CycleState, pod *v1.Pod) (*podState, error) {
+func (p *Plugin) state(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) (*podState, error) {
 	if data, err := cycle.Read(stateKey); err == nil {
 		if s, ok := data.(*podState); ok {
 			return s, nil
 		}
 		return nil, fmt.Errorf("reading cycle state: unexpected type %T", data)
 	}
-	s, err := p.read(pod)
+	s, err := p.read(ctx, pod)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if cycle.IsPodGroupSchedulingCycle() {
 		return nil // a simulation promises nothing
 	}
-	s, err := p.state(cycle, pod)
+	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -89,7 +89,7 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if !ok || promised.Node != nodeName {
 		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: the promise on node %s is gone", pod.Namespace, pod.Name, nodeName))
 	}
-	s, err := p.state(cycle, pod)
+	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}

@@ -16,14 +16,17 @@ const scoreUnit = 1000
 const halfScore = 250
 
 // Score is minus the expected waste of the placement in millionths of a GPU.
-func (p *Plugin) Score(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	s, err := p.state(cycle, pod)
+func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
-	busy := s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of)
-	waste := s.judge.Assess(s.live.inventory(v), &s.request.Request, s.lowestPressure, busy)
+	busy := 0
+	if s.live.snapshot != nil {
+		v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
+		busy = s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of)
+	}
+	waste := s.judge.Assess(p.inventory(s, info), &s.request.Request, s.lowestPressure, busy)
 	return -int64(math.Round(waste.Sum() * scoreUnit)), nil
 }
 
@@ -33,7 +36,7 @@ func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 // NormalizeScore maps expected waste to 0–100. The best node gets 100 and every node with more waste at most 99, so that
 // the best stays unique however close the next is; a node with 250 milli-GPU more waste gets 50. The scale does not
 // depend on the worst node: one hopeless node must not make all others look alike.
-func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+func (p *Plugin) NormalizeScore(ctx context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	best := int64(math.MinInt64)
 	for i := range scores {
 		best = max(best, scores[i].Score)

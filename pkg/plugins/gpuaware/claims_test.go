@@ -1,0 +1,170 @@
+package gpuaware
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+const gpuDriver = "gpu.nvidia.com"
+
+// gpuClass is NVIDIA's device class, standing in for its extended resource.
+func gpuClass() *resourcev1.DeviceClass {
+	return &resourcev1.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{Name: gpuDriver},
+		Spec: resourcev1.DeviceClassSpec{
+			ExtendedResourceName: ptr.To("nvidia.com/gpu"),
+			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+				Expression: `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`,
+			}}},
+		},
+	}
+}
+
+// gpuSlice offers n GPUs and one MIG slice, which the class does not select, on a node.
+func gpuSlice(node string, n int, product string, memory string) *resourcev1.ResourceSlice {
+	s := &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus", UID: types.UID(node + "-gpus"), ResourceVersion: "1"},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+		},
+	}
+	device := func(name, kind string) resourcev1.Device {
+		return resourcev1.Device{
+			Name: name,
+			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+				"type": {StringValue: ptr.To(kind)}, "productName": {StringValue: ptr.To(product)},
+				"architecture": {StringValue: ptr.To("Ampere")}, "cudaComputeCapability": {VersionValue: ptr.To("8.0.0")},
+			},
+			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse(memory)}},
+		}
+	}
+	for i := range n {
+		s.Spec.Devices = append(s.Spec.Devices, device(fmt.Sprintf("gpu-%d", i), "gpu"))
+	}
+	s.Spec.Devices = append(s.Spec.Devices, device("mig-0", "mig"))
+	return s
+}
+
+// claimOf is a claim to which devices of a node's pool are allocated.
+func claimOf(name, node string, devices ...string) *resourcev1.ResourceClaim {
+	c := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		Status:     resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}},
+	}
+	for _, d := range devices {
+		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resourcev1.DeviceRequestAllocationResult{
+			Request: "gpus", Driver: gpuDriver, Pool: node, Device: d,
+		})
+	}
+	return c
+}
+
+// bareNode is a node whose kubelet offers no GPU.
+func bareNode(name string) *v1.Node {
+	n := cpuNode(name)
+	n.Labels[v1.LabelHostname] = name
+	return n
+}
+
+func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
+	t.Parallel()
+	tainted := gpuSlice("c", 2, "NVIDIA A100-SXM4-80GB", "80Gi")
+	tainted.Spec.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+	objects := []runtime.Object{
+		gpuClass(), bareNode("a"), bareNode("b"), bareNode("c"), bareNode("none"),
+		gpuSlice("a", 8, "NVIDIA A100-SXM4-80GB", "80Gi"), gpuSlice("b", 4, "Tesla T4", "15Gi"), tainted,
+		claimOf("busy", "a", "gpu-0", "gpu-1", "gpu-2"),
+	}
+	for _, tc := range []struct {
+		name        string
+		gpus        string
+		annotations strs
+		nodes       []string
+		reasons     []string
+	}{
+		{"five are free on the large node", "5", nil, []string{"a"}, nil},
+		{"six are not", "6", nil, nil, []string{"1 insufficient free GPUs: need 6, node has 5", "1 node(s) with too few GPUs: need 6, node has 4", "1 node(s) without GPUs"}},
+		{"a tainted device is not counted", "2", strs{"berth.dev/gpu-memory-min": "40Gi"}, []string{"a"}, nil},
+		{"models are read from attributes", "1", strs{"berth.dev/gpu-models": "Tesla-T4"}, []string{"b"}, nil},
+		{"so is memory", "1", strs{"berth.dev/gpu-memory-min": "100Gi"}, nil, []string{"insufficient GPU memory: need 102400 MiB per GPU, node has 81920"}},
+		{"NVLink comes with the product", "4", strs{"berth.dev/gpu-interconnect": "required"}, []string{"a"}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+			awaitClass(t, h)
+			_, scores, err := h.evaluate(t, h.framework, podObject("p", strs{"nvidia.com/gpu": tc.gpus}, tc.annotations))
+			var nodes []string
+			for _, s := range scores {
+				nodes = append(nodes, s.Name)
+			}
+			if strings.Join(nodes, ",") != strings.Join(tc.nodes, ",") {
+				t.Errorf("nodes = %v, want %v (%v)", nodes, tc.nodes, err)
+			}
+			for _, want := range tc.reasons {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v\nlacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// awaitClass waits until the resolver knows the device class.
+func awaitClass(t *testing.T, h *harness) {
+	t.Helper()
+	eventually(t, func() bool { return h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
+}
+
+func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{gpuClass(), bareNode("a"), gpuSlice("a", 4, "Tesla T4", "15Gi"), claimOf("busy", "a", "gpu-0")}
+	for _, name := range []string{"claimed", "simulated"} {
+		p := podObject(name, strs{"nvidia.com/gpu": "1"}, nil)
+		p.Spec.NodeName = "a"
+		objects = append(objects, p)
+	}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	awaitClass(t, h)
+	if _, _, err := h.evaluate(t, h.framework, podObject("fits", strs{"nvidia.com/gpu": "2"}, nil)); err != nil {
+		t.Errorf("two of four are free: %v", err)
+	}
+	if _, _, err := h.evaluate(t, h.framework, podObject("not", strs{"nvidia.com/gpu": "3"}, nil)); err == nil {
+		t.Error("a device of a pod that has no claim yet was given out")
+	}
+}
+
+func TestClaimsOfThePodsOwn(t *testing.T) {
+	t.Parallel()
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "default", UID: "mine"},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: gpuDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 3},
+		}}}},
+	}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), gpuClass(), claim, bareNode("a"), bareNode("b"), gpuNodeObject("plugin", 8, "Tesla-T4"),
+		gpuSlice("a", 4, "Tesla T4", "15Gi"), gpuSlice("b", 2, "Tesla T4", "15Gi"))
+	eventually(t, func() bool {
+		_, err := h.dra.ResourceClaims().Get("default", "mine")
+		_, missing := h.dra.DeviceClasses().Get(gpuDriver)
+		return err == nil && missing == nil
+	})
+	pod := podObject("p", nil, nil)
+	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: ptr.To("mine")}}
+	_, scores, err := h.evaluate(t, h.framework, pod)
+	if err != nil || len(scores) != 1 || scores[0].Name != "a" {
+		t.Errorf("scores = %v (%v), want node a alone: b has two devices, plugin serves no claims", scores, err)
+	}
+	if _, status := h.plugin.SignPod(t.Context(), pod); status.IsSuccess() {
+		t.Error("a pod with claims of its own was signed")
+	}
+}

@@ -1,0 +1,137 @@
+package gpuaware
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/signals"
+)
+
+// prometheusStub answers queries for utilisation and faults with these samples, all others with nothing.
+func prometheusStub(t *testing.T, utilisation, faults []string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Errorf("parsing query: %v", err)
+		}
+		var samples []string
+		switch query := r.Form.Get("query"); {
+		case strings.Contains(query, "DCGM_FI_DEV_GPU_UTIL"):
+			samples = utilisation
+		case strings.Contains(query, "DCGM_FI_DEV_ROW_REMAP_FAILURE"):
+			samples = faults
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func sample(reading, node string, gpu int, value any) string {
+	return fmt.Sprintf(`{"metric":{"berth_reading":%q,"node":%q,"gpu":"%d"},"value":[%d,"%v"]}`, reading, node, gpu, time.Now().Unix(), value)
+}
+
+func measuredBy(server *httptest.Server) func(*config.GPUAwareArgs) {
+	return func(a *config.GPUAwareArgs) {
+		a.Signals = &config.GPUSignals{Prometheus: config.Prometheus{URL: server.URL, Interval: &metav1.Duration{Duration: 5 * time.Second}}}
+		config.SetDefaultsGPUSignals(a.Signals)
+	}
+}
+
+// awaitSignals waits until the reader knows of the nodes.
+func awaitSignals(t *testing.T, h *harness, ready func(*signals.GPUSnapshot) bool) {
+	t.Helper()
+	eventually(t, func() bool { return ready(h.plugin.signals.Snapshot()) })
+}
+
+// eventually waits for what happens in the background.
+func eventually(t *testing.T, done func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return done(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMeasuredUtilisationBreaksTiesAmongSharedGPUs(t *testing.T) {
+	t.Parallel()
+	var samples []string
+	for node, busy := range map[string]int{"a": 90, "b": 10, "c": 60} {
+		samples = append(samples, sample("util", node, 0, busy), sample("util_time", node, 0, time.Now().Unix()))
+	}
+	server := prometheusStub(t, samples, nil)
+	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 1), sharedNode("b", 1), sharedNode("c", 1))
+	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, w := s.Utilisation("b", time.Now()); return w > 0 })
+	bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.2"})))
+	if err != nil || bound.Spec.NodeName != "b" {
+		t.Errorf("share placed on %v (%v), want the idlest node b", bound, err)
+	}
+	state, scores, err := h.evaluate(t, h.framework, podObject("whole", strs{"nvidia.com/gpu": "1"}, nil))
+	if err != nil || len(scores) != 2 || scores[0].TotalScore != scores[1].TotalScore {
+		t.Errorf("whole GPU: scores %v in %v (%v), want two equal ones: it shares with nobody", scores, state, err)
+	}
+}
+
+func TestSharesPromisedSinceTheSampleCount(t *testing.T) {
+	t.Parallel()
+	since := time.Now()
+	old := podObject("old", nil, strs{"gpu-fraction": "0.2"})
+	old.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(since.Add(-time.Minute))}}
+	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
+	for _, p := range []*v1.Pod{old, podObject("new", nil, strs{"gpu-fraction": "0.3"})} {
+		if _, _, err := h.reserve(t, h.add(t, p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+		t.Fatal(err)
+	}
+	info, err := h.snapshot.NodeInfos().Get("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, _ := h.plugin.settings.keys.ReadGPUNode(info.Node())
+	if got := promisedSince(info, since, 0, node, h.plugin.cluster.ledger.of); got != 300 {
+		t.Errorf("promised since the sample = %d milli-GPU, want 300: the older pod is in the sample", got)
+	}
+}
+
+func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
+	t.Parallel()
+	server := prometheusStub(t, nil, []string{sample("row_remap", "a", 0, 1)})
+	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 2))
+	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) > 0 })
+	bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.2"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := kubeview.AssignedDevices(bound, nil); len(got) != 1 || got[0] != 1 {
+		t.Errorf("devices = %v, want the healthy GPU 1", got)
+	}
+	_, _, err = h.evaluate(t, h.framework, podObject("q", strs{"nvidia.com/gpu": "2"}, nil))
+	if err == nil || !strings.Contains(err.Error(), "too few healthy GPUs: need 2, node has 1") {
+		t.Errorf("error = %v, want the missing healthy GPU named", err)
+	}
+}
+
+func TestNoSignalsWithoutArgs(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), sharedNode("a", 1))
+	if h.plugin.signals != nil {
+		t.Error("a reader was started without args")
+	}
+}
