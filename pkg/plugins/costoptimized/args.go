@@ -29,7 +29,7 @@ type settings struct {
 	growthPercent int64
 	// priceSource tells where to read prices, nil for nowhere.
 	priceSource *config.PriceSignals
-	hours         hours
+	hours       hours
 }
 
 // readArgs checks and converts the plugin's args of one profile.

@@ -12,14 +12,14 @@ import (
 
 // nodeView is what is known of a node in terms of money. It does not change once made.
 type nodeView struct {
-	node      *v1.Node // the object it was made from
-	offers    kubeview.PricedNode
-	split     price.Split
-	price     price.MicroDollars
-	priced    bool
+	node   *v1.Node // the object it was made from
+	offers kubeview.PricedNode
+	split  price.Split
+	price  price.MicroDollars
+	priced bool
 	// fixed says that metrics do not bear on the price, metered what they told otherwise, 0 for nothing.
-	fixed   bool
-	metered price.MicroDollars
+	fixed     bool
+	metered   price.MicroDollars
 	capacity  kubeview.CapacityType
 	leaving   bool
 	removable bool
