@@ -19,17 +19,24 @@ type plan struct {
 
 // block is why and until when a group is not tried.
 type block struct {
-	reason  string
-	at      time.Time
-	retryAt time.Time
+	reason string
+	// tried is when the plan failed, at until when the cluster is known to have no room either.
+	tried, at time.Time
+	retryAt   time.Time
 }
 
 // Backoff bounds the pause between two attempts to plan a group that does not fit.
 type Backoff struct{ Initial, Max time.Duration }
 
+// after is the pause after so many failures in a row. The first costs nothing: a group is tried again only when
+// something has changed, and whoever came first should not lose what became free to somebody who happens to be tried
+// at that moment.
 func (b Backoff) after(attempts int) time.Duration {
+	if attempts < 2 {
+		return 0
+	}
 	d := b.Initial
-	for range attempts - 1 {
+	for range attempts - 2 {
 		if d >= b.Max {
 			return b.Max
 		}
@@ -214,7 +221,10 @@ func (l *Ledger) Block(uid UID, reason string, backoff Backoff, now time.Time) E
 
 func (l *Ledger) blockGroup(g *group, reason string, backoff Backoff, now time.Time) Effects {
 	g.attempts++
-	g.block = &block{reason: reason, at: now, retryAt: now.Add(backoff.after(g.attempts))}
+	g.block = &block{reason: reason, tried: now, at: now, retryAt: now}
+	if !g.started {
+		g.block.retryAt = now.Add(backoff.after(g.attempts))
+	}
 	l.blocked[g.id] = g
 	e := l.release(g, reason)
 	l.changed(g.id)

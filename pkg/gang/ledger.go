@@ -54,7 +54,7 @@ type group struct {
 	object, label *Spec
 	members       map[UID]*member
 	count         [states]int
-	running int
+	running       int
 	// seated counts members that hold a seat in memory.
 	seated     int
 	priorities map[int32]int

@@ -232,14 +232,20 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 	l.Admit(uid(0))
 	since := func(time.Time) bool { return true }
 	now := t0
-	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
+	for _, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
 		l.Block(uid(0), "too big", testBackoff, now)
-		e, next := l.Retry(now, since, 8)
-		if !e.Empty() || next.Sub(now) != want {
-			t.Fatalf("after the failure the next attempt is in %s with effects %+v, want in %s", next.Sub(now), e, want)
+		if want > 0 {
+			due, next := l.Due(now, since)
+			if len(due) != 0 || next.Sub(now) != want {
+				t.Fatalf("after the failure the next attempt is in %s and %d gangs are due, want in %s", next.Sub(now), len(due), want)
+			}
+			now = next
 		}
-		now = next
-		e, _ = l.Retry(now, since, 8)
+		due, _ := l.Due(now, since)
+		if len(due) != 1 || due[0].Need != 2 || due[0].Classes["a"] != 2 {
+			t.Fatalf("due %+v; want the gang with two members to seat", due)
+		}
+		e := l.Retry(due[0].ID, now)
 		if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
 			t.Fatalf("the leader is woken (-want +got):\n%s", diff)
 		}

@@ -86,7 +86,7 @@ func Explain(id ID, t Turn, r Result, describe func(class string) string, reason
 	if len(r.Short) == 1 && t.Need == len(t.Members) && r.Short[0].Wanted == len(t.Members) {
 		fmt.Fprintf(&b, "%d × %s, fits %d", total, describe(r.Short[0].Class), len(r.Seats)+t.Held)
 	} else {
-		fmt.Fprintf(&b, "%d members, fits %d", total, len(r.Seats)+t.Held)
+		fmt.Fprintf(&b, "at least %d of %d members, fits %d", total, t.Held+len(t.Members), len(r.Seats)+t.Held)
 		for i, s := range r.Short {
 			sep := " ("
 			if i > 0 {

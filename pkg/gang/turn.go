@@ -156,33 +156,68 @@ func (m *member) freeze() {
 	m.keyed = true
 }
 
-// Retry makes blocked groups that are due ready to be tried again, in order, at most limit of them, and returns the
-// leaders to activate and when the next one is due.
-func (l *Ledger) Retry(now time.Time, since func(failed time.Time) bool, limit int) (e Effects, next time.Time) {
+// Due is a group that did not fit and may be tried again.
+type Due struct {
+	ID ID
+	// Need is how many of the members have to be seated at least.
+	Need int
+	// Classes holds the number of members that can be seated by class, and Example one member of each.
+	Classes map[string]int
+	Example map[string]Ref
+	// Failed is when the group was last tried.
+	Failed time.Time
+	// Degraded is set for a group that had started.
+	Degraded bool
+	key      Key
+}
+
+// Due returns the blocked groups that failed before what since tells and whose pause is over, the first to be tried
+// first, and when the pause of the next one ends.
+func (l *Ledger) Due(now time.Time, since func(failed time.Time) bool) (due []Due, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var due []*group
 	for _, g := range l.blocked {
 		switch {
-		case !since(g.block.at):
+		case !since(g.block.at) || g.spec() == nil:
 		case g.block.retryAt.After(now):
 			if next.IsZero() || g.block.retryAt.Before(next) {
 				next = g.block.retryAt
 			}
 		default:
-			due = append(due, g)
+			d := Due{ID: g.id, Need: max(g.spec().MinMember-g.settled(), 0), Classes: map[string]int{}, Example: map[string]Ref{}, Failed: g.block.tried, Degraded: g.started, key: g.groupKey()}
+			for _, m := range g.members {
+				if m.State == Pending && m.Ours {
+					d.Classes[m.Class]++
+					d.Example[m.Class] = m.Ref()
+				}
+			}
+			due = append(due, d)
 		}
 	}
-	sort.Slice(due, func(i, j int) bool { return due[i].groupKey().Less(due[j].groupKey()) })
-	for i, g := range due {
-		if i == limit {
-			next = now
-			break
-		}
-		l.unblock(g)
-		e = merge(e, l.settle(g, now))
+	sort.Slice(due, func(i, j int) bool { return due[i].key.Less(due[j].key) })
+	return due, next
+}
+
+// Retry ends the pause of a blocked group.
+func (l *Ledger) Retry(id ID, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil || g.block == nil {
+		return Effects{}
 	}
-	return e, next
+	l.unblock(g)
+	return l.settle(g, now)
+}
+
+// Postpone records that a blocked group had no chance now either. What failed before says nothing about the next
+// change, so the pauses start anew.
+func (l *Ledger) Postpone(id ID, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.groups[id]; g != nil && g.block != nil {
+		g.block.at, g.attempts = now, 1
+	}
 }
 
 func (g *group) groupKey() Key {

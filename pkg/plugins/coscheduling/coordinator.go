@@ -29,6 +29,7 @@ type coordinator struct {
 	pods     corelisters.PodLister
 	client   *podGroupClient
 	status   *statusWriter
+	room     *kubeview.Room
 	// finished holds the members that have ended, by namespace/name.
 	finished cache.Store
 	start    sync.Once
@@ -59,6 +60,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 				ledger:   gang.NewLedger(status.mark),
 				status:   status,
 				client:   client,
+				room:     kubeview.NewRoom(),
 				kick:     make(chan struct{}, 1),
 				profiles: map[string]framework.Framework{},
 			},
@@ -101,13 +103,17 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	if _, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handlers(
-		func(*v1.Node) { c.roomMade() },
+		func(node *v1.Node) {
+			c.room.SetNode(node)
+			c.roomMade()
+		},
 		func(old, node *v1.Node) {
+			c.room.SetNode(node)
 			if len(framework.NodeSchedulingPropertiesChange(node, old)) > 0 {
 				c.roomMade()
 			}
 		},
-		func(*v1.Node) {})); err != nil {
+		func(node *v1.Node) { c.room.DropNode(node.Name) })); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	if _, err := groups.finished.AddEventHandler(handlers(
@@ -156,6 +162,9 @@ func (c *coordinator) seeGroup(ctx context.Context, pg *schedulingv1alpha1.PodGr
 }
 
 func (c *coordinator) seePod(ctx context.Context, pod *v1.Pod) {
+	if pod.Spec.NodeName != "" {
+		c.room.SetPod(pod)
+	}
 	if !isMember(pod) {
 		return
 	}
@@ -173,6 +182,7 @@ func (c *coordinator) seePod(ctx context.Context, pod *v1.Pod) {
 
 func (c *coordinator) losePod(ctx context.Context, pod *v1.Pod) {
 	if pod.Spec.NodeName != "" {
+		c.room.DropPod(pod.UID)
 		c.roomMade()
 	}
 	if obj, ended, err := c.finished.GetByKey(pod.Namespace + "/" + pod.Name); err == nil && ended && obj.(*v1.Pod).UID == pod.UID {

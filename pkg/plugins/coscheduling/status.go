@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,8 +30,11 @@ const (
 	statusEvery = 200 * time.Millisecond
 	// statusPause is the least time between two writes about one gang.
 	statusPause = time.Second
-	// reasonPause is the least time between two rewordings of why the members of one gang are pending.
-	reasonPause = 30 * time.Second
+	// statusDelay lets a gang that is on its way arrive, so that one write tells what several would have.
+	statusDelay = 400 * time.Millisecond
+	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
+	// change with every pod that comes or goes.
+	rewordPause = 5 * time.Second
 	// statusWriters bounds the requests in flight.
 	statusWriters = 8
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
@@ -55,19 +59,21 @@ type statusWriter struct {
 	leading atomic.Bool
 
 	mu    sync.Mutex
-	dirty map[gang.ID]struct{}
+	dirty map[gang.ID]time.Time
 	// wrote and reworded are when the gang's PodGroup and its members were last written.
 	wrote, reworded map[gang.ID]time.Time
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{dirty: map[gang.ID]struct{}{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}}
+	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
 func (s *statusWriter) mark(id gang.ID) {
 	s.mu.Lock()
-	s.dirty[id] = struct{}{}
+	if _, known := s.dirty[id]; !known {
+		s.dirty[id] = time.Now()
+	}
 	s.mu.Unlock()
 }
 
@@ -146,8 +152,8 @@ func (s *statusWriter) flush(ctx context.Context) {
 	now := time.Now()
 	s.mu.Lock()
 	var due []gang.ID
-	for id := range s.dirty {
-		if now.Sub(s.wrote[id]) >= statusPause {
+	for id, since := range s.dirty {
+		if now.Sub(since) >= statusDelay && now.Sub(s.wrote[id]) >= statusPause {
 			due = append(due, id)
 			delete(s.dirty, id)
 		}
@@ -177,15 +183,15 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		delete(s.reworded, id)
 		s.mu.Unlock()
 	}
+	s.mu.Lock()
+	reword := now.Sub(s.reworded[id]) >= rewordPause
+	s.mu.Unlock()
+	reworded, later := false, false
 	if obj, exists, err := s.store.GetByKey(id.String()); err == nil && exists {
-		if err := s.writeGroup(ctx, id, obj.(*schedulingv1alpha1.PodGroup), v, now); err != nil {
+		if reworded, later, err = s.writeGroup(ctx, id, obj.(*schedulingv1alpha1.PodGroup), v, now, reword); err != nil {
 			return err
 		}
 	}
-	s.mu.Lock()
-	reword := now.Sub(s.reworded[id]) >= reasonPause
-	s.mu.Unlock()
-	reworded, later := false, false
 	for ref, why := range s.ledger.Held(id) {
 		pod := s.pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
@@ -217,13 +223,15 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		s.reworded[id] = now
 	}
 	if later {
-		s.dirty[id] = struct{}{}
+		s.dirty[id] = now
 		s.wrote[id] = now
 	}
 	return nil
 }
 
-func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time) error {
+// writeGroup writes the PodGroup's status, and reports whether nothing but words changed and whether they are put off.
+func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time,
+	reword bool) (reworded, later bool, err error) {
 	status := kubeview.PodGroupStatus(pg, v, now)
 	if status.OccupiedBy == "" {
 		if pod := s.pod(v.Any); pod != nil {
@@ -233,21 +241,34 @@ func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulin
 		}
 	}
 	if equality.Semantic.DeepEqual(status, pg.Status) {
-		return nil
+		return false, false, nil
+	}
+	reworded = equality.Semantic.DeepEqual(wordless(status), wordless(pg.Status))
+	if reworded && !reword {
+		return false, true, nil
 	}
 	s.mu.Lock()
 	s.wrote[id] = now
 	s.mu.Unlock()
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)})
 	if err != nil {
-		return fmt.Errorf("encoding the status of PodGroup %s: %w", id, err)
+		return false, false, fmt.Errorf("encoding the status of PodGroup %s: %w", id, err)
 	}
 	err = s.groups.rest.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
 		SubResource("status").Body(data).Do(ctx).Error()
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("writing the status of PodGroup %s: %w", id, err)
+		return false, false, fmt.Errorf("writing the status of PodGroup %s: %w", id, err)
 	}
-	return nil
+	return reworded, false, nil
+}
+
+// wordless is the status without the messages of its conditions.
+func wordless(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.PodGroupStatus {
+	s.Conditions = slices.Clone(s.Conditions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = ""
+	}
+	return s
 }
 
 // explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.

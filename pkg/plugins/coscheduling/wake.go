@@ -20,6 +20,8 @@ const (
 	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the room that was made, few enough
 	// that others in the queue do not wait behind them.
 	retryAtOnce = 8
+	// mostSlots is as far as free seats are counted.
+	mostSlots = 1 << 20
 	// retryPause separates such batches.
 	retryPause = 50 * time.Millisecond
 )
@@ -53,10 +55,7 @@ func (c *coordinator) wake(ctx context.Context) {
 		}
 		now := time.Now()
 		room := time.Unix(0, c.roomAt.Load()).Add(roomSlack)
-		effects, next := c.ledger.Retry(now, func(failed time.Time) bool {
-			return room.After(failed) || now.Sub(failed) > retryAnyway
-		}, retryAtOnce)
-		c.carryOut(ctx, effects)
+		next := c.retry(ctx, now, func(failed time.Time) bool { return room.After(failed) || now.Sub(failed) > retryAnyway })
 		c.carryOut(ctx, c.ledger.Expire(c.settings.backoff, now))
 		pause := wakeEvery
 		if !next.IsZero() {
@@ -65,6 +64,60 @@ func (c *coordinator) wake(ctx context.Context) {
 		due = now.Add(pause)
 		timer.Reset(pause)
 	}
+}
+
+// retry wakes the first few of the gangs that are due and have a chance, and returns when to look again.
+func (c *coordinator) retry(ctx context.Context, now time.Time, since func(failed time.Time) bool) time.Time {
+	due, next := c.ledger.Due(now, since)
+	slots := map[string]int{}
+	woken, hopeless, degraded := 0, 0, 0
+	for i := range due {
+		d := &due[i]
+		if degraded > 0 && !d.Degraded {
+			// Seats that running gangs have lost are theirs first, so the others are woken when they have been served.
+			return now
+		}
+		if !c.chance(d, slots) {
+			if hopeless++; hopeless > 1 {
+				c.ledger.Postpone(d.ID, now)
+				continue
+			}
+			// The first of those without a chance is tried all the same, so that what it says it lacks stays true.
+			if again := d.Failed.Add(rewordPause); again.After(now) {
+				if next.IsZero() || again.Before(next) {
+					next = again
+				}
+				continue
+			}
+		}
+		if woken++; woken > retryAtOnce {
+			return now
+		}
+		if d.Degraded {
+			degraded++
+		}
+		c.carryOut(ctx, c.ledger.Retry(d.ID, now))
+	}
+	return next
+}
+
+// chance reports whether the gang might fit by a rough account of what is free. Slots remembers the answers by class,
+// which many gangs share.
+func (c *coordinator) chance(d *gang.Due, slots map[string]int) bool {
+	fits := 0
+	for class, n := range d.Classes {
+		free, known := slots[class]
+		if !known {
+			pod := c.pod(d.Example[class])
+			if pod == nil {
+				return true
+			}
+			free = c.room.Slots(pod, mostSlots, false)
+			slots[class] = free
+		}
+		fits += min(n, free)
+	}
+	return fits >= d.Need
 }
 
 func types(uid gang.UID) apitypes.UID { return apitypes.UID(uid) }

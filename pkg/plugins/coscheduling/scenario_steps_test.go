@@ -1,0 +1,342 @@
+package coscheduling_test
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// steps are the commands that change something; testdata/README.md documents them.
+var steps = map[string]func(*world, context.Context, *line) error{
+	"nodes":           (*world).doNodes,
+	"priority":        (*world).doPriority,
+	"group":           (*world).doGroup,
+	"edit":            (*world).doEdit,
+	"pods":            (*world).doPods,
+	"delete":          (*world).doDelete,
+	"ungate":          (*world).doUngate,
+	"finish":          (*world).doFinish,
+	"budget":          (*world).doBudget,
+	"kill":            (*world).doKill,
+	"partial":         (*world).doPartial,
+	"tolerate":        (*world).doTolerate,
+	"terminate-after": (*world).doTerminateAfter,
+	"cordon":          (*world).doCordon,
+}
+
+func (w *world) doNodes(ctx context.Context, l *line) error {
+	n, err := l.int(0)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		labels := map[string]string{scenarioLabel: w.name}
+		for key, values := range l.with("label:") {
+			all := strings.Split(values, ",")
+			labels[key] = all[i%len(all)]
+		}
+		have := v1.ResourceList{
+			v1.ResourceCPU:    resource.MustParse(l.option("cpu", "64")),
+			v1.ResourceMemory: resource.MustParse(l.option("memory", "256Gi")),
+			v1.ResourcePods:   resource.MustParse("110"),
+			"nvidia.com/gpu":  resource.MustParse(l.option("gpu", "8")),
+		}
+		node := &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels},
+			Status: v1.NodeStatus{Capacity: have, Allocatable: have,
+				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+		}
+		node.Labels[v1.LabelHostname] = node.Name
+		if _, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) doPriority(ctx context.Context, l *line) error {
+	value, err := l.int(1)
+	if err != nil {
+		return err
+	}
+	_, err = w.client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0)}, Value: int32(value)}, metav1.CreateOptions{})
+	return err
+}
+
+func (w *world) doGroup(ctx context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(0))
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
+	minMember, err := strconv.Atoi(l.option("min", "1"))
+	if err != nil {
+		return err
+	}
+	spec := map[string]any{"minMember": int64(minMember)}
+	if timeout, err := strconv.Atoi(l.option("timeout", "")); err == nil {
+		spec["scheduleTimeoutSeconds"] = int64(timeout)
+	}
+	if gpus := l.option("needs-gpu", ""); gpus != "" {
+		spec["minResources"] = map[string]any{"nvidia.com/gpu": gpus}
+	}
+	pg := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": spec}}
+	pg.SetName(name)
+	pg.SetAnnotations(l.with("annotation:"))
+	w.mu.Lock()
+	w.minimum[namespace+"/"+name] = minMember
+	w.mu.Unlock()
+	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, pg, metav1.CreateOptions{})
+	return err
+}
+
+func (w *world) doEdit(ctx context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(0))
+	minMember, err := strconv.Atoi(l.option("min", ""))
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.minimum[namespace+"/"+name] = minMember
+	w.mu.Unlock()
+	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Patch(ctx, name, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"minMember":%d}}`, minMember), metav1.PatchOptions{})
+	return err
+}
+
+// doPods creates pods; sets of the same name grow.
+func (w *world) doPods(ctx context.Context, l *line) error {
+	ident := l.arg(0)
+	namespace, group := w.locate(ident)
+	set := setOf(l.option("set", ident))
+	n, err := l.int(1)
+	if err != nil {
+		return err
+	}
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
+	labels := map[string]string{scenarioLabel: w.name, setLabel: set}
+	if l.option("alone", "") == "" {
+		labels["scheduling.x-k8s.io/pod-group"] = group
+	}
+	for k, v := range l.with("label:") {
+		labels[k] = v
+	}
+	for range n {
+		w.mu.Lock()
+		name := fmt.Sprintf("%s-%d", set, w.made[set])
+		w.made[set]++
+		w.mu.Unlock()
+		if fixed := l.option("name", ""); fixed != "" {
+			name = fixed
+		}
+		selector := map[string]string{scenarioLabel: w.name}
+		for k, v := range l.with("select:") {
+			selector[k] = v
+		}
+		requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(l.option("cpu", "100m"))}
+		limits := v1.ResourceList{}
+		if gpus := l.option("gpu", ""); gpus != "" {
+			requests["nvidia.com/gpu"], limits["nvidia.com/gpu"] = resource.MustParse(gpus), resource.MustParse(gpus)
+		}
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels, Annotations: l.with("annotation:")},
+			Spec: v1.PodSpec{
+				SchedulerName:                 l.option("profile", "gang-scheduler"),
+				NodeSelector:                  selector,
+				TerminationGracePeriodSeconds: ptr.To[int64](1),
+				AutomountServiceAccountToken:  ptr.To(false),
+				Containers: []v1.Container{{Name: "work", Image: "work",
+					Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}},
+			},
+		}
+		if p := l.option("priority", ""); p != "" {
+			pod.Spec.PriorityClassName = w.name + "-" + p
+		}
+		if l.option("gated", "") != "" {
+			pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "scenario.test/hold"}}
+		}
+		if _, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// some returns n pods of the set for which want holds, the oldest names first.
+func (w *world) some(set string, n int, want func(*v1.Pod) bool) ([]*v1.Pod, error) {
+	var pods []*v1.Pod
+	for _, p := range w.set(set) {
+		if want(p) && p.DeletionTimestamp == nil {
+			pods = append(pods, p)
+		}
+	}
+	sort.Slice(pods, func(i, j int) bool { return pods[i].Name < pods[j].Name })
+	if n == 0 {
+		n = len(pods)
+	}
+	if len(pods) < n {
+		return nil, fmt.Errorf("set %s has only %d such pods", set, len(pods))
+	}
+	return pods[:n], nil
+}
+
+func (w *world) doDelete(ctx context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(1))
+	switch l.arg(0) {
+	case "group":
+		return w.dynamic.Resource(podGroups).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	case "node":
+		for _, p := range w.everyPod() {
+			if p.Spec.NodeName == w.name+"-"+name {
+				w.forget(p)
+				_ = w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+			}
+		}
+		return w.client.CoreV1().Nodes().Delete(ctx, w.name+"-"+name, metav1.DeleteOptions{})
+	case "pods":
+		n := 0
+		if l.arg(2) != "" {
+			var err error
+			if n, err = l.int(2); err != nil {
+				return err
+			}
+		}
+		pods, err := w.some(l.arg(1), n, func(*v1.Pod) bool { return true })
+		if err != nil {
+			return err
+		}
+		for _, p := range pods {
+			w.forget(p)
+			if err := w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("line %d: delete what?", l.number)
+}
+
+func (w *world) everyPod() []*v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var pods []*v1.Pod
+	for _, p := range w.pods {
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+func (w *world) forget(p *v1.Pod) {
+	w.mu.Lock()
+	w.mine[p.UID] = true
+	w.mu.Unlock()
+}
+
+func (w *world) doUngate(ctx context.Context, l *line) error {
+	pods, err := w.some(l.arg(0), 0, func(p *v1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		if _, err := w.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.JSONPatchType,
+			[]byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) doFinish(ctx context.Context, l *line) error {
+	n, err := l.int(1)
+	if err != nil {
+		return err
+	}
+	pods, err := w.some(l.arg(0), n, func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		w.phase(ctx, p, v1.PodSucceeded)
+	}
+	return nil
+}
+
+func (w *world) doBudget(ctx context.Context, l *line) error {
+	atLeast, err := strconv.Atoi(l.option("available", ""))
+	if err != nil {
+		return err
+	}
+	namespace, _ := w.locate(l.arg(0))
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: setOf(l.arg(0)), Namespace: namespace},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(int32(atLeast))),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{setLabel: setOf(l.arg(0))}}},
+	}
+	made, err := w.client.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, budget, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	// No controller runs here, so the scenario says itself how many disruptions are left.
+	allowed, err := strconv.Atoi(l.option("allowed", "0"))
+	if err != nil {
+		return err
+	}
+	made.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(allowed), ObservedGeneration: made.Generation}
+	_, err = w.client.PolicyV1().PodDisruptionBudgets(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	return err
+}
+
+// doKill kills the scheduler; one that is just being started again is waited for.
+func (w *world) doKill(ctx context.Context, _ *line) error {
+	return w.eventually(ctx, 10*time.Second, func() error {
+		pid, err := w.sandbox.PID("scheduler")
+		if err != nil {
+			return err
+		}
+		return syscall.Kill(pid, syscall.SIGKILL)
+	})
+}
+
+func (w *world) doPartial(_ context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(0))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.exempt[namespace+"/"+name] = true
+	return nil
+}
+
+func (w *world) doTolerate(_ context.Context, l *line) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit, err = time.ParseDuration(l.arg(0))
+	return err
+}
+
+func (w *world) doTerminateAfter(_ context.Context, l *line) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.terminateAfter, err = time.ParseDuration(l.arg(0))
+	return err
+}
+
+func (w *world) doCordon(ctx context.Context, l *line) error {
+	_, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+l.arg(0), types.StrategicMergePatchType,
+		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+	return err
+}

@@ -1,0 +1,253 @@
+package coscheduling_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+const (
+	// setLabel marks the pods of one `pods` command, scenarioLabel the nodes and pods of one scenario.
+	setLabel      = "scenario.test/set"
+	scenarioLabel = "scenario.test/name"
+	// partialLimit is how long a gang may be seen partly bound.
+	partialLimit = 2 * time.Second
+	lookEvery    = 100 * time.Millisecond
+)
+
+var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+// world is one scenario's part of the shared cluster: nodes of its own, which only its pods select, and namespaces.
+type world struct {
+	t       *testing.T
+	name    string
+	sandbox *sandbox.Sandbox
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+
+	mu sync.Mutex
+	// pods holds the scenario's pods by namespace/name as last looked at, minimum the minimum of every gang.
+	pods    map[string]*v1.Pod
+	minimum map[string]int
+	// partialSince is when a gang was first seen partly bound.
+	partialSince   map[string]time.Time
+	exempt         map[string]bool
+	limit          time.Duration
+	terminateAfter time.Duration
+	// gone counts pods by set that were deleted by somebody else than the scenario.
+	gone map[string]int
+	mine map[types.UID]bool
+	made map[string]int
+	// namespaces holds those that exist; only the script's own goroutine uses it.
+	namespaces map[string]bool
+}
+
+func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
+	config, err := s.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 1000, 1000
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
+		partialSince: map[string]time.Time{}, exempt: map[string]bool{}, limit: partialLimit, gone: map[string]int{},
+		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}}, nil
+}
+
+// locate splits "b/name" into the namespace that the scenario calls b and name.
+func (w *world) locate(ident string) (namespace, name string) {
+	if other, name, ok := strings.Cut(ident, "/"); ok {
+		return w.name + "-" + other, name
+	}
+	return w.name, ident
+}
+
+func setOf(ident string) string { return strings.ReplaceAll(ident, "/", "-") }
+
+func (w *world) namespace(ctx context.Context, name string) error {
+	if w.namespaces[name] {
+		return nil
+	}
+	w.namespaces[name] = true
+	_, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// watch looks at the scenario's pods ten times a second until ctx is done: it checks the invariant, and does what a
+// kubelet would: bound pods run, deleted pods go away after a while.
+func (w *world) watch(ctx context.Context) {
+	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = scenarioLabel + "=" + w.name
+	}))
+	pods := factory.Core().V1().Pods().Lister()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		list, err := pods.List(labels.Everything())
+		if err != nil {
+			continue
+		}
+		w.look(list, time.Now())
+		for _, pod := range list {
+			w.kubelet(ctx, pod)
+		}
+	}
+}
+
+func (w *world) look(pods []*v1.Pod, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.pods
+	w.pods = map[string]*v1.Pod{}
+	placed := map[string]int{}
+	for _, pod := range pods {
+		key := pod.Namespace + "/" + pod.Name
+		w.pods[key] = pod
+		if old := before[key]; old != nil && old.UID != pod.UID && !w.mine[old.UID] {
+			w.gone[old.Labels[setLabel]]++
+		}
+		delete(before, key)
+		if group := pod.Labels["scheduling.x-k8s.io/pod-group"]; group != "" && counts(pod) {
+			placed[pod.Namespace+"/"+group]++
+		}
+	}
+	for _, old := range before {
+		if !w.mine[old.UID] {
+			w.gone[old.Labels[setLabel]]++
+		}
+	}
+	for group, minimum := range w.minimum {
+		if n := placed[group]; n == 0 || n >= minimum || w.exempt[group] {
+			delete(w.partialSince, group)
+			continue
+		}
+		if w.partialSince[group].IsZero() {
+			w.partialSince[group] = now
+		}
+		if since := now.Sub(w.partialSince[group]); since > w.limit {
+			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, since.Round(lookEvery))
+			w.exempt[group] = true
+		}
+	}
+}
+
+// counts reports whether the pod counts towards its gang's minimum.
+func counts(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded ||
+		(pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed)
+}
+
+func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
+	w.mu.Lock()
+	after := w.terminateAfter
+	w.mu.Unlock()
+	switch {
+	case pod.DeletionTimestamp != nil:
+		asked := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+		if pod.Spec.NodeName != "" && time.Since(asked) < after {
+			return
+		}
+		_ = w.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	case pod.Spec.NodeName != "" && pod.Status.Phase == v1.PodPending:
+		w.phase(ctx, pod, v1.PodRunning)
+	}
+}
+
+func (w *world) phase(ctx context.Context, pod *v1.Pod, phase v1.PodPhase) {
+	_, _ = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+		[]byte(`{"status":{"phase":"`+string(phase)+`"}}`), metav1.PatchOptions{}, "status")
+}
+
+// set returns the pods of one set, as last looked at.
+func (w *world) set(set string) []*v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var pods []*v1.Pod
+	for _, p := range w.pods {
+		if p.Labels[setLabel] == setOf(set) {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// eventually waits until check returns nil.
+func (w *world) eventually(ctx context.Context, limit time.Duration, check func() error) error {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(lookEvery / 2)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+			return fmt.Errorf("after %s: %w", limit, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// throughout checks that check returns nil for the whole time.
+func (w *world) throughout(ctx context.Context, d time.Duration, check func() error) error {
+	end := time.NewTimer(d)
+	defer end.Stop()
+	tick := time.NewTicker(lookEvery / 2)
+	defer tick.Stop()
+	for {
+		if err := check(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (w *world) group(ctx context.Context, ident string) (*unstructured.Unstructured, error) {
+	namespace, name := w.locate(ident)
+	return w.dynamic.Resource(podGroups).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
