@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -50,7 +51,17 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 	dynamicInformers := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 
 	ctx, cancel := context.WithCancel(ctx)
-	sched, err := scheduler.New(ctx, client, informers, dynamicInformers,
+	for name, factory := range registry {
+		registry[name] = func(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			return factory(ctx, args, handle)
+		}
+	}
+	// What New starts for as long as its context lasts is there for metrics alone, and each of its flushes, a second apart,
+	// tries some thousand channels: in virtual time that would be most of the work. So it ends when everything is synced;
+	// Berth's own plugins have the context that lasts.
+	starting, started := context.WithCancel(ctx)
+	defer started()
+	sched, err := scheduler.New(starting, client, informers, dynamicInformers,
 		func(string) events.EventRecorderLogger { return discardEvents{} },
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(restConfig),
