@@ -94,6 +94,10 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, err
 	}
+	registerBills()
+	bills.publish(ctx, handle.ProfileName(), &biller{
+		settings: s, nodes: p.nodes, nodeList: factory.Core().V1().Nodes().Lister(), podList: pods.Lister(),
+	})
 	go p.waiting.run(ctx, handle, pods.Lister())
 	return p, nil
 }
