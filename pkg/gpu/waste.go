@@ -152,6 +152,12 @@ func (inv *Inventory) freeVector(buf []int) []int {
 	return buf
 }
 
+// Expected is the GPU, in milli-GPU, that is expected to stay unusable on the node as it is.
+func (r *Residual) Expected(inv *Inventory) float64 {
+	var buf [32]int
+	return r.Value(inv.Model, inv.FreeCPUMilli, inv.freeVector(buf[:0]))
+}
+
 // takeVector takes the request out of the vector best-fit and returns the vector and the compute taken.
 func takeVector(free []int, inv *Inventory, r *Request) ([]int, int) {
 	if r.Count == 0 {

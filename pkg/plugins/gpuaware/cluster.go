@@ -3,6 +3,9 @@ package gpuaware
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,6 +24,7 @@ type cluster struct {
 	views   *views
 	learner *learner
 	claims  *kubeview.GPUClaims
+	fleet   *fleet
 }
 
 // clusterKey tells clusters apart. Profiles that read GPUs under different names see different GPUs, but their promises
@@ -53,10 +57,15 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 		l = newLedger()
 	}
 	c := &cluster{ledger: l, views: newViews(keys, l), learner: newLearner(keys), claims: kubeview.NewGPUClaims()}
+	c.fleet = &fleet{
+		cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
+		dirty: map[string]struct{}{}, parts: map[string]count{},
+	}
 	if err := c.watch(factory); err != nil {
 		return nil, err
 	}
 	clusters.ledgers[factory], clusters.byKey[key] = l, c
+	registerMetrics()
 	context.AfterFunc(ctx, func() {
 		clusters.mu.Lock()
 		defer clusters.mu.Unlock()
@@ -66,21 +75,45 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 	return c, nil
 }
 
+// countedClusters is one cluster of each scheduler of the process: those that read the same nodes under different names
+// would count them twice.
+func countedClusters() []*cluster {
+	clusters.mu.Lock()
+	defer clusters.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(clusters.byKey), func(a, b clusterKey) int { return strings.Compare(a.keys, b.keys) })
+	counted := map[informers.SharedInformerFactory]*cluster{}
+	for _, key := range keys {
+		if counted[key.factory] == nil {
+			counted[key.factory] = clusters.byKey[key]
+		}
+	}
+	return slices.Collect(maps.Values(counted))
+}
+
 // watch keeps the cluster up to date. The scheduler's pod informer reports pods that finish as deleted.
 func (c *cluster) watch(factory informers.SharedInformerFactory) error {
-	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	pods := factory.Core().V1().Pods().Informer()
+	if err := c.fleet.watchPods(pods); err != nil {
+		return fmt.Errorf("indexing pods by node: %w", err)
+	}
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {
 				c.learner.arrived(pod)
+				c.fleet.touch(pod.Spec.NodeName)
 			}
 		},
 		UpdateFunc: func(_, obj any) {
-			if pod, ok := obj.(*v1.Pod); ok && finished(pod) {
-				c.ledger.release(pod.UID)
+			if pod, ok := obj.(*v1.Pod); ok {
+				c.fleet.touch(pod.Spec.NodeName)
+				if kubeview.Finished(pod) {
+					c.ledger.release(pod.UID)
+				}
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if pod, ok := deleted[*v1.Pod](obj); ok {
+				c.fleet.touch(pod.Spec.NodeName)
 				c.ledger.release(pod.UID)
 			}
 		},
@@ -94,6 +127,7 @@ func (c *cluster) watch(factory informers.SharedInformerFactory) error {
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
 				c.views.forget(node)
+				c.fleet.touch(node.Name)
 				c.learner.nodeGone(node.Name)
 			}
 		},
@@ -108,11 +142,8 @@ func (c *cluster) seeNode(obj any) {
 	if node, ok := obj.(*v1.Node); ok {
 		seen, _ := c.views.keys.ReadGPUNode(node)
 		c.learner.nodeSeen(seen)
+		c.fleet.touch(node.Name)
 	}
-}
-
-func finished(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
 // deleted unwraps what a delete handler receives.

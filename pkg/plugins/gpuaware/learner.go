@@ -41,6 +41,8 @@ type learner struct {
 	doors    map[string]door
 	// refreshAt is the number of arrivals at which to look again.
 	refreshAt int
+	// hits and misses are those of caches that are no longer in use.
+	hits, misses uint64
 }
 
 // gpuNode is what counts of a node.
@@ -73,7 +75,7 @@ func (l *learner) learnt() *learnt { return l.now.Load() }
 
 // arrived counts a pod in. Pods that can only ever run outside of the GPU nodes say nothing of how those fill up.
 func (l *learner) arrived(pod *v1.Pod) {
-	if kubeview.BelongsToNode(pod) || finished(pod) {
+	if kubeview.BelongsToNode(pod) || kubeview.Finished(pod) {
 		return
 	}
 	request, err := l.keys.PodGPURequest(pod)
@@ -121,7 +123,17 @@ func (l *learner) refresh() {
 	if inUse.Known() == d.Known && inUse.Distribution().Distance(d) < learnDistance {
 		return
 	}
+	hits, misses := inUse.CacheCounts()
+	l.hits, l.misses = l.hits+hits, l.misses+misses
 	l.now.Store(&learnt{residual: gpu.NewResidual(d), pressure: d.Pressure(l.capacity)})
+}
+
+// cacheCounts is how many packing values were found in the cache so far, and how many computed.
+func (l *learner) cacheCounts() (hits, misses uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hits, misses = l.now.Load().residual.CacheCounts()
+	return l.hits + hits, l.misses + misses
 }
 
 // nodeSeen counts a node's GPUs in the capacity.

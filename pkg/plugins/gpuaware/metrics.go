@@ -1,0 +1,218 @@
+package gpuaware
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// podsByNode is the index by which a node's pods are found outside of a scheduling cycle.
+const podsByNode = "berth.dev/GPUAware.node"
+
+func describe(name, help string, labels ...string) *metrics.Desc {
+	return metrics.NewDesc("berth_gpu_"+name, help, labels, nil, metrics.ALPHA, "")
+}
+
+var (
+	descTotal      = describe("total", "GPUs, by model.", "model")
+	descFree       = describe("free", "Compute of healthy GPUs that no pod holds, in GPUs, by model.", "model")
+	descAllocated  = describe("allocated", "Compute of GPUs that pods hold, in GPUs, by model.", "model")
+	descUnhealthy  = describe("unhealthy", "GPUs that the node does not give out, by model.", "model")
+	descStranded   = describe("stranded", "Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", "model")
+	descFragmented = describe("fragmentation_ratio", "Share of the free compute that is on GPUs of which a part is taken, by model.", "model")
+	descMemory     = describe("memory_fragmentation_ratio",
+		"Share of the free memory of shared GPUs that is on GPUs of which a part is taken, by model.", "model")
+	descHits   = describe("packing_cache_hits_total", "Packing values that were found in the cache.")
+	descMisses = describe("packing_cache_misses_total", "Packing values that had to be computed.")
+)
+
+// fleet counts the GPUs for the metrics endpoint, from the informers and off the scheduling cycle. Only nodes that
+// changed since the last scrape are counted anew.
+type fleet struct {
+	cluster *cluster
+	pods    cache.Indexer
+	nodes   cache.Store
+
+	mu    sync.Mutex
+	dirty map[string]struct{}
+	parts map[string]count
+}
+
+// count is one node's GPUs, or those of all nodes of a model.
+type count struct {
+	model                            string
+	total, unhealthy                 int
+	freeMilli, allocatedMilli        int
+	strandedMilli                    float64
+	freeOnPartlyTaken                int
+	freeMemMiB, freeMemOnPartlyTaken int
+}
+
+func (c *count) add(o count) {
+	c.total += o.total
+	c.unhealthy += o.unhealthy
+	c.freeMilli += o.freeMilli
+	c.allocatedMilli += o.allocatedMilli
+	c.strandedMilli += o.strandedMilli
+	c.freeOnPartlyTaken += o.freeOnPartlyTaken
+	c.freeMemMiB += o.freeMemMiB
+	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
+}
+
+// touch marks a node as changed.
+func (f *fleet) touch(node string) {
+	if node == "" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dirty[node] = struct{}{}
+}
+
+// byModel counts the changed nodes and sums all up.
+func (f *fleet) byModel() map[string]count {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	learnt := f.cluster.learner.learnt()
+	for name := range f.dirty {
+		delete(f.parts, name)
+		if obj, ok, _ := f.nodes.GetByKey(name); ok {
+			if c := f.count(obj.(*v1.Node), learnt.residual); c.total > 0 {
+				f.parts[name] = c
+			}
+		}
+	}
+	clear(f.dirty)
+	sums := map[string]count{}
+	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
+		part := f.parts[name]
+		sum := sums[part.model]
+		sum.add(part)
+		sums[part.model] = sum
+	}
+	return sums
+}
+
+// count counts one node. Stranded is counted with the mix as it was when the node last changed.
+func (f *fleet) count(node *v1.Node, residual *gpu.Residual) count {
+	keys := f.cluster.views.keys
+	seen, _ := keys.ReadGPUNode(node)
+	if seen.GPUs() == 0 {
+		return count{}
+	}
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	objects, err := f.pods.ByIndex(podsByNode, node.Name)
+	if err != nil {
+		return count{}
+	}
+	for _, obj := range objects {
+		info.AddPod(obj.(*v1.Pod))
+	}
+	return countInventory(keys.Inventory(seen, info, f.cluster.ledger.of, ""), residual)
+}
+
+func countInventory(inv *gpu.Inventory, residual *gpu.Residual) count {
+	c := count{model: inv.Model, total: len(inv.Devices)}
+	if c.model == "" {
+		c.model = "unknown"
+	}
+	for _, d := range inv.Devices {
+		if d.Unhealthy {
+			c.unhealthy++
+			continue
+		}
+		c.freeMilli += d.FreeMilli
+		c.allocatedMilli += gpu.WholeMilli - d.FreeMilli
+		if d.FreeMilli < gpu.WholeMilli {
+			c.freeOnPartlyTaken += d.FreeMilli
+		}
+		if inv.Mode == gpu.ModeShared {
+			c.freeMemMiB += d.FreeMemMiB
+			if d.FreeMilli < gpu.WholeMilli {
+				c.freeMemOnPartlyTaken += d.FreeMemMiB
+			}
+		}
+	}
+	if inv.TimeSliced() {
+		c.freeMilli = inv.FreeReplicas * gpu.WholeMilli / inv.Replicas
+		c.allocatedMilli = max(0, (c.total-c.unhealthy)*gpu.WholeMilli-c.freeMilli)
+	}
+	if residual.Known() {
+		c.strandedMilli = residual.Expected(inv)
+	}
+	return c
+}
+
+// collector puts the counts of all schedulers of the process on the metrics endpoint.
+type collector struct{ metrics.BaseStableCollector }
+
+// registerMetrics registers the collector, once a process.
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(&collector{}) })
+
+// DescribeWithStability describes the metrics.
+func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
+	for _, d := range []*metrics.Desc{descTotal, descFree, descAllocated, descUnhealthy, descStranded, descFragmented, descMemory, descHits, descMisses} {
+		ch <- d
+	}
+}
+
+// CollectWithStability counts.
+func (*collector) CollectWithStability(ch chan<- metrics.Metric) {
+	sums := map[string]count{}
+	var hits, misses uint64
+	for _, c := range countedClusters() {
+		for model, n := range c.fleet.byModel() {
+			sum := sums[model]
+			sum.add(n)
+			sums[model] = sum
+		}
+		h, m := c.learner.cacheCounts()
+		hits, misses = hits+h, misses+m
+	}
+	gauge := func(d *metrics.Desc, value float64, labels ...string) {
+		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
+	}
+	for _, model := range slices.Sorted(maps.Keys(sums)) {
+		c := sums[model]
+		gauge(descTotal, float64(c.total), model)
+		gauge(descFree, float64(c.freeMilli)/gpu.WholeMilli, model)
+		gauge(descAllocated, float64(c.allocatedMilli)/gpu.WholeMilli, model)
+		gauge(descUnhealthy, float64(c.unhealthy), model)
+		gauge(descStranded, c.strandedMilli/gpu.WholeMilli, model)
+		gauge(descFragmented, ratio(c.freeOnPartlyTaken, c.freeMilli), model)
+		gauge(descMemory, ratio(c.freeMemOnPartlyTaken, c.freeMemMiB), model)
+	}
+	ch <- metrics.NewLazyConstMetric(descHits, metrics.CounterValue, float64(hits))
+	ch <- metrics.NewLazyConstMetric(descMisses, metrics.CounterValue, float64(misses))
+}
+
+// ratio is 0 of nothing: what is not there is not fragmented.
+func ratio(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// watchPods keeps the index of pods by node.
+func (f *fleet) watchPods(informer cache.SharedIndexInformer) error {
+	if _, ok := informer.GetIndexer().GetIndexers()[podsByNode]; ok {
+		return nil
+	}
+	return informer.AddIndexers(cache.Indexers{podsByNode: func(obj any) ([]string, error) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+			return []string{pod.Spec.NodeName}, nil
+		}
+		return nil, nil
+	}})
+}

@@ -1,0 +1,74 @@
+package gpuaware
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+func TestFleetCountsGPUsByModel(t *testing.T) {
+	t.Parallel()
+	down := gpuNodeObject("down", 4, "NVIDIA-A10")
+	down.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("3")
+	whole := podObject("whole", strs{"nvidia.com/gpu": "2"}, nil)
+	whole.Spec.NodeName = "down"
+	part := podObject("part", nil, strs{"gpu-fraction": "0.25", "runai-gpu": "1"})
+	part.Spec.NodeName = "shared"
+	h := newHarness(t, alone(defaultArgs()), down, sharedNode("shared", 2), cpuNode("cpu"), whole, part)
+	fleet := h.plugin.cluster.fleet
+	var got map[string]count
+	want := map[string]count{
+		"NVIDIA-A10": {model: "", total: 4, unhealthy: 1, freeMilli: 1000, allocatedMilli: 2000},
+		"Tesla-T4": {total: 2, freeMilli: 1750, allocatedMilli: 250, freeOnPartlyTaken: 750,
+			freeMemMiB: 16384 + 12288, freeMemOnPartlyTaken: 12288},
+	}
+	eventually(t, func() bool {
+		got = fleet.byModel()
+		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
+	})
+	if err := h.client.CoreV1().Pods("default").Delete(h.ctx, "whole", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return fleet.byModel()["NVIDIA-A10"].freeMilli == 3000 })
+	if err := h.client.CoreV1().Nodes().Delete(h.ctx, "down", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { _, there := fleet.byModel()["NVIDIA-A10"]; return !there })
+}
+
+func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))
+	for i := range 200 {
+		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
+	}
+	h.plugin.cluster.fleet.touch("n")
+	if got := h.plugin.cluster.fleet.byModel()["Tesla-T4"].strandedMilli; got != 2000 {
+		t.Errorf("stranded = %v milli-GPU, want 2000: work of three GPUs leaves two of eight", got)
+	}
+}
+
+func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
+	t.Parallel()
+	newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Only-Here"))
+	want := []string{"berth_gpu_allocated", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
+		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_total", "berth_gpu_unhealthy"}
+	eventually(t, func() bool {
+		families, err := legacyregistry.DefaultGatherer.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range families {
+			if n := f.GetName(); len(n) > 10 && n[:10] == "berth_gpu_" {
+				got = append(got, n)
+			}
+		}
+		return cmp.Equal(want, got, cmpopts.EquateEmpty())
+	})
+}
