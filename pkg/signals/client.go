@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +91,9 @@ func (c *client) vector(ctx context.Context, query string, lookback time.Duratio
 	if !ok {
 		return nil, fmt.Errorf("reading the answer: a %s came instead of a vector", typeOf(value))
 	}
+	if slices.Contains(vector, nil) {
+		return nil, errNullSample
+	}
 	return vector, nil
 }
 
@@ -103,8 +107,13 @@ func (c *client) matrix(ctx context.Context, query string, lookback time.Duratio
 	if !ok {
 		return nil, fmt.Errorf("reading the answer: a %s came instead of a matrix", typeOf(value))
 	}
+	if slices.Contains(matrix, nil) {
+		return nil, errNullSample
+	}
 	return matrix, nil
 }
+
+var errNullSample = errors.New("reading the answer: null came instead of a sample")
 
 func typeOf(value model.Value) string {
 	if value == nil {

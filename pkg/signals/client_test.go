@@ -57,6 +57,7 @@ func TestAnswersThatAreNoVector(t *testing.T) {
 		"an unknown type of result":  {handler: answer(200, `{"status":"success","data":{"resultType":"table","result":[]}}`), want: `unknown value type "table"`},
 		"success without data":       {handler: answer(200, `{"status":"success"}`), want: "do not know how to skip"},
 		"a value that is no number":  {handler: answer(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"x"]}]}}`), want: `parsing "x"`},
+		"null in place of a sample":  {handler: answer(200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`), want: "null came instead of a sample"},
 		"an error of the query":      {handler: answer(422, `{"status":"error","errorType":"execution","error":"too many samples"}`), want: "execution: too many samples"},
 		"an error of endless length": {handler: answer(422, `{"status":"error","errorType":"execution","error":"`+strings.Repeat("ä", 1<<20)+`"}`), want: "ä…"},
 		"an error of the server":     {handler: answer(500, "boom"), want: "500"},

@@ -102,8 +102,11 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatalf("finding a free port: %v", err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatalf("finding a free port: %v", err)
+	}
+	return address
 }
 
 func writeFile(t *testing.T, dir, name, content string) string {

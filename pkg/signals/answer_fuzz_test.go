@@ -1,0 +1,84 @@
+package signals
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+)
+
+// cannedAnswer answers every request with the same bytes, without a network.
+type cannedAnswer []byte
+
+func (a cannedAnswer) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a))}, nil
+}
+
+// FuzzAnswers reads arbitrary bytes as the answer of a server: whatever comes, a snapshot holds values within range
+// only, and nothing panics.
+func FuzzAnswers(f *testing.F) {
+	for _, seed := range []string{
+		emptyVector, "", "{", "<html>", `{"status":"error","errorType":"execution","error":"x"}`,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"node":"a","gpu":"0","berth_reading":"engine"},"value":[1000,"0.5"]},` +
+			`{"metric":{"node":"a","berth_reading":"engine_time"},"value":[1000,"990"]},` +
+			`{"metric":{"node":"a","gpu":"0","berth_reading":"used"},"value":[1000,"9223372036854775794"]},` +
+			`{"metric":{"node":"a","gpu":"0","xid":"79","berth_reading":"xid_count"},"value":[1000,"NaN"]}]}}`,
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[940,"0"],[1000,"0"]]},` +
+			`{"metric":{"node":"a","gpu":"0"},"values":[[940,"0"],[1000,"79"]]}]}}`,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"node":"a"},"value":[1e308,"-Inf"]}]}}`,
+		`{"status":"success","data":{"resultType":"vector","result":[null]}}`,
+		`{"status":"success","data":{"resultType":"matrix","result":[null]}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	fatal := map[int]bool{79: true}
+	from := newOrigin(hostLabels, []Node{{Name: "a"}})
+	asked := time.Unix(5000, 0)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		apiClient, err := api.NewClient(api.Config{Address: "http://prometheus", RoundTripper: cannedAnswer(body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &client{api: prometheusv1.NewAPI(apiClient), timeout: time.Second, server: "prometheus"}
+		if matrix, err := c.matrix(t.Context(), "x", time.Minute); err == nil {
+			faults, _ := xidFaults(matrix, asked, fatal, from)
+			for _, fault := range faults["a"] {
+				if fault.XID != 79 || fault.Time.After(asked) {
+					t.Errorf("fault %v", fault)
+				}
+			}
+		}
+		vector, err := c.vector(t.Context(), "x", time.Minute)
+		if err != nil {
+			return
+		}
+		utilisation, _ := decodeUtilisation(vector, asked, from)
+		for _, gpu := range utilisation["a"].GPUs {
+			if gpu.Milli < 0 || gpu.Milli > 1000 {
+				t.Errorf("GPU %v: %d milli", gpu.GPUID, gpu.Milli)
+			}
+		}
+		memory, _ := decodeMemory(vector, asked, from)
+		for _, gpu := range memory["a"].GPUs {
+			if min(gpu.UsedMiB, gpu.FreeMiB, gpu.ReservedMiB) < 0 || max(gpu.UsedMiB, gpu.FreeMiB, gpu.ReservedMiB) > maxMemoryMiB {
+				t.Errorf("memory %v", gpu)
+			}
+		}
+		faults, _ := decodeFaults(vector, asked, fatal, from)
+		for _, fault := range faults["a"] {
+			if fault.XID != 0 && !fatal[fault.XID] {
+				t.Errorf("fault %v", fault)
+			}
+		}
+		prices, _ := quotes[string]{}.update(vector, asked, time.Hour, costNode)
+		for node, q := range prices {
+			if q.perHour <= 0 {
+				t.Errorf("node %s: price %s", node, q.perHour)
+			}
+		}
+	})
+}
