@@ -93,7 +93,7 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 	if flags.format == outputTable {
 		err = report.WriteTable(out, comparison)
 	} else {
-		err = writeJSON(out, comparison)
+		err = printValue(out, flags.format, comparison)
 	}
 	if err != nil {
 		return err

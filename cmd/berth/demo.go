@@ -44,8 +44,8 @@ func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, fo
 	if outcome == nil {
 		return err
 	}
-	if format == outputJSON {
-		return errors.Join(err, printJSON(out, outcome))
+	if format != outputTable {
+		return errors.Join(err, printValue(out, format, outcome))
 	}
 	if printErr := outcome.WriteTable(out); printErr != nil {
 		return errors.Join(err, printErr)

@@ -20,7 +20,9 @@ func main() {
 	// The components that are linked in put flags of theirs on the global set, which cobra would offer as ours.
 	pflag.CommandLine = pflag.NewFlagSet("berth", pflag.ContinueOnError)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newRootCommand().ExecuteContext(ctx)
+	root := newRootCommand()
+	underName(root, os.Args[0], os.Args[1:])
+	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "berth: "+oneLine(err))
@@ -66,5 +68,6 @@ kubelets, and the scheduler) in one folder, without a container engine and witho
 		SilenceErrors: true,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newControlPlaneCommand())
+	root.AddCommand(newDumpCommand(), newExplainCommand())
 	return root
 }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 )
 
 // outputFormat is the value of --output.
@@ -17,6 +19,7 @@ type outputFormat string
 const (
 	outputTable outputFormat = "table"
 	outputJSON  outputFormat = "json"
+	outputYAML  outputFormat = "yaml"
 )
 
 func (f *outputFormat) String() string { return string(*f) }
@@ -26,25 +29,35 @@ func (f *outputFormat) Type() string { return "format" }
 
 // Set parses the flag's value.
 func (f *outputFormat) Set(value string) error {
-	switch outputFormat(value) {
-	case outputTable, outputJSON:
-		*f = outputFormat(value)
-		return nil
+	if !slices.Contains(outputFormats, value) {
+		return fmt.Errorf("must be one of %s", strings.Join(outputFormats, ", "))
 	}
-	return fmt.Errorf("must be one of %s", strings.Join(outputFormats, ", "))
+	*f = outputFormat(value)
+	return nil
 }
 
-var outputFormats = []string{string(outputTable), string(outputJSON)}
+var outputFormats = []string{string(outputTable), string(outputJSON), string(outputYAML)}
 
 func addOutputFlag(cmd *cobra.Command, format *outputFormat) {
 	*format = outputTable
-	cmd.Flags().VarP(format, "output", "o", "what to print: "+strings.Join(outputFormats, " or "))
+	cmd.Flags().VarP(format, "output", "o", "what to print: table, json or yaml")
 	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputFormats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }
 
-func printJSON(out io.Writer, value any) error {
+// printValue prints a value as JSON or, with the same field names, as YAML. Tables are the callers' own.
+func printValue(out io.Writer, format outputFormat, value any) error {
+	if format == outputYAML {
+		data, err := yaml.Marshal(value)
+		if err == nil {
+			_, err = out.Write(data)
+		}
+		if err != nil {
+			return fmt.Errorf("printing YAML: %w", err)
+		}
+		return nil
+	}
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(value); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -118,7 +117,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if format == outputTable {
 				return report.WriteResult(cmd.OutOrStdout(), result)
 			}
-			return writeJSON(cmd.OutOrStdout(), result)
+			return printValue(cmd.OutOrStdout(), format, result)
 		},
 	}
 	in.addFlags(cmd)
@@ -142,10 +141,4 @@ func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, op
 		return nil, badInput(err)
 	}
 	return result, err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", " ")
-	return encoder.Encode(v)
 }

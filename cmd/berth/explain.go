@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/trace"
+)
+
+// explainFlags say what to explain and from what.
+type explainFlags struct {
+	cluster         clusterFlags
+	dump, manifest  string
+	schedulerConfig string
+	profile         string
+	top             int
+	allNodes        bool
+	format          outputFormat
+}
+
+func newExplainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain",
+		Short: "Say why a pod is where it is, or where it would go",
+		Long:  `Explain what the scheduler makes of a pod.`,
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(newExplainPodCommand())
+	return cmd
+}
+
+func newExplainPodCommand() *cobra.Command {
+	flags := &explainFlags{cluster: newClusterFlags()}
+	cmd := &cobra.Command{
+		Use:     "pod [NAME]",
+		Aliases: []string{"pods", "po"},
+		Short:   "Say which node a pod goes to and why, or what keeps it from each",
+		Long: `Run the plugins of a scheduler configuration over a cluster for one pod, and show for each node the first plugin that
+rejects it and why, or what every plugin gives it: the raw score, the same from 0 to 100, and the points that this is
+worth with the plugin's weight. Then by how much the best node wins and what would have to change for the second; for
+a gang its plan, or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction
+would do. Nothing is changed in the cluster: it is copied into memory, and the scheduler runs there.
+
+The pod may be pending, or bound, which is explained as of now and without itself, or only a manifest (-f): Pods, Jobs,
+Deployments, StatefulSets and ReplicaSets with the PodGroups and claims that they refer to. Defaults and priority
+classes are applied to a manifest; webhooks and limit ranges are not known here.
+
+The cluster is the kubeconfig's, or a file of "berth dump" (--dump). What a scheduler has learnt or measured since it
+started is not in either: queue times, the mix of arrivals beyond the pods that are there, and metrics.
+
+Exit status: 0 when there is an explanation, 2 when a file, the pod or the profile cannot be used, 1 for any other error.`,
+		Example: `  berth explain pod trainer-0 -n research
+
+  # As another configuration would have it
+  berth explain pod trainer-0 -n research --scheduler-config new.yaml
+
+  # What would happen to a pod that does not exist yet
+  berth explain pod -f pod.yaml
+
+  # Every node and every score of a pod in a dump
+  berth explain pod trainer-0 --dump cluster.dump -o json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: flags.cluster.completePods,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.run(cmd.Context(), strings.Join(args, ""), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags.cluster.addTo(cmd, true)
+	f := cmd.Flags()
+	f.StringVar(&flags.dump, "dump", "", "file of `berth dump` in the place of a live cluster")
+	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
+	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the shipped profiles)")
+	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
+	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
+	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
+	addOutputFlag(cmd, &flags.format)
+	if err := errors.Join(cmd.MarkFlagFilename("dump"), cmd.MarkFlagFilename("filename", "yaml", "yml", "json"), cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Writer) error {
+	if name == "" && f.manifest == "" {
+		return badInput(errors.New("name a pod, or give its manifest with -f"))
+	}
+	if f.top < 1 {
+		return badInput(fmt.Errorf("--top: %d is not 1 or more", f.top))
+	}
+	// The scheduler logs what it does; here its answers are what counts, and a failure comes back as an error.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	configuration, err := loadConfiguration(f.schedulerConfig)
+	if err != nil {
+		return badInput(err)
+	}
+	var manifest *explain.Manifest
+	if f.manifest != "" {
+		if manifest, err = readManifest(f.manifest, f.namespace()); err != nil {
+			return badInput(err)
+		}
+	}
+	objects, now, err := f.objects(ctx, progress)
+	if err != nil {
+		return err
+	}
+	var pod *v1.Pod
+	if manifest != nil {
+		if objects, err = manifest.Onto(objects); err != nil {
+			return badInput(err)
+		}
+		pod, err = manifest.Pod(name)
+	} else {
+		pod, err = explain.FindPod(objects, f.namespace(), name)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pod, Profile: f.profile, Now: now})
+	if err != nil {
+		return badInput(err)
+	}
+	if f.format != outputTable {
+		return printValue(out, f.format, explanation)
+	}
+	top := f.top
+	if f.allNodes {
+		top = 0
+	}
+	return explanation.WriteTable(out, top)
+}
+
+// namespace of the pod. A dump has nothing to do with the kubeconfig's context.
+func (f *explainFlags) namespace() string {
+	if f.dump != "" && *f.cluster.Namespace == "" {
+		return v1.NamespaceDefault
+	}
+	return f.cluster.currentNamespace()
+}
+
+// objects reads the cluster and says as of when.
+func (f *explainFlags) objects(ctx context.Context, progress io.Writer) ([]runtime.Object, time.Time, error) {
+	if f.dump != "" {
+		file, err := os.Open(f.dump)
+		if err != nil {
+			return nil, time.Time{}, badInput(fmt.Errorf("reading the dump: %w", err))
+		}
+		defer file.Close()
+		dump, err := trace.ReadDump(file, f.dump)
+		if err != nil {
+			return nil, time.Time{}, badInput(err)
+		}
+		return dump.Objects, dump.Taken, nil
+	}
+	collector, err := f.cluster.collector(io.Discard)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now := time.Now()
+	if _, err := collector.Header(now); err != nil {
+		return nil, time.Time{}, err
+	}
+	var objects []runtime.Object
+	leftOut, err := collector.Collect(ctx, func(obj runtime.Object) error {
+		objects = append(objects, obj)
+		return nil
+	})
+	for _, kind := range leftOut {
+		if strings.Contains(kind, "forbidden") {
+			fmt.Fprintf(progress, "left out: %s\n", kind)
+		}
+	}
+	return objects, now, err
+}
+
+func loadConfiguration(nameOrPath string) (*replay.Configuration, error) {
+	if nameOrPath == "" {
+		return replay.ShippedConfiguration()
+	}
+	return replay.LoadConfiguration(nameOrPath)
+}
+
+func readManifest(path, namespace string) (*explain.Manifest, error) {
+	if path == "-" {
+		return explain.ReadManifest(os.Stdin, "standard input", namespace)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	defer file.Close()
+	return explain.ReadManifest(file, path, namespace)
+}

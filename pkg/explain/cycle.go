@@ -1,0 +1,169 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of them.
+func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
+	state := framework.NewCycleState()
+	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	statuses, err := w.filter(ctx, state, pod, infos)
+	if err != nil {
+		return err
+	}
+	var feasible []fwk.NodeInfo
+	var rejected []Node
+	for i, status := range statuses {
+		if status.IsSuccess() {
+			feasible = append(feasible, infos[i])
+			continue
+		}
+		rejected = append(rejected, Node{Name: infos[i].Node().Name, Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}})
+	}
+	if err := w.score(ctx, e, state, pod, feasible); err != nil {
+		return err
+	}
+	slices.SortFunc(rejected, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	e.Nodes = append(e.Nodes, rejected...)
+	if len(feasible) == 0 {
+		e.Closest = closest(pod, infos, statuses)
+		if e.Gang == nil && len(e.Held) == 0 {
+			e.Preemption = w.preempt(ctx, state, pod, infos, statuses)
+		}
+	}
+	return nil
+}
+
+// filter returns the status of each node.
+func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) ([]*fwk.Status, error) {
+	statuses := make([]*fwk.Status, len(infos))
+	left, status, narrowing := w.fw.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		if !status.IsRejected() {
+			return nil, status.AsError()
+		}
+		for i := range statuses {
+			statuses[i] = status
+		}
+		return statuses, nil
+	}
+	w.fw.Parallelizer().Until(ctx, len(infos), func(i int) {
+		if !left.AllNodes() && !left.NodeNames.Has(infos[i].Node().Name) {
+			statuses[i] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) are not among those that the pod asks for").
+				WithPlugin(strings.Join(sets.List(narrowing), ", "))
+			return
+		}
+		statuses[i] = w.fw.RunFilterPluginsWithNominatedPods(ctx, state, pod, infos[i])
+	}, metrics.Filter)
+	for i, s := range statuses {
+		if !s.IsSuccess() && !s.IsRejected() {
+			return nil, fmt.Errorf("filtering node %s: %w", infos[i].Node().Name, s.AsError())
+		}
+	}
+	return statuses, nil
+}
+
+// score ranks the feasible nodes.
+func (w *world) score(ctx context.Context, e *Explanation, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo) error {
+	if len(feasible) == 0 {
+		return nil
+	}
+	if status := w.fw.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
+		return status.AsError()
+	}
+	scores, status := w.fw.RunScorePlugins(ctx, state, pod, feasible)
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	weights := map[string]int64{}
+	for _, p := range w.fw.ListPlugins().Score.Enabled {
+		weights[p.Name] = int64(p.Weight)
+	}
+	for ranked := framework.NewSortedScoredNodes(scores); ranked.Len() > 0; {
+		e.Nodes = append(e.Nodes, scoredNode(ranked.Pop(), weights))
+	}
+	e.Winner = e.Nodes[0].Name
+	if len(e.Nodes) > 1 {
+		e.Margin = e.Nodes[0].Total - e.Nodes[1].Total
+		e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[1])
+	}
+	w.noteSample(e, len(feasible))
+	return nil
+}
+
+func scoredNode(s fwk.NodePluginScores, weights map[string]int64) Node {
+	n := Node{Name: s.Name, Total: s.TotalScore}
+	for i, weighted := range s.Scores {
+		weight := max(weights[weighted.Name], 1)
+		score := Score{Plugin: weighted.Name, Weight: weight, Weighted: weighted.Score, Normalised: weighted.Score / weight}
+		if i < len(s.RawScores) {
+			score.Raw = s.RawScores[i].Score
+		}
+		n.Scores = append(n.Scores, score)
+	}
+	slices.SortStableFunc(n.Scores, func(a, b Score) int { return cmp.Compare(b.Weight, a.Weight) })
+	return n
+}
+
+// The scheduler's constants for how many feasible nodes are enough (numFeasibleNodesToFind).
+const (
+	fewNodes      = 100
+	leastPercent  = 5
+	startPercent  = 50
+	nodesPerPoint = 125
+)
+
+// noteSample says so when the scheduler would have looked at a part of the feasible nodes only.
+func (w *world) noteSample(e *Explanation, feasible int) {
+	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return
+	}
+	all := len(infos)
+	percentage := 0
+	if p := w.fw.PercentageOfNodesToScore(); p != nil {
+		percentage = int(*p)
+	} else if w.percentage != nil {
+		percentage = int(*w.percentage)
+	}
+	if percentage == 0 {
+		percentage = max(startPercent-all/nodesPerPoint, leastPercent)
+	}
+	if enough := max(all*percentage/100, fewNodes); feasible > enough && percentage < 100 {
+		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, percentage, feasible))
+	}
+}
+
+// preempt lets the scheduler look for room that evicting pods of lower priority would make, in the cluster in memory.
+func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) *Preemption {
+	if !w.fw.HasPostFilterPlugins() {
+		return nil
+	}
+	byNode := framework.NewDefaultNodeToStatus()
+	for i, s := range statuses {
+		byNode.Set(infos[i].Node().Name, s)
+	}
+	result, status := w.fw.RunPostFilterPlugins(ctx, state, pod, byNode)
+	if !status.IsSuccess() || result == nil || result.NominatingInfo == nil || result.NominatedNodeName == "" {
+		return &Preemption{Message: status.Message()}
+	}
+	w.settle()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.Sort(w.evicted)
+	return &Preemption{Node: result.NominatedNodeName, Victims: slices.Clone(w.evicted)}
+}

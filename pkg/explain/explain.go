@@ -1,0 +1,189 @@
+// Package explain says why a pod is where it is, or would go where it would: it runs the real plugins of a scheduler
+// configuration over a snapshot of a cluster, for one pod and every node, and keeps what each of them said.
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/replay"
+)
+
+// Question is what is asked.
+type Question struct {
+	// Configuration of the scheduler; it is not changed.
+	Configuration *replay.Configuration
+	// Objects are the cluster, as a snapshot holds it; they are not changed.
+	Objects []runtime.Object
+	// Pod to explain. A pod that is bound is explained as of now and without itself.
+	Pod *v1.Pod
+	// Profile explains the pod as if it named that profile; empty: the one that it names.
+	Profile string
+	// Now is the time at which it is asked: price windows and deadlines depend on it.
+	Now time.Time
+}
+
+// Explanation is the answer.
+type Explanation struct {
+	Pod types.NamespacedName `json:"pod"`
+	// State of the pod: pending or bound.
+	State string `json:"state"`
+	// BoundTo is the node of a bound pod.
+	BoundTo       string `json:"boundTo,omitempty"`
+	Profile       string `json:"profile"`
+	Configuration string `json:"configuration"`
+	// Verdict is the answer in one sentence.
+	Verdict string `json:"verdict"`
+	// Winner is the node that the scheduler takes, empty if none fits.
+	Winner string `json:"winner,omitempty"`
+	// Margin is by how many points the winner is ahead of the next node.
+	Margin int64 `json:"margin,omitempty"`
+	// RunnerUp is the second best node and what would have to change for it to win.
+	RunnerUp *RunnerUp `json:"runnerUp,omitempty"`
+	// Held says which plugin keeps the pod out of the scheduling queue.
+	Held []Rejection `json:"held,omitempty"`
+	// Gang is set for a member of a gang; the nodes are then those of this one member by itself.
+	Gang *Gang `json:"gang,omitempty"`
+	// Closest are the rejected nodes that lack least.
+	Closest []Shortfall `json:"closest,omitempty"`
+	// Preemption says what evicting pods of lower priority would do.
+	Preemption *Preemption `json:"preemption,omitempty"`
+	// Feasible nodes, best first, then rejected ones by name.
+	Nodes []Node `json:"nodes"`
+	// Notes say what the answer does not take into account.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Rejection is a plugin's no.
+type Rejection struct {
+	Plugin  string   `json:"plugin"`
+	Reasons []string `json:"reasons"`
+}
+
+// Node is what became of one node: either Rejected is set or Scores are.
+type Node struct {
+	Name     string     `json:"name"`
+	Rejected *Rejection `json:"rejected,omitempty"`
+	Total    int64      `json:"total"`
+	Scores   []Score    `json:"scores,omitempty"`
+}
+
+// Score is one plugin's opinion of a node.
+type Score struct {
+	Plugin string `json:"plugin"`
+	// Raw is what the plugin gave, in a unit of its own, Normalised the same from 0 to 100, Weighted that times Weight.
+	Raw        int64 `json:"raw"`
+	Normalised int64 `json:"normalised"`
+	Weight     int64 `json:"weight"`
+	Weighted   int64 `json:"weighted"`
+}
+
+// Shortfall says what a node that lacks resources has.
+type Shortfall struct {
+	Node     string `json:"node"`
+	Resource string `json:"resource"`
+	Needs    string `json:"needs"`
+	Free     string `json:"free"`
+}
+
+// Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.
+type Preemption struct {
+	Node    string   `json:"node,omitempty"`
+	Victims []string `json:"victims,omitempty"`
+	// Message says why there is nothing to gain.
+	Message string `json:"message,omitempty"`
+}
+
+// Pod answers the question.
+func Pod(q Question) (*Explanation, error) {
+	target := kubeview.Unplaced(q.Pod)
+	if target.Namespace == "" {
+		target.Namespace = v1.NamespaceDefault
+	}
+	if kubeview.Finished(q.Pod) {
+		return nil, fmt.Errorf("pod %s/%s has ended (%s): there is nothing to schedule", target.Namespace, target.Name, q.Pod.Status.Phase)
+	}
+	if q.Profile != "" {
+		target.Spec.SchedulerName = q.Profile
+	}
+	if target.Spec.SchedulerName == "" {
+		target.Spec.SchedulerName = v1.DefaultSchedulerName
+	}
+	if _, err := q.Configuration.Profile(target.Spec.SchedulerName); err != nil {
+		return nil, fmt.Errorf("pod %s/%s is for another scheduler: %w", target.Namespace, target.Name, err)
+	}
+	e := &Explanation{
+		Pod:   types.NamespacedName{Namespace: target.Namespace, Name: target.Name},
+		State: "pending", BoundTo: q.Pod.Spec.NodeName, Profile: target.Spec.SchedulerName, Configuration: q.Configuration.Name,
+	}
+	if e.BoundTo != "" {
+		e.State = "bound"
+	}
+	configuration, silenced := withoutSignals(q.Configuration)
+	e.Notes = append(e.Notes, silenced...)
+	err := replay.Settled(q.Now, func(settle func()) error {
+		return explain(e, configuration, q.Objects, target, settle)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("explaining pod %s: %w", e.Pod, err)
+	}
+	e.conclude()
+	return e, nil
+}
+
+// conclude puts the answer into a sentence.
+func (e *Explanation) conclude() {
+	feasible := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Rejected != nil })
+	if feasible < 0 {
+		feasible = len(e.Nodes)
+	}
+	tied := 0
+	for _, n := range e.Nodes[:feasible] {
+		if n.Total == e.Nodes[0].Total {
+			tied++
+		}
+	}
+	var s strings.Builder
+	switch {
+	case e.Gang != nil && e.Gang.Missing != "":
+		s.WriteString("stays pending: " + e.Gang.Missing)
+	case len(e.Held) > 0 && !e.Gang.follows():
+		s.WriteString("is not queued: " + e.Held[0].Plugin + ": " + strings.Join(e.Held[0].Reasons, ", "))
+	case e.Winner == "" && e.Preemption != nil && e.Preemption.Node != "":
+		fmt.Fprintf(&s, "fits none of %d nodes as they are; room is made on %s by evicting %s", len(e.Nodes), e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
+	case e.Winner == "":
+		fmt.Fprintf(&s, "fits none of %d nodes", len(e.Nodes))
+	case tied > 1:
+		fmt.Fprintf(&s, "goes to %s, or to any of the %d nodes with the same score", e.Winner, tied)
+	case feasible == 1:
+		fmt.Fprintf(&s, "goes to %s, the only one of %d nodes that it fits", e.Winner, len(e.Nodes))
+	default:
+		fmt.Fprintf(&s, "goes to %s, %d points ahead of %s", e.Winner, e.Margin, e.RunnerUp.Node)
+	}
+	if e.BoundTo != "" {
+		s.WriteString(e.whereItIs(feasible))
+	}
+	e.Verdict = s.String()
+}
+
+// whereItIs says how the node of a bound pod compares with what would be chosen now.
+func (e *Explanation) whereItIs(feasible int) string {
+	at := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Name == e.BoundTo })
+	switch {
+	case e.BoundTo == e.Winner:
+		return "; that is where it runs"
+	case at < 0:
+		return "; it is bound to " + e.BoundTo + ", which is not there any more"
+	case at < feasible:
+		return fmt.Sprintf("; it runs on %s, today number %d of %d", e.BoundTo, at+1, feasible)
+	default:
+		return fmt.Sprintf("; it runs on %s, which today %s would reject (%s)", e.BoundTo, e.Nodes[at].Rejected.Plugin, strings.Join(e.Nodes[at].Rejected.Reasons, ", "))
+	}
+}

@@ -1,0 +1,135 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plugins/coscheduling"
+)
+
+// Gang is what is known of the group that a pod belongs to.
+type Gang struct {
+	Name string `json:"name"`
+	// MinMember is how many members have to start together; 0 when nothing says so.
+	MinMember int `json:"minMember,omitempty"`
+	// Numbers of members by state.
+	Bound   int `json:"bound"`
+	Pending int `json:"pending"`
+	Gated   int `json:"gated"`
+	Ended   int `json:"ended"`
+	// Missing says what keeps the gang from starting, empty if it starts.
+	Missing string `json:"missing,omitempty"`
+	// Seats is the plan, pod by pod, if it starts.
+	Seats []Seat `json:"seats,omitempty"`
+}
+
+// Seat is a planned place.
+type Seat struct {
+	Pod  string `json:"pod"`
+	Node string `json:"node"`
+}
+
+// follows says whether a plan of the gang brings in the members that wait outside the queue.
+func (g *Gang) follows() bool { return g != nil && g.Missing == "" }
+
+// knowsGangs says whether the profile has the plugin that places gangs whole.
+func (w *world) knowsGangs() bool {
+	return slices.ContainsFunc(w.fw.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == coscheduling.Name })
+}
+
+// gang lets the member that leads plan for all, as the scheduler does, and reads the plan off its members' turns.
+func (w *world) gang(ctx context.Context, id gang.ID) *Gang {
+	g := &Gang{Name: id.String(), MinMember: w.minMember(id)}
+	var pending []*v1.Pod
+	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
+		pod := obj.(*v1.Pod)
+		if of, spec, err := kubeview.GangOf(pod); err != nil || of != id {
+			continue
+		} else if spec != nil {
+			g.MinMember = spec.MinMember
+		}
+		switch kubeview.GangMember(pod, true).State {
+		case gang.Bound:
+			g.Bound++
+		case gang.Gated:
+			g.Gated++
+		case gang.Pending:
+			g.Pending++
+			pending = append(pending, pod)
+		default:
+			g.Ended++
+		}
+	}
+	slices.SortFunc(pending, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	g.Missing = w.lead(ctx, pending)
+	if g.Missing == "" {
+		g.Seats = w.seats(ctx, pending)
+	}
+	return g
+}
+
+// lead runs the planning cycle of the member that leads and says why there is no plan.
+func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
+	why := ""
+	for _, pod := range members {
+		if fw := w.sched.Profiles[pod.Spec.SchedulerName]; fw != nil {
+			held := ""
+			for _, plugin := range fw.PreEnqueuePlugins() {
+				if status := plugin.PreEnqueue(ctx, pod); !status.IsSuccess() {
+					held = status.Message()
+				}
+			}
+			if held == "" {
+				_, status, _ := fw.RunPreFilterPlugins(ctx, framework.NewCycleState(), pod)
+				return status.Message()
+			}
+			if why == "" || pod.Name == w.target.Name {
+				why = held
+			}
+		}
+	}
+	return why
+}
+
+// seats asks every member's turn for the one node that the plan leaves it.
+func (w *world) seats(ctx context.Context, members []*v1.Pod) []Seat {
+	var seats []Seat
+	for _, pod := range members {
+		fw := w.sched.Profiles[pod.Spec.SchedulerName]
+		if fw == nil {
+			continue
+		}
+		left, status, _ := fw.RunPreFilterPlugins(ctx, framework.NewCycleState(), pod)
+		if !status.IsSuccess() || left.AllNodes() || left.NodeNames.Len() != 1 {
+			continue
+		}
+		seats = append(seats, Seat{Pod: pod.Name, Node: strings.Join(left.NodeNames.UnsortedList(), "")})
+	}
+	return seats
+}
+
+// minMember reads the minimum from the gang's PodGroup.
+func (w *world) minMember(id gang.ID) int {
+	for _, obj := range w.api.List(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")) {
+		group, ok := obj.(*unstructured.Unstructured)
+		if !ok || group.GetNamespace() != id.Namespace || group.GetName() != id.Name {
+			continue
+		}
+		n, found, err := unstructured.NestedInt64(group.Object, "spec", "minMember")
+		if err != nil || !found {
+			return 1
+		}
+		return int(n)
+	}
+	return 0
+}

@@ -1,0 +1,216 @@
+package explain
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// Bounds of a manifest.
+const (
+	maxManifestBytes = 8 << 20
+	maxGangPods      = 10_000
+)
+
+// Manifest is what a file of manifests would add to a cluster.
+type Manifest struct {
+	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for all,
+	// unless the pods are a gang, whose members matter to each other.
+	Pods []*v1.Pod
+	// Others are the objects that pods refer to: PodGroups, claims, priority classes, services.
+	Others []runtime.Object
+}
+
+// ReadManifest reads YAML or JSON documents. Name is what errors call the file, namespace is for objects that name none.
+func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxManifestBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(data) > maxManifestBytes {
+		return nil, fmt.Errorf("%s: larger than %d MiB", name, maxManifestBytes>>20)
+	}
+	m := &Manifest{}
+	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for i := 1; ; i++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && len(bytes.TrimSpace(doc)) > 0 {
+			err = m.add(doc, namespace)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: document %d: %s", name, i, strings.Join(strings.Fields(err.Error()), " "))
+		}
+	}
+	if len(m.Pods) == 0 {
+		return nil, fmt.Errorf("%s: there is no pod in it, nor a Job, Deployment, StatefulSet or ReplicaSet", name)
+	}
+	return m, nil
+}
+
+func (m *Manifest) add(doc []byte, namespace string) error {
+	data, err := sigsyaml.YAMLToJSONStrict(doc)
+	if err != nil {
+		return err
+	}
+	if string(data) == "null" {
+		return nil
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	if obj.IsList() {
+		return obj.EachListItem(func(item runtime.Object) error { return m.object(item.(*unstructured.Unstructured), namespace) })
+	}
+	return m.object(obj, namespace)
+}
+
+func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) error {
+	if obj.GetName() == "" && obj.GetGenerateName() == "" {
+		return fmt.Errorf("%s without a name", obj.GetKind())
+	}
+	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" {
+		obj.SetNamespace(namespace)
+	}
+	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
+	if err != nil {
+		// A kind of somebody else's, of which only PodGroups matter.
+		if kubeview.InSnapshot(obj.GroupVersionKind()) {
+			m.Others = append(m.Others, obj)
+		}
+		return nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, typed, true); err != nil {
+		return fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	switch o := typed.(type) {
+	case *v1.Pod:
+		m.pod(o)
+	case *batchv1.Job:
+		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Parallelism)
+	case *appsv1.Deployment:
+		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+	case *appsv1.StatefulSet:
+		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+	case *appsv1.ReplicaSet:
+		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+	default:
+		if kubeview.InSnapshot(obj.GroupVersionKind()) {
+			typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
+			m.Others = append(m.Others, typed)
+		}
+	}
+	return nil
+}
+
+// template makes the pods of a set. The owner is told too, since some plugins treat pods of some owners in their own way.
+func (m *Manifest) template(owner metav1.ObjectMeta, t *v1.PodTemplateSpec, replicas *int32) error {
+	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+	pod.Namespace = owner.Namespace
+	n := 1
+	if id, _, err := kubeview.GangOf(pod); err == nil && id.Name != "" && replicas != nil {
+		n = int(*replicas)
+	}
+	if n < 1 || n > maxGangPods {
+		return fmt.Errorf("%s: %d pods, allowed are 1 to %d", owner.Name, n, maxGangPods)
+	}
+	for i := range n {
+		one := pod.DeepCopy()
+		one.Name = owner.Name + "-" + strconv.Itoa(i)
+		m.pod(one)
+	}
+	return nil
+}
+
+func (m *Manifest) pod(pod *v1.Pod) {
+	if pod.Name == "" {
+		pod.Name = pod.GenerateName + "0"
+	}
+	m.Pods = append(m.Pods, kubeview.Unplaced(pod))
+}
+
+// Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and limit
+// ranges are not known here.
+func Admit(pod *v1.Pod, objects []runtime.Object) error {
+	corev1defaults.SetObjectDefaults_Pod(pod)
+	if pod.Spec.Priority != nil {
+		return nil
+	}
+	var value int32
+	var policy *v1.PreemptionPolicy
+	switch pod.Spec.PriorityClassName {
+	case "system-cluster-critical":
+		value = 2_000_000_000
+	case "system-node-critical":
+		value = 2_000_001_000
+	default:
+		found := false
+		for _, obj := range objects {
+			class, ok := obj.(*schedulingv1.PriorityClass)
+			if ok && (class.Name == pod.Spec.PriorityClassName || pod.Spec.PriorityClassName == "" && class.GlobalDefault) {
+				value, policy, found = class.Value, class.PreemptionPolicy, true
+			}
+		}
+		if !found && pod.Spec.PriorityClassName != "" {
+			return fmt.Errorf("pod %s/%s: there is no PriorityClass %q", pod.Namespace, pod.Name, pod.Spec.PriorityClassName)
+		}
+	}
+	pod.Spec.Priority = &value
+	if pod.Spec.PreemptionPolicy == nil {
+		pod.Spec.PreemptionPolicy = policy
+	}
+	return nil
+}
+
+// Onto returns the objects of a cluster with those of the manifest, which replace what has the same name.
+func (m *Manifest) Onto(objects []runtime.Object) ([]runtime.Object, error) {
+	added := slices.Clone(m.Others)
+	for _, pod := range m.Pods {
+		if err := Admit(pod, slices.Concat(objects, m.Others)); err != nil {
+			return nil, err
+		}
+		added = append(added, pod)
+	}
+	replaced := map[string]bool{}
+	for _, obj := range added {
+		replaced[identity(obj)] = true
+	}
+	all := slices.DeleteFunc(slices.Clone(objects), func(obj runtime.Object) bool { return replaced[identity(obj)] })
+	return append(all, added...), nil
+}
+
+func identity(obj runtime.Object) string {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	if pod, ok := obj.(*v1.Pod); ok {
+		kind = v1.SchemeGroupVersion.WithKind("Pod")
+		return kind.String() + pod.Namespace + "/" + pod.Name
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return kind.String()
+	}
+	return kind.String() + m.GetNamespace() + "/" + m.GetName()
+}

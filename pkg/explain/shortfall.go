@@ -1,0 +1,81 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	podresource "k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/plugins/gpuaware"
+)
+
+// closestNodes is how many of the rejected nodes are told with what they lack.
+const closestNodes = 3
+
+// lack is what one node is short of, and the part of the request that is missing.
+type lack struct {
+	Shortfall
+	missing float64
+}
+
+// closest returns the nodes rejected for their resources that come nearest to what the pod asks for: of each the resource
+// that it lacks most of. The filters before those, taints and affinity among them, have let these nodes pass.
+func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortfall {
+	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
+	var lacks []lack
+	for i, info := range infos {
+		if by := statuses[i].Plugin(); by != names.NodeResourcesFit && by != gpuaware.Name {
+			continue
+		}
+		if l, ok := worst(requests, info, statuses[i]); ok {
+			lacks = append(lacks, l)
+		}
+	}
+	slices.SortStableFunc(lacks, func(a, b lack) int {
+		return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.Node, b.Node))
+	})
+	var out []Shortfall
+	for _, l := range lacks[:min(len(lacks), closestNodes)] {
+		out = append(out, l.Shortfall)
+	}
+	return out
+}
+
+func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lack, bool) {
+	var found lack
+	for name, wanted := range requests {
+		if status.Plugin() == names.NodeResourcesFit && !slices.ContainsFunc(status.Reasons(), func(r string) bool { return strings.HasSuffix(r, " "+string(name)) }) {
+			// A resource that the configuration ignores.
+			continue
+		}
+		need, free := wanted.Value(), info.GetAllocatable().GetScalarResources()[name]-info.GetRequested().GetScalarResources()[name]
+		format, milli := resource.DecimalSI, false
+		switch name {
+		case v1.ResourceCPU:
+			need, free, milli = wanted.MilliValue(), info.GetAllocatable().GetMilliCPU()-info.GetRequested().GetMilliCPU(), true
+		case v1.ResourceMemory:
+			free, format = info.GetAllocatable().GetMemory()-info.GetRequested().GetMemory(), resource.BinarySI
+		case v1.ResourceEphemeralStorage:
+			free, format = info.GetAllocatable().GetEphemeralStorage()-info.GetRequested().GetEphemeralStorage(), resource.BinarySI
+		}
+		free = max(free, 0)
+		if need <= free {
+			continue
+		}
+		missing := float64(need-free) / float64(need)
+		if missing < found.missing || missing == found.missing && string(name) > found.Resource {
+			continue
+		}
+		left := resource.NewQuantity(free, format)
+		if milli {
+			left = resource.NewMilliQuantity(free, format)
+		}
+		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(), Free: left.String()}, missing: missing}
+	}
+	return found, found.Node != ""
+}

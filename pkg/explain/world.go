@@ -1,0 +1,155 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/apis/config"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/memapi"
+)
+
+// parallelism is how many nodes are looked at at a time: more than the cores of a workstation gain nothing.
+const parallelism = 8
+
+// world is the cluster in memory with the scheduler that looks at it.
+type world struct {
+	api    *memapi.Server
+	sched  *replay.Scheduler
+	fw     framework.Framework
+	target *v1.Pod
+	settle func()
+	// percentage of nodes to score, of all profiles that have none of their own.
+	percentage *int32
+
+	mu      sync.Mutex
+	evicted []string
+}
+
+func explain(e *Explanation, configuration *replay.Configuration, objects []runtime.Object, target *v1.Pod, settle func()) error {
+	w := &world{api: memapi.New(), target: target, settle: settle, percentage: configuration.Component.PercentageOfNodesToScore}
+	w.api.Observe = w.observe
+	if err := w.fill(objects); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	sched, err := replay.NewScheduler(ctx, w.api, configuration, parallelism)
+	if err != nil {
+		return err
+	}
+	defer sched.Stop()
+	settle()
+	w.sched, w.fw = sched, sched.Profiles[target.Spec.SchedulerName]
+	snapshot, ok := w.fw.SnapshotSharedLister().(*internalcache.Snapshot)
+	if !ok {
+		return fmt.Errorf("the scheduler's snapshot is a %T", w.fw.SnapshotSharedLister())
+	}
+	if err := sched.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
+		return fmt.Errorf("taking the scheduler's snapshot: %w", err)
+	}
+	if n, err := w.fw.SnapshotSharedLister().NodeInfos().List(); err != nil || len(n) == 0 {
+		return fmt.Errorf("the cluster has no nodes")
+	}
+	e.Held = w.held(ctx, target)
+	alone := target
+	if id, _, err := kubeview.GangOf(target); err == nil && id.Name != "" && w.knowsGangs() {
+		e.Gang = w.gang(ctx, id)
+		alone = kubeview.WithoutGang(target)
+	}
+	if err := w.cycle(ctx, e, alone); err != nil {
+		return err
+	}
+	if len(sched.Extenders) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %d extenders were not asked", len(sched.Extenders)))
+	}
+	return nil
+}
+
+// fill puts the cluster into the API, with the target unbound.
+func (w *world) fill(objects []runtime.Object) error {
+	w.api.Register(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"), "PodGroup", true)
+	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
+	for _, obj := range objects {
+		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {
+			continue
+		}
+		if err := w.api.Create(obj.DeepCopyObject()); err != nil {
+			return fmt.Errorf("filling the cluster: %w", err)
+		}
+	}
+	// The API owns what it is given, and fills in the UID by which plugins know the pod.
+	stored := w.target.DeepCopy()
+	if err := w.api.Create(stored); err != nil {
+		return fmt.Errorf("filling the cluster: %w", err)
+	}
+	w.target = stored.DeepCopy()
+	return nil
+}
+
+func (w *world) observe(event memapi.Event) {
+	pod, ok := event.Object.(*v1.Pod)
+	if !ok || event.Type == memapi.Added {
+		return
+	}
+	if event.Type == memapi.Deleted || pod.DeletionTimestamp != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if name := pod.Namespace + "/" + pod.Name; !slices.Contains(w.evicted, name) {
+			w.evicted = append(w.evicted, name)
+		}
+	}
+}
+
+// held runs the plugins that decide whether a pod is queued at all.
+func (w *world) held(ctx context.Context, pod *v1.Pod) []Rejection {
+	var held []Rejection
+	for _, plugin := range w.fw.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(ctx, pod); !status.IsSuccess() {
+			held = append(held, Rejection{Plugin: plugin.Name(), Reasons: reasons(status)})
+		}
+	}
+	return held
+}
+
+func reasons(status *fwk.Status) []string {
+	if r := status.Reasons(); len(r) > 0 {
+		return r
+	}
+	return []string{status.Code().String()}
+}
+
+// withoutSignals returns the configuration without the live metrics of its plugins: they are read from a network, and are
+// those of another moment than the snapshot's.
+func withoutSignals(c *replay.Configuration) (*replay.Configuration, []string) {
+	out := &replay.Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
+	var notes []string
+	for i := range out.Component.Profiles {
+		for _, pc := range out.Component.Profiles[i].PluginConfig {
+			args := reflect.Indirect(reflect.ValueOf(pc.Args))
+			for f := 0; args.Kind() == reflect.Struct && f < args.NumField(); f++ {
+				switch field := args.Field(f); field.Interface().(type) {
+				case *config.GPUSignals, *config.PriceSignals:
+					if !field.IsNil() {
+						field.SetZero()
+						notes = append(notes, pc.Name+" was run without what Prometheus would tell it")
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(notes)
+	return out, slices.Compact(notes)
+}

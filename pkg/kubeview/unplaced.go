@@ -1,0 +1,37 @@
+package kubeview
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// answerKeys are the annotations that tell a pod its devices or its node.
+var answerKeys = []string{openbIndexKey, openbTimeKey, kaiIndexKey, hamiAllocateKey, hamiAllocatedKey, hamiNodeKey}
+
+// Unplaced returns a copy of the pod as it was before a scheduler saw it: without node, devices and history.
+func Unplaced(pod *v1.Pod) *v1.Pod {
+	out := pod.DeepCopy()
+	out.Spec.NodeName = ""
+	out.Status = v1.PodStatus{Phase: v1.PodPending, ResourceClaimStatuses: out.Status.ResourceClaimStatuses}
+	for _, key := range answerKeys {
+		delete(out.Annotations, key)
+	}
+	return out
+}
+
+// WithoutGang returns a copy of the pod that is a member of no gang.
+func WithoutGang(pod *v1.Pod) *v1.Pod {
+	out := pod.DeepCopy()
+	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, gangMinAvailableLabel} {
+		delete(out.Labels, key)
+	}
+	return out
+}
+
+// Finished says whether a pod has ended and so holds nothing of its node.
+func Finished(pod *v1.Pod) bool {
+	return slices.Contains([]v1.PodPhase{v1.PodSucceeded, v1.PodFailed}, pod.Status.Phase)
+}
