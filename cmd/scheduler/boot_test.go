@@ -64,9 +64,11 @@ func boot(t *testing.T, file string) *scheduler.Scheduler {
 	return sched
 }
 
-// ours is what this distribution adds to a profile: the weights of its Score plugins and who orders the queue.
+// ours is what this distribution adds to a profile: the weights of its Score plugins, who orders the queue, and whose
+// Filter and PostFilter come first.
 type ours struct {
 	QueueSort       []string
+	FirstFilter     string
 	FirstPostFilter string
 	Weights         map[string]int32
 }
@@ -74,11 +76,11 @@ type ours struct {
 // The subtests do not run in parallel: app.Setup writes the process's feature gates and metrics settings.
 func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 	profile := func(weights map[string]int32) ours {
-		return ours{QueueSort: []string{"Coscheduling"}, FirstPostFilter: "Coscheduling", Weights: weights}
+		return ours{QueueSort: []string{"Coscheduling"}, FirstFilter: "GPUAware", FirstPostFilter: "Coscheduling", Weights: weights}
 	}
 	second := map[string]ours{
 		"gpu-aware-scheduler":      profile(map[string]int32{"GPUAware": 20, "NodeResourcesFit": 1}),
-		"cost-optimized-scheduler": profile(map[string]int32{"CostOptimized": 20, "NodeResourcesFit": 1}),
+		"cost-optimized-scheduler": profile(map[string]int32{"CostOptimized": 20, "GPUAware": 4, "NodeResourcesFit": 1}),
 		"gang-scheduler":           profile(map[string]int32{"NodeResourcesFit": 5}),
 		"berth-scheduler":          profile(map[string]int32{"GPUAware": 20, "CostOptimized": 20, "NodeResourcesFit": 1}),
 	}
@@ -98,6 +100,9 @@ func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 				o := ours{Weights: map[string]int32{}}
 				for _, p := range list.QueueSort.Enabled {
 					o.QueueSort = append(o.QueueSort, p.Name)
+				}
+				if enabled := list.Filter.Enabled; len(enabled) > 0 {
+					o.FirstFilter = enabled[0].Name
 				}
 				if enabled := list.PostFilter.Enabled; len(enabled) > 0 {
 					o.FirstPostFilter = enabled[0].Name
