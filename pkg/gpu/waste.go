@@ -73,10 +73,18 @@ func (c *Cluster) LowestPressure(r *Request) float64 {
 	return lowest
 }
 
-// Assess estimates the waste of placing the request on a node that it fits. lowestPressure is LowestPressure of the
-// request, computed once for all nodes. busyMilli is the measured utilisation of the GPU that the pod would share, 0
-// for none.
-func (c *Cluster) Assess(inv *Inventory, r *Request, lowestPressure float64, busyMilli int) Waste {
+// Circumstances are what is known of a pod on a node beyond request and inventory.
+type Circumstances struct {
+	// LowestPressure is that of the request, the same for all nodes.
+	LowestPressure float64
+	// BusyMilli is the measured utilisation of the GPUs that the pod would share, 0 for none.
+	BusyMilli int
+	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
+	Apart float64
+}
+
+// Assess estimates the waste of placing the request on a node that it fits.
+func (c *Cluster) Assess(inv *Inventory, r *Request, at Circumstances) Waste {
 	var w Waste
 	if !inv.HasGPU() {
 		return w
@@ -107,22 +115,29 @@ func (c *Cluster) Assess(inv *Inventory, r *Request, lowestPressure float64, bus
 	gpus := float64(taken) / WholeMilli
 	if taken > 0 {
 		if p, ok := c.Pressure[inv.Model]; ok {
-			w.Scarcity = c.Weights.Scarcity * gpus * (p - lowestPressure)
+			w.Scarcity = c.Weights.Scarcity * gpus * (p - at.LowestPressure)
 		}
 		w.OverProvisioning = c.Weights.OverProvisioning * gpus * capability(inv)
 	}
-	if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
-		lost := gpus * WholeMilli * (1 - float64(inv.LinkScore(r.Count))/MaxLinkScore)
-		if r.Interconnect != InterconnectPreferred {
-			lost *= unaskedLinks
-		}
-		w.Links = c.Weights.Links * lost
-	}
-	w.Utilisation = c.Weights.Utilisation * float64(busyMilli) / WholeMilli
+	w.Links = c.Weights.Links * gpus * WholeMilli * lostLinks(inv, r, at.Apart)
+	w.Utilisation = c.Weights.Utilisation * float64(at.BusyMilli) / WholeMilli
 	if r.AvoidsGPUNode && !r.WantsGPU() {
 		w.Avoid = c.Weights.Avoid
 	}
 	return w
+}
+
+// lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
+// GPUs, and to the pods it works with. Pods that did not ask for links count a fifth.
+func lostLinks(inv *Inventory, r *Request, apart float64) float64 {
+	lost := apart
+	if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
+		lost += 1 - float64(inv.LinkScore(r.Count))/MaxLinkScore
+	}
+	if r.Interconnect == InterconnectAny {
+		lost *= unaskedLinks
+	}
+	return lost
 }
 
 // capability places a GPU between 0 and 1 by memory and generation; unknown ones at 0, so that nothing is held against

@@ -32,7 +32,8 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if err != nil {
 		return rejection(err)
 	}
-	reason := gpu.Fit(p.inventory(s, info), &s.request.Request)
+	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
+	reason := gpu.Fit(p.inventory(s, info, v), &s.request.Request)
 	switch {
 	case reason.Cause == gpu.Fits:
 		return nil
@@ -45,9 +46,9 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 
 // inventory is what the node has for this pod: the devices that it may claim where claims serve it, else those that the
 // kubelet or the scheduler gives out.
-func (p *Plugin) inventory(s *podState, info fwk.NodeInfo) *gpu.Inventory {
+func (p *Plugin) inventory(s *podState, info fwk.NodeInfo, v *view) *gpu.Inventory {
 	if s.claims.serve(info) {
 		return s.claims.inventory(info)
 	}
-	return s.live.inventory(p.cluster.views.of(info, p.handle.SnapshotSharedLister()))
+	return s.live.inventory(v)
 }

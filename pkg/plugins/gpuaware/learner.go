@@ -39,6 +39,8 @@ type learner struct {
 	capacity map[string]int
 	memories map[int]int
 	doors    map[string]door
+	// cliques is how many nodes are in an NVLink domain that spans nodes.
+	cliques atomic.Int64
 	// refreshAt is the number of arrivals at which to look again.
 	refreshAt int
 	// hits and misses are those of caches that are no longer in use.
@@ -53,6 +55,7 @@ type gpuNode struct {
 	door   string
 	// hostname is the label by which exporters may name the node.
 	hostname string
+	clique   string
 }
 
 // door is the taints that keep pods out of some nodes.
@@ -139,7 +142,7 @@ func (l *learner) cacheCounts() (hits, misses uint64) {
 // nodeSeen counts a node's GPUs in the capacity.
 func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 	name := n.Node.Name
-	if n.GPUs() == 0 {
+	if n.GPUs() == 0 && n.Clique == "" {
 		l.nodeGone(name)
 		return
 	}
@@ -149,7 +152,7 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 			taints = append(taints, t)
 		}
 	}
-	now := gpuNode{model: n.Model(), gpus: n.GPUs(), memMiB: n.MemMiB(), hostname: n.Node.Labels[v1.LabelHostname]}
+	now := gpuNode{model: n.Model(), gpus: n.GPUs(), memMiB: n.MemMiB(), hostname: n.Node.Labels[v1.LabelHostname], clique: n.Clique}
 	for _, t := range taints {
 		now.door += t.ToString() + " "
 	}
@@ -162,6 +165,9 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 	l.nodes[name] = now
 	l.capacity[now.model] += now.gpus
 	l.memories[now.memMiB]++
+	if now.clique != "" {
+		l.cliques.Add(1)
+	}
 	l.doors[now.door] = door{taints, l.doors[now.door].nodes + 1}
 	l.recount()
 }
@@ -174,6 +180,9 @@ func (l *learner) nodeGone(name string) {
 		l.recount()
 	}
 }
+
+// hasCliques reports whether NVLink connects any nodes with each other.
+func (l *learner) hasCliques() bool { return l.cliques.Load() > 0 }
 
 // gpuNodes lists the GPU nodes of the moment under the names that series may give them.
 func (l *learner) gpuNodes() []signals.Node {
@@ -192,6 +201,9 @@ func (l *learner) remove(name string) bool {
 		return false
 	}
 	delete(l.nodes, name)
+	if n.clique != "" {
+		l.cliques.Add(-1)
+	}
 	if l.capacity[n.model] -= n.gpus; l.capacity[n.model] == 0 {
 		delete(l.capacity, n.model)
 	}

@@ -81,6 +81,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "claims are the pod's own")
 	}
+	if request.Count > 0 && p.cluster.learner.hasCliques() && groupOf(pod) != "" {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's place depends on where its siblings are")
+	}
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil
 }
 
@@ -91,6 +94,8 @@ type podState struct {
 	judge gpu.Cluster
 	// lowestPressure is that of the least demanded model that the pod accepts.
 	lowestPressure float64
+	// siblings are the pods it works with, by NVLink domain; nil when that does not matter.
+	siblings *siblings
 	// live is what was measured.
 	live live
 	// claims is how nodes serve the request by dynamic resource allocation; nil when no device class stands in for it.
@@ -110,6 +115,9 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	}
 	s := &podState{request: request, judge: p.cluster.judge(p.settings)}
 	if err := p.readClaims(ctx, pod, s); err != nil {
+		return nil, err
+	}
+	if s.siblings, err = p.readSiblings(pod, s); err != nil {
 		return nil, err
 	}
 	if p.signals != nil {

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
 )
 
 // scoreUnit is how many units of the score before normalization are one milli-GPU of expected waste. Scores are whole
@@ -21,12 +23,12 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	busy := 0
-	if s.live.snapshot != nil {
-		v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
-		busy = s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of)
-	}
-	waste := s.judge.Assess(p.inventory(s, info), &s.request.Request, s.lowestPressure, busy)
+	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
+	waste := s.judge.Assess(p.inventory(s, info, v), &s.request.Request, gpu.Circumstances{
+		LowestPressure: s.lowestPressure,
+		BusyMilli:      s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
+		Apart:          s.siblings.apart(v.node.Clique),
+	})
 	return -int64(math.Round(waste.Sum() * scoreUnit)), nil
 }
 
