@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -17,6 +18,7 @@ const podStateKey fwk.StateKey = Name + "/pod"
 type podState struct {
 	spot    kubeview.SpotPolicy
 	request kubeview.PricedPod
+	gang    gang.ID
 }
 
 // Clone returns the state itself.
@@ -71,7 +73,16 @@ func (p *Plugin) read(pod *v1.Pod) (*podState, *kubeview.BadValue) {
 	if bad != nil {
 		return nil, bad
 	}
-	return &podState{spot: policy, request: p.settings.gpuKeys.ReadPricedPod(pod)}, nil
+	return &podState{spot: policy, request: p.settings.gpuKeys.ReadPricedPod(pod), gang: gangOf(pod)}, nil
+}
+
+// gangOf returns the gang that the pod is in; none where it says so wrongly, which is for whoever plans gangs to reject.
+func gangOf(pod *v1.Pod) gang.ID {
+	id, _, err := kubeview.GangOf(pod)
+	if err != nil {
+		return gang.ID{}
+	}
+	return id
 }
 
 // PreFilterExtensions returns nil: what PreFilter reads does not depend on other pods.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 const profile = "cost-optimized-scheduler"
@@ -76,7 +79,9 @@ func newClusterAt(t *testing.T, c clock.WithTicker, tune func(*config.CostOptimi
 		case *v1.Node:
 			nodes = append(nodes, o)
 		case *v1.Pod:
-			pods = append(pods, o)
+			if o.Spec.NodeName != "" {
+				pods = append(pods, o)
+			}
 		}
 	}
 	client := fake.NewClientset(objects...)
@@ -109,11 +114,46 @@ func newClusterAt(t *testing.T, c clock.WithTicker, tune func(*config.CostOptimi
 	}
 	factory.StartWithContext(ctx)
 	factory.WaitForCacheSync(ctx.Done())
+	waitForCounts(t, plugin.running, objects)
 	infos, err := snapshot.NodeInfos().List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &cluster{framework: f, infos: infos, plugin: plugin, client: client, recorder: recorder, activator: queue}
+}
+
+// waitForCounts waits until the plugin has been told of all pods: informers' caches are filled before their handlers run.
+func waitForCounts(t *testing.T, r *runningPods, objects []runtime.Object) {
+	t.Helper()
+	var running, members int64
+	for _, o := range objects {
+		if pod, ok := o.(*v1.Pod); ok && kubeview.KeepsNode(pod) {
+			if pod.Spec.NodeName != "" {
+				running++
+			}
+			if gangOf(pod).Name != "" {
+				members++
+			}
+		}
+	}
+	counted := func() bool {
+		r.mu.RLock()
+		defer r.mu.RUnlock()
+		var sum int64
+		for _, n := range r.gangs {
+			sum += n
+		}
+		return sum == members && r.count(true)+r.count(false) == running
+	}
+	deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !counted() {
+		select {
+		case <-deadline:
+			t.Fatal("the plugin does not count the pods right")
+		case <-tick.C:
+		}
+	}
 }
 
 // schedule runs a pod through the extension points and returns the scores of the nodes that it may run on. Status is
@@ -158,6 +198,13 @@ func node(name, price string, labels ...string) *v1.Node {
 		n = n.Label(labels[i], labels[i+1])
 	}
 	return n.Obj()
+}
+
+// smallNode makes a node of an eighth of that size.
+func smallNode(name, price string) *v1.Node {
+	n := node(name, price)
+	n.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("12"), "memory": resource.MustParse("128Gi"), "pods": resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("1")}
+	return n
 }
 
 // eighth makes a pod that asks for an eighth of such a node.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 	"k8s.io/utils/clock"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
 )
@@ -64,7 +65,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	p := &Plugin{
 		settings:        s,
 		nodes:           &nodeViews{settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
-		running:         &runningPods{keys: s.gpuKeys},
+		running:         newRunningPods(s.gpuKeys),
 		waiting:         newWaiting(c),
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
 	}
@@ -114,6 +115,7 @@ type signature struct {
 	AsksForSpot   bool
 	BelongsToNode bool
 	Request       any
+	Gang          gang.ID
 }
 
 // SignPod returns what tells pods apart for this plugin.
@@ -127,6 +129,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		AsksForSpot:   p.settings.capacityRules.AsksForSpot(pod),
 		BelongsToNode: kubeview.BelongsToNode(pod),
 		Request:       request.Signature(),
+		Gang:          gangOf(pod),
 	}}}, nil
 }
 

@@ -36,6 +36,7 @@ func TestSignPodTellsPodsApartThatAreTreatedApart(t *testing.T) {
 		"empty stance to spot":    eighth("a").Annotation(spotKey, "").Obj(),
 		"PriorityClass":           ofClass(eighth("a"), "cheap"),
 		"node selector for spot":  eighth("a").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(),
+		"gang":                    eighth("a").Label("scheduling.x-k8s.io/pod-group", "training").Obj(),
 		"owner":                   eighth("a").OwnerReference("agent", v1.SchemeGroupVersion.WithKind("DaemonSet")).Obj(),
 		"CPU and memory requests": eighth("a").Req(map[v1.ResourceName]string{"cpu": "1"}).Obj(),
 	} {

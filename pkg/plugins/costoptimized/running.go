@@ -1,20 +1,29 @@
 package costoptimized
 
 import (
+	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart. It is fed by the pod
-// informer, which hands over every change with the state before it, so that the counts are exact however events fall
-// together.
+// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of gangs,
+// running or not. It is fed by the pod informer, which hands over every change with the state before it, so that the
+// counts are exact however events fall together.
 type runningPods struct {
 	keys             kubeview.GPUKeys
 	withGPU, without atomic.Int64
+
+	mu    sync.RWMutex
+	gangs map[gang.ID]int64
+}
+
+func newRunningPods(keys kubeview.GPUKeys) *runningPods {
+	return &runningPods{keys: keys, gangs: map[gang.ID]int64{}}
 }
 
 func (r *runningPods) counter() cache.ResourceEventHandler {
@@ -32,7 +41,13 @@ func (r *runningPods) counter() cache.ResourceEventHandler {
 
 func (r *runningPods) add(obj any, n int64) {
 	pod, ok := obj.(*v1.Pod)
-	if !ok || pod.Spec.NodeName == "" || !kubeview.KeepsNode(pod) {
+	if !ok || !kubeview.KeepsNode(pod) {
+		return
+	}
+	if id, _, err := kubeview.GangOf(pod); err == nil && id != (gang.ID{}) {
+		r.addMember(id, n)
+	}
+	if pod.Spec.NodeName == "" {
 		return
 	}
 	if r.keys.MayUseGPU(pod) {
@@ -40,6 +55,25 @@ func (r *runningPods) add(obj any, n int64) {
 	} else {
 		r.without.Add(n)
 	}
+}
+
+func (r *runningPods) addMember(id gang.ID, n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gangs[id] += n; r.gangs[id] == 0 {
+		delete(r.gangs, id)
+	}
+}
+
+// members returns how many pods lose their work when one of a gang does: all members that there are. A pod in no gang is
+// alone.
+func (r *runningPods) members(id gang.ID) int64 {
+	if id == (gang.ID{}) {
+		return 1
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return max(r.gangs[id], 1)
 }
 
 func (r *runningPods) count(withGPU bool) int64 {

@@ -21,6 +21,8 @@ const cycleStateKey fwk.StateKey = Name + "/cycle"
 type cycleState struct {
 	// slack is X of the score.
 	slack price.MicroDollars
+	// members is how many pods lose their work when this one does.
+	members int64
 	// expectedMilliPods is for how many pods a node that has to be started should have room.
 	expectedMilliPods int64
 }
@@ -54,7 +56,13 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 			cheapest = min(cheapest, view.split.Share(view.offers.Request(&s.request)))
 		}
 	}
-	state.Write(cycleStateKey, &cycleState{slack: price.Slack(cheapest), expectedMilliPods: p.expectedMilliPods(s)})
+	members := p.running.members(s.gang)
+	state.Write(cycleStateKey, &cycleState{
+		slack:   price.Slack(cheapest),
+		members: members,
+		// The rest of a gang is sure to need room as well.
+		expectedMilliPods: max(p.expectedMilliPods(s), 1000*members),
+	})
 	return nil
 }
 
@@ -89,7 +97,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 		ExpectedMilliPods: cycle.expectedMilliPods,
 		StrandedMilliGPU:  p.stranded(view, info, request),
 		Risk:              view.risk,
-		Members:           1,
+		Members:           cycle.members,
 	})
 	return min(int64(cost), rawLast-1), nil
 }
@@ -158,7 +166,7 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 func readCycle(state fwk.CycleState) (*cycleState, error) {
 	data, err := state.Read(cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
-		return &cycleState{expectedMilliPods: 1000}, nil
+		return &cycleState{members: 1, expectedMilliPods: 1000}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading state of the cycle: %w", err)

@@ -38,6 +38,9 @@ func TestScores(t *testing.T) {
 	cpuOnly := func(cores string) *v1.Pod {
 		return st.MakePod().Namespace("default").Name("cpu").UID("cpu").Req(map[v1.ResourceName]string{"cpu": cores, "memory": "4Gi"}).Obj()
 	}
+	member := func(name string) *st.PodWrapper {
+		return eighth(name).Label("scheduling.x-k8s.io/pod-group", "training")
+	}
 	static := func(a *config.CostOptimizedArgs) { *a.Fleet = config.FleetStatic }
 	for name, tc := range map[string]struct {
 		tune    func(*config.CostOptimizedArgs)
@@ -97,6 +100,17 @@ func TestScores(t *testing.T) {
 			objects: []runtime.Object{node("a", ""), node("b", "")},
 			want:    map[string]int64{"a": 1, "b": 1},
 		},
+		"with more pods expected the node that is cheap for its room is opened": {
+			// The small node is cheaper, and dearer for eight like this one.
+			objects: []runtime.Object{node("large", "24"), smallNode("small", "6"),
+				member("m1").Obj(), member("m2").Obj(), member("m3").Obj(), member("m4").Obj(), member("m5").Obj(), member("m6").Obj(), member("m7").Obj(), member("m8").Obj()},
+			pod:  member("m1").Obj(),
+			want: map[string]int64{"large": 100, "small": 50},
+		},
+		"a pod alone opens the node of the lowest price": {
+			objects: []runtime.Object{node("large", "24"), smallNode("small", "6")},
+			want:    map[string]int64{"large": 26, "small": 100},
+		},
 		"a node that is about to go comes last however cheap": {
 			tune:    static,
 			objects: []runtime.Object{tainted(node("leaving", "0.01"), "karpenter.sh/disrupted"), node("dear", "100"), node("dearest", "900000")},
@@ -111,6 +125,17 @@ func TestScores(t *testing.T) {
 			pod:     eighth("tolerant").Annotation(spotKey, "tolerate").Obj(),
 			// Once an hour an hour is lost: the share counts twice.
 			want: map[string]int64{"spot": 100, "on-demand": 100},
+		},
+		"the whole gang's loss is charged where a member may be interrupted": {
+			tune: func(a *config.CostOptimizedArgs) {
+				static(a)
+				a.Interruptions = []config.InterruptionRisk{{CapacityType: "spot", PerThousandHours: 500, LostMinutes: 60}}
+			},
+			objects: []runtime.Object{node("spot", "10", karpenterLabel, "spot"), node("on-demand", "20"),
+				member("m1").Obj(), member("m2").Obj(), member("m3").Obj()},
+			pod: member("m1").Annotation(spotKey, "tolerate").Obj(),
+			// Each hour half an hour of three members' work is lost: two and a half shares instead of one.
+			want: map[string]int64{"spot": 81, "on-demand": 100},
 		},
 		"GPUs that a pod without GPU strands are charged to it": {
 			tune: static,
