@@ -112,7 +112,9 @@ func (g *group) seatedCount() int {
 	return n
 }
 
-// Reserve records that the member holds a seat in memory, and reports whether that is still what the plan says.
+// Reserve records that the member holds a seat in memory, and reports whether it has one in the plan. Another node than
+// the planned one is accepted: the scheduler prefers a node to which the pod had been nominated before, and has made
+// sure that it fits there.
 func (l *Ledger) Reserve(uid UID, node string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +122,8 @@ func (l *Ledger) Reserve(uid UID, node string) bool {
 	if m == nil {
 		return false
 	}
-	if p := m.group.plan; p != nil && p.seats[uid] == node {
+	if p := m.group.plan; p != nil && p.seats[uid] != "" {
+		p.seats[uid] = node
 		m.sit(node)
 		m.free = false
 		l.changed(m.group.id)

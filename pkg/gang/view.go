@@ -70,3 +70,14 @@ func (l *Ledger) Held(id ID) map[Ref]string {
 	}
 	return held
 }
+
+// Find returns the reference to a member.
+func (l *Ledger) Find(uid UID) (Ref, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return Ref{}, false
+	}
+	return m.Ref(), true
+}

@@ -3,10 +3,13 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -26,7 +29,10 @@ type board struct {
 	trials map[string]*trial
 	// seated lists who was seated, for classes that are opened later.
 	seated   []seatedPod
+	removed  []seatedPod
 	examined int
+	// ranks, where set, replaces the profile's scores: the greater the better, 0 for nodes not in it.
+	ranks map[string]int64
 }
 
 type seatedPod struct {
@@ -99,6 +105,36 @@ func (b *board) Seat(m gang.Member, name string) error {
 		}
 	}
 	return nil
+}
+
+// remove takes a pod off its node for the rest of the trial. All pods are removed before the first member is seated.
+func (b *board) remove(s seatedPod) error {
+	n := b.copies[s.node]
+	if n == nil {
+		n = b.nodes[b.index[s.node]].Snapshot()
+		b.copies[s.node] = n
+	}
+	if err := n.RemovePod(klog.FromContext(b.ctx), s.info.GetPod()); err != nil {
+		return fmt.Errorf("removing pod %s: %w", klog.KObj(s.info.GetPod()), err)
+	}
+	b.removed = append(b.removed, s)
+	return nil
+}
+
+// price makes the trial take the cheapest nodes first, those without a price before all others.
+func (b *board) price(prices map[string]gang.Price) {
+	b.ranks = make(map[string]int64, len(prices))
+	for i, name := range slices.SortedFunc(maps.Keys(prices), func(x, y string) int {
+		switch {
+		case prices[x].Less(prices[y]):
+			return -1
+		case prices[y].Less(prices[x]):
+			return 1
+		}
+		return strings.Compare(x, y)
+	}) {
+		b.ranks[name] = -int64(i) - 1
+	}
 }
 
 // hardness is how large a part of the mean node one member of the class asks for, in the resource where that is most.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	clientset "k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -38,8 +39,14 @@ type coordinator struct {
 	kick   chan struct{}
 	roomAt atomic.Int64
 
+	budgets policylisters.PodDisruptionBudgetLister
+
 	mu       sync.RWMutex
 	profiles map[string]framework.Framework
+	// nominated holds the seats that are kept for gangs for which pods were evicted, evictions until when those have to
+	// be on their way.
+	nominated map[gang.ID]map[gang.UID]string
+	evictions map[gang.ID]time.Time
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
@@ -63,6 +70,9 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 				room:     kubeview.NewRoom(),
 				kick:     make(chan struct{}, 1),
 				profiles: map[string]framework.Framework{},
+
+				nominated: map[gang.ID]map[gang.UID]string{},
+				evictions: map[gang.ID]time.Time{},
 			},
 		}
 	}).(*sharedInformer)
@@ -82,6 +92,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	pods := factory.Core().V1().Pods()
 	c.pods = pods.Lister()
+	c.budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	c.finished = groups.finished.GetStore()
 	if _, err := groups.AddEventHandler(handlers(
 		func(pg *schedulingv1alpha1.PodGroup) { c.seeGroup(ctx, pg) },

@@ -78,6 +78,7 @@ func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []
 			return fail(gang.Explain(id, turn, result, b.describe, b.reasons(result)))
 		}
 	}
+	p.shared.unnominate(p, id)
 	effects, ok := p.shared.ledger.Propose(uid, result.Seats, time.Now())
 	p.shared.carryOut(ctx, effects)
 	if !ok {
@@ -118,10 +119,21 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		why := fmt.Sprintf("planned node %s: %s", turn.Node, statuses.Get(turn.Node).Message())
 		p.shared.carryOut(ctx, p.shared.ledger.Broken(uid, why, p.shared.settings.backoff, time.Now()))
 	case gang.Lead:
-		// Another plugin turned the leader away before or instead of the plan.
 		if !p.shared.ledger.Blocked(uid) {
+			// Another plugin turned the leader away before or instead of the plan.
 			p.shared.carryOut(ctx, p.shared.ledger.Block(uid, "pod "+pod.Name+" cannot be scheduled", p.shared.settings.backoff, time.Now()))
+			break
 		}
+		id, _, _ := kubeview.GangOf(pod)
+		outcome, err := p.preempt(ctx, id, turn)
+		if err != nil {
+			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
+		}
+		if outcome == "" {
+			p.shared.unnominate(p, id)
+			break
+		}
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 	}
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 }

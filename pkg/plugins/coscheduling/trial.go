@@ -32,6 +32,9 @@ type trial struct {
 // enough is how many nodes that fit are compared with each other: the scheduler's own measure for large clusters.
 func (t *trial) enough() int {
 	n := len(t.board.nodes)
+	if t.board.ranks != nil {
+		return n
+	}
 	const least = 100
 	if n < least {
 		return n
@@ -59,6 +62,11 @@ func (t *trial) open() error {
 	for i, n := range b.nodes {
 		if result.AllNodes() || result.NodeNames.Has(n.Node().Name) {
 			t.eligible = append(t.eligible, i)
+		}
+	}
+	for _, s := range b.removed {
+		if status := t.profile.RunPreFilterExtensionRemovePod(b.ctx, t.state, t.pod, s.info, b.copies[s.node]); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", s.info.GetPod().Name, status.AsError())
 		}
 	}
 	for _, s := range b.seated {
@@ -131,6 +139,14 @@ func (t *trial) scan() error {
 
 // score ranks the nodes against each other and makes them the candidates.
 func (t *trial) score(fit []int) error {
+	if ranks := t.board.ranks; ranks != nil {
+		t.candidates = make(candidates, len(fit))
+		for i, n := range fit {
+			t.candidates[i] = candidate{node: n, fresh: true, scores: fwk.NodePluginScores{TotalScore: ranks[t.board.nodes[n].Node().Name]}}
+		}
+		heap.Init(&t.candidates)
+		return nil
+	}
 	infos := make([]fwk.NodeInfo, len(fit))
 	for i, n := range fit {
 		infos[i] = t.board.node(n)
@@ -159,6 +175,10 @@ func (t *trial) reconsider(name string) error {
 	}
 	node := t.board.index[name]
 	if !t.fits(node).IsSuccess() {
+		return nil
+	}
+	if ranks := t.board.ranks; ranks != nil {
+		heap.Push(&t.candidates, candidate{node: node, fresh: true, scores: fwk.NodePluginScores{Name: name, TotalScore: ranks[name]}})
 		return nil
 	}
 	raw, status := t.profile.RunRawScorePlugins(t.board.ctx, t.state, t.pod, t.board.node(node))
