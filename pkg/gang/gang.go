@@ -26,6 +26,8 @@ type Spec struct {
 	UID UID
 	// Timeout is how long members may hold seats while the rest of the plan is being reserved.
 	Timeout time.Duration
+	// Placement is whatever else the group asks for, in any form; a change makes a group that did not fit be tried anew.
+	Placement string
 	// Generation changes with every edit of the specification.
 	Generation int64
 }

@@ -77,16 +77,19 @@ type Reason struct {
 	Nodes int
 }
 
-// Explain says in one sentence why a group does not start. describe names what one member of a class asks for;
-// reasons are what kept the members that found no seat off the nodes.
-func Explain(id ID, t Turn, r Result, describe func(class string) string, reasons []Reason) string {
+// Explain says in one sentence why a group does not start. describe names what one member of a class asks for, within
+// the kind of domain that all have to share, if any; reasons are what kept the members that found no seat off the nodes.
+func Explain(id ID, t Turn, r Result, describe func(class string) string, within string, reasons []Reason) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gang %s needs ", id)
 	total := t.MinMember
+	if within != "" {
+		within = " within one " + within
+	}
 	if len(r.Short) == 1 && t.Need == len(t.Members) && r.Short[0].Wanted == len(t.Members) {
-		fmt.Fprintf(&b, "%d × %s, fits %d", total, describe(r.Short[0].Class), len(r.Seats)+t.Held)
+		fmt.Fprintf(&b, "%d × %s%s, fits %d", total, describe(r.Short[0].Class), within, len(r.Seats)+t.Held)
 	} else {
-		fmt.Fprintf(&b, "at least %d of %d members, fits %d", total, t.Held+len(t.Members), len(r.Seats)+t.Held)
+		fmt.Fprintf(&b, "at least %d of %d members%s, fits %d", total, t.Held+len(t.Members), within, len(r.Seats)+t.Held)
 		for i, s := range r.Short {
 			sep := " ("
 			if i > 0 {

@@ -81,3 +81,23 @@ func (l *Ledger) Find(uid UID) (Ref, bool) {
 	}
 	return m.Ref(), true
 }
+
+// Nodes returns the nodes on which members are bound or hold a seat, with how many.
+func (l *Ledger) Nodes(id ID) map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return nil
+	}
+	nodes := map[string]int{}
+	for _, m := range g.members {
+		switch {
+		case m.State == Bound:
+			nodes[m.Node]++
+		case m.seated != "":
+			nodes[m.seated]++
+		}
+	}
+	return nodes
+}

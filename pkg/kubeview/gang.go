@@ -54,6 +54,7 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec 
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
 		Generation: pg.Generation,
+		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey],
 	}
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
 		s.Timeout = time.Duration(*t) * time.Second

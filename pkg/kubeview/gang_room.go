@@ -141,8 +141,9 @@ func (r *Room) drop(uid types.UID) {
 	r.tidy(p.node, n)
 }
 
-// Slots returns how many pods like this one fit at most, counted up to limit. With empty set, as if no pod was there.
-func (r *Room) Slots(pod *v1.Pod, limit int, empty bool) int {
+// Slots returns how many pods like this one fit on each node at most; nodes on which none fits are left out. With empty
+// set, as if no pod was there.
+func (r *Room) Slots(pod *v1.Pod, empty bool) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wants := amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
@@ -153,8 +154,8 @@ func (r *Room) Slots(pod *v1.Pod, limit int, empty bool) int {
 		}
 	}
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
-	total := 0
-	for _, n := range r.nodes {
+	out := map[string]int{}
+	for node, n := range r.nodes {
 		if n.node == nil {
 			continue
 		}
@@ -172,9 +173,7 @@ func (r *Room) Slots(pod *v1.Pod, limit int, empty bool) int {
 		if ok, err := affinity.Match(n.node); err == nil && !ok {
 			continue
 		}
-		if total += int(slots); total >= limit {
-			return limit
-		}
+		out[node] = int(slots)
 	}
-	return total
+	return out
 }

@@ -28,3 +28,11 @@ const (
 
 // RackLabel is the label by which nodes commonly tell their rack.
 const RackLabel = "topology.kubernetes.io/rack"
+
+// Keys of Berth's own that concern gangs.
+const (
+	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node label whose value all members must share.
+	TopologyRequiredKey = "berth.dev/topology-required"
+	// TopologyPreferredKey is the annotation of a PodGroup or a pod with the node label whose value all members should share.
+	TopologyPreferredKey = "berth.dev/topology-preferred"
+)

@@ -109,6 +109,9 @@ func (b *board) Seat(m gang.Member, name string) error {
 
 // remove takes a pod off its node for the rest of the trial. All pods are removed before the first member is seated.
 func (b *board) remove(s seatedPod) error {
+	if _, here := b.index[s.node]; !here {
+		return nil
+	}
 	n := b.copies[s.node]
 	if n == nil {
 		n = b.nodes[b.index[s.node]].Snapshot()

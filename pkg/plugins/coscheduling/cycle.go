@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,7 +37,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	switch turn := p.shared.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
 	case gang.Free:
-		return nil, fwk.NewStatus(fwk.Skip)
+		return p.shared.join(pod, nodes)
 	case gang.Follow:
 		return &fwk.PreFilterResult{NodeNames: sets.New(turn.Node)}, nil
 	case gang.Lead:
@@ -57,26 +58,24 @@ func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []
 		p.shared.carryOut(ctx, p.shared.ledger.Block(uid, reason, p.shared.settings.backoff, time.Now()))
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
-	b, err := p.shared.newBoard(ctx, turn.Members, nodes)
-	if err != nil {
-		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
-	}
 	start := time.Now()
-	result, err := gang.Build(turn.Members, turn.Need, b.hardness, b)
-	if err != nil {
+	result, err := p.shared.arrange(ctx, id, turn, nodes, nil)
+	var bad *kubeview.BadValue
+	switch {
+	case errors.As(err, &bad):
+		return fail(err.Error())
+	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
 	}
 	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need, "members", len(turn.Members),
-		"seats", len(result.Seats), "nodesExamined", b.examined, "duration", time.Since(start))
-	if !result.Feasible() {
-		return fail(gang.Explain(id, turn, result, b.describe, b.reasons(result)))
-	}
-	seat, ok := result.Seats[uid]
-	if !ok {
+		"seats", len(result.Seats), "nodesExamined", result.examined, "duration", time.Since(start))
+	seat, seated := result.Seats[uid]
+	if result.Feasible() && !seated {
 		// More members than fit: the leader stands for the gang, so it takes the seat of another that is like it.
-		if seat, ok = takeSeat(result.Seats, turn.Members, uid); !ok {
-			return fail(gang.Explain(id, turn, result, b.describe, b.reasons(result)))
-		}
+		seat, seated = takeSeat(result.Seats, turn.Members, uid)
+	}
+	if !result.Feasible() || !seated {
+		return fail(gang.Explain(id, turn, result.Result, result.describe, result.within, result.reasons(result.Result)))
 	}
 	p.shared.unnominate(p, id)
 	effects, ok := p.shared.ledger.Propose(uid, result.Seats, time.Now())

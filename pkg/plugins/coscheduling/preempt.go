@@ -110,25 +110,26 @@ func (w *wave) collect() {
 
 // try seats the gang with the given units gone, on the cheapest nodes first if prices are given.
 func (w *wave) try(ctx context.Context, gone []gang.Unit, prices map[string]gang.Price) (map[gang.UID]string, bool, error) {
-	b, err := w.p.shared.newBoard(ctx, w.turn.Members, w.nodes)
+	arranged, err := w.p.shared.arrange(ctx, w.id, w.turn, w.nodes, func(b *board) error {
+		b.price(prices)
+		for _, s := range w.going {
+			if err := b.remove(s); err != nil {
+				return err
+			}
+		}
+		for i := range gone {
+			for _, v := range gone[i].Victims {
+				if err := b.remove(w.pods[v.UID]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, false, err
 	}
-	b.price(prices)
-	for _, s := range w.going {
-		if err := b.remove(s); err != nil {
-			return nil, false, err
-		}
-	}
-	for i := range gone {
-		for _, v := range gone[i].Victims {
-			if err := b.remove(w.pods[v.UID]); err != nil {
-				return nil, false, err
-			}
-		}
-	}
-	r, err := gang.Build(w.turn.Members, w.turn.Need, b.hardness, b)
-	return r.Seats, err == nil && r.Feasible(), err
+	return arranged.Seats, arranged.Feasible(), nil
 }
 
 // choose returns the pods to evict and the seats of the gang once they are gone.

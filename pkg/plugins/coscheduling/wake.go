@@ -20,8 +20,6 @@ const (
 	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the room that was made, few enough
 	// that others in the queue do not wait behind them.
 	retryAtOnce = 8
-	// mostSlots is as far as free seats are counted.
-	mostSlots = 1 << 20
 	// retryPause separates such batches.
 	retryPause = 50 * time.Millisecond
 )
@@ -112,7 +110,9 @@ func (c *coordinator) chance(d *gang.Due, slots map[string]int) bool {
 			if pod == nil {
 				return true
 			}
-			free = c.room.Slots(pod, mostSlots, false)
+			for _, n := range c.room.Slots(pod, false) {
+				free += n
+			}
 			slots[class] = free
 		}
 		fits += min(n, free)
