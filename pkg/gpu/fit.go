@@ -1,7 +1,7 @@
 package gpu
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -60,8 +60,10 @@ func (r Reason) Evictable() bool {
 }
 
 // String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal reasons
-// together, and the counts by number of free GPUs are what tells the user the best node.
+// together, and the counts by number of free GPUs are what tells the user the best node. It is called for every node
+// that is refused, which is why it does not format.
 func (r Reason) String() string {
+	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
 	switch r.Cause {
 	case NoGPU:
 		if r.Detail != "" {
@@ -69,32 +71,33 @@ func (r Reason) String() string {
 		}
 		return "node(s) without GPUs"
 	case TooFewGPUs:
-		return fmt.Sprintf("node(s) with too few GPUs: need %d, node has %d", r.Need, r.Have)
+		return "node(s) with too few GPUs: need " + need + ", node has " + have
 	case GPUsTaken:
-		return fmt.Sprintf("insufficient free GPUs: need %d, node has %d", r.Need, r.Have)
+		return "insufficient free GPUs: need " + need + ", node has " + have
 	case ShareTaken:
 		// Tenths keep the number of distinct reasons small however the shares are cut.
-		return fmt.Sprintf("insufficient free GPU share: need %d milli-GPU on one GPU, node has under %d", r.Need, min(r.Need, r.Have/100*100+100))
+		under := strconv.Itoa(min(r.Need, r.Have/100*100+100))
+		return "insufficient free GPU share: need " + need + " milli-GPU on one GPU, node has under " + under
 	case GPUMemory:
 		if r.Have == 0 {
-			return fmt.Sprintf("GPU memory unknown: need %d MiB per GPU", r.Need)
+			return "GPU memory unknown: need " + need + " MiB per GPU"
 		}
-		return fmt.Sprintf("insufficient GPU memory: need %d MiB per GPU, node has %d", r.Need, r.Have)
+		return "insufficient GPU memory: need " + need + " MiB per GPU, node has " + have
 	case WrongModel:
 		if r.Detail == "" {
 			return "GPU model unknown"
 		}
 		return "GPU model not accepted: " + r.Detail
 	case NotLinked:
-		return fmt.Sprintf("no NVLink-connected set of %d free GPUs", r.Need)
+		return "no NVLink-connected set of " + need + " free GPUs"
 	case WrongMode:
 		return r.Detail
 	case Replicas:
-		return fmt.Sprintf("GPUs are time-sliced: need %d physical GPUs", r.Need)
+		return "GPUs are time-sliced: need " + need + " physical GPUs"
 	case SlicesTaken:
-		return fmt.Sprintf("insufficient %s: need %d, node has %d", r.Detail, r.Need, r.Have)
+		return "insufficient " + r.Detail + ": need " + need + ", node has " + have
 	case Unhealthy:
-		return fmt.Sprintf("too few healthy GPUs: need %d, node has %d", r.Need, r.Have)
+		return "too few healthy GPUs: need " + need + ", node has " + have
 	case NodeLeaving:
 		return "node(s) about to leave: " + r.Detail
 	default:

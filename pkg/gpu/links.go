@@ -50,6 +50,8 @@ func ParseLink(name string) (Link, error) {
 type Links struct {
 	n    int
 	pair []Link
+	// uniform reports that every pair is connected by NVLink alike, so that any set is the best.
+	uniform bool
 	// sum and connected hold, for each subset of at most maxTabled GPUs, the sum of its pairs' scores and whether
 	// NVLink connects it.
 	sum       []uint16
@@ -105,6 +107,7 @@ func Mesh(n int) *Links {
 	for i := range b.links.pair {
 		b.links.pair[i] = Link{Score: MaxLinkScore, NVLink: true}
 	}
+	b.links.uniform = true
 	return b.Build()
 }
 
@@ -154,6 +157,9 @@ func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok
 			return 0, 0, false
 		}
 		return lowest(free, k), systemLink.Score, true
+	}
+	if l.uniform {
+		return lowest(free, k), MaxLinkScore, true
 	}
 	pairs := k * (k - 1) / 2
 	best := -1

@@ -221,9 +221,9 @@ func BenchmarkFit(b *testing.B) {
 }
 
 func BenchmarkBestSet(b *testing.B) {
-	l := Mesh(8)
+	l := pairsOf(b, 8)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Best(0b1011_0111, 4, true)
+		l.Best(0b1011_0111, 4, false)
 	}
 }

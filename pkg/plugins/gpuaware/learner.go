@@ -39,6 +39,8 @@ type learner struct {
 	capacity map[string]int
 	memories map[int]int
 	doors    map[string]door
+	// gpus is all capacity, counted what it was, and in how many models, when the pressure was last worked out.
+	gpus, counted, countedModels int
 	// cliques is how many nodes are in an NVLink domain that spans nodes.
 	cliques atomic.Int64
 	// refreshAt is the number of arrivals at which to look again.
@@ -164,6 +166,7 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 	l.remove(name)
 	l.nodes[name] = now
 	l.capacity[now.model] += now.gpus
+	l.gpus += now.gpus
 	l.memories[now.memMiB]++
 	if now.clique != "" {
 		l.cliques.Add(1)
@@ -204,6 +207,7 @@ func (l *learner) remove(name string) bool {
 	if n.clique != "" {
 		l.cliques.Add(-1)
 	}
+	l.gpus -= n.gpus
 	if l.capacity[n.model] -= n.gpus; l.capacity[n.model] == 0 {
 		delete(l.capacity, n.model)
 	}
@@ -219,8 +223,13 @@ func (l *learner) remove(name string) bool {
 	return true
 }
 
-// recount spreads the demand over the capacity as it is now.
+// recount spreads the demand over the capacity as it is now, if that has changed by more than a fiftieth: a fleet that
+// starts up or is replaced arrives one node at a time.
 func (l *learner) recount() {
+	if change := l.gpus - l.counted; len(l.capacity) == l.countedModels && max(change, -change)*50 <= l.counted {
+		return
+	}
+	l.counted, l.countedModels = l.gpus, len(l.capacity)
 	inUse := l.now.Load().residual
 	l.now.Store(&learnt{residual: inUse, pressure: inUse.Distribution().Pressure(l.capacity)})
 }
