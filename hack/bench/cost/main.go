@@ -40,10 +40,10 @@ func main() {
 	variant := flag.String("variant", "default", "variant of the pod list")
 	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration with the profile")
 	profile := flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
-	only := flag.Bool("only", false, "measure the profile alone")
+	contenders := flag.String("contenders", "profile,stock,most-allocated", "what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated")
 	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
 	flag.Parse()
-	if err := run(os.Stdout, *data, *variant, *config, *profile, *only, *seeds); err != nil {
+	if err := run(os.Stdout, *data, *variant, *config, *profile, strings.Split(*contenders, ","), *seeds); err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
 		os.Exit(1)
 	}
@@ -55,7 +55,7 @@ type contender struct {
 	config        *replay.Configuration
 }
 
-func run(out io.Writer, data, variant, path, profile string, only bool, seeds uint64) error {
+func run(out io.Writer, data, variant, path, profile string, names []string, seeds uint64) error {
 	nodes, err := read(filepath.Join(data, "openb_node_list_gpu_node.csv"), trace.ReadNodes)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", data)
@@ -71,7 +71,7 @@ func run(out io.Writer, data, variant, path, profile string, only bool, seeds ui
 	if err := rates.Apply(nodes); err != nil {
 		return err
 	}
-	contenders, err := contenders(path, profile, only)
+	contenders, err := makeContenders(path, profile, names)
 	if err != nil {
 		return err
 	}
@@ -87,30 +87,34 @@ func run(out io.Writer, data, variant, path, profile string, only bool, seeds ui
 	return table.Flush()
 }
 
-func contenders(path, profile string, only bool) ([]contender, error) {
-	ours, err := replay.LoadConfiguration(path)
-	if err != nil {
-		return nil, err
-	}
-	list := []contender{{profile, profile, ours}}
-	if only {
-		return list, nil
-	}
-	stock, err := replay.LoadConfiguration(replay.Stock)
-	if err != nil {
-		return nil, err
-	}
-	most, err := replay.LoadConfiguration(replay.Stock)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range most.Component.Profiles[0].PluginConfig {
-		if args, ok := c.Args.(*schedulerconfig.NodeResourcesFitArgs); ok {
-			args.ScoringStrategy.Type = schedulerconfig.MostAllocated
+func makeContenders(path, profile string, names []string) ([]contender, error) {
+	var list []contender
+	for _, name := range names {
+		file := replay.Stock
+		if name == "profile" {
+			file = path
 		}
+		c, err := replay.LoadConfiguration(file)
+		if err != nil {
+			return nil, err
+		}
+		scheduler := c.Component.Profiles[0].SchedulerName
+		switch name {
+		case "profile":
+			name, scheduler = profile, profile
+		case "stock":
+		case "most-allocated":
+			for _, p := range c.Component.Profiles[0].PluginConfig {
+				if args, ok := p.Args.(*schedulerconfig.NodeResourcesFitArgs); ok {
+					args.ScoringStrategy.Type = schedulerconfig.MostAllocated
+				}
+			}
+		default:
+			return nil, fmt.Errorf("contender %q is unknown: want profile, stock or most-allocated", name)
+		}
+		list = append(list, contender{name, scheduler, c})
 	}
-	name := stock.Component.Profiles[0].SchedulerName
-	return append(list, contender{"stock", name, stock}, contender{"stock, MostAllocated", name, most}), nil
+	return list, nil
 }
 
 func measure(out io.Writer, c contender, nodes []trace.Node, jobs []trace.Job, load int64, seeds uint64) error {
