@@ -31,7 +31,7 @@ const (
 	// statusPause is the least time between two writes about one gang.
 	statusPause = time.Second
 	// statusDelay lets a gang that is on its way arrive, so that one write tells what several would have.
-	statusDelay = 400 * time.Millisecond
+	statusDelay = time.Second
 	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
 	// change with every pod that comes or goes.
 	rewordPause = 5 * time.Second
@@ -41,6 +41,9 @@ const (
 	leadingEvery = 2 * time.Second
 	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered it.
 	electionGrace = 10 * time.Second
+	// incompletePause is how long members may wait for siblings to be created before they are told: most gangs are created
+	// in one go.
+	incompletePause = 3 * time.Second
 	// waitingForGang is the reason in PodScheduled of members that wait for siblings to be created. It is not
 	// Unschedulable, at which autoscalers would add nodes for a gang that cannot use them yet.
 	waitingForGang = "WaitingForGang"
@@ -208,7 +211,8 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		case reason == v1.PodReasonUnschedulable && v.Reason == "":
 			// On its way: planned in a moment or being given seats.
 			continue
-		case c != nil && c.Reason == reason && !reword:
+		case c != nil && c.Reason == reason && !reword,
+			c == nil && reason == waitingForGang && now.Sub(pod.CreationTimestamp.Time) < incompletePause:
 			later = true
 			continue
 		}
