@@ -68,6 +68,6 @@ kubelets, and the scheduler) in one folder, without a container engine and witho
 		SilenceErrors: true,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newExplainCommand())
+	root.AddCommand(newDumpCommand(), newExplainCommand(), newValidateCommand())
 	return root
 }

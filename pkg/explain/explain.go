@@ -126,8 +126,10 @@ func Pod(q Question) (*Explanation, error) {
 	if e.BoundTo != "" {
 		e.State = "bound"
 	}
-	configuration, silenced := withoutSignals(q.Configuration)
-	e.Notes = append(e.Notes, silenced...)
+	configuration, silenced := q.Configuration.WithoutSignals()
+	for _, plugin := range silenced {
+		e.Notes = append(e.Notes, plugin+" was run without what Prometheus would tell it")
+	}
 	err := replay.Settled(q.Now, func(settle func()) error {
 		return explain(e, configuration, q.Objects, target, settle)
 	})

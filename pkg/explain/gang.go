@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -125,11 +126,11 @@ func (w *world) minMember(id gang.ID) int {
 		if !ok || group.GetNamespace() != id.Namespace || group.GetName() != id.Name {
 			continue
 		}
-		n, found, err := unstructured.NestedInt64(group.Object, "spec", "minMember")
-		if err != nil || !found {
-			return 1
+		var typed schedulingv1alpha1.PodGroup
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(group.Object, &typed); err != nil {
+			continue
 		}
-		return int(n)
+		return max(int(typed.Spec.MinMember), 1)
 	}
 	return 0
 }

@@ -87,33 +87,58 @@ func newTable() table.Writer {
 	return t
 }
 
-// scoreTable has a column a plugin. A cell is the plugin's raw score, the normalised one, and the points it is worth.
+// scoreTable has a column for each plugin that tells nodes apart. A cell is the plugin's raw score, the normalised one, and
+// the points that it is worth.
 func scoreTable(nodes []Node, top int) string {
-	t := newTable()
-	header := table.Row{"node", "total"}
-	var columns []table.ColumnConfig
-	for i, s := range nodes[0].Scores {
-		header = append(header, fmt.Sprintf("%s ×%d", s.Plugin, s.Weight))
-		columns = append(columns, table.ColumnConfig{Number: i + 3, Align: text.AlignRight})
-	}
-	t.SetColumnConfigs(append(columns, table.ColumnConfig{Number: 2, Align: text.AlignRight}))
-	t.AppendHeader(header)
 	shown := nodes
 	if top > 0 {
 		shown = nodes[:min(top, len(nodes))]
 	}
+	t := newTable()
+	header := table.Row{"node", "total"}
+	columns := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}}
+	var telling []int
+	var same []string
+	for i, s := range nodes[0].Scores {
+		if len(nodes) > 1 && alike(nodes, i) {
+			same = append(same, fmt.Sprintf("%s %d", s.Plugin, s.Weighted))
+			continue
+		}
+		telling = append(telling, i)
+		header = append(header, fmt.Sprintf("%s ×%d", s.Plugin, s.Weight))
+		columns = append(columns, table.ColumnConfig{Number: len(header), Align: text.AlignRight})
+	}
+	t.SetColumnConfigs(columns)
+	t.AppendHeader(header)
 	for _, n := range shown {
 		row := table.Row{n.Name, n.Total}
-		for _, s := range n.Scores {
+		for _, i := range telling {
+			s := n.Scores[i]
 			row = append(row, fmt.Sprintf("%d → %d = %d", s.Raw, s.Normalised, s.Weighted))
 		}
 		t.AppendRow(row)
 	}
-	rest := ""
+	out := t.Render() + "\n"
 	if hidden := len(nodes) - len(shown); hidden > 0 {
-		rest = fmt.Sprintf("… and %d more nodes that it fits (--all-nodes)\n", hidden)
+		out += fmt.Sprintf("… and %d more nodes that it fits (--all-nodes)\n", hidden)
 	}
-	return t.Render() + "\n" + rest + "cells: raw → normalised to 0–100 = points with the weight\n"
+	if len(telling) > 0 {
+		out += "cells: raw → normalised to 0–100 = points with the weight\n"
+	}
+	if len(same) > 0 {
+		out += "the same for all nodes: " + strings.Join(same, ", ") + "\n"
+	}
+	return out
+}
+
+// alike says whether the plugin gives all nodes the same points.
+func alike(nodes []Node, plugin int) bool {
+	for i := range nodes {
+		if nodes[i].Scores[plugin].Weighted != nodes[0].Scores[plugin].Weighted {
+			return false
+		}
+	}
+	return true
 }
 
 // group is a set of nodes that one plugin rejects for the same reasons.
@@ -152,11 +177,14 @@ func (r *RunnerUp) write(b *strings.Builder) {
 		fmt.Fprintf(b, "\n%s is given the same by every plugin\n", r.Node)
 		return
 	}
-	fmt.Fprintf(b, "\n%s, %d points behind, would win with more than that from any plugin", r.Node, r.Margin)
+	fmt.Fprintf(b, "\nfor %s to win, it needs more than %d further points", r.Node, r.Margin)
+	if len(r.Changes) == 0 {
+		b.WriteString("; no change of one weight brings them")
+	}
 	for i, c := range r.Changes {
 		sep := ", or "
-		if i == 0 {
-			sep = ", or with "
+		if i > 0 {
+			sep = " or "
 		}
 		b.WriteString(sep + c.String())
 	}

@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -15,7 +14,6 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/apis/config"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/replay"
@@ -129,27 +127,4 @@ func reasons(status *fwk.Status) []string {
 		return r
 	}
 	return []string{status.Code().String()}
-}
-
-// withoutSignals returns the configuration without the live metrics of its plugins: they are read from a network, and are
-// those of another moment than the snapshot's.
-func withoutSignals(c *replay.Configuration) (*replay.Configuration, []string) {
-	out := &replay.Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
-	var notes []string
-	for i := range out.Component.Profiles {
-		for _, pc := range out.Component.Profiles[i].PluginConfig {
-			args := reflect.Indirect(reflect.ValueOf(pc.Args))
-			for f := 0; args.Kind() == reflect.Struct && f < args.NumField(); f++ {
-				switch field := args.Field(f); field.Interface().(type) {
-				case *config.GPUSignals, *config.PriceSignals:
-					if !field.IsNil() {
-						field.SetZero()
-						notes = append(notes, pc.Name+" was run without what Prometheus would tell it")
-					}
-				}
-			}
-		}
-	}
-	slices.Sort(notes)
-	return out, slices.Compact(notes)
 }

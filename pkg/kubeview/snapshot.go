@@ -183,7 +183,7 @@ func keepCustom[T any, P interface {
 		return nil, err
 	}
 	out := &unstructured.Unstructured{}
-	return out, json.Unmarshal(data, &out.Object)
+	return out, out.UnmarshalJSON(data)
 }
 
 func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {

@@ -2,12 +2,15 @@ package replay
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
 	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/apis/config"
 )
 
 // shippedPath is where the configuration of the second scheduler is among the manifests.
@@ -37,4 +40,27 @@ func ParseConfiguration(name string, data []byte) (*Configuration, error) {
 		return nil, fmt.Errorf("%s: %s", name, oneLine(err))
 	}
 	return &Configuration{Name: name, Component: component}, nil
+}
+
+// WithoutSignals returns the configuration without the live metrics of its plugins, which are read from a network and so have no
+// place on a virtual clock, and the names of the plugins that had any.
+func (c *Configuration) WithoutSignals() (*Configuration, []string) {
+	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
+	var silenced []string
+	for i := range out.Component.Profiles {
+		for _, pc := range out.Component.Profiles[i].PluginConfig {
+			args := reflect.Indirect(reflect.ValueOf(pc.Args))
+			for f := 0; args.Kind() == reflect.Struct && f < args.NumField(); f++ {
+				switch field := args.Field(f); field.Interface().(type) {
+				case *config.GPUSignals, *config.PriceSignals:
+					if !field.IsNil() {
+						field.SetZero()
+						silenced = append(silenced, pc.Name)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(silenced)
+	return out, slices.Compact(silenced)
 }

@@ -1,0 +1,151 @@
+package kubeview
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func snapshotOf(t *testing.T, text string) runtime.Object {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := Snapshot(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+func asJSON(t *testing.T, obj any) string {
+	t.Helper()
+	data, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// secretive holds the word hush wherever nobody may read it, and open where a scheduler does.
+const secretive = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"open","namespace":"open","managedFields":[{"manager":"hush"}],
+"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hush","berth.dev/spot":"open"},"labels":{"l":"open"}},
+"spec":{"nodeName":"open","serviceAccountName":"hush","imagePullSecrets":[{"name":"hush"}],"hostAliases":[{"ip":"hush"}],"schedulerName":"open",
+"containers":[{"name":"open","image":"open","command":["hush"],"args":["hush"],"env":[{"name":"hush","value":"hush"}],"envFrom":[{"secretRef":{"name":"hush"}}],
+"volumeMounts":[{"name":"v","mountPath":"hush"}],"livenessProbe":{"exec":{"command":["hush"]}},"resources":{"requests":{"cpu":"1"}},"ports":[{"containerPort":1,"name":"hush"},{"containerPort":2,"hostPort":3}]}],
+"initContainers":[{"name":"open","command":["hush"]}],"ephemeralContainers":[{"name":"hush","command":["hush"]}],
+"volumes":[{"name":"open","secret":{"secretName":"hush"}},{"name":"open","configMap":{"name":"hush"}},{"name":"open","projected":{"sources":[{"secret":{"name":"hush"}}]}},
+{"name":"open","persistentVolumeClaim":{"claimName":"open"}},{"name":"open","csi":{"driver":"open","volumeAttributes":{"a":"hush"},"nodePublishSecretRef":{"name":"hush"}}},
+{"name":"open","rbd":{"monitors":["open"],"image":"open","secretRef":{"name":"hush"},"keyring":"hush"}}]},
+"status":{"phase":"Running","podIP":"hush","message":"hush","conditions":[{"type":"Ready","status":"True","message":"hush"}],
+"containerStatuses":[{"name":"open","image":"hush","imageID":"hush","ready":true,"restartCount":0,"resources":{"requests":{"cpu":"1"}}}]}}`
+
+func TestASnapshotKeepsNoSecrets(t *testing.T) {
+	t.Parallel()
+	pod := snapshotOf(t, secretive).(*v1.Pod)
+	if text := asJSON(t, pod); strings.Contains(text, "hush") {
+		t.Errorf("kept what it should not have: %s", text)
+	}
+	if diff := cmp.Diff(map[string]string{SpotKey: "open"}, pod.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 || pod.Spec.NodeName != "open" {
+		t.Errorf("lost what decides about placement: %s", asJSON(t, pod))
+	}
+	for _, other := range []string{
+		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","annotations":{"x":"hush"}},"spec":{"providerID":"hush"},"status":{"addresses":[{"address":"hush","type":"InternalIP"}],"nodeInfo":{"machineID":"hush"}}}`,
+		`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"p"},"spec":{"csi":{"driver":"d","volumeHandle":"h","nodeStageSecretRef":{"name":"hush"},"volumeAttributes":{"a":"hush"}},"mountOptions":["hush"]}}`,
+		`{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"s"},"provisioner":"p","parameters":{"secretName":"hush"}}`,
+		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"r"},"spec":{"selector":{},"template":{"spec":{"containers":[{"name":"c","env":[{"name":"hush"}]}]}}}}`,
+		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"externalName":"hush","selector":{"a":"b"}}}`,
+		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":{"a":"hush"}}}]}}}`,
+		`{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"g","annotations":{"x":"hush"}},"spec":{"minMember":2,"x":"hush"}}`,
+	} {
+		if text := asJSON(t, snapshotOf(t, other)); strings.Contains(text, "hush") {
+			t.Errorf("kept what it should not have: %s", text)
+		}
+	}
+	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
+	if _, err := Snapshot(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
+		t.Errorf("got error %v, want one that names the kind", err)
+	}
+}
+
+func TestEveryKindOfASnapshotCanBeKept(t *testing.T) {
+	t.Parallel()
+	for _, kind := range SnapshotKinds() {
+		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "n", "namespace": "a"}}}
+		obj.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind))
+		kept, err := Snapshot(obj)
+		if err != nil {
+			t.Errorf("%s: %v", kind.Kind, err)
+			continue
+		}
+		hashed, err := NewNameHasher([]byte("k")).Hash(kept)
+		if err != nil {
+			t.Errorf("hashing %s: %v", kind.Kind, err)
+			continue
+		}
+		if text := asJSON(t, hashed); kind.Kind != "CSIDriver" && strings.Contains(text, `"n"`) {
+			t.Errorf("%s keeps its name: %s", kind.Kind, text)
+		}
+	}
+}
+
+func TestHashedNamesStillReferToEachOther(t *testing.T) {
+	t.Parallel()
+	h := NewNameHasher([]byte("key"))
+	hash := func(text string) runtime.Object {
+		out, err := h.Hash(snapshotOf(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	node := hash(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1","labels":{"kubernetes.io/hostname":"acme-1","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
+"spec":{"taints":[{"key":"team","value":"acme","effect":"NoSchedule"}]},"status":{"images":[{"names":["acme/app:latest"],"sizeBytes":1}]}}`).(*v1.Node)
+	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme"},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
+"tolerations":[{"key":"team","value":"acme"}],"priorityClassName":"system-node-critical","schedulingGates":[{"name":"gate"}],
+"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["acme-1"]}],"matchExpressions":[{"key":"team","operator":"In","values":["acme"]}]}]}},
+"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"topology.kubernetes.io/zone","namespaces":["acme"],"labelSelector":{"matchLabels":{"team":"acme"}}}]}},
+"containers":[{"name":"c","image":"acme/app"}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","message":"acme"}]}}`).(*v1.Pod)
+	if text := asJSON(t, node) + asJSON(t, pod); strings.Contains(text, "acme") {
+		t.Errorf("a name is left: %s", text)
+	}
+	term := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
+	affinity := pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+	team := node.Labels["team"]
+	for what, pair := range map[string][2]string{
+		"node of the pod": {node.Name, pod.Spec.NodeName}, "host name": {node.Name, node.Labels["kubernetes.io/hostname"]}, "matched field": {node.Name, term.MatchFields[0].Values[0]},
+		"taint": {team, node.Spec.Taints[0].Value}, "toleration": {team, pod.Spec.Tolerations[0].Value}, "node selector": {team, pod.Spec.NodeSelector["team"]},
+		"matched label": {team, term.MatchExpressions[0].Values[0]}, "pod affinity": {team, affinity.LabelSelector.MatchLabels["team"]}, "namespace": {pod.Namespace, affinity.Namespaces[0]},
+		"image": {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
+		"zone":  {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
+		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical", pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: %q and %q differ", what, pair[0], pair[1])
+		}
+	}
+	again, err := NewNameHasher([]byte("another")).Hash(snapshotOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.(*v1.Node).Name == node.Name {
+		t.Error("another key gives the same hash")
+	}
+}
+
+func TestOwnKeysAreSorted(t *testing.T) {
+	t.Parallel()
+	if keys := OwnKeys(); !slices.IsSorted(keys) || !slices.Contains(keys, SpotKey) {
+		t.Errorf("got %v", keys)
+	}
+}

@@ -1,0 +1,124 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/memapi"
+)
+
+// Profile is what a profile comes to when defaults, multiPoint and disabled plugins are worked in.
+type Profile struct {
+	File string `json:"file"`
+	Name string `json:"name"`
+	// Weights of the score plugins, in the order in which they run.
+	Weights []Weight `json:"weights"`
+	// Unsigned are the plugins without which identical pods would share one pass over the nodes.
+	Unsigned []string `json:"unsigned,omitempty"`
+
+	plugins *schedulerconfig.Plugins
+}
+
+// Weight of a score plugin: its 0 to 100 points count that many times.
+type Weight struct {
+	Plugin string `json:"plugin"`
+	Weight int64  `json:"weight"`
+}
+
+// weight is 0 for a plugin that does not score.
+func (p *Profile) weight(plugin string) int64 {
+	for _, w := range p.Weights {
+		if w.Plugin == plugin {
+			return w.Weight
+		}
+	}
+	return 0
+}
+
+// build makes the scheduler of the configuration, with an empty cluster in memory, as the command would at its start.
+func build(c *replay.Configuration) ([]Profile, error) {
+	c, _ = c.WithoutSignals()
+	var profiles []Profile
+	err := replay.Settled(time.Unix(1_800_000_000, 0), func(settle func()) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		sched, err := replay.NewScheduler(ctx, memapi.New(), c, 1)
+		if err != nil {
+			return err
+		}
+		defer sched.Stop()
+		settle()
+		for i := range c.Component.Profiles {
+			cfg := &c.Component.Profiles[i]
+			built := sched.Profiles[cfg.SchedulerName]
+			p := Profile{Name: cfg.SchedulerName, plugins: built.ListPlugins()}
+			for _, s := range p.plugins.Score.Enabled {
+				p.Weights = append(p.Weights, Weight{Plugin: s.Name, Weight: int64(s.Weight)})
+			}
+			if p.Unsigned, err = unsigned(ctx, built, cfg); err != nil {
+				return err
+			}
+			profiles = append(profiles, p)
+		}
+		return nil
+	})
+	return profiles, err
+}
+
+// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
+// plugins, so they are made once more, and looked at on the way.
+func unsigned(ctx context.Context, built framework.Framework, profile *schedulerconfig.KubeSchedulerProfile) ([]string, error) {
+	registry := frameworkplugins.NewInTreeRegistry()
+	for _, option := range plugins.Options() {
+		if err := option(registry); err != nil {
+			return nil, fmt.Errorf("registering plugins: %w", err)
+		}
+	}
+	signs := map[string]bool{}
+	for name, factory := range registry {
+		registry[name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			plugin, err := factory(ctx, args, handle)
+			_, signs[name] = plugin.(fwk.SignPlugin)
+			return plugin, err
+		}
+	}
+	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),
+		frameworkruntime.WithClientSet(built.ClientSet()),
+		frameworkruntime.WithKubeConfig(built.KubeConfig()),
+		// Informers of its own, never started: some plugins add indexes to theirs, which can be done once.
+		frameworkruntime.WithInformerFactory(scheduler.NewInformerFactory(built.ClientSet(), 0, nil)),
+		frameworkruntime.WithSnapshotSharedLister(built.SnapshotSharedLister()),
+		frameworkruntime.WithSharedDRAManager(built.SharedDRAManager()),
+		frameworkruntime.WithSharedCSIManager(built.SharedCSIManager()),
+		frameworkruntime.WithPodGroupManager(built.PodGroupManager()),
+		frameworkruntime.WithEventRecorder(built.EventRecorder()),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", profile.SchedulerName, err)
+	}
+	if err := again.Close(); err != nil {
+		return nil, fmt.Errorf("closing profile %s: %w", profile.SchedulerName, err)
+	}
+	list := built.ListPlugins()
+	var names []string
+	for _, set := range []schedulerconfig.PluginSet{list.PreFilter, list.Filter, list.PreScore, list.Score} {
+		for _, p := range set.Enabled {
+			if !signs[p.Name] && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names, nil
+}

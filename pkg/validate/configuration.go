@@ -1,0 +1,57 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its profiles are built
+// with the real plugins, and then what they consist of is looked at.
+func (d *document) configuration() {
+	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(d.json, nil, nil)
+	if err != nil {
+		d.decodingErrors(err, "")
+		return
+	}
+	component, ok := obj.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		d.find(Error, "invalid", "kind", fmt.Sprintf("this is a %s", gvk.Kind))
+		return
+	}
+	component.APIVersion = gvk.GroupVersion().String()
+	if invalid := validation.ValidateKubeSchedulerConfiguration(component); invalid != nil {
+		d.validationErrors(invalid)
+		return
+	}
+	profiles, err := build(&replay.Configuration{Name: d.file, Component: component})
+	if err != nil {
+		text := strings.TrimPrefix(oneLine(err.Error()), d.file+": ")
+		d.find(Error, "start", anyPath.FindString(text), text)
+		return
+	}
+	for i := range profiles {
+		profiles[i].File = d.file
+	}
+	d.report.Profiles = append(d.report.Profiles, profiles...)
+	d.lint(component, profiles)
+}
+
+func (d *document) validationErrors(all utilerrors.Aggregate) {
+	for _, err := range utilerrors.Flatten(all).Errors() {
+		var at *field.Error
+		if errors.As(err, &at) {
+			d.find(Error, "invalid", at.Field, at.Error())
+			continue
+		}
+		d.find(Error, "invalid", anyPath.FindString(err.Error()), err.Error())
+	}
+}

@@ -1,0 +1,173 @@
+package validate
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// document is one document of a file.
+type document struct {
+	report *Report
+	file   string
+	// offset is added to lines: a configuration inside a ConfigMap begins further down.
+	offset int
+	root   *yaml.Node
+	metav1.TypeMeta
+	json []byte
+}
+
+func (d *document) find(severity Severity, rule, path, message string) {
+	d.findAt(severity, rule, d.line(path), message)
+}
+
+func (d *document) findAt(severity Severity, rule string, line int, message string) {
+	d.report.add(Finding{File: d.file, Line: line + d.offset, Severity: severity, Rule: rule, Message: oneLine(message)})
+}
+
+// check finds out what the document is.
+func (d *document) check() {
+	d.report.Objects++
+	text, err := yaml.Marshal(d.root)
+	if err == nil {
+		// Decoding the node itself finds keys that occur twice, with their lines.
+		var anything any
+		if err = d.root.Decode(&anything); err == nil {
+			d.json, err = sigsyaml.YAMLToJSON(text)
+		}
+	}
+	if err != nil {
+		d.report.add(yamlFinding(d.file, d.offset, err))
+		return
+	}
+	if err := json.Unmarshal(d.json, &d.TypeMeta); err != nil || d.root.Kind != yaml.MappingNode {
+		d.findAt(Error, "syntax", d.root.Line, "this is not an object with apiVersion and kind")
+		return
+	}
+	switch {
+	case d.Kind == "KubeSchedulerConfiguration":
+		d.configuration()
+	case d.Kind == "ConfigMap" && d.APIVersion == "v1":
+		d.manifest()
+		d.configMap()
+	default:
+		d.manifest()
+	}
+}
+
+// configMap checks the configurations that a ConfigMap carries.
+func (d *document) configMap() {
+	data := child(d.root, "data")
+	if data == nil || data.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(data.Content); i += 2 {
+		value := data.Content[i+1]
+		if !strings.Contains(value.Value, "kind: KubeSchedulerConfiguration") {
+			continue
+		}
+		offset := d.offset + value.Line
+		if value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+			offset = d.offset + value.Line - 1
+		}
+		d.report.check(d.file, []byte(value.Value), offset)
+	}
+}
+
+func child(node *yaml.Node, key string) *yaml.Node {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// segments of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
+var segment = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
+
+// line is that of the deepest part of the path that is there.
+func (d *document) line(path string) int {
+	node, line := d.root, d.root.Line
+	for _, m := range segment.FindAllStringSubmatch(path, -1) {
+		next, at := step(node, m[1], m[2])
+		if next == nil {
+			break
+		}
+		node, line = next, at
+	}
+	return line
+}
+
+// step goes to a field, or to an element by its index or its name.
+func step(node *yaml.Node, field, element string) (*yaml.Node, int) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if field != "" {
+		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == field {
+				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+		return nil, 0
+	}
+	if node.Kind == yaml.MappingNode {
+		return step(node, element, "")
+	}
+	if i, err := strconv.Atoi(element); err == nil && i >= 0 && i < len(node.Content) {
+		return node.Content[i], node.Content[i].Line
+	}
+	for _, item := range node.Content {
+		for _, key := range []string{"schedulerName", "name", "resourceName"} {
+			if name := child(item, key); name != nil && name.Value == element {
+				return item, item.Line
+			}
+		}
+	}
+	return nil, 0
+}
+
+var (
+	unknownField = regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`)
+	nestedPlace  = regexp.MustCompile(`decoding \.?([A-Za-z0-9_.\[\]]+):`)
+	goField      = regexp.MustCompile(`Go (?:struct field|value of type) ([A-Za-z0-9_.\[\]]+)`)
+	anyPath      = regexp.MustCompile(`[A-Za-z]+(?:\[[^\]]*\])*(?:\.[A-Za-z]+(?:\[[^\]]*\])*)+`)
+)
+
+// decodingErrors splits what a strict decoder says into findings with the lines of the fields. Prefix is where in the document the
+// decoded part is.
+func (d *document) decodingErrors(err error, prefix string) {
+	text := err.Error()
+	base := prefix
+	if m := nestedPlace.FindStringSubmatch(text); m != nil {
+		base = m[1]
+		if strings.Contains(base, "pluginConfig") && !strings.HasSuffix(base, "args") {
+			base += ".args"
+		}
+	}
+	if fields := unknownField.FindAllStringSubmatch(text, -1); len(fields) > 0 {
+		for _, m := range fields {
+			path := m[2]
+			if base != "" {
+				path = base + "." + path
+			}
+			d.find(Error, m[1]+"-field", path, m[1]+" field "+path)
+		}
+		return
+	}
+	if m := goField.FindStringSubmatch(text); m != nil {
+		_, field, _ := strings.Cut(m[1], ".")
+		d.find(Error, "type", field, text)
+		return
+	}
+	d.find(Error, "invalid", base, text)
+}

@@ -1,0 +1,146 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/plugins/costoptimized"
+	"berth.dev/berth/pkg/plugins/gpuaware"
+)
+
+// Client-go's defaults, with which a scheduler binds some 16 pods a second, whatever its own speed.
+const (
+	defaultQPS = 50
+	stockLease = "kube-scheduler"
+)
+
+// audible is the part of a packing plugin's weight, one in so many, from which on another score works against it.
+const audible = 10
+
+// lint looks for combinations that defeat each other.
+func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles []Profile) {
+	if c.ClientConnection.QPS <= defaultQPS && c.ClientConnection.QPS >= 0 {
+		d.find(Warning, "qps", "clientConnection.qps", fmt.Sprintf("clientConnection.qps is %g: a pod takes 3 requests, so at most %.0f pods a second are bound, whatever the scheduler's speed; 2000 leaves the limit to the API server", c.ClientConnection.QPS, c.ClientConnection.QPS/3))
+	}
+	stock := slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == "default-scheduler" })
+	if c.LeaderElection.LeaderElect && c.LeaderElection.ResourceName == stockLease && !stock {
+		d.find(Warning, "lease", "leaderElection.resourceName", "leaderElection.resourceName is kube-scheduler, the lease of the cluster's own scheduler: the two would take turns; give this one a name of its own")
+	}
+	if len(c.Extenders) > 0 {
+		d.find(Warning, "batching", "extenders", "an extender switches the batching of identical pods off in every profile")
+	}
+	for i := range profiles {
+		path := fmt.Sprintf("profiles[%d]", i)
+		l := profileLint{document: d, path: path, cfg: &c.Profiles[i], profile: &profiles[i]}
+		l.packing()
+		l.batching(len(c.Extenders) > 0)
+		l.gangs()
+		l.sample(c.PercentageOfNodesToScore)
+	}
+}
+
+type profileLint struct {
+	*document
+	path    string
+	cfg     *schedulerconfig.KubeSchedulerProfile
+	profile *Profile
+}
+
+func (l *profileLint) warn(rule, path, message string) {
+	if path != "" {
+		path = l.path + "." + path
+	} else {
+		path = l.path
+	}
+	l.find(Warning, rule, path, "profile "+l.profile.Name+": "+message)
+}
+
+// args returns the args of a plugin and the path to them.
+func args[T any](l *profileLint, plugin string) (*T, string) {
+	for i := range l.cfg.PluginConfig {
+		if a, ok := any(l.cfg.PluginConfig[i].Args).(*T); ok {
+			return a, "pluginConfig[" + plugin + "].args"
+		}
+	}
+	return nil, ""
+}
+
+// packing looks for stock scores that spread where ours pack.
+func (l *profileLint) packing() {
+	packs := l.profile.weight(gpuaware.Name) + l.profile.weight(costoptimized.Name)
+	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil && *gpu.Strategy == config.GPUStrategySpread {
+		return
+	}
+	for _, name := range []string{gpuaware.Name, costoptimized.Name} {
+		if l.profile.weight(name) == 1 {
+			l.warn("inaudible", "plugins", name+" has weight 1: the stock scores add up to 12 and decide against it; 20 is heard")
+		}
+	}
+	fit, path := args[schedulerconfig.NodeResourcesFitArgs](l, names.NodeResourcesFit)
+	weight := l.profile.weight(names.NodeResourcesFit)
+	if fit == nil || fit.ScoringStrategy == nil || fit.ScoringStrategy.Type != schedulerconfig.LeastAllocated || weight == 0 {
+		return
+	}
+	if gangs := l.enabled(l.profile.plugins.QueueSort, coscheduling.Name); packs == 0 && !gangs || weight*audible <= packs {
+		return
+	}
+	l.warn("spreading", path+".scoringStrategy.type", fmt.Sprintf("NodeResourcesFit (weight %d) prefers the emptiest node (LeastAllocated), which works against packing; MostAllocated works with it", weight))
+}
+
+// batching looks for what keeps identical pods from sharing one pass over the nodes.
+func (l *profileLint) batching(extender bool) {
+	if len(l.profile.Unsigned) > 0 {
+		l.warn("batching", "plugins", "the batching of identical pods is off: no SignPod in "+strings.Join(l.profile.Unsigned, ", "))
+	}
+	spread, path := args[schedulerconfig.PodTopologySpreadArgs](l, names.PodTopologySpread)
+	scores := l.enabled(l.profile.plugins.PreScore, names.PodTopologySpread) || l.enabled(l.profile.plugins.Filter, names.PodTopologySpread)
+	if scores && spread != nil && spread.DefaultingType == schedulerconfig.SystemDefaulting && !extender {
+		l.warn("batching", path+".defaultingType", "PodTopologySpread's built-in default constraints switch the batching of identical pods off; defaultingType: List without constraints brings it back")
+	}
+}
+
+// gangs looks at where Coscheduling stands.
+func (l *profileLint) gangs() {
+	post := l.profile.plugins.PostFilter.Enabled
+	ours := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == coscheduling.Name })
+	stock := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == names.DefaultPreemption })
+	if ours >= 0 && stock >= 0 && ours > stock {
+		l.warn("gang-preemption", "plugins.postFilter", "Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that cannot start even then; enable it in postFilter itself, which puts it first")
+	}
+	if l.enabled(l.profile.plugins.PreFilter, coscheduling.Name) && !l.enabled(l.profile.plugins.QueueSort, coscheduling.Name) {
+		l.warn("gang-order", "plugins.queueSort", "Coscheduling is enabled but does not sort the queue: the members of a gang are not kept together")
+	}
+}
+
+// sample looks for a choice of the best node among some of the nodes.
+func (l *profileLint) sample(global *int32) {
+	percentage, path := l.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
+	if percentage == nil {
+		percentage = global
+	} else {
+		path = l.path + "." + path
+	}
+	if percentage != nil && *percentage >= 100 {
+		return
+	}
+	what := "is not set, so that above 100 nodes a part of them is enough"
+	if percentage != nil && *percentage > 0 {
+		what = fmt.Sprintf("is %d", *percentage)
+	}
+	for _, name := range []string{costoptimized.Name, gpuaware.Name} {
+		if l.profile.weight(name) > 0 {
+			l.find(Warning, "sampling", path, fmt.Sprintf("profile %s: percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", l.profile.Name, what, name))
+			return
+		}
+	}
+}
+
+func (*profileLint) enabled(set schedulerconfig.PluginSet, plugin string) bool {
+	return slices.ContainsFunc(set.Enabled, func(p schedulerconfig.Plugin) bool { return p.Name == plugin })
+}

@@ -1,0 +1,220 @@
+package validate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/kustomize/api/types"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+var manifestScheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientscheme.AddToScheme(s))
+	utilruntime.Must(apiextensionsv1.AddToScheme(s))
+	utilruntime.Must(schedulingv1alpha1.AddToScheme(s))
+	return s
+}()
+
+var strictManifests = serializer.NewCodecFactory(manifestScheme, serializer.EnableStrict).UniversalDeserializer()
+
+// ownPrefix begins the keys of Berth's own.
+const ownPrefix = "berth.dev/"
+
+// manifest checks any other object: the fields of kinds that are known, and the keys that our plugins read.
+func (d *document) manifest() {
+	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
+	switch {
+	case d.Kind == "" && child(d.root, "shapes") != nil:
+		d.strict(&struct {
+			Shapes []sandbox.Shape `json:"shapes"`
+		}{})
+		return
+	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] && d.Kind == types.KustomizationKind:
+		d.strict(&types.Kustomization{})
+		return
+	case d.Kind == "List" && d.APIVersion == "v1":
+		for _, item := range items(d.root) {
+			one := &document{report: d.report, file: d.file, offset: d.offset, root: item}
+			one.check()
+		}
+		return
+	case d.Kind == "" || d.APIVersion == "":
+		d.findAt(Error, "kind", d.root.Line, "apiVersion and kind are required")
+		return
+	case !manifestScheme.Recognizes(gvk):
+		if manifestScheme.IsGroupRegistered(gvk.Group) {
+			d.find(Error, "kind", "kind", fmt.Sprintf("there is no kind %s in %s", d.Kind, d.APIVersion))
+			return
+		}
+		d.find(Note, "not-checked", "kind", fmt.Sprintf("%s of %s is not a kind that is known here", d.Kind, d.APIVersion))
+		return
+	}
+	obj, _, err := strictManifests.Decode(d.json, nil, nil)
+	if err != nil {
+		d.decodingErrors(err, "")
+		return
+	}
+	d.keys(obj)
+}
+
+func items(list *yaml.Node) []*yaml.Node {
+	if all := child(list, "items"); all != nil && all.Kind == yaml.SequenceNode {
+		return all.Content
+	}
+	return nil
+}
+
+// strict decodes what no scheme knows.
+func (d *document) strict(into any) {
+	decoder := json.NewDecoder(strings.NewReader(string(d.json)))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	if err == nil {
+		return
+	}
+	if field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		field = strings.Trim(field, `"`)
+		d.findAt(Error, "unknown-field", d.anywhere(d.root, field), "unknown field "+field)
+		return
+	}
+	d.decodingErrors(err, "")
+}
+
+// anywhere returns the line of the first field of that name.
+func (d *document) anywhere(node *yaml.Node, field string) int {
+	for i, c := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 {
+			if c.Value == field {
+				return c.Line
+			}
+			continue
+		}
+		if line := d.anywhere(c, field); line > 0 {
+			return line
+		}
+	}
+	if node == d.root {
+		return node.Line
+	}
+	return 0
+}
+
+// keys checks the annotations and labels that our plugins read.
+func (d *document) keys(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *v1.Pod:
+		d.pod(o, "metadata")
+	case *batchv1.Job:
+		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+	case *appsv1.Deployment:
+		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+	case *appsv1.StatefulSet:
+		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+	case *appsv1.ReplicaSet:
+		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+	case *v1.Node:
+		keys := kubeview.DefaultGPUKeys()
+		_, bad := keys.ReadGPUNode(o)
+		_, _, badPrice := kubeview.StatedPrice(o)
+		for _, b := range append(bad, badPrice...) {
+			d.bad("metadata", b)
+		}
+		d.unknownKeys("metadata")
+	case *schedulingv1.PriorityClass:
+		if _, _, bad := kubeview.ClassSpotPolicy(o); bad != nil {
+			d.bad("metadata", bad)
+		}
+		d.unknownKeys("metadata")
+	case *schedulingv1alpha1.PodGroup:
+		if o.Spec.MinMember < 0 {
+			d.find(Error, "value", "spec.minMember", fmt.Sprintf("spec.minMember: %d is not 1 or more", o.Spec.MinMember))
+		}
+		d.unknownKeys("metadata")
+	default:
+		// Reads the labels that every object has, and nothing else.
+		if _, ok := obj.(*unstructured.Unstructured); !ok {
+			d.unknownKeys("metadata")
+		}
+	}
+}
+
+func (d *document) pod(pod *v1.Pod, at string) {
+	keys := kubeview.DefaultGPUKeys()
+	_, gpuErr := keys.PodGPURequest(pod)
+	_, _, gangErr := kubeview.GangOf(pod)
+	_, _, badSpot := kubeview.PodSpotPolicy(pod)
+	_, badWindow := kubeview.PodStartWindow(pod)
+	for _, err := range []error{gpuErr, gangErr} {
+		var bad *kubeview.BadValue
+		if errors.As(err, &bad) {
+			d.bad(at, bad)
+		} else if err != nil {
+			d.find(Error, "value", at, err.Error())
+		}
+	}
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow} {
+		if bad != nil {
+			d.bad(at, bad)
+		}
+	}
+	d.unknownKeys(at)
+}
+
+func (d *document) bad(at string, bad *kubeview.BadValue) {
+	d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
+}
+
+// keyLine finds an annotation or a label, whose keys have dots in them and so are no path.
+func (d *document) keyLine(at, key string) int {
+	meta := d.walk(at)
+	for _, kind := range []string{"annotations", "labels"} {
+		of := child(meta, kind)
+		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
+			if of.Content[i].Value == key {
+				return of.Content[i].Line
+			}
+		}
+	}
+	return d.line(at)
+}
+
+func (d *document) walk(path string) *yaml.Node {
+	node := d.root
+	for field := range strings.SplitSeq(path, ".") {
+		node = child(node, field)
+	}
+	return node
+}
+
+// unknownKeys finds keys with our prefix that mean nothing: a misspelt one would be passed over in silence.
+func (d *document) unknownKeys(at string) {
+	meta := d.walk(at)
+	for _, kind := range []string{"annotations", "labels"} {
+		of := child(meta, kind)
+		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
+			key := of.Content[i]
+			if strings.HasPrefix(key.Value, ownPrefix) && !slices.Contains(kubeview.OwnKeys(), key.Value) {
+				d.findAt(Error, "unknown-key", key.Line, fmt.Sprintf("unknown key %s; known are %s", key.Value, strings.Join(kubeview.OwnKeys(), ", ")))
+			}
+		}
+	}
+}

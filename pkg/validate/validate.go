@@ -1,0 +1,130 @@
+// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line of each
+// fault, and for combinations that are allowed but defeat each other.
+package validate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Severity of a finding.
+type Severity string
+
+// A configuration with an error does not start, or does not mean what it says; a warning is about a combination that works but
+// defeats a purpose.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	// Note is about what was not checked.
+	Note Severity = "note"
+)
+
+// Finding is one thing that is wrong with a file.
+type Finding struct {
+	File     string   `json:"file"`
+	Line     int      `json:"line,omitempty"`
+	Severity Severity `json:"severity"`
+	// Rule names the check.
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// String is the finding in the form file:line: severity: message (rule).
+func (f Finding) String() string {
+	at := f.File
+	if f.Line > 0 {
+		at += ":" + strconv.Itoa(f.Line)
+	}
+	return fmt.Sprintf("%s: %s: %s (%s)", at, f.Severity, f.Message, f.Rule)
+}
+
+// Report is what is known of the files that were checked.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	Profiles []Profile `json:"profiles,omitempty"`
+	// Objects counts the documents that were checked, configurations included.
+	Objects int `json:"objects"`
+}
+
+// Has says whether there is a finding of that severity.
+func (r *Report) Has(s Severity) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == s })
+}
+
+// maxFileBytes bounds what is read of one file.
+const maxFileBytes = 16 << 20
+
+// Read checks a file of YAML or JSON documents and adds what it finds to the report.
+func (r *Report) Read(in io.Reader, name string) error {
+	data, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(data) > maxFileBytes {
+		return fmt.Errorf("%s: larger than %d MiB", name, maxFileBytes>>20)
+	}
+	r.check(name, data, 0)
+	return nil
+}
+
+// check reads documents, of which the first line is line offset+1 of the file.
+func (r *Report) check(name string, data []byte, offset int) {
+	docs := yaml.NewDecoder(bytes.NewReader(data))
+	found := false
+	for {
+		var node yaml.Node
+		err := docs.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			r.add(yamlFinding(name, offset, err))
+			return
+		}
+		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+			continue
+		}
+		found = true
+		d := &document{report: r, file: name, offset: offset, root: node.Content[0]}
+		d.check()
+	}
+	if !found {
+		r.add(Finding{File: name, Severity: Error, Rule: "empty", Message: "there is no document in it"})
+	}
+}
+
+func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
+
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+// yamlFinding takes the line out of a message of the YAML parser.
+func yamlFinding(name string, offset int, err error) Finding {
+	f := Finding{File: name, Severity: Error, Rule: "syntax", Message: oneLine(strings.TrimPrefix(err.Error(), "yaml: "))}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if line, err := strconv.Atoi(m[1]); err == nil {
+			f.Line = line + offset
+			f.Message = strings.TrimPrefix(f.Message, m[0]+": ")
+		}
+	}
+	return f
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Sort orders the findings by file and line.
+func (r *Report) Sort() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		if a.File != b.File {
+			return strings.Compare(a.File, b.File)
+		}
+		return a.Line - b.Line
+	})
+}
