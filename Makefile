@@ -26,8 +26,9 @@ GOLANGCI_LINT := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 
 # Packages tested at once, each of which may hold a control plane of its own (300 MiB and a core while it starts).
 TEST_PARALLEL ?= 2
-# The packages to test, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'
-PKG ?= ./...
+# The packages to test, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'. Those without
+# tests are left out: go test would compile them all the same, the whole API server for the race detector among them.
+PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
