@@ -291,6 +291,7 @@ func (l *Ledger) Holding(uid UID) (held, allowed bool) {
 // commits a plan, ends it, or wakes members that were held back.
 func (l *Ledger) settle(g *group, now time.Time) Effects {
 	var e Effects
+	planned := g.plan != nil
 	if p := g.plan; p != nil {
 		unbound := g.unbound(p)
 		switch {
@@ -315,7 +316,13 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 			}
 		}
 	}
+	if g.quorumAt.IsZero() && g.quorum() {
+		g.quorumAt = now
+	}
 	if g.complete() {
+		if !g.started && planned {
+			e.Started, e.Waited = true, now.Sub(g.quorumAt)
+		}
 		g.started = true
 		l.unblock(g)
 	}

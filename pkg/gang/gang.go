@@ -90,9 +90,13 @@ type Effects struct {
 	Reject []Ref
 	// Reason says why members are rejected.
 	Reason string
+	// Started is set when a group has its minimum bound for the first time, and Waited is how long that took since it had
+	// enough members.
+	Started bool
+	Waited  time.Duration
 }
 
 // Empty reports whether there is nothing to do.
 func (e *Effects) Empty() bool {
-	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0
+	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0 && !e.Started
 }

@@ -61,9 +61,11 @@ type group struct {
 	leader     *member
 	// started is set once the minimum was bound, which makes later losses a degradation.
 	started bool
-	plan    *plan
-	block   *block
-	epoch   uint64
+	// quorumAt is when enough members existed for the first time.
+	quorumAt time.Time
+	plan     *plan
+	block    *block
+	epoch    uint64
 	// attempts counts plans that failed in a row.
 	attempts int
 	// recoveries counts how often the present plan lost a seat before it was committed.
@@ -174,9 +176,6 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
 	}
-	if g.complete() {
-		g.started = true
-	}
 	return merge(e, l.settle(g, now))
 }
 
@@ -285,6 +284,9 @@ func merge(a, b Effects) Effects {
 	a.Reject = append(a.Reject, b.Reject...)
 	if b.Reason != "" {
 		a.Reason = b.Reason
+	}
+	if b.Started {
+		a.Started, a.Waited = true, b.Waited
 	}
 	return a
 }

@@ -101,3 +101,27 @@ func (l *Ledger) Nodes(id ID) map[string]int {
 	}
 	return nodes
 }
+
+// Tally counts the groups by what they do, in words that serve as the values of a metric's label.
+func (l *Ledger) Tally() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := map[string]int{"incomplete": 0, "waiting": 0, "unschedulable": 0, "starting": 0, "degraded": 0, "started": 0}
+	for _, g := range l.groups {
+		switch {
+		case g.complete():
+			t["started"]++
+		case g.started:
+			t["degraded"]++
+		case g.plan != nil:
+			t["starting"]++
+		case g.block != nil:
+			t["unschedulable"]++
+		case g.quorum():
+			t["waiting"]++
+		default:
+			t["incomplete"]++
+		}
+	}
+	return t
+}

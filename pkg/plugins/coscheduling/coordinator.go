@@ -240,6 +240,9 @@ func (c *coordinator) carryOut(ctx context.Context, e gang.Effects) {
 	if e.Empty() {
 		return
 	}
+	if e.Started {
+		gangWait.Observe(e.Waited.Seconds())
+	}
 	profile := c.anyProfile()
 	for _, r := range e.Allow {
 		c.deliver(ctx, profile, r, func(w fwk.WaitingPod) { w.Allow(Name) }, true)

@@ -67,6 +67,12 @@ func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
 	}
+	outcome := "infeasible"
+	if result.Feasible() {
+		outcome = "feasible"
+	}
+	planDuration.WithLabelValues(outcome).Observe(time.Since(start).Seconds())
+	nodesExamined.Observe(float64(result.examined))
 	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need, "members", len(turn.Members),
 		"seats", len(result.Seats), "nodesExamined", result.examined, "duration", time.Since(start))
 	seat, seated := result.Seats[uid]
@@ -115,6 +121,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Free:
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	case gang.Follow:
+		plansInvalidated.Inc()
 		why := fmt.Sprintf("planned node %s: %s", turn.Node, statuses.Get(turn.Node).Message())
 		p.shared.carryOut(ctx, p.shared.ledger.Broken(uid, why, p.shared.settings.backoff, time.Now()))
 	case gang.Lead:

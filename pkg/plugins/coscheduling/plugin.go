@@ -50,6 +50,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if !ok {
 		return nil, fmt.Errorf("making %s: the handle %T cannot run the profile's plugins", Name, handle)
 	}
+	registerMetrics()
 	shared, err := coordinatorOf(ctx, profile, settings)
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)

@@ -287,6 +287,7 @@ func (c *coordinator) evictOne(ctx context.Context, p *Plugin, pod *v1.Pod, id g
 	if err := util.DeletePod(ctx, p.framework.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
 	}
+	podsPreempted.Inc()
 	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted", "Preempting", "Preempted by gang %s on node %s", id, pod.Spec.NodeName)
 	return nil
 }

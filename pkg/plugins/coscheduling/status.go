@@ -37,6 +37,8 @@ const (
 	rewordPause = 5 * time.Second
 	// statusWriters bounds the requests in flight.
 	statusWriters = 8
+	// tallyEvery is how often gangs are counted for the metrics.
+	tallyEvery = 5 * time.Second
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
 	leadingEvery = 2 * time.Second
 	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered it.
@@ -90,12 +92,19 @@ func (s *statusWriter) run(ctx context.Context) {
 	}
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
+	var tallied time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case now := <-tick.C:
 			s.flush(ctx)
+			if now.Sub(tallied) >= tallyEvery {
+				tallied = now
+				for state, n := range s.ledger.Tally() {
+					gangsByState.WithLabelValues(state).Set(float64(n))
+				}
+			}
 		}
 	}
 }

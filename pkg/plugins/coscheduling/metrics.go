@@ -1,0 +1,41 @@
+package coscheduling
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// The metrics of the plugin, one set for a process as all its metrics are.
+var (
+	gangsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Name: "berth_gang_groups", StabilityLevel: metrics.ALPHA,
+		Help: "Gangs by state: incomplete (too few members), waiting (to be tried), unschedulable, starting, started, degraded."}, []string{"state"})
+	gangWait = metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: "berth_gang_wait_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time from when a gang had enough members to when its minimum was bound.",
+		Buckets: metrics.ExponentialBuckets(0.05, 2, 18)})
+	planDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Name: "berth_gang_plan_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time that planning a gang took within its leader's scheduling cycle, by result: feasible or infeasible.",
+		Buckets: metrics.ExponentialBuckets(0.0005, 2, 15)}, []string{"result"})
+	nodesExamined = metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: "berth_gang_plan_nodes_examined", StabilityLevel: metrics.ALPHA,
+		Help:    "Nodes that were filtered to plan a gang.",
+		Buckets: metrics.ExponentialBuckets(1, 4, 9)})
+	plansInvalidated = metrics.NewCounter(&metrics.CounterOpts{
+		Name: "berth_gang_plans_invalidated_total", StabilityLevel: metrics.ALPHA,
+		Help: "Planned seats that did not hold any more when their member came to take them."})
+	podsPreempted = metrics.NewCounter(&metrics.CounterOpts{
+		Name: "berth_gang_preempted_pods_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods evicted to make room for gangs."})
+	registerOnce sync.Once
+)
+
+// registerMetrics makes the metrics known to the scheduler's registry.
+func registerMetrics() {
+	registerOnce.Do(func() {
+		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, podsPreempted)
+	})
+}
