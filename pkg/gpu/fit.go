@@ -71,35 +71,35 @@ func (r Reason) String() string {
 		}
 		return "node(s) without GPUs"
 	case TooFewGPUs:
-		return "node(s) with too few GPUs: need " + need + ", node has " + have
+		return "node(s) with too few GPUs (need " + need + ", have " + have + ")"
 	case GPUsTaken:
-		return "insufficient free GPUs: need " + need + ", node has " + have
+		return "node(s) with too few free GPUs (need " + need + ", have " + have + ")"
 	case ShareTaken:
 		// Tenths keep the number of distinct reasons small however the shares are cut.
 		under := strconv.Itoa(min(r.Need, r.Have/100*100+100))
-		return "insufficient free GPU share: need " + need + " milli-GPU on one GPU, node has under " + under
+		return "node(s) without a free GPU share (need " + need + " milli-GPU on one GPU, have under " + under + ")"
 	case GPUMemory:
 		if r.Have == 0 {
-			return "GPU memory unknown: need " + need + " MiB per GPU"
+			return "node(s) with unknown GPU memory (need " + need + " MiB per GPU)"
 		}
-		return "insufficient GPU memory: need " + need + " MiB per GPU, node has " + have
+		return "node(s) with too little GPU memory (need " + need + " MiB per GPU, have " + have + ")"
 	case WrongModel:
 		if r.Detail == "" {
-			return "GPU model unknown"
+			return "node(s) with an unknown GPU model"
 		}
-		return "GPU model not accepted: " + r.Detail
+		return "node(s) with another GPU model (" + r.Detail + ")"
 	case NotLinked:
-		return "no NVLink-connected set of " + need + " free GPUs"
+		return "node(s) without " + need + " NVLink-connected free GPUs"
 	case WrongMode:
 		return r.Detail
 	case Replicas:
-		return "GPUs are time-sliced: need " + need + " physical GPUs"
+		return "node(s) with time-sliced GPUs (need " + need + " physical GPUs)"
 	case SlicesTaken:
-		return "insufficient " + r.Detail + ": need " + need + ", node has " + have
+		return "node(s) with too few free " + r.Detail + " (need " + need + ", have " + have + ")"
 	case Unhealthy:
-		return "too few healthy GPUs: need " + need + ", node has " + have
+		return "node(s) with too few healthy GPUs (need " + need + ", have " + have + ")"
 	case NodeLeaving:
-		return "node(s) about to leave: " + r.Detail
+		return "node(s) about to leave (" + r.Detail + ")"
 	default:
 		return ""
 	}
@@ -149,10 +149,10 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource && inv.Mode != ModeDRA:
 		return Reason{Cause: NoGPU, Detail: r.Resource}
 	case r.Shared && inv.Mode != ModeShared:
-		return Reason{Cause: WrongMode, Detail: "node(s) do not share GPUs"}
+		return Reason{Cause: WrongMode, Detail: "node(s) that do not share GPUs"}
 	case r.Sharing == SharingExclusive && (inv.Mode == ModeShared || inv.TimeSliced()) && !r.Whole(),
 		r.Sharing == SharingExclusive && inv.TimeSliced():
-		return Reason{Cause: WrongMode, Detail: "node(s) share GPUs, exclusive ones were asked for"}
+		return Reason{Cause: WrongMode, Detail: "node(s) that share GPUs (exclusive ones were asked for)"}
 	case inv.TimeSliced() && !inv.SharedResource && r.Count > 1 && r.Sharing != SharingAllowed:
 		return Reason{Cause: Replicas, Need: r.Count}
 	case !r.AcceptsModel(inv.Model):

@@ -92,10 +92,10 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 		reasons     []string
 	}{
 		{"five are free on the large node", "5", nil, []string{"a"}, nil},
-		{"six are not", "6", nil, nil, []string{"1 insufficient free GPUs: need 6, node has 5", "1 node(s) with too few GPUs: need 6, node has 4", "1 node(s) without GPUs"}},
+		{"six are not", "6", nil, nil, []string{"1 node(s) with too few free GPUs (need 6, have 5)", "1 node(s) with too few GPUs (need 6, have 4)", "1 node(s) without GPUs"}},
 		{"a tainted device is not counted", "2", strs{"berth.dev/gpu-memory-min": "40Gi"}, []string{"a"}, nil},
 		{"models are read from attributes", "1", strs{"berth.dev/gpu-models": "Tesla-T4"}, []string{"b"}, nil},
-		{"so is memory", "1", strs{"berth.dev/gpu-memory-min": "100Gi"}, nil, []string{"insufficient GPU memory: need 102400 MiB per GPU, node has 81920"}},
+		{"so is memory", "1", strs{"berth.dev/gpu-memory-min": "100Gi"}, nil, []string{"node(s) with too little GPU memory (need 102400 MiB per GPU, have 81920)"}},
 		{"NVLink comes with the product", "4", strs{"berth.dev/gpu-interconnect": "required"}, []string{"a"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 		t.Errorf("devices = %v, want the healthy GPU 1", got)
 	}
 	_, _, err = h.evaluate(t, h.framework, podObject("q", strs{"nvidia.com/gpu": "2"}, nil))
-	if err == nil || !strings.Contains(err.Error(), "too few healthy GPUs: need 2, node has 1") {
+	if err == nil || !strings.Contains(err.Error(), "node(s) with too few healthy GPUs (need 2, have 1)") {
 		t.Errorf("error = %v, want the missing healthy GPU named", err)
 	}
 }
