@@ -18,9 +18,6 @@ type Placement struct {
 	Risk Interruption
 	// Members is how many pods lose their work when this one does: the size of its gang, or one.
 	Members int64
-	// SpeedPermille is how fast the pod's kind of work runs here relative to the reference node; 1000 or nothing is as
-	// fast.
-	SpeedPermille int64
 }
 
 // Policy weighs the parts of a placement's cost.
@@ -30,8 +27,7 @@ type Policy struct {
 	SharePermille int64
 }
 
-// Cost returns D = [θ·q + O·(P − θ·q) + S + R] / speed: what the placement adds to the bill for an hour's worth of
-// work. Where the node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods
+// Cost returns D = θ·q + O·(P − θ·q) + S + R: what the placement adds to the bill of an hour. Where the node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods
 // that are expected, see Opening.
 func (p Policy) Cost(at Placement) MicroDollars {
 	share := at.Node.Share(at.Request)
@@ -39,11 +35,7 @@ func (p Policy) Cost(at Placement) MicroDollars {
 	if at.KeepsAlive {
 		cost = max(cost, at.Node.Opening(at.Request, at.ExpectedMilliPods))
 	}
-	cost = cost.Plus(at.Node.GPUPrice(at.StrandedMilliGPU)).Plus(at.Risk.ExpectedLoss(share, at.Members))
-	if at.SpeedPermille > 0 && at.SpeedPermille != 1000 {
-		cost = cost.Scale(1000, at.SpeedPermille)
-	}
-	return cost
+	return cost.Plus(at.Node.GPUPrice(at.StrandedMilliGPU)).Plus(at.Risk.ExpectedLoss(share, at.Members))
 }
 
 // Opening returns what it costs to start nodes of this kind for a number of pods, in thousandths, that each make this

@@ -91,12 +91,10 @@ func TestCost(t *testing.T) {
 		"a node kept alive for the pods that fill it charges one": {policy: full, at: Placement{KeepsAlive: true, ExpectedMilliPods: 8000}, want: 24 * Dollar},
 		"a node kept alive for twice as many charges two":         {policy: full, at: Placement{KeepsAlive: true, ExpectedMilliPods: 16_000}, want: 48 * Dollar},
 		"expected pods are none of a running node's business":     {policy: full, at: Placement{ExpectedMilliPods: 16_000}, want: 3 * Dollar},
-		"twice the speed halves the cost":                         {policy: full, at: Placement{SpeedPermille: 2000}, want: 1_500_000},
-		"half the speed doubles it":                               {policy: full, at: Placement{SpeedPermille: 500}, want: 6 * Dollar},
 		"with theta at a half a running node charges half":        {policy: Policy{SharePermille: 500}, at: Placement{}, want: 1_500_000},
 		"with theta at a half a node kept alive charges all":      {policy: Policy{SharePermille: 500}, at: Placement{KeepsAlive: true}, want: 24 * Dollar},
 		"with theta at nothing room on a running node is free":    {policy: Policy{}, at: Placement{}, want: 0},
-		"with theta at nothing stranded GPUs still cost what the": {policy: Policy{}, at: Placement{StrandedMilliGPU: 1000}, want: 2_128_000},
+		"with theta at nothing stranded GPUs still cost":          {policy: Policy{}, at: Placement{StrandedMilliGPU: 1000}, want: 2_128_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
