@@ -171,6 +171,9 @@ type Due struct {
 	key      Key
 }
 
+// Priority is the group's.
+func (d *Due) Priority() int32 { return d.key.Priority }
+
 // Due returns the blocked groups that failed before what since tells and whose pause is over, the first to be tried
 // first, and when the pause of the next one ends.
 func (l *Ledger) Due(now time.Time, since func(failed time.Time) bool) (due []Due, next time.Time) {

@@ -177,3 +177,16 @@ func (r *Room) Slots(pod *v1.Pod, empty bool) map[string]int {
 	}
 	return out
 }
+
+// Nodes returns the number of nodes.
+func (r *Room) Nodes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, node := range r.nodes {
+		if node.node != nil {
+			n++
+		}
+	}
+	return n
+}

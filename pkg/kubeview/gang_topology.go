@@ -52,3 +52,9 @@ func (t GangTopology) Levels() []string {
 	}
 	return out
 }
+
+// MayBackfill reports whether the pod may run in room that is kept for a gang: by its own word or by that of its
+// PodGroup, which may be nil.
+func MayBackfill(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) bool {
+	return pod.Annotations[BackfillKey] == "allow" || (pg != nil && pg.Annotations[BackfillKey] == "allow")
+}

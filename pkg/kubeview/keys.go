@@ -33,6 +33,9 @@ const RackLabel = "topology.kubernetes.io/rack"
 const (
 	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node label whose value all members must share.
 	TopologyRequiredKey = "berth.dev/topology-required"
+	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
+	// evicted when that can start. Its value is "allow".
+	BackfillKey = "berth.dev/backfill"
 	// TopologyPreferredKey is the annotation of a PodGroup or a pod with the node label whose value all members should share.
 	TopologyPreferredKey = "berth.dev/topology-preferred"
 )

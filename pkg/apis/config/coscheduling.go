@@ -23,6 +23,20 @@ type CoschedulingArgs struct {
 	// RetryMaxSeconds is the longest pause between two attempts while the cluster changes. From retryInitialSeconds to
 	// 3600, default 10.
 	RetryMaxSeconds *int32 `json:"retryMaxSeconds,omitempty"`
+
+	// Reservation keeps nodes for the first gang that does not fit, so that a stream of smaller work cannot starve it.
+	// Absent, nothing is kept.
+	Reservation *GangReservation `json:"reservation,omitempty"`
+}
+
+// GangReservation keeps nodes that a gang needs from other pods of its priority or less, until it starts. Pods that
+// carry berth.dev/backfill: allow may use them meanwhile, and are evicted as soon as the gang can start.
+type GangReservation struct {
+	// MaxNodesPercent is the largest part of all nodes that may be kept; a gang that needs more gets no reservation.
+	// From 1 to 100, default 50.
+	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
+	// TTLSeconds is how long nodes are kept for one gang before the next one has its turn. From 1 to 604800, default 3600.
+	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 }
 
 // SetDefaultsCoschedulingArgs fills the fields that were left out.
@@ -30,6 +44,10 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	setDefault(&args.ScheduleTimeoutSeconds, 60)
 	setDefault(&args.RetryInitialSeconds, 1)
 	setDefault(&args.RetryMaxSeconds, 10)
+	if r := args.Reservation; r != nil {
+		setDefault(&r.MaxNodesPercent, 50)
+		setDefault(&r.TTLSeconds, 3600)
+	}
 }
 
 // ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
@@ -38,5 +56,10 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1, 900)...)
 	errs = append(errs, validateRange(path.Child("retryInitialSeconds"), int64(*args.RetryInitialSeconds), 1, 3600)...)
 	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds), int64(*args.RetryInitialSeconds), 3600)...)
+	if r := args.Reservation; r != nil {
+		at := path.Child("reservation")
+		errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 1, 100)...)
+		errs = append(errs, validateRange(at.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
+	}
 	return errs.ToAggregate()
 }

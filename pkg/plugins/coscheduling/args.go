@@ -15,6 +15,10 @@ import (
 type settings struct {
 	timeout time.Duration
 	backoff gang.Backoff
+	// reserve is set if nodes are kept for the first gang that does not fit: at most maxPercent of them, for at most ttl.
+	reserve    bool
+	maxPercent int
+	ttl        time.Duration
 }
 
 func settingsFrom(obj runtime.Object, profile string) (settings, error) {
@@ -27,8 +31,12 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 		return settings{}, err
 	}
 	seconds := func(n *int32) time.Duration { return time.Duration(*n) * time.Second }
-	return settings{
+	s := settings{
 		timeout: seconds(args.ScheduleTimeoutSeconds),
 		backoff: gang.Backoff{Initial: seconds(args.RetryInitialSeconds), Max: seconds(args.RetryMaxSeconds)},
-	}, nil
+	}
+	if r := args.Reservation; r != nil {
+		s.reserve, s.maxPercent, s.ttl = true, int(*r.MaxNodesPercent), seconds(r.TTLSeconds)
+	}
+	return s, nil
 }

@@ -58,14 +58,19 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 
 // topology returns the levels that the gang asks for.
 func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
-	var pg *schedulingv1alpha1.PodGroup
-	if obj, exists, err := c.status.store.GetByKey(id.String()); err == nil && exists {
-		pg = obj.(*schedulingv1alpha1.PodGroup)
-	}
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(pg, pod)
+	return kubeview.TopologyOf(c.podGroup(id), pod)
+}
+
+// podGroup returns the PodGroup of the gang, or nil.
+func (c *coordinator) podGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
+	obj, exists, err := c.status.store.GetByKey(id.String())
+	if err != nil || !exists {
+		return nil
+	}
+	return obj.(*schedulingv1alpha1.PodGroup)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
@@ -154,7 +159,11 @@ func (c *coordinator) join(pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterRes
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	pinned := c.pinned(id, levels.Required, nodes)
-	if pinned == "" {
+	switch {
+	case pinned != "":
+	case c.reserved.Load() != nil:
+		return nil, nil
+	default:
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	names := sets.New[string]()

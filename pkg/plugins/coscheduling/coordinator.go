@@ -40,6 +40,10 @@ type coordinator struct {
 	roomAt atomic.Int64
 
 	budgets policylisters.PodDisruptionBudgetLister
+	// reserved is the reservation in force, or nil.
+	reserved atomic.Pointer[reservation]
+	// hadTurn holds until when gangs whose reservation ran out get no other; only the wake loop uses it.
+	hadTurn map[gang.ID]time.Time
 
 	mu       sync.RWMutex
 	profiles map[string]framework.Framework
@@ -71,6 +75,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 				kick:     make(chan struct{}, 1),
 				profiles: map[string]framework.Framework{},
 
+				hadTurn:   map[gang.ID]time.Time{},
 				nominated: map[gang.ID]map[gang.UID]string{},
 				evictions: map[gang.ID]time.Time{},
 			},

@@ -26,10 +26,11 @@ func (m trialMark) Clone() fwk.StateData { return m }
 // PreFilter sends members to their seats; the leader's makes the plan.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.shared.status.leading.Store(true)
-	if !isMember(pod) {
-		return nil, fwk.NewStatus(fwk.Skip)
-	}
-	if _, err := state.Read(trialKey); err == nil {
+	_, notTrial := state.Read(trialKey)
+	if !isMember(pod) || notTrial == nil {
+		if p.shared.reserved.Load() != nil {
+			return nil, nil
+		}
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	if _, _, err := kubeview.GangOf(pod); err != nil {
@@ -56,6 +57,9 @@ func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []
 	uid := gang.UID(pod.UID)
 	fail := func(reason string) (*fwk.PreFilterResult, *fwk.Status) {
 		p.shared.carryOut(ctx, p.shared.ledger.Block(uid, reason, p.shared.settings.backoff, time.Now()))
+		if p.shared.settings.reserve {
+			p.shared.look()
+		}
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	start := time.Now()

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -33,6 +34,7 @@ var (
 	_ fwk.QueueSortPlugin   = &Plugin{}
 	_ fwk.PreEnqueuePlugin  = &Plugin{}
 	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
 	_ fwk.PostFilterPlugin  = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PermitPlugin      = &Plugin{}
@@ -61,12 +63,16 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod refuses members of gangs, whose node depends on their siblings, and adds nothing for other pods.
-func (*Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+// SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what a reservation
+// looks at.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if isMember(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
-	return nil, nil
+	if !p.shared.settings.reserve {
+		return nil, nil
+	}
+	return []fwk.SignFragment{{Key: Name + ".Reservation", Value: []any{corev1helpers.PodPriority(pod), p.shared.mayUseReserved(pod)}}}, nil
 }
 
 // EventsToRegister names the rare events that can make a gang fit. Nodes that come or change and pods that leave are

@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -86,7 +87,12 @@ func (w *wave) collect() {
 				w.going = append(w.going, s)
 				continue
 			}
-			if corev1helpers.PodPriority(pod) >= w.below {
+			priority := corev1helpers.PodPriority(pod)
+			if w.p.shared.backfills(w.id, pod, s.node) {
+				// It runs in room that is kept for this very gang.
+				priority = math.MinInt32
+			}
+			if priority >= w.below {
 				continue
 			}
 			// A pod that is only assumed is on its way; it is not worth stopping, nor can it be evicted through the API.
@@ -95,7 +101,7 @@ func (w *wave) collect() {
 			if known == nil || known.Spec.NodeName == "" {
 				continue
 			}
-			v := gang.Victim{UID: ref.UID, Node: s.node, Priority: corev1helpers.PodPriority(pod), Started: pod.CreationTimestamp.Time}
+			v := gang.Victim{UID: ref.UID, Node: s.node, Priority: priority, Started: pod.CreationTimestamp.Time}
 			if pod.Status.StartTime != nil {
 				v.Started = pod.Status.StartTime.Time
 			}

@@ -18,44 +18,53 @@ import (
 
 var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
 
-// shared is the sandbox of this package's tests, started by the first that needs it.
-var shared struct {
-	sync.Once
+// box is a sandbox of this package's tests, started by the first test that needs it.
+type box struct {
+	once    sync.Once
+	config  string
 	sandbox *sandbox.Sandbox
 	err     error
 }
 
+var (
+	plain = &box{config: "testdata/scheduler-config.yaml"}
+	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
+	reserving = &box{config: "testdata/reservation-config.yaml"}
+)
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if shared.sandbox != nil && *keepSandbox == "" {
-		if err := shared.sandbox.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
+	for _, b := range []*box{plain, reserving} {
+		if b.sandbox != nil && *keepSandbox == "" {
+			if err := b.sandbox.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
 		}
 	}
 	os.Exit(code)
 }
 
-func startSandbox(t *testing.T) *sandbox.Sandbox {
+func (b *box) start(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	shared.Do(func() {
+	b.once.Do(func() {
 		if *keepSandbox != "" {
-			shared.sandbox, shared.err = sandbox.Open(*keepSandbox)
+			b.sandbox, b.err = sandbox.Open(*keepSandbox)
 			return
 		}
 		var dir string
-		if dir, shared.err = os.MkdirTemp("", "berth-gangs"); shared.err != nil {
+		if dir, b.err = os.MkdirTemp("", "berth-gangs"); b.err != nil {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		shared.sandbox, shared.err = sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(dir, "sandbox"), SchedulerConfig: "testdata/scheduler-config.yaml", NoKubelet: true, StopWithParent: true}, nil)
+		b.sandbox, b.err = sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(dir, "sandbox"), SchedulerConfig: b.config, NoKubelet: true, StopWithParent: true}, nil)
 	})
-	if shared.err != nil {
-		t.Fatalf("starting the sandbox: %v", shared.err)
+	if b.err != nil {
+		t.Fatalf("starting the sandbox: %v", b.err)
 	}
-	return shared.sandbox
+	return b.sandbox
 }
 
 // TestScenarios runs every script in testdata against the real API server and the real scheduler process.
@@ -67,7 +76,6 @@ func TestScenarios(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
-	box := startSandbox(t)
 	// Scripts that kill the scheduler would disturb the others: they run first and alone.
 	for _, alone := range []bool{true, false} {
 		for _, file := range files {
@@ -79,10 +87,13 @@ func TestScenarios(t *testing.T) {
 				continue
 			}
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".scenario"), func(t *testing.T) {
-				if !alone {
+				in := plain
+				if strings.HasPrefix(filepath.Base(file), "reservation-") {
+					in = reserving
+				} else if !alone {
 					t.Parallel()
 				}
-				runScenario(t, box, string(text))
+				runScenario(t, in.start(t), string(text))
 			})
 		}
 	}

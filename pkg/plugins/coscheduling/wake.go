@@ -27,6 +27,11 @@ const (
 // roomMade records that there may be more room than before.
 func (c *coordinator) roomMade() {
 	c.roomAt.Store(time.Now().UnixNano())
+	c.look()
+}
+
+// look makes the wake loop look at what has changed.
+func (c *coordinator) look() {
 	select {
 	case c.kick <- struct{}{}:
 	default:
@@ -54,6 +59,7 @@ func (c *coordinator) wake(ctx context.Context) {
 		now := time.Now()
 		room := time.Unix(0, c.roomAt.Load()).Add(roomSlack)
 		next := c.retry(ctx, now, func(failed time.Time) bool { return room.After(failed) || now.Sub(failed) > retryAnyway })
+		c.reserve(ctx, now)
 		c.carryOut(ctx, c.ledger.Expire(c.settings.backoff, now))
 		pause := wakeEvery
 		if !next.IsZero() {
@@ -75,7 +81,7 @@ func (c *coordinator) retry(ctx context.Context, now time.Time, since func(faile
 			// Seats that running gangs have lost are theirs first, so the others are woken when they have been served.
 			return now
 		}
-		if !c.chance(d, slots) {
+		if !c.chance(d, slots) && !c.holds(d.ID) {
 			if hopeless++; hopeless > 1 {
 				c.ledger.Postpone(d.ID, now)
 				continue
