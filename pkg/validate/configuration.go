@@ -19,7 +19,7 @@ import (
 func (d *document) configuration() {
 	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(d.json, nil, nil)
 	if err != nil {
-		d.decodingErrors(err, "")
+		d.decodingErrors(err)
 		return
 	}
 	component, ok := obj.(*schedulerconfig.KubeSchedulerConfiguration)

@@ -138,29 +138,34 @@ func step(node *yaml.Node, field, element string) (*yaml.Node, int) {
 
 var (
 	unknownField = regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`)
-	nestedPlace  = regexp.MustCompile(`decoding \.?([A-Za-z0-9_.\[\]]+):`)
+	nestedPlace  = regexp.MustCompile(`decoding \.?(profiles\[[A-Za-z0-9_.\[\]]+):`)
 	goField      = regexp.MustCompile(`Go (?:struct field|value of type) ([A-Za-z0-9_.\[\]]+)`)
 	anyPath      = regexp.MustCompile(`[A-Za-z]+(?:\[[^\]]*\])*(?:\.[A-Za-z]+(?:\[[^\]]*\])*)+`)
 )
 
-// decodingErrors splits what a strict decoder says into findings with the lines of the fields. Prefix is where in the document the
-// decoded part is.
-func (d *document) decodingErrors(err error, prefix string) {
+// decodingErrors splits what a strict decoder says into findings with the lines of the fields.
+func (d *document) decodingErrors(err error) {
 	text := err.Error()
-	base := prefix
-	if m := nestedPlace.FindStringSubmatch(text); m != nil {
-		base = m[1]
-		if strings.Contains(base, "pluginConfig") && !strings.HasSuffix(base, "args") {
-			base += ".args"
-		}
-	}
-	if fields := unknownField.FindAllStringSubmatch(text, -1); len(fields) > 0 {
-		for _, m := range fields {
-			path := m[2]
-			if base != "" {
-				path = base + "." + path
+	// A nested place holds for what is said after it, up to the next.
+	base := func(before int) string {
+		place := ""
+		for _, m := range nestedPlace.FindAllStringSubmatchIndex(text, -1) {
+			if m[0] < before {
+				place = text[m[2]:m[3]]
 			}
-			d.find(Error, m[1]+"-field", path, m[1]+" field "+path)
+		}
+		if strings.Contains(place, "pluginConfig") && !strings.HasSuffix(place, "args") {
+			place += ".args"
+		}
+		return place
+	}
+	if fields := unknownField.FindAllStringSubmatchIndex(text, -1); len(fields) > 0 {
+		for _, m := range fields {
+			kind, path := text[m[2]:m[3]], text[m[4]:m[5]]
+			if at := base(m[0]); at != "" {
+				path = at + "." + path
+			}
+			d.find(Error, kind+"-field", path, kind+" field "+path)
 		}
 		return
 	}
@@ -169,5 +174,5 @@ func (d *document) decodingErrors(err error, prefix string) {
 		d.find(Error, "type", field, text)
 		return
 	}
-	d.find(Error, "invalid", base, text)
+	d.find(Error, "invalid", base(len(text)), text)
 }

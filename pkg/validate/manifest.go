@@ -70,7 +70,7 @@ func (d *document) manifest() {
 	}
 	obj, _, err := strictManifests.Decode(d.json, nil, nil)
 	if err != nil {
-		d.decodingErrors(err, "")
+		d.decodingErrors(err)
 		return
 	}
 	d.keys(obj)
@@ -96,7 +96,7 @@ func (d *document) strict(into any) {
 		d.findAt(Error, "unknown-field", d.anywhere(d.root, field), "unknown field "+field)
 		return
 	}
-	d.decodingErrors(err, "")
+	d.decodingErrors(err)
 }
 
 // anywhere returns the line of the first field of that name.

@@ -1,0 +1,225 @@
+package explain
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+func shipped(t *testing.T) *replay.Configuration {
+	t.Helper()
+	c, err := replay.ShippedConfiguration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func resources(cpu, gpus string) v1.ResourceList {
+	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"), "nvidia.com/gpu": resource.MustParse(gpus), "pods": resource.MustParse("110")}
+}
+
+func node(name, gpus string, taints ...v1.Taint) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": gpus}},
+		Spec:       v1.NodeSpec{Taints: taints},
+		Status:     v1.NodeStatus{Capacity: resources("32", gpus), Allocatable: resources("32", gpus), Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+	}
+}
+
+func pod(name, on, gpus string, priority int32) *v1.Pod {
+	requests := resources("1", gpus)
+	delete(requests, "pods")
+	requests["memory"] = resource.MustParse("1Gi")
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: v1.PodSpec{NodeName: on, SchedulerName: "gpu-aware-scheduler", Priority: &priority,
+			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests, Limits: requests}}}},
+		Status: v1.PodStatus{Phase: map[bool]v1.PodPhase{true: v1.PodPending, false: v1.PodRunning}[on == ""]},
+	}
+}
+
+func ask(t *testing.T, p *v1.Pod, objects ...runtime.Object) *Explanation {
+	t.Helper()
+	e, err := Pod(Question{Configuration: shipped(t), Objects: objects, Pod: p, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestAPodIsExplained(t *testing.T) {
+	t.Parallel()
+	taint := v1.Taint{Key: "team", Value: "x", Effect: v1.TaintEffectNoSchedule}
+	gang := func(n int, gpus string) []runtime.Object {
+		objects := []runtime.Object{node("a", "8"), node("b", "8")}
+		for i := range n {
+			p := pod(fmt.Sprintf("g-%d", i), "", gpus, 0)
+			p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+			objects = append(objects, p)
+		}
+		return objects
+	}
+	gated := pod("p", "", "1", 0)
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
+	for _, tt := range []struct {
+		name    string
+		pod     *v1.Pod
+		objects []runtime.Object
+		want    string // the verdict
+		table   []string
+	}{
+		{"two nodes fit and one is fuller", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0), node("c", "8", taint)},
+			"goes to a, ", []string{"TaintToleration", "untolerated taint", "for b to win"}},
+		{"one node fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)}, "goes to a, the only one of 2 nodes that it fits", nil},
+		{"equal nodes", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "or to any of the 2 nodes with the same score", nil},
+		{"no node fits, one nearly", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), node("b", "4"), pod("q", "a", "2", 0)},
+			"fits none of 2 nodes", []string{"a has 6 of the 8 nvidia.com/gpu", "GPUAware", "preemption: "}},
+		{"room can be made", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
+			"fits none of 1 nodes as they are; room is made on a by evicting default/q", nil},
+		{"a bound pod on the best node", pod("p", "a", "1", 0), []runtime.Object{pod("p", "a", "1", 0), node("a", "8"), node("b", "4", taint)}, "that is where it runs", nil},
+		{"a bound pod that would move", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "; it runs on b, today number 2 of 2", nil},
+		{"a bound pod on a node that rejects it now", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8", taint)},
+			"; it runs on b, which today TaintToleration would reject", nil},
+		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
+		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "goes to ", []string{"at least 3 together; 0 bound, 3 pending", "plan: "}},
+		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
+		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending: gang default/g has 2 of the 3 members", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := ask(t, tt.pod, tt.objects...)
+			if !strings.Contains(e.Verdict, tt.want) {
+				t.Errorf("got verdict %q, want %q in it", e.Verdict, tt.want)
+			}
+			var table strings.Builder
+			if err := e.WriteTable(&table, 10); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tt.table {
+				if !strings.Contains(table.String(), want) {
+					t.Errorf("the table lacks %q:\n%s", want, &table)
+				}
+			}
+			for _, n := range e.Nodes {
+				total := int64(0)
+				for _, s := range n.Scores {
+					total += s.Weighted
+					if s.Weighted != s.Normalised*s.Weight {
+						t.Errorf("node %s: %s: %d × %d is not %d", n.Name, s.Plugin, s.Normalised, s.Weight, s.Weighted)
+					}
+				}
+				if total != n.Total {
+					t.Errorf("node %s: the scores add up to %d, the total is %d", n.Name, total, n.Total)
+				}
+			}
+		})
+	}
+}
+
+func TestAQuestionWithoutAnAnswerIsAnError(t *testing.T) {
+	t.Parallel()
+	other, ended := pod("p", "", "1", 0), pod("p", "a", "1", 0)
+	other.Spec.SchedulerName = "somebody"
+	ended.Status.Phase = v1.PodSucceeded
+	for _, tt := range []struct {
+		name, want string
+		pod        *v1.Pod
+		objects    []runtime.Object
+	}{
+		{"a pod of another scheduler", `there is no profile "somebody"; it has gpu-aware-scheduler`, other, []runtime.Object{node("a", "8")}},
+		{"a pod that has ended", "has ended (Succeeded)", ended, []runtime.Object{node("a", "8")}},
+		{"no nodes", "the cluster has no nodes", pod("p", "", "1", 0), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Pod(Question{Configuration: shipped(t), Objects: tt.objects, Pod: tt.pod, Now: now})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got error %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheSuggestedWeightIsTheNearestThatWins(t *testing.T) {
+	t.Parallel()
+	winner := &Node{Name: "w", Total: 20*80 + 5*50, Scores: []Score{{Plugin: "A", Normalised: 80, Weight: 20, Weighted: 1600}, {Plugin: "B", Normalised: 50, Weight: 5, Weighted: 250}}}
+	second := &Node{Name: "s", Total: 20*60 + 5*90, Scores: []Score{{Plugin: "A", Normalised: 60, Weight: 20, Weighted: 1200}, {Plugin: "B", Normalised: 90, Weight: 5, Weighted: 450}}}
+	got := compare(winner, second)
+	// 200 points behind: A at 9 gives 220 less to the winner, at 10 exactly 200; B at 11 gives 240 more, at 10 exactly 200.
+	want := []WeightChange{{Plugin: "B", From: 5, To: 11}, {Plugin: "A", From: 20, To: 9}}
+	if diff := cmp.Diff(want, got.Changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestAManifestBecomesWhatTheServerWouldMakeOfIt(t *testing.T) {
+	t.Parallel()
+	m, err := ReadManifest(strings.NewReader(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  parallelism: 3
+  template:
+    metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}
+    spec:
+      priorityClassName: high
+      containers: [{name: c, image: i, resources: {limits: {cpu: 2}}}]
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: g}
+spec: {minMember: 3}
+`), "f", "ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}
+	if _, err := m.Onto(nil); err == nil || !strings.Contains(err.Error(), `no PriorityClass "high"`) {
+		t.Errorf("got error %v, want one about the priority class", err)
+	}
+	objects, err := m.Onto([]runtime.Object{high})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 5 || len(m.Pods) != 3 {
+		t.Fatalf("got %d objects and %d pods, want 5 and 3", len(objects), len(m.Pods))
+	}
+	p := m.Pods[2]
+	cpu := p.Spec.Containers[0].Resources.Requests["cpu"]
+	if p.Name != "j-2" || p.Namespace != "ns" || *p.Spec.Priority != 7 || cpu.String() != "2" || p.Spec.SchedulerName != "default-scheduler" {
+		t.Errorf("got pod %s/%s with priority %d, %s CPU, scheduler %s", p.Namespace, p.Name, *p.Spec.Priority, &cpu, p.Spec.SchedulerName)
+	}
+	for name, text := range map[string]string{
+		"there is no pod in it": "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n", "unknown field": "apiVersion: v1\nkind: Pod\nmetadata: {name: nn}\nspecs: {}\n",
+		"document 1": "a: [", "without a name": "apiVersion: v1\nkind: Pod\n",
+	} {
+		if _, err := ReadManifest(strings.NewReader(text), "f", "ns"); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: got error %v, want %q in it", text, err, name)
+		}
+	}
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

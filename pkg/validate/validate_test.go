@@ -1,0 +1,182 @@
+package validate
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// head begins a configuration that nothing is said against.
+const head = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {resourceName: mine}
+clientConnection: {qps: 2000, burst: 4000}
+percentageOfNodesToScore: 100
+`
+
+// quiet are the args of a profile whose pods are batched and packed.
+const quiet = `  pluginConfig:
+  - name: PodTopologySpread
+    args: {defaultingType: List}
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+`
+
+func findings(t *testing.T, text string) []string {
+	t.Helper()
+	r := &Report{}
+	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	r.Sort()
+	var out []string
+	for _, f := range r.Findings {
+		out = append(out, f.String())
+	}
+	return out
+}
+
+func TestEachFaultIsFoundWithItsLine(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		// want is the beginning of each finding, up to where the stock components' own words begin, and its rule.
+		want [][2]string
+	}{
+		{"a profile without faults", head + "profiles:\n- schedulerName: a\n" + quiet, nil},
+		{"a misspelt field at the top", head + "profilez: []\n", [][2]string{{`f.yaml:6: error: unknown field profilez`, "unknown-field"}}},
+		{"a misspelt field in stock args", head + "profiles:\n- schedulerName: a\n  pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy:\n        typ: x\n",
+			[][2]string{{"f.yaml:12: error: unknown field profiles[0].pluginConfig[0].args.scoringStrategy.typ", "unknown-field"}}},
+		{"a misspelt field in our args", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strateggy: Pack\n",
+			[][2]string{{"f.yaml:12: error: unknown field profiles[0].pluginConfig[0].args.strateggy", "unknown-field"}}},
+		{"a value that our args do not take", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strategy: Sideways\n",
+			[][2]string{{"f.yaml:12: error: ", "start"}}},
+		{"a value of the wrong type", head + "parallelism: many\n", [][2]string{{"f.yaml:6: error: ", "type"}}},
+		{"a value out of range", strings.Replace(head, "Score: 100", "Score: 101", 1), [][2]string{{"f.yaml:5: error: percentageOfNodesToScore", "invalid"}}},
+		{"an unknown plugin", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NoSuch}]}}\n", [][2]string{{"f.yaml:", "start"}}},
+		{"queue sorts that differ", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}\n- schedulerName: b\n",
+			[][2]string{{"f.yaml:", "invalid"}}},
+		{"broken YAML", head + "profiles: [\n", [][2]string{{"f.yaml:", "syntax"}}},
+		{"a key twice", head + "parallelism: 1\nparallelism: 2\n", [][2]string{{"f.yaml:7: error: ", "syntax"}}},
+		{"nothing at all", "", [][2]string{{"f.yaml: error: there is no document in it", "empty"}}},
+		{"only comments", "# nothing\n---\n", [][2]string{{"f.yaml: error: there is no document in it", "empty"}}},
+		{"a list for an object", "- a\n", [][2]string{{"f.yaml:1: error: this is not an object", "syntax"}}},
+		{"no kind", "a: b\n", [][2]string{{"f.yaml:1: error: apiVersion and kind are required", "kind"}}},
+
+		{"the stock topology defaults", head + "profiles:\n- schedulerName: a\n", [][2]string{{"f.yaml:7: warning: profile a: PodTopologySpread's built-in", "batching"}}},
+		{"an extender", head + "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\nprofiles:\n- schedulerName: a\n" + quiet,
+			[][2]string{{"f.yaml:6: warning: an extender", "batching"}}},
+		{"the default rate", strings.Replace(head, "qps: 2000", "qps: 50", 1) + "profiles:\n- schedulerName: a\n" + quiet, [][2]string{{"f.yaml:4: warning: clientConnection.qps is 50", "qps"}}},
+		{"the cluster's own lease", strings.Replace(head, "mine", "kube-scheduler", 1) + "profiles:\n- schedulerName: a\n" + quiet, [][2]string{{"f.yaml:3: warning: leaderElection.resourceName", "lease"}}},
+		{"spreading against packing", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 5}]}}\n  pluginConfig:\n  - name: PodTopologySpread\n    args: {defaultingType: List}\n",
+			[][2]string{{"f.yaml:9: warning: profile a: NodeResourcesFit (weight 1) prefers the emptiest", "spreading"}}},
+		{"a weight that nobody hears", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware}]}}\n" + quiet,
+			[][2]string{{"f.yaml:8: warning: profile a: GPUAware has weight 1", "inaudible"}}},
+		{"cost among a sample of nodes", strings.Replace(head, "Score: 100", "Score: 30", 1) + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: CostOptimized, weight: 20}]}}\n" + quiet,
+			[][2]string{{"f.yaml:5: warning: profile a: percentageOfNodesToScore is 30", "sampling"}}},
+		{"gangs after preemption and without their order", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quiet,
+			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling comes after", "gang-preemption"}, {"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"}}},
+
+		{"a configuration in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profilez: []\n",
+			[][2]string{{"f.yaml:8: error: unknown field profilez", "unknown-field"}}},
+		{"a misspelt field in the second document", "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
+			[][2]string{{"f.yaml:9: error: unknown field spec.contaners", "unknown-field"}}},
+		{"a misspelt key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/gpu-modles: T4\nspec: {containers: [{name: c}]}\n",
+			[][2]string{{"f.yaml:6: error: unknown key berth.dev/gpu-modles", "unknown-key"}}},
+		{"a bad value in a pod template", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    metadata:\n      annotations:\n        berth.dev/spot: maybe\n    spec: {containers: [{name: c}]}\n",
+			[][2]string{{"f.yaml:8: error: pod annotation berth.dev/spot", "value"}}},
+		{"a bad price of a node", "apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\n  annotations: {berth.dev/price-per-hour: $3}\n", [][2]string{{"f.yaml:5: error: node annotation berth.dev/price-per-hour", "value"}}},
+		{"a kind that nobody knows", "apiVersion: example.com/v1\nkind: Thing\n", [][2]string{{"f.yaml:2: note: Thing of example.com/v1", "not-checked"}}},
+		{"a kind that its group does not have", "apiVersion: v1\nkind: Thing\n", [][2]string{{"f.yaml:2: error: there is no kind Thing", "kind"}}},
+		{"a misspelt field of a short form of nodes", "shapes:\n- name: a\n  cuont: 3\n", [][2]string{{"f.yaml:3: error: unknown field cuont", "unknown-field"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := findings(t, tt.text)
+			ok := len(got) == len(tt.want)
+			for i := range min(len(got), len(tt.want)) {
+				ok = ok && strings.HasPrefix(got[i], tt.want[i][0]) && strings.HasSuffix(got[i], "("+tt.want[i][1]+")")
+			}
+			if !ok {
+				t.Errorf("got findings\n%s\nwant\n%v", strings.Join(got, "\n"), tt.want)
+			}
+		})
+	}
+}
+
+func TestTheShippedManifestsPassClean(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "manifests")
+	r := &Report{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return r.Read(file, path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Severity != Note {
+			t.Error(f)
+		}
+	}
+	if !slices.ContainsFunc(r.Profiles, func(p Profile) bool { return p.Name == "berth-scheduler" && p.weight("GPUAware") > 1 }) {
+		t.Errorf("no profile berth-scheduler with GPUAware among %v", r.Profiles)
+	}
+}
+
+func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
+	t.Parallel()
+	r := &Report{}
+	text := head + `profiles:
+- schedulerName: a
+  plugins:
+    score: {disabled: [{name: ImageLocality}], enabled: [{name: NodeResourcesFit, weight: 7}]}
+    multiPoint: {enabled: [{name: GPUAware, weight: 20}]}
+` + quiet
+	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, w := range r.Profiles[0].Weights {
+		got[w.Plugin] = w.Weight
+	}
+	want := map[string]int64{"NodeResourcesFit": 7, "GPUAware": 20, "TaintToleration": 3, "NodeAffinity": 2, "PodTopologySpread": 2,
+		"InterPodAffinity": 2, "DynamicResources": 2, "VolumeBinding": 1, "NodeResourcesBalancedAllocation": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("weights (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(head)
+	f.Add("shapes: [{name: a}]")
+	f.Add("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {annotations: {berth.dev/spot: x}}}]")
+	f.Add("a: &a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "KubeSchedulerConfiguration") {
+			// Building schedulers is too slow to be fuzzed; its parser is the stock one.
+			t.Skip()
+		}
+		r := &Report{}
+		if err := r.Read(strings.NewReader(text), "f"); err != nil {
+			t.Fatal(err)
+		}
+		for _, finding := range r.Findings {
+			if strings.Contains(finding.String(), "\n") {
+				t.Errorf("%q is more than a line", finding)
+			}
+		}
+	})
+}
