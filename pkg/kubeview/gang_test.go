@@ -1,0 +1,210 @@
+package kubeview
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+)
+
+func TestGangOf(t *testing.T) {
+	t.Parallel()
+	older := func(name, available string) map[string]string {
+		return map[string]string{gangNameLabel: name, gangMinAvailableLabel: available}
+	}
+	for _, tc := range []struct {
+		name      string
+		labels    map[string]string
+		id        gang.ID
+		minMember int
+		err       string
+	}{
+		{"a pod without labels is in no gang", nil, gang.ID{}, 0, ""},
+		{"the label names the PodGroup", map[string]string{schedulingv1alpha1.PodGroupLabel: "a"}, gang.ID{Namespace: "ns", Name: "a"}, 0, ""},
+		{"an empty label names nothing", map[string]string{schedulingv1alpha1.PodGroupLabel: ""}, gang.ID{}, 0, ""},
+		{"the older form carries the minimum", older("a", "3"), gang.ID{Namespace: "ns", Name: "a"}, 3, ""},
+		{"a minimum that is no number", older("a", "three"), gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "three" is not a whole number from 1 to 100000`},
+		{"a minimum of none", older("a", "0"), gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "0" is not a whole number from 1 to 100000`},
+		{"a negative minimum", older("a", "-1"), gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "-1" is not a whole number from 1 to 100000`},
+		{"a huge minimum", older("a", "99999999999999999999"), gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "99999999999999999999" is not a whole number from 1 to 100000`},
+		{"a minimum that is absent", map[string]string{gangNameLabel: "a"}, gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "" is not a whole number from 1 to 100000`},
+		{"a name that is empty", older("", "3"), gang.ID{}, 0, `pod label pod-group.scheduling.sigs.k8s.io/name: "" is not the name of a group`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			id, spec, err := GangOf(st.MakePod().Namespace("ns").Labels(tc.labels).Obj())
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			minMember := 0
+			if spec != nil {
+				minMember = spec.MinMember
+			}
+			if id != tc.id || minMember != tc.minMember || message != tc.err {
+				t.Errorf("got %v, minimum %d, error %q; want %v, %d, %q", id, minMember, message, tc.id, tc.minMember, tc.err)
+			}
+		})
+	}
+}
+
+func TestPodsOfOneJobAreOfOneClass(t *testing.T) {
+	t.Parallel()
+	pod := func(index, gpus string) gang.Member {
+		return GangMember(st.MakePod().Label("batch.kubernetes.io/job-completion-index", index).
+			Req(map[v1.ResourceName]string{"nvidia.com/gpu": gpus}).Obj(), true)
+	}
+	if pod("0", "1").Class != pod("1", "1").Class {
+		t.Error("pods that differ in their index only are of different classes")
+	}
+	if pod("0", "1").Class == pod("0", "2").Class {
+		t.Error("pods with different requests are of one class")
+	}
+}
+
+func TestPodGroupStatus(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	view := func(set func(v *gang.View)) gang.View {
+		v := gang.View{MinMember: 4}
+		set(&v)
+		return v
+	}
+	for _, tc := range []struct {
+		name  string
+		view  gang.View
+		phase schedulingv1alpha1.PodGroupPhase
+		want  map[string]string
+	}{
+		{"no pods yet", view(func(*gang.View) {}), schedulingv1alpha1.PodGroupPending,
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
+		{"all pods exist and do not fit", view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, "fits 2" }), schedulingv1alpha1.PodGroupPreScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable", "Degraded": "False NoMembersLost"}},
+		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }), schedulingv1alpha1.PodGroupScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False NoMembersLost"}},
+		{"bound and starting", view(func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 }), schedulingv1alpha1.PodGroupScheduled,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+		{"half has finished and half runs", view(func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 }),
+			schedulingv1alpha1.PodGroupRunning,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+		{"all have finished", view(func(v *gang.View) { v.Count[gang.Succeeded] = 4 }), schedulingv1alpha1.PodGroupFinished,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+		{"one has failed and was not replaced", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
+			schedulingv1alpha1.PodGroupFailed,
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "True MembersLost"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
+			s := PodGroupStatus(pg, tc.view, now)
+			got := map[string]string{}
+			for _, c := range s.Conditions {
+				got[c.Type] = string(c.Status) + " " + c.Reason
+			}
+			if s.Phase != tc.phase {
+				t.Errorf("phase %s, want %s", s.Phase, tc.phase)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			pg.Status = s
+			if diff := cmp.Diff(s, PodGroupStatus(pg, tc.view, now.Add(time.Hour))); diff != "" {
+				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	r := NewRoom()
+	node := func(name, gpus string) *v1.Node {
+		return st.MakeNode().Name(name).Label("kind", name).Capacity(map[v1.ResourceName]string{"nvidia.com/gpu": gpus, "pods": "110"}).Obj()
+	}
+	pod := func(name, on, gpus string) *v1.Pod {
+		return st.MakePod().Name(name).UID(name).Node(on).Req(map[v1.ResourceName]string{"nvidia.com/gpu": gpus}).Obj()
+	}
+	r.SetPod(pod("early", "b", "6"))
+	r.SetNode(node("a", "8"))
+	r.SetNode(node("b", "8"))
+	want := func(why string, p *v1.Pod, empty bool, slots map[string]int) {
+		t.Helper()
+		if diff := cmp.Diff(slots, r.Slots(p, empty)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", why, diff)
+		}
+	}
+	four := pod("new", "", "4")
+	want("a pod that came before its node counts", four, false, map[string]int{"a": 2})
+	want("an empty cluster has room for more", four, true, map[string]int{"a": 2, "b": 2})
+	r.SetPod(pod("early", "b", "2"))
+	want("a pod that shrinks gives room", four, false, map[string]int{"a": 2, "b": 1})
+	r.SetPod(pod("early", "b", "2"))
+	want("saying it twice changes nothing", four, false, map[string]int{"a": 2, "b": 1})
+	r.DropPod("early")
+	r.DropPod("early")
+	want("a pod that goes gives room, once", four, false, map[string]int{"a": 2, "b": 2})
+	selective := pod("new", "", "4")
+	selective.Spec.NodeSelector = map[string]string{"kind": "b"}
+	want("a selector counts", selective, false, map[string]int{"b": 2})
+	other := st.MakePod().Req(map[v1.ResourceName]string{"example.com/unheard-of": "1"}).Obj()
+	if got := r.Slots(other, false)["a"]; got < 1 {
+		t.Errorf("a resource that no node offers bounds the room to %d; it may be handed out in another way", got)
+	}
+	r.DropNode("a")
+	want("a node that goes takes its room along", four, false, map[string]int{"b": 2})
+}
+
+func TestTopologyOf(t *testing.T) {
+	t.Parallel()
+	group := func(a map[string]string) *schedulingv1alpha1.PodGroup {
+		return &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: a}}
+	}
+	pod := st.MakePod().Annotations(map[string]string{TopologyRequiredKey: "zone", TopologyPreferredKey: "rack"}).Obj()
+	for _, tc := range []struct {
+		name string
+		pg   *schedulingv1alpha1.PodGroup
+		want GangTopology
+		err  string
+	}{
+		{"the pod speaks where there is no PodGroup", nil, GangTopology{Required: "zone", Preferred: "rack"}, ""},
+		{"the PodGroup speaks first", group(map[string]string{TopologyRequiredKey: "block"}), GangTopology{Required: "block", Preferred: "rack"}, ""},
+		{"to prefer what is required adds nothing", group(map[string]string{TopologyRequiredKey: "rack"}), GangTopology{Required: "rack"}, ""},
+		{"what is no label key is refused", group(map[string]string{TopologyRequiredKey: "a b"}), GangTopology{},
+			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := TopologyOf(tc.pg, pod)
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if got != tc.want || message != tc.err {
+				t.Errorf("got %+v, error %q; want %+v, %q", got, message, tc.want, tc.err)
+			}
+		})
+	}
+}
+
+func FuzzGangOf(f *testing.F) {
+	f.Add("a", "3")
+	f.Add("", "")
+	f.Add("x", "-9223372036854775809")
+	f.Fuzz(func(t *testing.T, name, available string) {
+		id, spec, err := GangOf(st.MakePod().Namespace("ns").Labels(map[string]string{gangNameLabel: name, gangMinAvailableLabel: available}).Obj())
+		if err == nil && (id.Name != name || spec.MinMember < 1 || spec.MinMember > maxMinMember) {
+			t.Errorf("accepted %q, %q as %v, %+v", name, available, id, spec)
+		}
+	})
+}
