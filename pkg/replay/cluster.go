@@ -35,9 +35,11 @@ type cluster struct {
 	live, unbound int
 	// adopted counts the pods that were there from the start.
 	adopted int
-	// quiet is when something last happened that could change what fits.
-	quiet time.Time
-	err   error
+	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
+	// evict each other, or a gang whose pods hold nodes and never are complete, make none.
+	progress time.Time
+	longest  time.Duration
+	err      error
 
 	mu      sync.Mutex
 	noted   []note
@@ -73,7 +75,7 @@ type note struct {
 
 func newCluster(in Input, options Options, profile string, config *Configuration) (*cluster, error) {
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.sharesGPUs(profile)), start: options.Start, quiet: options.Start,
+		options: options, profile: profile, dialect: dialect(config.sharesGPUs(profile)), start: options.Start, progress: options.Start,
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
 		changed: make(chan struct{}, 1),
 	}
@@ -106,6 +108,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	}
 	for _, j := range jobs {
 		c.jobs = append(c.jobs, jobState{Job: j, remaining: j.Pods})
+		c.longest = max(c.longest, j.Duration)
 	}
 	c.record = newRecorder(c)
 	c.api.Observe = c.note
@@ -211,7 +214,6 @@ func (c *cluster) digest() bool {
 		return false
 	}
 	now := time.Now()
-	c.quiet = now
 	c.record.advance(now)
 	for _, n := range noted {
 		p := c.pods[types.NamespacedName{Namespace: n.pod.Namespace, Name: n.pod.Name}]
@@ -268,13 +270,16 @@ const patience = 16 * time.Minute
 
 // nextEvent is when something will happen by itself, at the latest.
 func (c *cluster) nextEvent() time.Time {
-	next := c.quiet.Add(patience)
+	next := c.progress.Add(patience)
 	if c.options.Mode == VirtualTime {
 		if len(c.ends) > 0 {
 			next = c.ends[0].at
 		}
 		if c.next < len(c.jobs) && (len(c.ends) == 0 || c.arrival(c.next).Before(next)) {
 			next = c.arrival(c.next)
+		}
+		if stuck := c.progress.Add(c.longest + patience); c.next == len(c.jobs) && stuck.Before(next) {
+			next = stuck
 		}
 		if horizon := c.start.Add(c.options.Horizon); c.options.Horizon > 0 && horizon.Before(next) {
 			next = horizon
@@ -294,5 +299,8 @@ func (c *cluster) over() bool {
 	case c.options.Horizon > 0 && !now.Before(c.start.Add(c.options.Horizon)):
 		return true
 	}
-	return c.next == len(c.jobs) && len(c.ends) == 0 && (c.unbound == 0 || !now.Before(c.quiet.Add(patience)))
+	if c.next < len(c.jobs) {
+		return false
+	}
+	return !now.Before(c.progress.Add(c.longest+patience)) || len(c.ends) == 0 && (c.unbound == 0 || !now.Before(c.progress.Add(patience)))
 }

@@ -46,7 +46,7 @@ func (h *endHeap) Pop() any {
 func (c *cluster) arrive(now time.Time) {
 	j := &c.jobs[c.next]
 	c.next++
-	c.quiet = now
+	c.progress = now
 	j.arrived = now
 	if c.options.Mode == VirtualTime {
 		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
@@ -75,6 +75,9 @@ func (c *cluster) create(p *podState) {
 	if err := c.api.Create(pod); err != nil {
 		c.fail(err)
 	}
+	// Each pod comes at an instant of its own: pods that come at the same one have the same place in the queue, and which of
+	// them is taken first would be a matter of chance.
+	time.Sleep(time.Microsecond) //nolint:forbidigo // virtual time
 }
 
 func (c *cluster) fail(err error) {
@@ -97,6 +100,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	p.held = c.ledger.place(pod, realMilli)
 	if !p.waited {
 		p.waited = true
+		c.progress = now
 		c.record.podWaits = append(c.record.podWaits, now.Sub(p.job.arrived))
 	}
 	j := p.job
@@ -135,6 +139,7 @@ func (c *cluster) plan(e end) {
 // finish ends a pod or a gang that has run for its duration.
 func (c *cluster) finish(e end) {
 	j := e.job
+	c.progress = e.at
 	if e.pod != nil {
 		c.remove(e.pod)
 		j.remaining--

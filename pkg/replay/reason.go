@@ -13,6 +13,7 @@ const notDecided = "not tried: held back before the queue, or waiting in it"
 
 var (
 	nodesAvailable = regexp.MustCompile(`^0/\d+ nodes are available:? ?`)
+	gangName       = regexp.MustCompile(`^gang \S+ `)
 	countedReason  = regexp.MustCompile(`^(\d+) (.+)$`)
 )
 
@@ -31,7 +32,8 @@ func mainReason(pod *v1.Pod) string {
 	message, _, _ = strings.Cut(message, " preemption: ")
 	rest := nodesAvailable.ReplaceAllString(message, "")
 	if rest == message {
-		return message
+		// Without its name the sentence on a gang is the same for gangs that lack the same.
+		return gangName.ReplaceAllString(message, "gang ")
 	}
 	best, bestCount := strings.TrimSuffix(rest, "."), -1
 	for _, clause := range strings.Split(rest, ", ") {

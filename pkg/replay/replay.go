@@ -71,7 +71,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	}
 	if err == nil {
 		c.record.result(out)
-		out.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
+		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()
 	stop()

@@ -37,7 +37,6 @@ type Result struct {
 	JobCompletion  Waits   `json:"jobCompletionSeconds"`
 	JobsCompleted  int     `json:"jobsCompleted"`
 	Preemptions    int     `json:"preemptions"`
-	Cycles         int     `json:"schedulingCycles"`
 	VirtualSeconds float64 `json:"virtualSeconds"`
 
 	// Samples follow the replay; at most a few hundred.
@@ -58,6 +57,9 @@ type Timing struct {
 	// Wall is the real time of the replay and CPU the processor time of its scheduling cycles, in seconds.
 	Wall float64 `json:"wallSeconds"`
 	CPU  float64 `json:"schedulerCPUSeconds"`
+	// Cycles is the number of scheduling cycles. Attempts on pods that keep failing may differ by a few from run to run,
+	// because the queue wakes them in the order of a map.
+	Cycles int `json:"schedulingCycles"`
 	// PodsPerSecond is pods offered by real second.
 	PodsPerSecond float64 `json:"podsPerSecond"`
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -136,8 +137,12 @@ func signed(s Stat, seeds int) string {
 	return fmt.Sprintf("%s [%s, %s]", sign(s.Mean), sign(s.Min), sign(s.Max))
 }
 
+// percent is the change in percent of A; empty where A is nothing, or so little that a percentage says nothing.
 func percent(r Row) string {
 	if r.Percent == nil {
+		return ""
+	}
+	if math.Abs(*r.Percent) >= 1000 {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f", *r.Percent)

@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/trace"
+)
+
+// shipped is the configuration that this distribution ships.
+const shipped = "../../manifests/base/scheduler-config.yaml"
+
+func smallInput(t *testing.T) Input {
+	t.Helper()
+	in, err := Files{Nodes: "testdata/nodes.csv", Jobs: "testdata/jobs.csv"}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func mustRun(t *testing.T, config string, in Input, options Options) *Result {
+	t.Helper()
+	c, err := LoadConfiguration(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), c, in, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		config  string
+		options Options
+	}{
+		"the default scheduler in arrival order":     {Stock, Options{Mode: ArrivalOrder, Seed: 3}},
+		"the default scheduler in virtual time":      {Stock, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the shipped configuration in arrival order": {shipped, Options{Mode: ArrivalOrder, Seed: 3}},
+		"the shipped configuration in virtual time":  {shipped, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := smallInput(t)
+			var encoded [2]string
+			for i := range encoded {
+				r := mustRun(t, tt.config, in, tt.options)
+				if r.Placed == 0 {
+					t.Error("nothing was placed")
+				}
+				b, err := json.MarshalIndent(r, "", " ")
+				if err != nil {
+					t.Fatal(err)
+				}
+				encoded[i] = string(b)
+			}
+			if diff := cmp.Diff(encoded[0], encoded[1]); diff != "" {
+				t.Errorf("the second run differs (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestVirtualTime(t *testing.T) {
+	t.Parallel()
+	node := trace.Node{Name: "n", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 1, Model: "Tesla-T4", MicroDollarsPerHour: 2_000_000}
+	job := func(name string, arrival, duration time.Duration) trace.Job {
+		return trace.Job{Name: name, Arrival: arrival, Duration: duration, Pods: 1, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 1, GPUMilli: 1000}
+	}
+	in := NewInput("two in turn", []trace.Node{node}, []trace.Job{job("first", 0, time.Hour), job("second", 10*time.Minute, time.Hour)})
+	r := mustRun(t, Stock, in, Options{Mode: VirtualTime})
+	if r.Placed != 2 || r.Pending != 0 || r.JobsCompleted != 2 {
+		t.Fatalf("placed %d, pending %d, completed %d; want 2, 0, 2", r.Placed, r.Pending, r.JobsCompleted)
+	}
+	// The second job waits 50 minutes for the first to end, and at most the longest back-off and a cycle more.
+	if r.PodWait.Max < 3000 || r.PodWait.Max > 3012 {
+		t.Errorf("the second job waited %v s, want 3000 to 3012", r.PodWait.Max)
+	}
+	if dollars := float64(r.MicroDollars) / 1e6; dollars < 3.99 || dollars > 4.02 {
+		t.Errorf("two hours of a node at 2 dollars cost %v", dollars)
+	}
+}
+
+func TestPreemptedPodsStartAnew(t *testing.T) {
+	t.Parallel()
+	node := trace.Node{Name: "n", CPUMilli: 8000, MemoryMiB: 16384}
+	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 1, CPUMilli: 6000, MemoryMiB: 1024}
+	high := low
+	high.Name, high.Arrival, high.Duration, high.Priority = "high", 10*time.Minute, 30*time.Minute, 100
+	r := mustRun(t, Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}), Options{Mode: VirtualTime})
+	if r.Preemptions != 1 || r.JobsCompleted != 2 {
+		t.Fatalf("preemptions %d, completed %d; want 1 and 2", r.Preemptions, r.JobsCompleted)
+	}
+	// Low runs again for its whole hour after the 40th minute.
+	if r.JobCompletion.Max < 6000 || r.JobCompletion.Max > 6012 {
+		t.Errorf("the preempted job was complete after %v s, want 6000 to 6012", r.JobCompletion.Max)
+	}
+}
+
+func TestAGangStartsTogether(t *testing.T) {
+	t.Parallel()
+	nodes := []trace.Node{
+		{Name: "a", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"},
+		{Name: "b", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"},
+	}
+	fits := trace.Job{Name: "fits", Duration: time.Hour, Pods: 8, CPUMilli: 1000, MemoryMiB: 512, GPUs: 1, GPUMilli: 1000, Gang: true}
+	tooLarge := fits
+	tooLarge.Name, tooLarge.Pods = "too-large", 9
+	r := mustRun(t, shipped, NewInput("gangs", nodes, []trace.Job{tooLarge, fits}), Options{Mode: VirtualTime})
+	if r.GangWait.Count != 1 || r.JobsCompleted != 1 || r.Pending != 9 {
+		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	stock, err := LoadConfiguration(Stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewInput("x", []trace.Node{{Name: "n", CPUMilli: 1, MemoryMiB: 1}}, nil)
+	tests := map[string]struct {
+		in      Input
+		options Options
+		want    string
+	}{
+		"no nodes":             {Input{Name: "x"}, Options{Mode: VirtualTime}, "x: the cluster has no nodes"},
+		"an unknown mode":      {in, Options{Mode: "fast"}, `mode "fast" is unknown; want order or time`},
+		"an unknown profile":   {in, Options{Mode: VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
+		"a cycle of no length": {in, Options{Mode: VirtualTime, CycleTime: 1}, "a scheduling cycle of 1ns is not allowed; want whole microseconds up to 1m"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Run(context.Background(), stock, tt.in, tt.options)
+			if !errors.Is(err, ErrInput) || err.Error() != tt.want {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestBadConfigurations(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"testdata/nodes.csv", "testdata/absent.yaml"} {
+		_, err := LoadConfiguration(file)
+		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: the error is not a line with the file's name: %v", file, err)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	stock, err := LoadConfiguration(Stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: VirtualTime}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}

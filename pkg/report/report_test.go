@@ -1,0 +1,139 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// result is a small replay; allocated is in milli-GPU of four GPUs.
+func result(config string, seed uint64, allocated, microDollars int64, placements map[string]string) *replay.Result {
+	percent := float64(allocated) / 40
+	return &replay.Result{
+		Input: "in<put>", Configuration: config, Profile: "p", Mode: replay.VirtualTime, Seed: seed, Nodes: 1, CapacityMilli: 4000, Pods: 2,
+		AllocatedPercent: percent, AllocatedMilli: allocated, IdleMilli: 4000 - allocated, MicroDollarsPerHour: microDollars, Placements: placements,
+		Samples:         []replay.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, MicroDollarsPerHour: microDollars}},
+		WaitHistogram:   make([]int, len(replay.WaitBounds)+1),
+		Map:             []replay.NodeUse{{Name: "n", Model: "T4", GPUs: 4, AllocatedMilli: int(allocated), Pods: 1}},
+		PendingByReason: []replay.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
+	}
+}
+
+func comparison() *Comparison {
+	a := []*replay.Result{
+		result("old.yaml", 1, 2000, 1_000_000, map[string]string{"x": "n", "y": "n"}),
+		result("old.yaml", 2, 3000, 1_000_000, map[string]string{"x": "n", "y": "n"}),
+	}
+	b := []*replay.Result{
+		result("new.yaml", 1, 3000, 1_100_000, map[string]string{"x": "n", "y": "m"}),
+		result("new.yaml", 2, 4000, 1_100_000, map[string]string{"x": "n", "y": "n"}),
+	}
+	return Compare(a, b)
+}
+
+func TestDifferencesAreTakenSeedBySeed(t *testing.T) {
+	t.Parallel()
+	for _, r := range comparison().Rows {
+		switch r.Key {
+		case "allocated":
+			if want := (Stat{Mean: 25, Min: 25, Max: 25}); r.Difference != want {
+				t.Errorf("allocated differs by %+v, want %+v", r.Difference, want)
+			}
+			if got := verdict(r); got != " better" {
+				t.Errorf("verdict%s, want better", got)
+			}
+		case placementsKey:
+			if r.B.Mean != 25 {
+				t.Errorf("placements differ by %v%%, want 25", r.B.Mean)
+			}
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{
+		"cost>+2%": true, "cost>10%": false, "cost > 0.05": true, "allocated<-0.5": false, "allocated>24": true,
+		"preemptions>0%": false, "placements>20": true,
+	}
+	for text, want := range tests {
+		c, err := ParseCondition(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		sentence, err := c.Check(comparison())
+		if err != nil || (sentence != "") != want {
+			t.Errorf("%s: %q, %v; want it to hold: %v", text, sentence, err, want)
+		}
+	}
+	for _, text := range []string{"", "cost", "cost>", "cost=2", "speed>2", "cost>2%%", "cost>1e9"} {
+		if _, err := ParseCondition(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func FuzzParseCondition(f *testing.F) {
+	f.Add("cost>+2%")
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := ParseCondition(text); err == nil {
+			if _, err := c.Check(comparison()); err != nil && !strings.Contains(err.Error(), "is not measured") {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	})
+}
+
+func TestThePageStandsAlone(t *testing.T) {
+	t.Parallel()
+	var page bytes.Buffer
+	if err := WriteHTML(&page, comparison()); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	if outside := regexp.MustCompile(`(?i)(src|href|url|@import|<script|<link)\s*[=(]`).FindString(text); outside != "" {
+		t.Errorf("the page refers to something else: %s", outside)
+	}
+	if strings.Contains(text, "<cpu>") || strings.Contains(text, "in<put>") {
+		t.Error("text of the input is not escaped")
+	}
+	plots := regexp.MustCompile(`(?s)<svg [^>]*role="img".*?</svg>`).FindAllString(text, -1)
+	if len(plots) != 5 {
+		t.Errorf("%d plots, want 5", len(plots))
+	}
+	for _, plot := range plots {
+		if !strings.Contains(plot, "<title") || !regexp.MustCompile(`<desc [^>]*>[^<]{20,}</desc>`).MatchString(plot) {
+			t.Errorf("a plot without a text alternative: %.120s", plot)
+		}
+		d := xml.NewDecoder(strings.NewReader(plot))
+		for {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("a plot is not well-formed: %v", err)
+			}
+		}
+		if strings.Contains(plot, "NaN") || strings.Contains(plot, "Inf") {
+			t.Errorf("a plot has a coordinate that is no number: %.200s", plot)
+		}
+	}
+}
+
+func TestTheTableSaysWhatChanges(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := WriteTable(&out, comparison()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
