@@ -1,0 +1,216 @@
+package gpuaware
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// fleetFile is a shared node of two GPUs, one with a label that cannot be read, and one whose GPUs are claimed.
+const fleetFile = `shapes:
+- {name: shared, count: 2, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "2"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "2"}}
+- {name: mislabelled, count: 1, labels: {nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.memory: lots}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "1"}}
+- {name: claimed, count: 1, allocatable: {cpu: "16", memory: 64Gi}}
+`
+
+// world is a real API server with the built scheduler.
+type world struct {
+	*sandbox.Sandbox
+	client kubernetes.Interface
+}
+
+func startWorld(t *testing.T) *world {
+	t.Helper()
+	nodes := filepath.Join(t.TempDir(), "nodes.yaml")
+	if err := os.WriteFile(nodes, []byte(fleetFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	t.Cleanup(cancel)
+	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(t.TempDir(), "sandbox"), NodesFile: nodes, StopWithParent: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sb.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	config, err := sb.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.Burst = 500, 500
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{sb, client}
+}
+
+// await polls the API until the condition holds.
+func (w *world) await(t *testing.T, what string, done func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 90*time.Second, true, done); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+func (w *world) create(t *testing.T, pod *v1.Pod) {
+	t.Helper()
+	pod.UID = ""
+	resources := &pod.Spec.Containers[0].Resources
+	resources.Limits = resources.Requests.DeepCopy() // extended resources want equal limits
+	if _, err := w.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settled waits until every pod is bound or known not to fit, and returns them.
+func (w *world) settled(t *testing.T, count int) []v1.Pod {
+	t.Helper()
+	var pods []v1.Pod
+	w.await(t, fmt.Sprintf("%d pods to settle", count), func(ctx context.Context) (bool, error) {
+		list, err := w.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		pods = list.Items
+		settled := 0
+		for i := range pods {
+			if pods[i].Spec.NodeName != "" || reasonOf(&pods[i]) != "" {
+				settled++
+			}
+		}
+		return settled == count, nil
+	})
+	return pods
+}
+
+// reasonOf is why a pod is not scheduled.
+func reasonOf(pod *v1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// TestOnARealControlPlane runs the built scheduler with the rights of the shipped ClusterRole.
+func TestOnARealControlPlane(t *testing.T) {
+	t.Parallel()
+	if _, err := sandbox.FindBinary(); err != nil {
+		t.Skipf("no sandbox here: %v", err)
+	}
+	w := startWorld(t)
+
+	t.Run("shares are promised once, over a kill of the scheduler", func(t *testing.T) {
+		for i := range 5 { // 6 of 600 would need more GPUs than the four there are
+			w.create(t, podObject(fmt.Sprintf("early-%d", i), nil, strs{"alibabacloud.com/gpu-milli": "600"}))
+		}
+		pid, err := w.PID("scheduler")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			w.create(t, podObject(fmt.Sprintf("late-%d", i), nil, strs{"gpu-fraction": "0.4"}))
+		}
+		used, refused := map[string]int{}, 0
+		for _, pod := range w.settled(t, 10) {
+			if pod.Spec.NodeName == "" {
+				refused++
+				if !strings.Contains(reasonOf(&pod), "free GPU share (need ") {
+					t.Errorf("pod %s is pending with %q", pod.Name, reasonOf(&pod))
+				}
+				continue
+			}
+			milli := 600
+			if strings.HasPrefix(pod.Name, "late") {
+				milli = 400
+			}
+			devices := kubeview.AssignedDevices(&pod, nil)
+			if len(devices) != 1 {
+				t.Errorf("pod %s on %s was told the devices %v", pod.Name, pod.Spec.NodeName, devices)
+				continue
+			}
+			used[fmt.Sprint(pod.Spec.NodeName, "/", devices[0])] += milli
+		}
+		if refused == 0 {
+			t.Errorf("nothing was refused of 5×600 and 5×400 milli-GPU on four GPUs: %v", used)
+		}
+		for device, milli := range used {
+			if milli > 1000 {
+				t.Errorf("device %s carries %d milli-GPU", device, milli)
+			}
+		}
+	})
+
+	t.Run("what cannot be read is said on the object", func(t *testing.T) {
+		w.create(t, podObject("malformed", nil, strs{"gpu-fraction": "half"}))
+		want := `pod annotation gpu-fraction: "half" is not a decimal fraction of a GPU above 0 and up to 1`
+		w.await(t, "the pod's reason", func(ctx context.Context) (bool, error) {
+			pod, err := w.client.CoreV1().Pods("default").Get(ctx, "malformed", metav1.GetOptions{})
+			return err == nil && strings.Contains(reasonOf(pod), want), err
+		})
+		w.await(t, "the node's event", func(ctx context.Context) (bool, error) {
+			events, err := w.client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,type=Warning"})
+			if err != nil {
+				return false, err
+			}
+			for _, e := range events.Items {
+				if strings.Contains(e.Message, `node label nvidia.com/gpu.memory: "lots" is not the memory of one GPU`) {
+					return true, nil
+				}
+			}
+			return false, nil
+		})
+	})
+
+	t.Run("a pod that asks for GPUs is served by claims", func(t *testing.T) {
+		nodes, err := w.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ""
+		for _, n := range nodes.Items {
+			if strings.HasPrefix(n.Name, "claimed") {
+				name = n.Name
+			}
+		}
+		if _, err := w.client.ResourceV1().DeviceClasses().Create(t.Context(), gpuClass(), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		slice := gpuSlice(name, 2, "NVIDIA A100-SXM4-80GB", "80Gi")
+		slice.UID, slice.ResourceVersion = "", ""
+		if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.create(t, podObject("by-claim", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-memory-min": "40Gi"}))
+		w.create(t, podObject("too-many", strs{"nvidia.com/gpu": "3"}, strs{"berth.dev/gpu-memory-min": "40Gi"}))
+		w.await(t, "the pod on the claimed GPUs", func(ctx context.Context) (bool, error) {
+			pod, err := w.client.CoreV1().Pods("default").Get(ctx, "by-claim", metav1.GetOptions{})
+			return err == nil && pod.Spec.NodeName == name, err
+		})
+		w.await(t, "the reason of the pod that is too large", func(ctx context.Context) (bool, error) {
+			pod, err := w.client.CoreV1().Pods("default").Get(ctx, "too-many", metav1.GetOptions{})
+			return err == nil && strings.Contains(reasonOf(pod), "too few GPUs (need 3, have 2)"), err
+		})
+	})
+}
