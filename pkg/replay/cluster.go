@@ -247,7 +247,7 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 	}
 	if len(c.ends) > 0 && !c.ends[0].at.After(now) {
 		end := heap.Pop(&c.ends).(end)
-		if end.job.epoch != end.epoch || end.pod != nil && end.pod.attempt != end.attempt {
+		if end.job.epoch != end.epoch || end.pod != nil && c.pods[end.pod.key] != end.pod {
 			return true // the pod was evicted in the meantime
 		}
 		c.record.advance(now)

@@ -15,7 +15,6 @@ type end struct {
 	job      *jobState
 	epoch    int
 	pod      *podState // nil for a gang
-	attempt  int
 	sequence int
 }
 
@@ -115,7 +114,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		return
 	}
 	if c.options.Mode == VirtualTime && j.Duration > 0 {
-		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch, pod: p, attempt: p.attempt})
+		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch, pod: p})
 	}
 }
 

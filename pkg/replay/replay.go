@@ -41,7 +41,7 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 	}
 	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
 	began := time.Now()
-	err = inBubble(options.Start, func() error {
+	err = inBubble(options.Start.Add(-lead), func() error {
 		return runInBubble(ctx.Err, config, in, options, profile, out)
 	})
 	if err != nil {
@@ -51,6 +51,9 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 	out.Timing.PodsPerSecond = float64(out.Pods) / out.Timing.Wall
 	return out, nil
 }
+
+// lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes varies.
+const lead = time.Minute
 
 func runInBubble(cancelled func() error, config *Configuration, in Input, options Options, profile string, out *Result) error {
 	c, err := newCluster(in, options, profile, config)
@@ -62,6 +65,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 		return err
 	}
 	pin(sched, c.ranks())
+	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
 	c.api.Defer()
 	stop := conduct.start(context.Background())
