@@ -47,10 +47,9 @@ type coordinator struct {
 
 	mu       sync.RWMutex
 	profiles map[string]framework.Framework
-	// nominated holds the seats that are kept for gangs for which pods were evicted, evictions until when those have to
-	// be on their way.
+	// nominated holds the seats that are kept for gangs for which pods were evicted.
 	nominated map[gang.ID]map[gang.UID]string
-	evictions map[gang.ID]time.Time
+	evictions map[gang.ID]eviction
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
@@ -77,7 +76,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 				hadTurn:   map[gang.ID]time.Time{},
 				nominated: map[gang.ID]map[gang.UID]string{},
-				evictions: map[gang.ID]time.Time{},
+				evictions: map[gang.ID]eviction{},
 			},
 		}
 	}).(*sharedInformer)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -224,26 +225,35 @@ func (w *wave) protect(budgets []*policyv1.PodDisruptionBudget) []gang.Victim {
 	return kept
 }
 
-// evicting reports whether pods were chosen for the gang so short a time ago that they may not be marked yet.
+// eviction is what was done for a gang: the victims, and until when they have to be on their way.
+type eviction struct {
+	victims []gang.Ref
+	until   time.Time
+}
+
+// evicting reports whether pods were chosen for the gang that are still there and may not be marked yet.
 func (c *coordinator) evicting(id gang.ID) bool {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return time.Now().Before(c.evictions[id])
+	e := c.evictions[id]
+	c.mu.RUnlock()
+	return time.Now().Before(e.until) && slices.ContainsFunc(e.victims, func(r gang.Ref) bool { return c.pod(r) != nil })
 }
 
 // evict keeps the seats for the gang and evicts the victims in the background.
 func (c *coordinator) evict(ctx context.Context, p *Plugin, id gang.ID, victims []gang.Victim, seats map[gang.UID]string) {
 	logger := klog.FromContext(ctx)
-	c.mu.Lock()
-	c.evictions[id] = time.Now().Add(evictionGrace)
-	c.nominated[id] = seats
-	c.mu.Unlock()
+	e := eviction{until: time.Now().Add(evictionGrace)}
 	pods := make([]*v1.Pod, 0, len(victims))
 	for _, v := range victims {
 		if pod := c.podByUID(p, v); pod != nil {
 			pods = append(pods, pod)
+			e.victims = append(e.victims, gang.Ref{UID: v.UID, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
+	c.mu.Lock()
+	c.evictions[id] = e
+	c.nominated[id] = seats
+	c.mu.Unlock()
 	logger.V(2).Info("Evicting pods for a gang", "gang", id, "victims", len(pods))
 	// The cycle's context ends with it.
 	ctx = context.WithoutCancel(ctx)
@@ -328,5 +338,9 @@ func (c *coordinator) unnominate(p *Plugin, id gang.ID) {
 				p.framework.DeleteNominatedPodIfExists(pod)
 			}
 		}
+	}
+	if len(seats) > 0 {
+		// Two gangs may have kept the same room from each other.
+		c.roomMade()
 	}
 }
