@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 				fmt.Fprintln(os.Stderr, err)
 				code = 1
 			}
+			_ = os.RemoveAll(filepath.Dir(b.sandbox.Dir()))
 		}
 	}
 	os.Exit(code)
