@@ -20,7 +20,7 @@ import (
 	"berth.dev/berth/pkg/replay/memapi"
 )
 
-// parallelism is how many nodes are looked at at a time: more than the cores of a workstation gain nothing.
+// parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
 const parallelism = 8
 
 // world is the cluster in memory with the scheduler that looks at it.

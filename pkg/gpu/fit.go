@@ -11,29 +11,29 @@ type Cause uint8
 const (
 	// Fits means that nothing stands against the node.
 	Fits Cause = iota
-	// NoGPU: the node has no GPU, or none under the resource asked for.
+	// NoGPU means that the node has no GPU, or none under the resource asked for.
 	NoGPU
-	// TooFewGPUs: the node has fewer healthy GPUs than asked for even when it is empty.
+	// TooFewGPUs means that the node has fewer healthy GPUs than asked for even when it is empty.
 	TooFewGPUs
-	// GPUsTaken: it has enough, but too few are free.
+	// GPUsTaken means that it has enough, but too few are free.
 	GPUsTaken
-	// ShareTaken: no GPU, or too few, have the share free.
+	// ShareTaken means that no GPU, or too few, have the share free.
 	ShareTaken
-	// GPUMemory: its GPUs have less memory than asked for, or it is unknown.
+	// GPUMemory means that its GPUs have less memory than asked for, or it is unknown.
 	GPUMemory
-	// WrongModel: its GPUs are of a product that the pod does not accept.
+	// WrongModel means that its GPUs are of a product that the pod does not accept.
 	WrongModel
-	// NotLinked: no free set of that many GPUs is connected by NVLink.
+	// NotLinked means that no free set of that many GPUs is connected by NVLink.
 	NotLinked
-	// WrongMode: a share was asked for and the node does not share, or exclusive GPUs and it does.
+	// WrongMode means that a share was asked for and the node does not share, or exclusive GPUs and it does.
 	WrongMode
-	// Replicas: time slices would have to stand in for physical GPUs.
+	// Replicas means that time slices would have to stand in for physical GPUs.
 	Replicas
-	// SlicesTaken: too few hardware slices of a profile are free.
+	// SlicesTaken means that too few hardware slices of a profile are free.
 	SlicesTaken
-	// Unhealthy: too few GPUs are healthy.
+	// Unhealthy means that too few GPUs are healthy.
 	Unhealthy
-	// NodeLeaving: the node announced its end.
+	// NodeLeaving means that the node announced its end.
 	NodeLeaving
 )
 

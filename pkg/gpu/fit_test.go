@@ -78,13 +78,13 @@ func TestFit(t *testing.T) {
 		{"a model that is not accepted", node(8), with(whole(1), func(r *Request) { r.Models = []string{"Tesla-T4"} }),
 			Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}},
 		{"models compare without regard to case", node(8), with(whole(1), func(r *Request) { r.Models = []string{"nvidia-a10"} }), Reason{}},
-		{"exclusive GPUs are not time-sliced", node(2, sliced(4, 8)), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }),
+		{"exclusive GPUs are not time-sliced", node(2, sliced(8)), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }),
 			Reason{Cause: WrongMode, Detail: "node(s) that share GPUs (exclusive ones were asked for)"}},
 		{"a whole GPU of a shared node is exclusive", node(2, shared), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }), Reason{}},
-		{"time slices never stand in for several GPUs", node(2, sliced(4, 8)), whole(2), Reason{Cause: Replicas, Need: 2}},
-		{"one GPU may be a time slice", node(2, sliced(4, 1)), whole(1), Reason{}},
-		{"several slices are given to who asks for slices", node(2, sliced(4, 3)), with(whole(3), func(r *Request) { r.Sharing = SharingAllowed }), Reason{}},
-		{"slices run out like GPUs", node(2, sliced(4, 0)), whole(1), Reason{Cause: GPUsTaken, Need: 1}},
+		{"time slices never stand in for several GPUs", node(2, sliced(8)), whole(2), Reason{Cause: Replicas, Need: 2}},
+		{"one GPU may be a time slice", node(2, sliced(1)), whole(1), Reason{}},
+		{"several slices are given to who asks for slices", node(2, sliced(3)), with(whole(3), func(r *Request) { r.Sharing = SharingAllowed }), Reason{}},
+		{"slices run out like GPUs", node(2, sliced(0)), whole(1), Reason{Cause: GPUsTaken, Need: 1}},
 		{"NVLink is required and absent", node(8), with(whole(2), func(r *Request) { r.Interconnect = InterconnectRequired }),
 			Reason{Cause: NotLinked, Need: 2, Have: 1}},
 		{"NVLink is required and there", node(8, meshed), with(whole(8), func(r *Request) { r.Interconnect = InterconnectRequired }), Reason{}},
@@ -106,8 +106,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func sliced(replicas, free int) func(*Inventory) {
-	return func(inv *Inventory) { inv.Replicas, inv.FreeReplicas = replicas, free }
+// sliced cuts each GPU into four replicas, of which free are left on the node.
+func sliced(free int) func(*Inventory) {
+	return func(inv *Inventory) { inv.Replicas, inv.FreeReplicas = 4, free }
 }
 
 func meshed(inv *Inventory) { inv.Links = Mesh(len(inv.Devices)) }

@@ -39,7 +39,7 @@ func TestWithFaulty(t *testing.T) {
 			}
 		})
 	}
-	if got := node(2, sliced(4, 7)).WithFaulty([]int{0}, 0).FreeReplicas; got != 3 {
+	if got := node(2, sliced(7)).WithFaulty([]int{0}, 0).FreeReplicas; got != 3 {
 		t.Errorf("free replicas = %d, want 3: a faulty GPU takes its four with it", got)
 	}
 }

@@ -109,7 +109,7 @@ func TestBestSetIsBest(t *testing.T) {
 		free := rapid.Uint64Range(0, 1<<n-1).Draw(t, "free")
 		k := rapid.IntRange(2, n).Draw(t, "k")
 		best, found := 0, false
-		for mask := uint64(0); mask < 1<<n; mask++ {
+		for mask := range uint64(1) << n {
 			if mask&^free != 0 || bits.OnesCount64(mask) != k {
 				continue
 			}

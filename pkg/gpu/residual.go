@@ -41,7 +41,6 @@ var draws = func() [streamCount][streamLength]float64 {
 type Residual struct {
 	dist    *Distribution
 	streams [streamCount][streamLength]int32
-	minGPU  int
 
 	mu     sync.RWMutex
 	models map[string]*modelStreams

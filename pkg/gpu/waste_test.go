@@ -54,7 +54,7 @@ func TestWaste(t *testing.T) {
 		{"a busy GPU", Cluster{Weights: only(func(w *Weights) { w.Utilisation = 50 })}, node(8, shared), share(500), Circumstances{BusyMilli: 500}, 25},
 		{"a pod that keeps off GPUs", Cluster{Weights: only(func(w *Weights) { w.Avoid = 4000 })}, node(8), &Request{AvoidsGPUNode: true}, Circumstances{}, 4000},
 		{"spreading prefers the emptiest", Cluster{Weights: packing, Spread: true}, node(4, take(1000)), whole(1), Circumstances{}, 500},
-		{"time slices count as parts", Cluster{Weights: only(func(w *Weights) { w.BestFit = 30 })}, node(2, sliced(4, 5), func(i *Inventory) { i.FreeCPUMilli = 0 }), whole(1),
+		{"time slices count as parts", Cluster{Weights: only(func(w *Weights) { w.BestFit = 30 })}, node(2, sliced(5), func(i *Inventory) { i.FreeCPUMilli = 0 }), whole(1),
 			Circumstances{}, 30 * 0.5 * 0.125},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

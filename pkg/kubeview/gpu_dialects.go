@@ -10,7 +10,7 @@ import (
 
 // refuseWhole says that a share was asked for beside whole GPUs or in two dialects.
 func refuseWhole(key, value string, ask gpuAsk, r *GPURequest) error {
-	other := ""
+	var other string
 	switch {
 	case ask.count > 0:
 		other = fmt.Sprintf("resource %s: %d", ask.resource, ask.count)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -10,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"context"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
@@ -35,6 +35,7 @@ func inBubble(start time.Time, f func() error) (err error) {
 		signal.Notify(c, unusedSignal)
 		signal.Stop(c)
 		// The stock handler sleeps until a millisecond after the last error, and the two clocks are years apart.
+		//nolint:reassign // the list is the package's own way to set its handlers
 		utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{logUnexpected}
 	})
 	defer func() {
@@ -49,6 +50,7 @@ func inBubble(start time.Time, f func() error) (err error) {
 				err = fmt.Errorf("replaying: %v\n%s", r, debug.Stack())
 			}
 		}()
+		//nolint:forbidigo // nobody waits: this sets the virtual clock
 		time.Sleep(time.Until(start))
 		err = f()
 	})

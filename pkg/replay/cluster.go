@@ -49,11 +49,10 @@ type cluster struct {
 type jobState struct {
 	trace.Job
 	arrived   time.Time
-	bound     int       // pods with a node now
-	complete  time.Time // when all pods had a node, for a gang
-	remaining int       // pods that have not ended
-	epoch     int       // counts restarts of a gang
-	waited    bool      // the wait is recorded
+	bound     int  // pods with a node now
+	remaining int  // pods that have not ended
+	epoch     int  // counts restarts of a gang
+	waited    bool // the wait is recorded
 }
 
 type podState struct {
@@ -222,7 +221,7 @@ func (c *cluster) digest() bool {
 		case n.bound:
 			c.bound(p, n.pod, now)
 		default:
-			c.gone(p, now)
+			c.gone(p)
 		}
 	}
 	c.record.peak()

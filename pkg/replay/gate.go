@@ -16,10 +16,8 @@ const (
 	beforePop phase = iota
 	// popping: waits for the queue to have a pod that is ready.
 	popping
-	// beforeCycle: has a pod; waits for leave to schedule it.
+	// beforeCycle: has a pod; waits for leave to schedule it. The phase after it is the cycle itself.
 	beforeCycle
-	// inCycle: scheduling.
-	inCycle
 )
 
 // gate stops the scheduling loop before it takes a pod from the queue and before it schedules it, until the conductor has

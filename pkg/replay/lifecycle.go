@@ -89,7 +89,7 @@ func (c *cluster) fail(err error) {
 func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	c.unbound--
 	p.node = pod.Spec.NodeName
-	realMilli := int64(0)
+	var realMilli int64
 	if p.job != nil {
 		realMilli = p.job.MilliGPU()
 	} else {
@@ -171,7 +171,7 @@ func (c *cluster) remove(p *podState) {
 
 // gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in which
 // case it is made anew, as by a Job's controller, and has to run from its beginning; so has the gang that it belongs to.
-func (c *cluster) gone(p *podState, now time.Time) {
+func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--
 	hadNode := p.held != nil || p.node != "" && !p.deleting

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 	"k8s.io/kubernetes/pkg/scheduler/util"
-	"slices"
 )
 
 // pinnedPreemption is default preemption that begins at the first node and has a last criterion between candidates.

@@ -27,6 +27,7 @@ var ErrInput = errors.New("unusable input")
 // inputError is an error about the input that reads as it is.
 type inputError struct{ error }
 
+// Is makes every inputError match ErrInput.
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.

@@ -103,6 +103,8 @@ func (s *Scheduler) Stop() { s.stop() }
 // discardEvents drops events: in a replay the pods' conditions tell the same.
 type discardEvents struct{}
 
+// Eventf drops the event.
 func (discardEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
+// WithLogger returns the recorder itself: there is nothing to log.
 func (d discardEvents) WithLogger(klog.Logger) events.EventRecorderLogger { return d }

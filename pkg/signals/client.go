@@ -160,6 +160,7 @@ type boundedTransport struct {
 	maxMiB int64
 }
 
+// RoundTrip sends the request and bounds the answer.
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
@@ -169,6 +170,7 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
+// CloseIdleConnections closes those of the transport beneath.
 func (t *boundedTransport) CloseIdleConnections() {
 	if closer, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()

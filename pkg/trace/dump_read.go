@@ -43,7 +43,7 @@ func readDump(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	if err != nil {
 		return nil, &Error{File: name, Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
 	}
-	defer compressed.Close()
+	defer func() { _ = compressed.Close() }() // what it read has been checked by then
 	limited := &io.LimitedReader{R: compressed, N: maxBytes + 1}
 	p := dumpParser{name: name, dump: &Dump{}, seen: map[string]int{}, limited: limited, maxBytes: maxBytes}
 	lines := bufio.NewScanner(limited)

@@ -72,7 +72,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		"a huge number of pods":        {header + "a,0,60,99999999999999999999,1000,1024,1,,\n", `f.csv:2: column "pods": "99999999999999999999" is not allowed; want a whole number from 1 to 1000000`},
 		"a share of several GPUs":      {header + "a,0,60,1,1000,1024,2,500,\n", `f.csv:2: column "gpu_milli": "500" is not allowed; want 1000 for a pod of several GPUs, 1 to 1000 for one of one`},
 		"an unknown stand to spot":     {header + "a,0,60,1,1000,1024,1,,maybe\n", `f.csv:2: column "spot": "maybe" is not allowed; want tolerate, require or avoid`},
-		"a name twice":                 {header + "a,0,60,1,1000,1024,1,,\na,0,60,1,1000,1024,1,,\n", `f.csv:3: job "a" is there already`},
+		"a name twice":                 {header + "a,0,60,1,1000,1024,1,,\na,9,60,1,1000,1024,1,,\n", `f.csv:3: job "a" is there already`},
 		"a name that no pod can have":  {header + "A b,0,60,1,1000,1024,1,,\n", `f.csv:2: column "name": "A b" is not allowed; want lower case letters, digits, '-' and '.', a letter or digit at both ends`},
 		"an end before the beginning":  {"name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\np,1,1,0,0,100,50\n", `f.csv:2: column "deletion_time": "50" is not allowed; want a time not before creation_time 100`},
 		"JSON that is cut off":         {`{"name":"a","cpu_milli":1,"memory_mib":1}` + "\n" + `{"name":"b","cpu_mi`, `f.csv:2: not a JSON object (is the file cut off?): unexpected end of JSON input`},

@@ -64,8 +64,8 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	request, err := p.settings.keys.PodGPURequest(pod)
-	if err != nil {
+	request, bad := p.settings.keys.PodGPURequest(pod)
+	if bad != nil {
 		return fwk.QueueSkip, nil // only a change of the pod itself helps
 	}
 	now, _ := p.settings.keys.ReadGPUNode(after)

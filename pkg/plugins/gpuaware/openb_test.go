@@ -265,7 +265,7 @@ func readOpenbPods(tb testing.TB, path string) []openbPod {
 			}
 		}
 		if p.milli = p.count * milli; p.count > 0 {
-			p.pod.ObjectMeta.Annotations = map[string]string{
+			p.pod.Annotations = map[string]string{
 				"alibabacloud.com/gpu-count": row["num_gpu"], "alibabacloud.com/gpu-milli": row["gpu_milli"],
 				"alibabacloud.com/gpu-card-model": row["gpu_spec"],
 			}

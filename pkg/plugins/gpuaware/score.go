@@ -38,16 +38,16 @@ func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 // NormalizeScore maps expected waste to 0–100. The best node gets 100 and every node with more waste at most 99, so that
 // the best stays unique however close the next is; a node with 250 milli-GPU more waste gets 50. The scale does not
 // depend on the worst node: one hopeless node must not make all others look alike.
-func (p *Plugin) NormalizeScore(ctx context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	best := int64(math.MinInt64)
 	for i := range scores {
 		best = max(best, scores[i].Score)
 	}
 	for i := range scores {
 		more := float64(best) - float64(scores[i].Score)
-		score := int64(fwk.MaxNodeScore)
+		score := fwk.MaxScore
 		if more > 0 {
-			score = min(fwk.MaxNodeScore-1, int64(math.Round(float64(fwk.MaxNodeScore)*halfScore*scoreUnit/(halfScore*scoreUnit+more))))
+			score = min(fwk.MaxScore-1, int64(math.Round(float64(fwk.MaxScore)*halfScore*scoreUnit/(halfScore*scoreUnit+more))))
 		}
 		scores[i].Score = score
 	}

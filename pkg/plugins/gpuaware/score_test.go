@@ -63,7 +63,7 @@ func TestNormalizeScoreKeepsOrderAndRange(t *testing.T) {
 			t.Fatal(status)
 		}
 		for i := range list {
-			if list[i].Score < fwk.MinNodeScore || list[i].Score > fwk.MaxNodeScore {
+			if list[i].Score < fwk.MinScore || list[i].Score > fwk.MaxScore {
 				t.Fatalf("score %d out of range", list[i].Score)
 			}
 			for j := range list {

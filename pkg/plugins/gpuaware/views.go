@@ -71,7 +71,7 @@ func (v *views) of(info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
 	shard.views[node.Name] = fresh
 	shard.mu.Unlock()
 	if snapshot != nil {
-		if real, err := snapshot.NodeInfos().Get(node.Name); err == nil && real.GetGeneration() == fresh.generation {
+		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, fresh.inventory)
 		}
 	}

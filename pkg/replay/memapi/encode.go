@@ -43,7 +43,7 @@ func eventEncoder(info runtime.SerializerInfo) func(EventType, runtime.Object) (
 		}
 		var frame bytes.Buffer
 		event := &metav1.WatchEvent{Type: string(t), Object: runtime.RawExtension{Raw: raw}}
-		if err := info.StreamSerializer.Encode(event, info.StreamSerializer.Framer.NewFrameWriter(&frame)); err != nil {
+		if err := info.StreamSerializer.Encode(event, info.StreamSerializer.NewFrameWriter(&frame)); err != nil {
 			return nil, fmt.Errorf("encoding a watch event: %w", err)
 		}
 		return frame.Bytes(), nil

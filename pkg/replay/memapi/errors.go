@@ -1,10 +1,12 @@
 package memapi
 
 import (
+	"errors"
+	"net/http"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"net/http"
 )
 
 func errUnknownResource(gvr schema.GroupVersionResource) error {
@@ -23,7 +25,7 @@ func errExists(gvr schema.GroupVersionResource, name string) error {
 }
 
 func errConflict(gvr schema.GroupVersionResource, name, why string) error {
-	return apierrors.NewConflict(gvr.GroupResource(), name, errorString(why))
+	return apierrors.NewConflict(gvr.GroupResource(), name, errors.New(why))
 }
 
 func errInvalid(k kind, name, why string) error {
@@ -34,7 +36,3 @@ func errInvalid(k kind, name, why string) error {
 }
 
 func errBadRequest(why string) error { return apierrors.NewBadRequest(why) }
-
-type errorString string
-
-func (e errorString) Error() string { return string(e) }

@@ -76,7 +76,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer s.mu.Unlock()
 		return s.read(req, t), nil
 	}
-	return s.writes.do(s, req, func() *http.Response {
+	return s.writes.do(req, func() *http.Response {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.write(req, t, body)

@@ -30,7 +30,7 @@ type pendingWrite struct {
 	done  chan *http.Response
 }
 
-func (q *writeQueue) do(s *Server, req *http.Request, apply func() *http.Response, body []byte) (*http.Response, error) {
+func (q *writeQueue) do(req *http.Request, apply func() *http.Response, body []byte) (*http.Response, error) {
 	q.mu.Lock()
 	if !q.deferred {
 		q.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Server) Commit() int {
 	q.mu.Unlock()
 	sort.SliceStable(batch, func(i, j int) bool { return batch[i].order < batch[j].order })
 	for _, w := range batch {
-		w.done <- w.apply()
+		w.done <- w.apply() //nolint:bodyclose // the caller of the transport closes it
 	}
 	return len(batch)
 }
