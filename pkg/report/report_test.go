@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
@@ -113,7 +114,7 @@ func TestThePageStandsAlone(t *testing.T) {
 		}
 		d := xml.NewDecoder(strings.NewReader(plot))
 		for {
-			if _, err := d.Token(); err == io.EOF {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				t.Fatalf("a plot is not well-formed: %v", err)

@@ -42,6 +42,7 @@ func findings(t *testing.T, text string) []string {
 }
 
 func TestEachFaultIsFoundWithItsLine(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, text string
 		// want is the beginning of each finding, up to where the stock components' own words begin, and its rule.

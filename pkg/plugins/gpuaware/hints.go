@@ -66,7 +66,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	}
 	request, bad := p.settings.keys.PodGPURequest(pod)
 	if bad != nil {
-		return fwk.QueueSkip, nil // only a change of the pod itself helps
+		return fwk.QueueSkip, nil //nolint:nilerr // only a change of the pod itself helps
 	}
 	now, _ := p.settings.keys.ReadGPUNode(after)
 	if now.Empty().Mode == gpu.ModeDRA || len(now.Empty().Devices) == 0 {
@@ -93,7 +93,7 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	was, badBefore := p.settings.keys.PodGPURequest(before)
 	is, badAfter := p.settings.keys.PodGPURequest(after)
 	if badAfter != nil || badBefore == nil && reflect.DeepEqual(was, is) {
-		return fwk.QueueSkip, nil
+		return fwk.QueueSkip, nil //nolint:nilerr // a request that still cannot be read waits for the next change
 	}
 	return fwk.Queue, nil
 }

@@ -111,6 +111,8 @@ func reasonOf(pod *v1.Pod) string {
 }
 
 // TestOnARealControlPlane runs the built scheduler with the rights of the shipped ClusterRole.
+//
+//nolint:tparallel // the parts share one control plane, whose scheduler one of them kills
 func TestOnARealControlPlane(t *testing.T) {
 	t.Parallel()
 	if _, err := sandbox.FindBinary(); err != nil {

@@ -38,6 +38,7 @@ func pod(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": name}}}
 }
 
+//nolint:tparallel // the parts use the same names on one server
 func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 	t.Parallel()
 	for mediaType, client := range clients(t, New()) {

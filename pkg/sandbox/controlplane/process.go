@@ -28,6 +28,8 @@ type process struct {
 	args    []string
 	logs    string
 	started func(pid int)
+	// died, if set, is called each time before the component is started again.
+	died func(ctx context.Context)
 
 	mu   sync.Mutex
 	last error
@@ -47,6 +49,9 @@ func (p *process) run(ctx context.Context) {
 		p.last = err
 		p.mu.Unlock()
 		klog.FromContext(ctx).Info("Component stopped, starting it again", "component", p.name, "reason", err)
+		if p.died != nil {
+			p.died(ctx)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(restartDelay):

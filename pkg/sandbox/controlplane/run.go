@@ -178,7 +178,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	}
 	if cp.opts.Split {
 		for _, component := range []string{componentEtcd, componentAPIServer} {
-			cp.startProcess(ctx, component, cp.opts.Binary, childArgs(component, cp.encoded, cp.ports))
+			cp.startProcess(ctx, component, cp.opts.Binary, childArgs(component, cp.encoded, cp.ports), nil)
 		}
 		return nil
 	}
@@ -221,12 +221,12 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 		return err
 	}
 	since := time.Now().Add(-time.Second)
-	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler))
+	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler), lease.release(admin))
 	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
 }
 
-func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string) *process {
-	p := &process{name: name, path: path, args: args, logs: cp.layout.Logs(), started: func(pid int) {
+func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string, died func(context.Context)) *process {
+	p := &process{name: name, path: path, args: args, logs: cp.layout.Logs(), died: died, started: func(pid int) {
 		cp.mu.Lock()
 		cp.state.PIDs[name] = pid
 		cp.mu.Unlock()
