@@ -178,10 +178,16 @@ func (b *board) reasons(r gang.Result) []gang.Reason {
 	t := b.trials[r.Short[0].Class]
 	reasons := make([]gang.Reason, 0, len(t.reasons))
 	for text, n := range t.reasons {
-		text = strings.TrimPrefix(text, "node(s) ")
-		if resource, ok := strings.CutPrefix(text, "Insufficient "); ok {
+		resource, short := strings.CutPrefix(text, "Insufficient ")
+		rest, worded := strings.CutPrefix(text, "node(s) ")
+		switch {
+		case short:
 			text = "nodes short of " + resource
-		} else if n > 0 {
+		case n == 0:
+			text = rest
+		case worded:
+			text = "nodes " + rest
+		default:
 			text = "nodes: " + text
 		}
 		if n == 0 {
