@@ -21,7 +21,6 @@ const (
 	gpuResource   = v1.ResourceName("nvidia.com/gpu")
 	productLabel  = "nvidia.com/gpu.product"
 	gpuCountLabel = "nvidia.com/gpu.count"
-	rackLabel     = "topology.kubernetes.io/rack"
 	spotLabel     = "karpenter.sh/capacity-type"
 	gangLabel     = "scheduling.x-k8s.io/pod-group"
 	shareMilliKey = "alibabacloud.com/gpu-milli"
@@ -54,7 +53,7 @@ func nodeObject(n trace.Node, shared bool) *v1.Node {
 		}
 	}
 	if n.Rack != "" {
-		labels[rackLabel] = n.Rack
+		labels[kubeview.RackLabel] = n.Rack
 	}
 	if n.Zone != "" {
 		labels[v1.LabelTopologyZone] = n.Zone

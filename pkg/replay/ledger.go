@@ -99,7 +99,7 @@ func (l *ledger) finish() {
 }
 
 func rackOf(node *v1.Node) string {
-	if rack := node.Labels[rackLabel]; rack != "" {
+	if rack := node.Labels[kubeview.RackLabel]; rack != "" {
 		return rack
 	}
 	return node.Labels[v1.LabelTopologyZone]
