@@ -7,24 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/hack/bench/rig"
 )
 
 var (
@@ -33,11 +22,9 @@ var (
 	size  = flag.Int("size", 8, "members of a gang, of one GPU each")
 )
 
-// config is a KubeSchedulerConfiguration; the profile's name and plugins are filled in.
+// config is a KubeSchedulerConfiguration; the profile's plugins are filled in.
 const config = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-clientConnection: {kubeconfig: %q, qps: 5000, burst: 5000}
 profiles:
   - schedulerName: bench-scheduler
     %s
@@ -55,13 +42,13 @@ type run struct {
 	name    string
 	plugins string
 	gang    bool
-	gates   string
+	gates   []string
 }
 
 var runs = []run{
-	{"no gangs, stock plugins", "", false, ""},
-	{"gangs", coscheduling, true, ""},
-	{"gangs, no nominated node", coscheduling, true, "NominatedNodeNameForExpectation=false"},
+	{"no gangs, stock plugins", "", false, nil},
+	{"gangs", coscheduling, true, nil},
+	{"gangs, no nominated node", coscheduling, true, []string{"NominatedNodeNameForExpectation=false"}},
 }
 
 func main() {
@@ -73,27 +60,18 @@ func main() {
 }
 
 func bench() error {
-	dir, err := os.MkdirTemp("", "berth-bench")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	nodesFile := filepath.Join(dir, "nodes.yaml")
-	shape := fmt.Sprintf("shapes:\n- name: n\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes)
-	if err := os.WriteFile(nodesFile, []byte(shape), 0o600); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
-	box, err := sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(dir, "sandbox"), NodesFile: nodesFile, NoScheduler: true, NoKubelet: true, StopWithParent: true}, nil)
+	bed, err := rig.Start(ctx, fmt.Appendf(nil,
+		"shapes:\n- name: n\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = box.Stop() }()
+	defer func() { _ = bed.Stop() }()
 	out := os.Stdout
 	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods\n%-28s %10s %12s %14s\n", *nodes, *gangs, *size, "", "pods/s", "CPU ms/pod", "requests/pod")
 	for i := range runs {
-		r, err := measure(ctx, box, dir, &runs[i], i)
+		r, err := measure(ctx, bed, &runs[i], fmt.Sprintf("bench-%d", i))
 		if err != nil {
 			return fmt.Errorf("%s: %w", runs[i].name, err)
 		}
@@ -104,223 +82,76 @@ func bench() error {
 
 type result struct{ podsPerSecond, cpuMillisPerPod, requestsPerPod float64 }
 
-func measure(ctx context.Context, box *sandbox.Sandbox, dir string, r *run, index int) (result, error) {
-	rest, err := box.RESTConfig()
+func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (result, error) {
+	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, r.plugins), r.gates...)
 	if err != nil {
 		return result{}, err
 	}
-	client, err := kubernetes.NewForConfig(rest)
-	if err != nil {
-		return result{}, err
-	}
-	dyn, err := dynamic.NewForConfig(rest)
-	if err != nil {
-		return result{}, err
-	}
-	scheduler, err := start(box, dir, r, index)
-	if err != nil {
-		return result{}, err
-	}
-	defer func() {
-		_ = scheduler.Process.Kill()
-		_ = scheduler.Wait()
-	}()
-	namespace := fmt.Sprintf("bench-%d", index)
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+	defer scheduler.Stop()
+	if err := bed.Namespace(ctx, namespace); err != nil {
 		return result{}, err
 	}
 	// One pod through the whole way: informers are filled and the scheduler schedules.
-	if err := create(ctx, client, namespace, "warm", ""); err != nil {
+	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", "bench-scheduler", rig.OneGPU())); err != nil {
 		return result{}, err
 	}
-	if err := bound(ctx, client, namespace, 1); err != nil {
+	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
 		return result{}, err
 	}
-	requestsBefore, err := requests(ctx, client)
+	writesBefore, err := bed.Writes(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	cpuBefore, err := cpu(scheduler.Process.Pid)
+	cpuBefore, err := scheduler.CPU()
 	if err != nil {
 		return result{}, err
 	}
 	began := time.Now()
-	if err := createAll(ctx, client, dyn, namespace, r.gang); err != nil {
+	if err := rig.CreateAll(*gangs, func(i int) error { return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), r.gang) }); err != nil {
 		return result{}, err
 	}
 	total := *gangs * *size
-	if err := bound(ctx, client, namespace, total+1); err != nil {
+	if err := bed.AwaitBound(ctx, namespace, total+1); err != nil {
 		return result{}, err
 	}
 	took := time.Since(began)
+	// What a run costs includes what is written a moment later.
 	settle := time.NewTimer(3 * time.Second)
 	<-settle.C
-	cpuAfter, err := cpu(scheduler.Process.Pid)
+	cpuAfter, err := scheduler.CPU()
 	if err != nil {
 		return result{}, err
 	}
-	requestsAfter, err := requests(ctx, client)
+	writesAfter, err := bed.Writes(ctx)
 	if err != nil {
-		return result{}, err
-	}
-	now := int64(0)
-	if err := client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
 		return result{}, err
 	}
 	return result{
 		podsPerSecond:   float64(total) / took.Seconds(),
 		cpuMillisPerPod: float64((cpuAfter - cpuBefore).Microseconds()) / 1000 / float64(total),
-		requestsPerPod:  (requestsAfter - requestsBefore) / float64(total),
-	}, nil
+		requestsPerPod:  (writesAfter - writesBefore) / float64(total),
+	}, bed.Empty(ctx, namespace)
 }
 
-func start(box *sandbox.Sandbox, dir string, r *run, index int) (*exec.Cmd, error) {
-	path := filepath.Join(dir, fmt.Sprintf("config-%d.yaml", index))
-	if err := os.WriteFile(path, fmt.Appendf(nil, config, box.Kubeconfig(), r.plugins), 0o600); err != nil {
-		return nil, err
-	}
-	binary, err := sandbox.FindBinary()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"--config=" + path, "--secure-port=0"}
-	if r.gates != "" {
-		args = append(args, "--feature-gates="+r.gates)
-	}
-	cmd := exec.Command(filepath.Join(filepath.Dir(binary), "berth-scheduler"), args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log, err := os.Create(filepath.Join(dir, fmt.Sprintf("scheduler-%d.log", index)))
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	return cmd, cmd.Start()
-}
+var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-func create(ctx context.Context, client kubernetes.Interface, namespace, name, group string) error {
-	one := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
-	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec: v1.PodSpec{SchedulerName: "bench-scheduler", AutomountServiceAccountToken: ptr.To(false),
-			Containers: []v1.Container{{Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: one, Limits: v1.ResourceList{"nvidia.com/gpu": one["nvidia.com/gpu"]}}}}},
+// createGang creates the members of a gang one after the other, with a PodGroup if they are one.
+func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, gang bool) error {
+	if gang {
+		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(*size)}}}
+		if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating PodGroup %s/%s: %w", namespace, name, err)
+		}
 	}
-	if group != "" {
-		pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": group}
-	}
-	_, err := client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
-	return err
-}
-
-// createAll creates the pods from eight goroutines while the scheduler runs.
-func createAll(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface, namespace string, gang bool) error {
-	groups := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
-	work := make(chan int)
-	errs := make(chan error, 8)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for g := range work {
-				name := fmt.Sprintf("g%d", g)
-				group := ""
-				if gang {
-					group = name
-					pg := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-						"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(*size)}}}
-					if _, err := dyn.Resource(groups).Namespace(namespace).Create(ctx, pg, metav1.CreateOptions{}); err != nil {
-						errs <- err
-						return
-					}
-				}
-				for m := range *size {
-					if err := create(ctx, client, namespace, fmt.Sprintf("%s-%d", name, m), group); err != nil {
-						errs <- err
-						return
-					}
-				}
-			}
-		})
-	}
-	for g := range *gangs {
-		select {
-		case work <- g:
-		case err := <-errs:
-			close(work)
+	for member := range *size {
+		pod := rig.Pod(namespace, fmt.Sprintf("%s-%d", name, member), "bench-scheduler", rig.OneGPU())
+		if gang {
+			pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": name}
+		}
+		if err := bed.CreatePod(ctx, pod); err != nil {
 			return err
 		}
 	}
-	close(work)
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return nil
-	}
-}
-
-// bound waits until n pods of the namespace have a node.
-func bound(ctx context.Context, client kubernetes.Interface, namespace string, n int) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=", ResourceVersion: "0"})
-		if err != nil {
-			return err
-		}
-		all, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!=", ResourceVersion: "0", Limit: 0})
-		if err != nil {
-			return err
-		}
-		if len(list.Items) == 0 && len(all.Items) >= n {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
-// requests reads how many writes the API server has served for pods, events and PodGroups.
-func requests(ctx context.Context, client kubernetes.Interface) (float64, error) {
-	text, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for _, line := range strings.Split(string(text), "\n") {
-		if !strings.HasPrefix(line, "apiserver_request_total{") {
-			continue
-		}
-		written := strings.Contains(line, `verb="POST"`) || strings.Contains(line, `verb="PATCH"`) || strings.Contains(line, `verb="PUT"`)
-		counted := strings.Contains(line, `resource="pods"`) || strings.Contains(line, `resource="events"`) || strings.Contains(line, `resource="podgroups"`)
-		if written && counted {
-			value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
-			if err != nil {
-				return 0, err
-			}
-			total += value
-		}
-	}
-	return total, nil
-}
-
-// cpu reads the CPU time that the process has used.
-func cpu(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	ticks := int64(0)
-	for _, i := range []int{11, 12} {
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	const ticksPerSecond = 100
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+	return nil
 }

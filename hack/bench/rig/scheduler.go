@@ -1,0 +1,182 @@
+package rig
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// Scheduler is a scheduler process under measurement.
+type Scheduler struct {
+	process *exec.Cmd
+	metrics string
+	http    *http.Client
+}
+
+// StartScheduler starts a scheduler with a KubeSchedulerConfiguration, but for the connection and the leader election,
+// which the rig sees to, and with these feature gates ("Name=true").
+func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error) {
+	binary, err := sandbox.FindBinary()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(r.dir, fmt.Sprintf("scheduler-%d", r.started))
+	r.started++
+	if err := r.writeConfig(name+".yaml", config); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(name + ".log")
+	if err != nil {
+		return nil, fmt.Errorf("creating the scheduler's log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	// What the scheduler says of itself is read without credentials, on loopback, from a certificate that it makes itself.
+	args := []string{"--config=" + name + ".yaml", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--authorization-always-allow-paths=/metrics,/debug/pprof/*"}
+	if len(gates) > 0 {
+		args = append(args, "--feature-gates="+strings.Join(gates, ","))
+	}
+	process := exec.Command(filepath.Join(filepath.Dir(binary), "berth-scheduler"), args...)
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	process.Stdout, process.Stderr = log, log
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("starting the scheduler: %w", err)
+	}
+	return &Scheduler{
+		process: process,
+		metrics: fmt.Sprintf("https://127.0.0.1:%d/metrics", port),
+		http: &http.Client{
+			Timeout:   30 * time.Second,
+			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // Its own child on loopback, with a certificate made at start.
+		},
+	}, nil
+}
+
+func (r *Rig) writeConfig(path string, config []byte) error {
+	document := map[string]any{}
+	if err := yaml.Unmarshal(config, &document); err != nil {
+		return fmt.Errorf("reading the scheduler's configuration: %w", err)
+	}
+	document["clientConnection"] = map[string]any{"kubeconfig": r.box.Kubeconfig(), "qps": 5000, "burst": 5000}
+	document["leaderElection"] = map[string]any{"leaderElect": false}
+	config, err := yaml.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("writing the scheduler's configuration: %w", err)
+	}
+	if err := os.WriteFile(path, config, 0o600); err != nil {
+		return fmt.Errorf("writing the scheduler's configuration: %w", err)
+	}
+	return nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Stop kills the scheduler.
+func (s *Scheduler) Stop() {
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+}
+
+// Metrics reads the scheduler's metrics.
+func (s *Scheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the scheduler's metrics: %w", err)
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("reading the scheduler's metrics: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		return nil, fmt.Errorf("reading the scheduler's metrics: %s: %s", response.Status, text)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the scheduler's metrics: %w", err)
+	}
+	return families, nil
+}
+
+// ticksPerSecond is the unit of CPU times in /proc on Linux.
+const ticksPerSecond = 100
+
+// CPU is the CPU time that the scheduler has used.
+func (s *Scheduler) CPU() (time.Duration, error) {
+	path := fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid)
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("reading the scheduler's CPU time: %w", err)
+	}
+	// The name before the last parenthesis may hold blanks; user and system time are the 12th and 13th field after it.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	ticks := int64(0)
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading %s: %w", path, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// Writes is how many writes of pods, events and PodGroups the API server has served.
+func (r *Rig) Writes(ctx context.Context) (float64, error) {
+	text, err := r.Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading the API server's metrics: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("parsing the API server's metrics: %w", err)
+	}
+	total := 0.0
+	for _, m := range families["apiserver_request_total"].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		switch labels["resource"] {
+		case "pods", "events", "podgroups":
+		default:
+			continue
+		}
+		switch labels["verb"] {
+		case "POST", "PATCH", "PUT":
+			total += m.GetCounter().GetValue()
+		}
+	}
+	return total, nil
+}
