@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/pprof/profile"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -26,7 +28,7 @@ import (
 // Scheduler is a scheduler process under measurement.
 type Scheduler struct {
 	process *exec.Cmd
-	metrics string
+	url     string
 	http    *http.Client
 }
 
@@ -65,9 +67,9 @@ func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error)
 	}
 	return &Scheduler{
 		process: process,
-		metrics: fmt.Sprintf("https://127.0.0.1:%d/metrics", port),
+		url:     fmt.Sprintf("https://127.0.0.1:%d", port),
 		http: &http.Client{
-			Timeout:   30 * time.Second,
+			Timeout:   5 * time.Minute,
 			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // Its own child on loopback, with a certificate made at start.
 		},
 	}, nil
@@ -107,23 +109,55 @@ func (s *Scheduler) Stop() {
 
 // Metrics reads the scheduler's metrics.
 func (s *Scheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
-	if err != nil {
-		return nil, fmt.Errorf("asking for the scheduler's metrics: %w", err)
-	}
-	response, err := s.http.Do(request)
+	body, err := s.get(ctx, "/metrics")
 	if err != nil {
 		return nil, fmt.Errorf("reading the scheduler's metrics: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
-		return nil, fmt.Errorf("reading the scheduler's metrics: %s: %s", response.Status, text)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	return parseMetrics(body)
+}
+
+// Profile takes a CPU profile of the scheduler for so long.
+func (s *Scheduler) Profile(ctx context.Context, d time.Duration) (*profile.Profile, error) {
+	body, err := s.get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(d.Seconds())))
 	if err != nil {
-		return nil, fmt.Errorf("parsing the scheduler's metrics: %w", err)
+		return nil, fmt.Errorf("profiling the scheduler: %w", err)
+	}
+	p, err := profile.ParseData(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the scheduler's profile: %w", err)
+	}
+	return p, nil
+}
+
+// get reads a page of the scheduler's.
+func (s *Scheduler) get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %.200s", response.Status, body)
+	}
+	return body, nil
+}
+
+// maxPage bounds what is read of a page: metrics of thousands of series, a profile of minutes.
+const maxPage = 256 << 20
+
+func parseMetrics(text []byte) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("parsing metrics: %w", err)
 	}
 	return families, nil
 }
@@ -157,10 +191,9 @@ func (r *Rig) Writes(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading the API server's metrics: %w", err)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	families, err := parseMetrics(text)
 	if err != nil {
-		return 0, fmt.Errorf("parsing the API server's metrics: %w", err)
+		return 0, err
 	}
 	total := 0.0
 	for _, m := range families["apiserver_request_total"].GetMetric() {

@@ -1,22 +1,28 @@
-// Command share measures, by the scheduler's own metrics, which part of the scheduling algorithm's time each plugin of
-// the shipped gpu-aware-scheduler profile takes, with identical pods and with pods no two of which are alike.
+// Command share measures which part of the scheduling algorithm's time each plugin of the shipped gpu-aware-scheduler
+// profile takes, with identical pods and with pods no two of which are alike.
 //
-// The scheduler times plugins in a tenth of its cycles, and Filter and Score of several nodes at once. The part of a plugin
-// is therefore its part of the work at an extension point (evaluations × mean duration), times the part of that
-// extension point's wall time in the algorithm's.
+// How long the algorithm and its extension points take is counted by the scheduler's own metrics in every cycle. Its metric
+// of single plugins cannot tell how an extension point's time is parted between them: it keeps a thousand durations a
+// second, which Filter alone has used up before a large cluster is scored. That is taken from the CPU profile that the
+// scheduler makes of itself in the same time: the samples within the plugin's method of those at the extension point.
 package main
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/google/pprof/profile"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -24,10 +30,10 @@ import (
 )
 
 var (
-	nodes   = flag.Int("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
-	pods    = flag.Int("pods", 1000, "number of pods of each run")
-	config  = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
-	profile = flag.String("profile", "gpu-aware-scheduler", "profile to measure")
+	nodes       = flag.Int("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
+	length      = flag.Duration("time", 20*time.Second, "how long pods arrive, as fast as they can be created, in each run")
+	config      = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
+	profileName = flag.String("profile", "gpu-aware-scheduler", "profile to measure")
 )
 
 func main() {
@@ -87,7 +93,7 @@ func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace s
 		return err
 	}
 	// One pod through the whole way: informers are filled and the scheduler schedules.
-	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", *profile, requests(0))); err != nil {
+	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", *profileName, requests(0))); err != nil {
 		return err
 	}
 	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
@@ -97,139 +103,164 @@ func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace s
 	if err != nil {
 		return err
 	}
-	err = rig.CreateAll(*pods, func(i int) error {
-		return bed.CreatePod(ctx, rig.Pod(namespace, fmt.Sprintf("p%d", i), *profile, requests(i)))
+	profiled, samples, err := arrive(ctx, scheduler, func(i int) error {
+		return bed.CreatePod(ctx, rig.Pod(namespace, fmt.Sprintf("p%d", i), *profileName, requests(i)))
 	})
 	if err != nil {
-		return err
-	}
-	if err := bed.AwaitBound(ctx, namespace, *pods+1); err != nil {
 		return err
 	}
 	after, err := scheduler.Metrics(ctx)
 	if err != nil {
 		return err
 	}
-	if err := bed.Empty(ctx, namespace); err != nil {
-		return err
-	}
-	print(name, account(read(after).minus(read(before))))
-	return nil
+	print(name, profiled, account(read(after).minus(read(before)), samples))
+	return bed.Empty(ctx, namespace)
 }
 
-// timed is a sum of durations and how many there were.
-type timed struct{ seconds, count float64 }
+// arrive creates pods while the scheduler is profiled, and returns how many.
+func arrive(ctx context.Context, scheduler *rig.Scheduler, create func(i int) error) (int, *profile.Profile, error) {
+	var (
+		samples *profile.Profile
+		failed  error
+		created atomic.Int64
+		done    = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		samples, failed = scheduler.Profile(ctx, *length)
+	}()
+	var all errgroup.Group
+	for range 8 {
+		all.Go(func() error {
+			for {
+				select {
+				case <-done:
+					return failed
+				default:
+				}
+				if err := create(int(created.Add(1))); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err := all.Wait()
+	<-done
+	return int(created.Load()), samples, errors.Join(err, failed)
+}
 
-// work is one plugin at one extension point.
-type work struct{ plugin, point string }
-
-// gauges are the metrics that the account is made from.
+// gauges are the metrics that the account is made from: seconds and numbers of the algorithm and of extension points.
 type gauges struct {
-	algorithm    timed
-	points       map[string]timed
-	sampled      map[work]timed
-	evaluations  map[work]float64
-	hits, misses float64
+	seconds, cycles float64
+	points          map[string]float64
+	hits, misses    float64
 }
 
 func read(families map[string]*dto.MetricFamily) gauges {
-	g := gauges{points: map[string]timed{}, sampled: map[work]timed{}, evaluations: map[work]float64{}}
-	each := func(name string, see func(labels map[string]string, m *dto.Metric)) {
-		for _, m := range families[name].GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
+	g := gauges{points: map[string]float64{}}
+	for _, m := range families["scheduler_scheduling_algorithm_duration_seconds"].GetMetric() {
+		g.seconds += m.GetHistogram().GetSampleSum()
+		g.cycles += float64(m.GetHistogram().GetSampleCount())
+	}
+	for _, m := range families["scheduler_framework_extension_point_duration_seconds"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "extension_point" {
+				g.points[l.GetValue()] += m.GetHistogram().GetSampleSum()
 			}
-			see(labels, m)
 		}
 	}
-	add := func(t timed, m *dto.Metric) timed {
-		return timed{t.seconds + m.GetHistogram().GetSampleSum(), t.count + float64(m.GetHistogram().GetSampleCount())}
+	for _, m := range families["berth_gpu_packing_cache_hits_total"].GetMetric() {
+		g.hits += m.GetCounter().GetValue()
 	}
-	each("scheduler_scheduling_algorithm_duration_seconds", func(_ map[string]string, m *dto.Metric) { g.algorithm = add(g.algorithm, m) })
-	each("scheduler_framework_extension_point_duration_seconds", func(l map[string]string, m *dto.Metric) {
-		g.points[l["extension_point"]] = add(g.points[l["extension_point"]], m)
-	})
-	each("scheduler_plugin_execution_duration_seconds", func(l map[string]string, m *dto.Metric) {
-		w := work{l["plugin"], l["extension_point"]}
-		g.sampled[w] = add(g.sampled[w], m)
-	})
-	each("scheduler_plugin_evaluation_total", func(l map[string]string, m *dto.Metric) {
-		g.evaluations[work{l["plugin"], l["extension_point"]}] += m.GetCounter().GetValue()
-	})
-	each("berth_gpu_packing_cache_hits_total", func(_ map[string]string, m *dto.Metric) { g.hits += m.GetCounter().GetValue() })
-	each("berth_gpu_packing_cache_misses_total", func(_ map[string]string, m *dto.Metric) { g.misses += m.GetCounter().GetValue() })
+	for _, m := range families["berth_gpu_packing_cache_misses_total"].GetMetric() {
+		g.misses += m.GetCounter().GetValue()
+	}
 	return g
 }
 
 func (g gauges) minus(before gauges) gauges {
-	less := func(a, b timed) timed { return timed{a.seconds - b.seconds, a.count - b.count} }
-	d := gauges{
-		algorithm: less(g.algorithm, before.algorithm), points: map[string]timed{}, sampled: map[work]timed{},
-		evaluations: map[work]float64{}, hits: g.hits - before.hits, misses: g.misses - before.misses,
+	g.seconds -= before.seconds
+	g.cycles -= before.cycles
+	g.hits -= before.hits
+	g.misses -= before.misses
+	for point := range g.points {
+		g.points[point] -= before.points[point]
 	}
-	for k, v := range g.points {
-		d.points[k] = less(v, before.points[k])
-	}
-	for k, v := range g.sampled {
-		d.sampled[k] = less(v, before.sampled[k])
-	}
-	for k, v := range g.evaluations {
-		d.evaluations[k] = v - before.evaluations[k]
-	}
-	return d
+	return g
 }
 
-// line is one plugin's part of the algorithm's time at one extension point, in percent.
+// points are the extension points of the algorithm, and the frame within which each of their calls is.
+var points = []struct{ name, frame string }{
+	{"PreFilter", ").RunPreFilterPlugins"},
+	{"Filter", ").RunFilterPlugins"},
+	{"PreScore", ").RunPreScorePlugins"},
+	{"Score", ").RunScorePlugins"},
+}
+
+// line is one plugin's part of the algorithm's time at one extension point.
 type line struct {
-	work
-	percent, micros float64
+	plugin, point string
+	percent       float64
 }
 
 // result is what a run has shown.
 type result struct {
 	cycles, millisPerCycle, hitPercent float64
+	points                             map[string]float64
 	lines                              []line
 }
 
-func account(g gauges) result {
-	r := result{cycles: g.algorithm.count, millisPerCycle: 1000 * g.algorithm.seconds / g.algorithm.count, hitPercent: 100 * g.hits / max(1, g.hits+g.misses)}
-	total := map[string]float64{}
-	seconds := map[work]float64{}
-	for w, t := range g.sampled {
-		if t.count > 0 {
-			seconds[w] = g.evaluations[w] * t.seconds / t.count
-			total[w.point] += seconds[w]
+func account(g gauges, samples *profile.Profile) result {
+	r := result{cycles: g.cycles, millisPerCycle: 1000 * g.seconds / g.cycles, hitPercent: 100 * g.hits / max(1, g.hits+g.misses), points: map[string]float64{}}
+	for _, p := range points {
+		r.points[p.name] = 100 * g.points[p.name] / g.seconds
+		total, plugins := within(samples, p.frame)
+		for plugin, n := range plugins {
+			r.lines = append(r.lines, line{plugin, p.name, r.points[p.name] * float64(n) / float64(total)})
 		}
 	}
-	for w, s := range seconds {
-		if total[w.point] == 0 {
-			continue
-		}
-		r.lines = append(r.lines, line{
-			work: w, percent: 100 * s / total[w.point] * g.points[w.point].seconds / g.algorithm.seconds,
-			micros: 1e6 * g.sampled[w].seconds / g.sampled[w].count,
-		})
-	}
-	slices.SortFunc(r.lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(b.percent, a.percent), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.point, b.point))
-	})
+	slices.SortFunc(r.lines, func(a, b line) int { return cmp.Or(cmp.Compare(b.percent, a.percent), cmp.Compare(a.plugin, b.plugin)) })
 	return r
 }
 
-func print(name string, r result) {
-	_, _ = fmt.Fprintf(os.Stdout, "\n%s, %d nodes: %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
-		name, *nodes, r.cycles, r.millisPerCycle, r.hitPercent)
-	sums := map[string]float64{}
-	for _, l := range r.lines {
-		sums[l.plugin] += l.percent
-		if l.percent >= 0.1 {
-			_, _ = fmt.Fprintf(os.Stdout, "  %-32s %-10s %6.1f%% of the algorithm, %8.2f µs a call\n", l.plugin, l.point, l.percent, l.micros)
+// pluginMethod finds the package of a plugin in the name of its method.
+var pluginMethod = regexp.MustCompile(`/plugins/([a-z]+)\.\(\*[A-Za-z]+\)\.(PreFilter|Filter|PreScore|Score|NormalizeScore)$`)
+
+// within counts the CPU time of samples within the frame, in all and in each plugin's method.
+func within(samples *profile.Profile, frame string) (total int64, plugins map[string]int64) {
+	plugins = map[string]int64{}
+	for _, s := range samples.Sample {
+		plugin, inside := "", false
+		// A stack begins with its innermost frame.
+		for _, location := range s.Location {
+			for _, l := range location.Line {
+				if m := pluginMethod.FindStringSubmatch(l.Function.Name); m != nil {
+					plugin = m[1]
+				}
+				inside = inside || strings.Contains(l.Function.Name, frame)
+			}
+		}
+		if !inside {
+			continue
+		}
+		cpu := s.Value[len(s.Value)-1]
+		total += cpu
+		if plugin != "" {
+			plugins[plugin] += cpu
 		}
 	}
-	for _, plugin := range slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Compare(sums[b], sums[a]) }) {
-		if sums[plugin] >= 0.1 {
-			_, _ = fmt.Fprintf(os.Stdout, "  %-32s %-10s %6.1f%%\n", plugin, "in all", sums[plugin])
+	return total, plugins
+}
+
+func print(name string, created int, r result) {
+	_, _ = fmt.Fprintf(os.Stdout, "\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
+		name, *nodes, created, r.cycles, r.millisPerCycle, r.hitPercent)
+	for _, p := range points {
+		_, _ = fmt.Fprintf(os.Stdout, "  %-28s %5.1f%% of the algorithm's time\n", p.name, r.points[p.name])
+		for _, l := range r.lines {
+			if l.point == p.name && l.percent >= 0.1 {
+				_, _ = fmt.Fprintf(os.Stdout, "    %-26s %5.1f%%\n", l.plugin, l.percent)
+			}
 		}
 	}
 }
