@@ -1,12 +1,23 @@
 package kubeview
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
+
+// ownPrefix begins the keys of Berth's own.
+const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	"berth.dev/backfill", DeadlineKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
-	GPUsInUseKey, PricePerHourKey, SpotKey, StartWindowKey, "berth.dev/topology-preferred", "berth.dev/topology-required",
+	BackfillKey, DeadlineKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
+	GPUsInUseKey, PricePerHourKey, SpotKey, StartWindowKey, TopologyPreferredKey, TopologyRequiredKey,
 }
 
 // OwnKeys returns the annotations and labels of Berth's own, sorted.
 func OwnKeys() []string { return slices.Sorted(slices.Values(ownKeys)) }
+
+// MisspeltKey says whether a key claims to be one of Berth's own and is none, so that nothing would read it.
+func MisspeltKey(key string) bool {
+	return strings.HasPrefix(key, ownPrefix) && !slices.Contains(ownKeys, key)
+}

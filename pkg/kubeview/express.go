@@ -1,0 +1,88 @@
+package kubeview
+
+import (
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/price"
+)
+
+// The functions of this file go the other way than the rest of the package: they say with labels, annotations and resources
+// what the rest reads from them, for clusters and pods that exist in a simulation only. Where several keys mean the same
+// they use the most common one.
+
+// spotNode is the rule by which a node is made a spot node.
+var spotNode = DefaultCapacityRules()[0]
+
+// SetGPUs makes count GPUs of a model part of a node. Shared puts the node into the mode in which the scheduler hands out
+// shares of GPUs.
+func SetGPUs(node *v1.Node, model string, count int, shared bool) {
+	keys := DefaultGPUKeys()
+	metav1.SetMetaDataLabel(&node.ObjectMeta, keys.ProductLabels[0], model)
+	metav1.SetMetaDataLabel(&node.ObjectMeta, keys.CountLabels[0], strconv.Itoa(count))
+	if shared {
+		metav1.SetMetaDataLabel(&node.ObjectMeta, GPUModeKey, "shared")
+	}
+	quantity := *resource.NewQuantity(int64(count), resource.DecimalSI)
+	for _, list := range []v1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
+		list[v1.ResourceName(keys.Resources[0])] = quantity
+	}
+}
+
+// SetSpot makes the node one that may be taken away.
+func SetSpot(node *v1.Node) {
+	metav1.SetMetaDataLabel(&node.ObjectMeta, spotNode.Label, spotNode.Values[0])
+}
+
+// SetPrice states what the node costs an hour.
+func SetPrice(node *v1.Node, perHour price.MicroDollars) {
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, PricePerHourKey, strings.TrimPrefix(perHour.String(), "$"))
+}
+
+// RequestGPUs makes a pod of one container ask for whole GPUs.
+func RequestGPUs(pod *v1.Pod, count int) {
+	name := v1.ResourceName(DefaultGPUKeys().Resources[0])
+	pod.Spec.Containers[0].Resources.Requests[name] = *resource.NewQuantity(int64(count), resource.DecimalSI)
+}
+
+// RequestShare makes a pod ask for thousandths of one GPU.
+func RequestShare(pod *v1.Pod, milli int) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, openbMilliKey, strconv.Itoa(milli))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, openbCountKey, "1")
+}
+
+// AcceptModels names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock scheduler, so
+// that every configuration has the same choice.
+func AcceptModels(pod *v1.Pod, models []string) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, GPUModelsKey, strings.Join(models, "|"))
+	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+			{Key: DefaultGPUKeys().ProductLabels[0], Operator: v1.NodeSelectorOpIn, Values: models},
+		}}},
+	}}}
+}
+
+// SetSpotPolicy says how a pod stands to spot capacity.
+func SetSpotPolicy(pod *v1.Pod, policy SpotPolicy) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, SpotKey, string(policy))
+}
+
+// JoinGang makes a pod a member of the PodGroup of that name in its namespace.
+func JoinGang(pod *v1.Pod, name string) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, schedulingv1alpha1.PodGroupLabel, name)
+}
+
+// NewPodGroup is the group of a gang of which minMember pods start together.
+func NewPodGroup(namespace, name string, minMember int) *unstructured.Unstructured {
+	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(minMember)}}}
+	group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	group.SetNamespace(namespace)
+	group.SetName(name)
+	return group
+}
