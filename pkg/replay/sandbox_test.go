@@ -1,0 +1,205 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/trace"
+)
+
+// unequalNodes differ in size and price, so that no two are the same to any plugin.
+func unequalNodes() []trace.Node {
+	gib := int64(1024)
+	return []trace.Node{
+		{Name: "t4-a", CPUMilli: 16_000, MemoryMiB: 64 * gib, GPUs: 2, Model: "Tesla-T4", MicroDollarsPerHour: 1_200_000},
+		{Name: "t4-b", CPUMilli: 24_000, MemoryMiB: 90 * gib, GPUs: 4, Model: "Tesla-T4", MicroDollarsPerHour: 2_300_000},
+		{Name: "t4-spot", CPUMilli: 20_000, MemoryMiB: 80 * gib, GPUs: 3, Model: "Tesla-T4", MicroDollarsPerHour: 700_000, Spot: true},
+		{Name: "a100-a", CPUMilli: 96_000, MemoryMiB: 1000 * gib, GPUs: 8, Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 27_450_000},
+		{Name: "a100-b", CPUMilli: 112_000, MemoryMiB: 1200 * gib, GPUs: 8, Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 29_100_000},
+		{Name: "plain-a", CPUMilli: 16_000, MemoryMiB: 64 * gib, MicroDollarsPerHour: 400_000},
+		{Name: "plain-spot", CPUMilli: 34_000, MemoryMiB: 128 * gib, MicroDollarsPerHour: 310_000, Spot: true},
+	}
+}
+
+// mixedJobs ask in turn for all that a trace can ask for. They come far enough apart for each to be settled before the next.
+func mixedJobs() []trace.Job {
+	job := func(name string, cpu int64, gpus, milli int) trace.Job {
+		return trace.Job{Name: name, Pods: 1, CPUMilli: cpu, MemoryMiB: 2 * cpu, GPUs: gpus, GPUMilli: milli}
+	}
+	model, spot, gang, tooLarge := job("model", 4000, 1, 1000), job("spot", 3000, 0, 0), job("gang", 8000, 3, 1000), job("too-large", 1000, 9, 1000)
+	model.Models = []string{"NVIDIA-A100-SXM4-80GB"}
+	spot.Spot = "tolerate"
+	gang.Gang, gang.Pods = true, 4
+	jobs := []trace.Job{
+		job("share-1", 2000, 1, 300), job("whole-1", 3000, 1, 1000), job("share-2", 1000, 1, 600), job("cpu-1", 6000, 0, 0), model, spot,
+		gang, job("two", 5000, 2, 1000), tooLarge, job("share-3", 1000, 1, 200), job("cpu-2", 9000, 0, 0), job("whole-2", 2000, 1, 1000),
+	}
+	for i := range jobs {
+		jobs[i].Arrival = time.Duration(i) * 10 * time.Second
+	}
+	return jobs
+}
+
+// TestAReplayPlacesPodsAsARealControlPlaneDoes creates the same pods one after the other in a replay and on a real API server
+// with the built scheduler, and compares the nodes.
+//
+//nolint:tparallel // the parts share one control plane, which has room for one at a time
+func TestAReplayPlacesPodsAsARealControlPlaneDoes(t *testing.T) {
+	t.Parallel()
+	in := NewInput("unequal", unequalNodes(), mixedJobs())
+	r := startReality(t, in)
+	for _, profile := range []string{"berth-scheduler", "cost-optimized-scheduler", "gpu-aware-scheduler"} {
+		t.Run(profile, func(t *testing.T) {
+			replayed := mustRun(t, shipped, in, Options{Mode: VirtualTime, Profile: profile})
+			if replayed.Placed != 14 || replayed.Pending != 1 {
+				t.Errorf("the replay placed %d pods and left %d pending, want all but the one that is too large", replayed.Placed, replayed.Pending)
+			}
+			real := map[string]string{}
+			for _, job := range in.Jobs {
+				r.run(t, job, profile, real)
+			}
+			if diff := cmp.Diff(real, replayed.Placements); diff != "" {
+				t.Errorf("nodes (-real +replay):\n%s", diff)
+			}
+			r.reset(t)
+		})
+	}
+}
+
+// reality is a control plane with the nodes of an input.
+type reality struct {
+	*sandbox.Sandbox
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+func startReality(t *testing.T, in Input) *reality {
+	t.Helper()
+	if _, err := sandbox.FindBinary(); err != nil {
+		t.Skipf("no sandbox here: %v", err)
+	}
+	list := &v1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, obj := range in.Objects {
+		node := obj.DeepCopyObject().(*v1.Node)
+		node.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
+		raw, err := json.Marshal(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.Items = append(list.Items, runtime.RawExtension{Raw: raw})
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := filepath.Join(t.TempDir(), "nodes.json")
+	if err := os.WriteFile(nodes, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(t.TempDir(), "sandbox"), NodesFile: nodes, NoKubelet: true, StopWithParent: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sb.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	config, err := sb.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return &reality{sb, client, dynamicClient}
+}
+
+// run creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has settled all.
+func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[string]string) {
+	t.Helper()
+	if job.Gang {
+		if _, err := r.dynamic.Resource(podGroupResource).Namespace(namespace).Create(t.Context(), podGroupObject(&job), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range job.Pods {
+		pod := podObject(&job, i, 0, profile, shares)
+		pod.UID, pod.Status = "", v1.PodStatus{}
+		// The API server wants equal limits for extended resources.
+		resources := &pod.Spec.Containers[0].Resources
+		resources.Limits = resources.Requests.DeepCopy()
+		if _, err := r.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		nodes[namespace+"/"+pod.Name] = ""
+	}
+	r.await(t, job.Name+" to be settled", func(ctx context.Context) (bool, error) {
+		list, err := r.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			if pod.Spec.NodeName == "" && mainReason(pod, "") == notDecided {
+				return false, nil
+			}
+			nodes[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
+		}
+		return true, nil
+	})
+}
+
+// reset removes the pods and has the scheduler begin anew, without what it has learnt.
+func (r *reality) reset(t *testing.T) {
+	t.Helper()
+	now := int64(0)
+	if err := r.client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.dynamic.Resource(podGroupResource).Namespace(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.PID("scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r.await(t, "the scheduler to be back", func(context.Context) (bool, error) {
+		after, err := r.PID("scheduler")
+		return err == nil && after != before, nil
+	})
+}
+
+func (r *reality) await(t *testing.T, what string, done func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 90*time.Second, true, done); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
