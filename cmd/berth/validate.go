@@ -32,6 +32,7 @@ defeats a purpose:
   qps              the client's default rate, which is the scheduler's limit
   sampling         the best node chosen among a part of the nodes
   spreading        LeastAllocated against plugins that pack
+  weight           negative ones, 0 (which is read as 1), and those that count nothing or less than the stock ones
 
 Other objects are checked for unknown fields and for the keys that our plugins read: misspelt berth.dev/ keys and values that
 cannot be used. Kinds that are not known here are said to be not checked.

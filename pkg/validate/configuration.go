@@ -32,6 +32,9 @@ func (d *document) configuration() {
 		d.validationErrors(invalid)
 		return
 	}
+	if d.negativeWeights(component) {
+		return
+	}
 	profiles, err := build(&replay.Configuration{Name: d.file, Component: component})
 	if err != nil {
 		text := strings.TrimPrefix(oneLine(err.Error()), d.file+": ")

@@ -96,15 +96,21 @@ var segment = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
 
 // line is that of the deepest part of the path that is there.
 func (d *document) line(path string) int {
+	_, line := d.at(path)
+	return line
+}
+
+// at follows a path. Where it leads further than the document goes, the node is nil and the line that of the last one.
+func (d *document) at(path string) (*yaml.Node, int) {
 	node, line := d.root, d.root.Line
 	for _, m := range segment.FindAllStringSubmatch(path, -1) {
 		next, at := step(node, m[1], m[2])
 		if next == nil {
-			break
+			return nil, line
 		}
 		node, line = next, at
 	}
-	return line
+	return node, line
 }
 
 // step goes to a field, or to an element by its index or its name.

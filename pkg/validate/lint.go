@@ -38,6 +38,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 	for i := range profiles {
 		path := fmt.Sprintf("profiles[%d]", i)
 		l := profileLint{document: d, path: path, cfg: &c.Profiles[i], profile: &profiles[i]}
+		l.weights()
 		l.packing()
 		l.batching(len(c.Extenders) > 0)
 		l.gangs()

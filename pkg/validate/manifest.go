@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -36,9 +35,6 @@ var manifestScheme = func() *runtime.Scheme {
 
 var strictManifests = serializer.NewCodecFactory(manifestScheme, serializer.EnableStrict).UniversalDeserializer()
 
-// ownPrefix begins the keys of Berth's own.
-const ownPrefix = "berth.dev/"
-
 // manifest checks any other object: the fields of kinds that are known, and the keys that our plugins read.
 func (d *document) manifest() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
@@ -52,7 +48,7 @@ func (d *document) manifest() {
 		d.strict(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
-		for _, item := range items(d.root) {
+		for _, item := range elements(child(d.root, "items")) {
 			one := &document{report: d.report, file: d.file, offset: d.offset, root: item}
 			one.check()
 		}
@@ -76,11 +72,12 @@ func (d *document) manifest() {
 	d.keys(obj)
 }
 
-func items(list *yaml.Node) []*yaml.Node {
-	if all := child(list, "items"); all != nil && all.Kind == yaml.SequenceNode {
-		return all.Content
+// elements are those of a list, none if it is something else.
+func elements(list *yaml.Node) []*yaml.Node {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil
 	}
-	return nil
+	return list.Content
 }
 
 // strict decodes what no scheme knows.
@@ -185,7 +182,7 @@ func (d *document) bad(at string, bad *kubeview.BadValue) {
 
 // keyLine finds an annotation or a label, whose keys have dots in them and so are no path.
 func (d *document) keyLine(at, key string) int {
-	meta := d.walk(at)
+	meta, _ := d.at(at)
 	for _, kind := range []string{"annotations", "labels"} {
 		of := child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
@@ -197,22 +194,14 @@ func (d *document) keyLine(at, key string) int {
 	return d.line(at)
 }
 
-func (d *document) walk(path string) *yaml.Node {
-	node := d.root
-	for field := range strings.SplitSeq(path, ".") {
-		node = child(node, field)
-	}
-	return node
-}
-
 // unknownKeys finds keys with our prefix that mean nothing: a misspelt one would be passed over in silence.
 func (d *document) unknownKeys(at string) {
-	meta := d.walk(at)
+	meta, _ := d.at(at)
 	for _, kind := range []string{"annotations", "labels"} {
 		of := child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
 			key := of.Content[i]
-			if strings.HasPrefix(key.Value, ownPrefix) && !slices.Contains(kubeview.OwnKeys(), key.Value) {
+			if kubeview.MisspeltKey(key.Value) {
 				d.findAt(Error, "unknown-key", key.Line, fmt.Sprintf("unknown key %s; known are %s", key.Value, strings.Join(kubeview.OwnKeys(), ", ")))
 			}
 		}
