@@ -207,12 +207,31 @@ spec: {minMember: 3}
 	}
 	for name, text := range map[string]string{
 		"there is no pod in it": "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n", "unknown field": "apiVersion: v1\nkind: Pod\nmetadata: {name: nn}\nspecs: {}\n",
-		"document 1": "a: [", "without a name": "apiVersion: v1\nkind: Pod\n",
+		"f:1: ": "a: [", "f:2: Pod without a name": "# a comment\napiVersion: v1\nkind: Pod\n", "f:3: ": "apiVersion: v1\nkind: Pod\nkind: Pod\n",
 	} {
 		if _, err := ReadManifest(strings.NewReader(text), "f", "ns"); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: got error %v, want %q in it", text, err, name)
 		}
 	}
+}
+
+func FuzzReadManifest(f *testing.F) {
+	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n")
+	f.Add("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 2, template: {metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}}}\n---\na: &a [*a]\n")
+	f.Add(`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ReadManifest(strings.NewReader(text), "f", "ns")
+		if err == nil {
+			_, err = m.Onto(nil)
+			if err == nil && len(m.Pods) == 0 {
+				t.Error("no pod and no error")
+			}
+			return
+		}
+		if !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("the error is not a line that begins with the file: %q", err)
+		}
+	})
 }
 
 func writeFile(t *testing.T, text string) string {

@@ -1,15 +1,16 @@
 package explain
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -18,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -51,17 +51,20 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: larger than %d MiB", name, maxManifestBytes>>20)
 	}
 	m := &Manifest{}
-	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for i := 1; ; i++ {
-		doc, err := docs.Read()
+	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var doc yaml.Node
+		err := docs.Decode(&doc)
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err == nil && len(bytes.TrimSpace(doc)) > 0 {
-			err = m.add(doc, namespace)
+		// A document has the line of its first comment, its content that of what counts.
+		content := &doc
+		if err == nil && len(doc.Content) > 0 {
+			content = doc.Content[0]
+			err = m.add(content, namespace)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: document %d: %s", name, i, strings.Join(strings.Fields(err.Error()), " "))
+			return nil, lineError(name, content.Line, err)
 		}
 	}
 	if len(m.Pods) == 0 {
@@ -70,13 +73,34 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	return m, nil
 }
 
-func (m *Manifest) add(doc []byte, namespace string) error {
-	data, err := sigsyaml.YAMLToJSONStrict(doc)
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors: )?line (\d+): `)
+
+// lineError says in one line what is wrong, and where: in the parser's own line if it names one.
+func lineError(name string, line int, err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	line = max(line, 1)
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = strings.TrimPrefix(text, m[0])
+	}
+	return fmt.Errorf("%s:%d: %s", name, line, text)
+}
+
+func (m *Manifest) add(doc *yaml.Node, namespace string) error {
+	if doc.Tag == "!!null" {
+		return nil
+	}
+	var anything any
+	if err := doc.Decode(&anything); err != nil { // finds keys that occur twice
+		return err
+	}
+	text, err := yaml.Marshal(doc)
 	if err != nil {
 		return err
 	}
-	if string(data) == "null" {
-		return nil
+	data, err := sigsyaml.YAMLToJSON(text)
+	if err != nil {
+		return err
 	}
 	obj := &unstructured.Unstructured{}
 	if err := obj.UnmarshalJSON(data); err != nil {

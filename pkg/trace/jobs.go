@@ -178,7 +178,7 @@ type jobLine map[string]json.RawMessage
 
 func readJSONLines(r io.Reader, file string) ([]Job, error) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 1<<16), 1<<20)
+	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
 	var jobs collector
 	line := 0
 	for lines.Scan() {
@@ -199,7 +199,9 @@ func readJSONLines(r io.Reader, file string) ([]Job, error) {
 			return nil, &Error{File: file, Line: line, Err: err}
 		}
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, tooLong(file, line+1)
+	} else if err != nil {
 		return nil, &Error{File: file, Line: line + 1, Err: fmt.Errorf("reading the line: %w", err)}
 	}
 	return jobs.jobs, nil

@@ -75,6 +75,8 @@ func TestReadJobsRefuses(t *testing.T) {
 		"a name twice":                 {header + "a,0,60,1,1000,1024,1,,\na,9,60,1,1000,1024,1,,\n", `f.csv:3: job "a" is there already`},
 		"a name that no pod can have":  {header + "A b,0,60,1,1000,1024,1,,\n", `f.csv:2: column "name": "A b" is not allowed; want lower case letters, digits, '-' and '.', a letter or digit at both ends`},
 		"an end before the beginning":  {"name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\np,1,1,0,0,100,50\n", `f.csv:2: column "deletion_time": "50" is not allowed; want a time not before creation_time 100`},
+		"a line that does not end":     {header + "a," + strings.Repeat("0", 2<<20), `f.csv:2: the line is longer than 1 MiB`},
+		"a JSON line without end":      {`{"name":"` + strings.Repeat("a", 2<<20), `f.csv:1: the line is longer than 1 MiB`},
 		"JSON that is cut off":         {`{"name":"a","cpu_milli":1,"memory_mib":1}` + "\n" + `{"name":"b","cpu_mi`, `f.csv:2: not a JSON object (is the file cut off?): unexpected end of JSON input`},
 		"JSON with a wrong key":        {`{"name":"a","cpus":1}`, `f.csv:1: key "cpus" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot`},
 		"JSON with a nested value":     {`{"name":{"a":1}}`, `f.csv:1: key "name": want a string, a number, true, false or a list of strings`},

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -22,9 +23,43 @@ type table struct {
 	header  []string
 }
 
+// maxLine bounds a line: a longer one is none of a table or of a list of jobs.
+const maxLine = 1 << 20
+
+// bounded fails at a line longer than maxLine, where a CSV reader would go on until the memory is full.
+type bounded struct {
+	io.Reader
+	file         string
+	line, length int
+}
+
+// Read reads what is beneath.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			end = len(rest)
+		}
+		if b.length += end; b.length > maxLine {
+			return 0, tooLong(b.file, b.line+1)
+		}
+		if end == len(rest) {
+			break
+		}
+		b.line, b.length = b.line+1, 0
+		rest = rest[end+1:]
+	}
+	return n, err
+}
+
+func tooLong(file string, line int) error {
+	return &Error{File: file, Line: line, Err: fmt.Errorf("the line is longer than %d MiB", maxLine>>20)}
+}
+
 // openTable reads the header.
 func openTable(r io.Reader, file string) (*table, error) {
-	buffered := bufio.NewReader(r)
+	buffered := bufio.NewReader(&bounded{Reader: r, file: file})
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3)
 	}
@@ -82,6 +117,10 @@ func (t *table) next() (*row, error) {
 
 func (t *table) parseError(err error) error {
 	var parse *csv.ParseError
+	var ours *Error
+	if errors.As(err, &ours) {
+		return ours
+	}
 	if !errors.As(err, &parse) {
 		return &Error{File: t.file, Err: err}
 	}
