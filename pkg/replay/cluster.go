@@ -3,6 +3,7 @@ package replay
 import (
 	"container/heap"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/replay/memapi"
@@ -35,6 +37,8 @@ type cluster struct {
 	live, unbound int
 	// adopted counts the pods that were there from the start.
 	adopted int
+	// lowest is the lowest priority of all pods that there are and will be.
+	lowest int32
 	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
 	// evict each other, or a gang whose pods hold nodes and never are complete, make none.
 	progress time.Time
@@ -76,7 +80,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.sharesGPUs(profile)), start: options.Start, progress: options.Start,
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
-		changed: make(chan struct{}, 1),
+		lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
 	c.api.Register(podGroupResource, "PodGroup", true)
 	c.api.MutateBinding = startPod
@@ -108,6 +112,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	for _, j := range jobs {
 		c.jobs = append(c.jobs, jobState{Job: j, remaining: j.Pods})
 		c.longest = max(c.longest, j.Duration)
+		c.lowest = min(c.lowest, j.Priority)
 	}
 	c.record = newRecorder(c)
 	c.api.Observe = c.note
@@ -116,14 +121,8 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.
 func prepare(pod *v1.Pod, rebind bool, profile string, config *Configuration) {
-	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
-		pod.Spec.NodeName = ""
-		pod.Status = v1.PodStatus{Phase: v1.PodPending}
-		for _, d := range []kubeview.Dialect{kubeview.DialectOpenb, kubeview.DialectKAI, kubeview.DialectHAMi} {
-			for key := range kubeview.AssignmentAnnotations(d, kubeview.Assignment{}, time.Time{}) {
-				delete(pod.Annotations, key)
-			}
-		}
+	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && !kubeview.Finished(pod) {
+		kubeview.Unplaced(pod).DeepCopyInto(pod)
 	}
 	if pod.Spec.NodeName == "" {
 		if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
@@ -152,13 +151,14 @@ func startPod(obj runtime.Object) {
 func (c *cluster) adopt() {
 	for _, obj := range c.api.List(podResource) {
 		pod := obj.(*v1.Pod)
-		if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		if kubeview.Finished(pod) {
 			continue
 		}
 		p := &podState{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, waited: true}
 		c.pods[p.key] = p
 		c.live++
 		c.adopted++
+		c.lowest = min(c.lowest, corev1helpers.PodPriority(pod))
 		r, cpu, memory := c.ledger.request(pod)
 		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: r.Milli, models: r.Models})
 		if pod.Spec.NodeName == "" {

@@ -33,19 +33,21 @@ func TestSaturateMeetsTheTarget(t *testing.T) {
 
 func TestMainReason(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ message, want string }{
+	tests := map[string]struct{ message, heldBack, want string }{
 		"the reason of the most nodes": {
 			"0/40 nodes are available: 10 node(s) had untolerated taint(s), 30 Insufficient cpu. preemption: 0/40 nodes are available: 40 No preemption victims found for incoming pod.",
+			"",
 			"Insufficient cpu",
 		},
-		"a sentence on a gang loses the name": {"gang ns/g needs 8, fits 6", "gang needs 8, fits 6"},
-		"no word at all":                      {"", notDecided},
+		"a sentence on a gang loses the name":       {"0/9 nodes are available: gang ns/g needs 8, fits 6: 3 tainted, 4 full.", "", "gang needs 8, fits 6: 3 tainted, 4 full"},
+		"what holds it back now precedes old words": {"0/40 nodes are available: 40 Insufficient cpu.", "gang ns/g has 2 of 3", "gang has 2 of 3"},
+		"no word at all":                            {"", "", notDecided},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pod := &v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: tt.message}}}}
-			if got := mainReason(pod); got != tt.want {
+			if got := mainReason(pod, tt.heldBack); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -32,12 +32,13 @@ func workers(config *Configuration, nodes int) int32 {
 	return int32(min(runtime.GOMAXPROCS(0), parallelize.DefaultParallelism))
 }
 
-// pin takes what is left of chance out of a scheduler; see the package comment.
-func pin(s *Scheduler, rank map[string]int) {
+// pin takes what is left of chance out of a scheduler; see the package comment. Rank is the order of the nodes, and lowest the
+// lowest priority that a pod of the replay has.
+func pin(s *Scheduler, rank map[string]int, lowest int32) {
 	for name, profile := range s.Profiles {
 		for _, plugin := range profile.PreEnqueuePlugins() {
 			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface}
+				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface, lowest}
 				p.Evaluator.Handler = serialHandle{p.Evaluator.Handler}
 			}
 		}

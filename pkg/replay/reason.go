@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// notDecided is the reason of a pod on which the scheduler has not said anything.
-const notDecided = "not tried: held back before the queue, or waiting in it"
+// notDecided is the reason of a pod that is queued and on which the scheduler has not said anything.
+const notDecided = "not tried yet: waits in the queue"
 
 var (
 	nodesAvailable = regexp.MustCompile(`^0/\d+ nodes are available:? ?`)
@@ -18,11 +18,12 @@ var (
 )
 
 // mainReason is what keeps a pending pod from the most nodes: of the scheduler's message "0/40 nodes are available: 30
-// Insufficient cpu, 10 node(s) had untolerated taints. preemption: …" it is "Insufficient cpu".
-func mainReason(pod *v1.Pod) string {
-	message := ""
+// Insufficient cpu, 10 node(s) had untolerated taints. preemption: …" it is "Insufficient cpu". heldBack, if not empty, is what
+// keeps it out of the queue now, which may be something else than what the last cycle said.
+func mainReason(pod *v1.Pod, heldBack string) string {
+	message := heldBack
 	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && message == "" {
 			message = c.Message
 		}
 	}
@@ -30,14 +31,17 @@ func mainReason(pod *v1.Pod) string {
 		return notDecided
 	}
 	message, _, _ = strings.Cut(message, " preemption: ")
-	rest := nodesAvailable.ReplaceAllString(message, "")
-	if rest == message {
+	rest := strings.TrimSuffix(nodesAvailable.ReplaceAllString(message, ""), ".")
+	if gangName.MatchString(rest) {
 		// Without its name the sentence on a gang is the same for gangs that lack the same.
-		return gangName.ReplaceAllString(message, "gang ")
+		return gangName.ReplaceAllString(rest, "gang ")
 	}
-	best, bestCount := strings.TrimSuffix(rest, "."), -1
+	if !nodesAvailable.MatchString(message) {
+		return rest
+	}
+	best, bestCount := rest, -1
 	for _, clause := range strings.Split(rest, ", ") {
-		m := countedReason.FindStringSubmatch(strings.TrimSuffix(clause, "."))
+		m := countedReason.FindStringSubmatch(clause)
 		if m == nil {
 			continue
 		}

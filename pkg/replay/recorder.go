@@ -160,8 +160,8 @@ func (r *recorder) draw() {
 	}
 }
 
-// result fills in what was measured.
-func (r *recorder) result(out *Result) {
+// result fills in what was measured. heldBack says why a pod is not queued.
+func (r *recorder) result(out *Result, heldBack func(*v1.Pod) string) {
 	c, l := r.c, r.c.ledger
 	now := time.Now()
 	r.advance(now)
@@ -194,7 +194,7 @@ func (r *recorder) result(out *Result) {
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Map = r.samples, r.peakMap
 	out.WaitHistogram = histogram(r.podWaits)
-	out.PendingByReason = c.pendingReasons()
+	out.PendingByReason = c.pendingReasons(heldBack)
 	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))
 	for key, node := range r.lastNode {
 		out.Placements[key.String()] = node
@@ -209,13 +209,13 @@ func (r *recorder) result(out *Result) {
 	}
 }
 
-// pendingReasons groups the pods without a node by the main reason that the scheduler gave.
-func (c *cluster) pendingReasons() []Reason {
+// pendingReasons groups the pods without a node by the main reason that the scheduler has.
+func (c *cluster) pendingReasons(heldBack func(*v1.Pod) string) []Reason {
 	counts := map[string]int{}
 	for _, obj := range c.api.List(podResource) {
 		pod := obj.(*v1.Pod)
 		if pod.Spec.NodeName == "" {
-			counts[mainReason(pod)]++
+			counts[mainReason(pod, heldBack(pod))]++
 		}
 	}
 	reasons := make([]Reason, 0, len(counts))

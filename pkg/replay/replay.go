@@ -12,12 +12,14 @@
 //   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
 //   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
 //
-// The client has no rate limit, whatever the configuration says.
+// The client has no rate limit, whatever the configuration says, and what plugins would read from a network in the background
+// is left out: it belongs to another time. A configuration with extenders is refused.
 package replay
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -40,7 +42,15 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 	if err != nil {
 		return nil, inputError{err}
 	}
+	if len(config.Component.Extenders) > 0 {
+		return nil, inputError{fmt.Errorf("%s: extenders: %s would have to be asked, which a virtual clock cannot wait for; replay a configuration without extenders",
+			config.Name, config.Component.Extenders[0].URLPrefix)}
+	}
 	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
+	config, silenced := config.WithoutSignals()
+	for _, plugin := range silenced {
+		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
+	}
 	began := time.Now()
 	err = inBubble(options.Start.Add(-lead), func() error {
 		return runInBubble(ctx.Err, config, in, options, profile, out)
@@ -65,7 +75,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	if err != nil {
 		return err
 	}
-	pin(sched, c.ranks())
+	pin(sched, c.ranks(), c.lowest)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
 	c.api.Defer()
@@ -75,7 +85,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 		err = c.err
 	}
 	if err == nil {
-		c.record.result(out)
+		c.record.result(out, sched.heldBack)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()

@@ -121,6 +121,10 @@ func TestAGangStartsTogether(t *testing.T) {
 	if r.GangWait.Count != 1 || r.JobsCompleted != 1 || r.Pending != 9 {
 		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
 	}
+	// All members are told apart from pods that wait in the queue: the reason is the gang's.
+	if len(r.PendingByReason) != 1 || !strings.HasPrefix(r.PendingByReason[0].Reason, "gang needs 9 × 1 nvidia.com/gpu, fits 8") {
+		t.Errorf("pods are pending because of %v, want what the gang lacks", r.PendingByReason)
+	}
 }
 
 func TestBadInput(t *testing.T) {
@@ -148,6 +152,32 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n"
+	run := func(text string) (*Result, error) {
+		c, err := ParseConfiguration("f.yaml", []byte(head+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Run(context.Background(), c, smallInput(t), Options{Mode: VirtualTime, Horizon: time.Minute})
+	}
+	_, err := run("extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n")
+	if !errors.Is(err, ErrInput) || !strings.HasPrefix(err.Error(), "f.yaml: extenders: http://127.0.0.1:1 ") {
+		t.Errorf("with an extender: error %v, want one that names file and extender", err)
+	}
+	r, err := run(`profiles:
+- plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}
+  pluginConfig: [{name: GPUAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}}}}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "GPUAware was run without what Prometheus would tell it") {
+		t.Errorf("with live signals: notes %q, want one that says they are left out", r.Notes)
 	}
 }
 

@@ -9,6 +9,9 @@ type Result struct {
 	Mode          Mode   `json:"mode"`
 	Seed          uint64 `json:"seed"`
 
+	// Notes say what of the configuration the replay left out.
+	Notes []string `json:"notes,omitempty"`
+
 	Nodes           int      `json:"nodes"`
 	CapacityMilli   int64    `json:"capacityMilliGPU"`
 	NodesUnpriced   int      `json:"nodesWithoutPrice"`

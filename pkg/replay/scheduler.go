@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -95,6 +96,20 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 		return nil, fmt.Errorf("waiting for the informers: %w", err)
 	}
 	return s, nil
+}
+
+// heldBack is what a plugin says that keeps the pod out of the queue, empty if none does.
+func (s *Scheduler) heldBack(pod *v1.Pod) string {
+	profile := s.Profiles[pod.Spec.SchedulerName]
+	if profile == nil {
+		return ""
+	}
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(context.Background(), pod); !status.IsSuccess() {
+			return status.Message()
+		}
+	}
+	return ""
 }
 
 // Stop ends every goroutine of the scheduler.

@@ -59,6 +59,18 @@ type PendingRow struct {
 	B      float64 `json:"b"`
 }
 
+// Notes say what the replays left out of either configuration.
+func (c *Comparison) Notes() []string {
+	var list []string
+	for _, note := range c.A.Results[0].Notes {
+		list = append(list, "A: "+note)
+	}
+	for _, note := range c.B.Results[0].Notes {
+		list = append(list, "B: "+note)
+	}
+	return list
+}
+
 // metric is how a row is read from a result.
 type metric struct {
 	key, label, unit string

@@ -34,6 +34,7 @@ func comparison() *Comparison {
 		result("new.yaml", 1, 3000, 1_100_000, map[string]string{"x": "n", "y": "m"}),
 		result("new.yaml", 2, 4000, 1_100_000, map[string]string{"x": "n", "y": "n"}),
 	}
+	b[0].Notes = []string{"Some<plugin> was silenced"}
 	return Compare(a, b)
 }
 
@@ -101,7 +102,7 @@ func TestThePageStandsAlone(t *testing.T) {
 	if outside := regexp.MustCompile(`(?i)(src|href|url|@import|<script|<link)\s*[=(]`).FindString(text); outside != "" {
 		t.Errorf("the page refers to something else: %s", outside)
 	}
-	if strings.Contains(text, "<cpu>") || strings.Contains(text, "in<put>") {
+	if strings.Contains(text, "<cpu>") || strings.Contains(text, "in<put>") || !strings.Contains(text, "B: Some&lt;plugin&gt; was silenced") {
 		t.Error("text of the input is not escaped")
 	}
 	plots := regexp.MustCompile(`(?s)<svg [^>]*role="img".*?</svg>`).FindAllString(text, -1)
@@ -132,7 +133,7 @@ func TestTheTableSaysWhatChanges(t *testing.T) {
 	if err := WriteTable(&out, comparison()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds"} {
+	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds", "note: B: Some<plugin> was silenced"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

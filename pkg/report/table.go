@@ -34,6 +34,11 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
 		return err
 	}
+	for _, note := range c.Notes() {
+		if _, err := fmt.Fprintln(w, "note: "+note); err != nil {
+			return err
+		}
+	}
 	if len(c.Pending) == 0 {
 		return nil
 	}
@@ -71,7 +76,11 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 		t.AppendRow(table.Row{label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason)})
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90}})
-	_, err := fmt.Fprintln(w, t.Render())
+	lines := []string{t.Render()}
+	for _, note := range r.Notes {
+		lines = append(lines, "note: "+note)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }
 
