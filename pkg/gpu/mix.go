@@ -10,8 +10,9 @@ import (
 // cluster: long enough that the rare 8-GPU job keeps its weight, short enough to follow a change of tenants.
 const mixHalfLife = 8192
 
-// mixKnown is how many pods make a mix worth trusting; before that best-fit decides.
-const mixKnown = 100
+// mixKnown is how many pods make a mix worth trusting; before that best-fit decides. Best-fit strands what the first
+// pods leave for as long as they run, so even a rough mix is better: see docs/gpu.md for what this number is worth.
+const mixKnown = 16
 
 // Class is a kind of pod as far as packing is concerned.
 type Class struct {

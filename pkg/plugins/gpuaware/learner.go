@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// learnEvery is after how many arrivals the mix is compared with the one in use.
-	learnEvery = 64
+	// learnEvery is after how many arrivals at most the mix is compared with the one in use. While few are known it is
+	// compared whenever their number has grown by the part of 1/learnGrowth, as each still changes it.
+	learnEvery, learnGrowth = 64, 8
 	// learnDistance is by how much of the workload they must differ for a new one to be worth the cold cache.
 	learnDistance = 0.03
 )
@@ -68,7 +69,7 @@ type door struct {
 
 func newLearner(keys *kubeview.GPUKeys) *learner {
 	l := &learner{
-		keys: keys, mix: gpu.NewMix(), refreshAt: learnEvery,
+		keys: keys, mix: gpu.NewMix(), refreshAt: 1,
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
 	l.now.Store(&learnt{residual: gpu.NewResidual(l.mix.Distribution())})
@@ -94,7 +95,7 @@ func (l *learner) arrived(pod *v1.Pod) {
 	}
 	l.mix.Observe(gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)))
 	if n := l.mix.Arrivals(); n >= l.refreshAt {
-		l.refreshAt = n + learnEvery
+		l.refreshAt = n + max(1, min(learnEvery, n/learnGrowth))
 		l.refresh()
 	}
 }
