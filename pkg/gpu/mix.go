@@ -96,6 +96,8 @@ type Portion struct {
 // Distribution is the composition of a workload at one moment, in a fixed order. It is immutable.
 type Distribution struct {
 	portions []Portion
+	// eightGPUShare is asked for at every node of a cycle, and the portions may be thousands.
+	eightGPUShare float64
 	// Known reports that enough arrivals stand behind it.
 	Known bool
 }
@@ -113,8 +115,18 @@ func (m *Mix) Distribution() *Distribution {
 	for _, p := range d.portions {
 		total += p.Fraction
 	}
+	var eight, all float64
 	for i := range d.portions {
-		d.portions[i].Fraction /= total
+		p := &d.portions[i]
+		p.Fraction /= total
+		demand := p.Fraction * float64(p.Count*p.Milli)
+		all += demand
+		if p.Count >= 8 {
+			eight += demand
+		}
+	}
+	if all > 0 {
+		d.eightGPUShare = eight / all
 	}
 	return d
 }
@@ -146,20 +158,7 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 }
 
 // EightGPUShare is the part of the GPU demand that comes from pods of eight or more GPUs, 0 to 1.
-func (d *Distribution) EightGPUShare() float64 {
-	var eight, all float64
-	for _, p := range d.portions {
-		demand := p.Fraction * float64(p.Count*p.Milli)
-		all += demand
-		if p.Count >= 8 {
-			eight += demand
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return eight / all
-}
+func (d *Distribution) EightGPUShare() float64 { return d.eightGPUShare }
 
 // Pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: the demand of each class is
 // spread over the models that it accepts in proportion to their capacity (in GPUs).

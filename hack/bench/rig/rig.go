@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -87,14 +88,19 @@ func (r *Rig) Namespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// Empty deletes the pods of a namespace.
+// Empty deletes the pods of a namespace. The server breaks off when it has deleted for a minute, so it is asked until
+// none is left.
 func (r *Rig) Empty(ctx context.Context, namespace string) error {
 	now := int64(0)
-	err := r.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("deleting the pods of namespace %s: %w", namespace, err)
+	for {
+		err := r.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+		switch {
+		case err == nil:
+			return nil
+		case !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err), ctx.Err() != nil:
+			return fmt.Errorf("deleting the pods of namespace %s: %w", namespace, err)
+		}
 	}
-	return nil
 }
 
 // Pod is a pod of one container for the scheduler's profile.

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ var (
 	nodes       = flag.Int("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
 	length      = flag.Duration("time", 20*time.Second, "how long pods arrive, as fast as they can be created, in each run")
 	config      = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
+	keep        = flag.String("keep", "", "folder in which to leave the CPU profiles; empty: nowhere")
 	profileName = flag.String("profile", "gpu-aware-scheduler", "profile to measure")
 )
 
@@ -113,6 +115,11 @@ func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace s
 	if err != nil {
 		return err
 	}
+	if *keep != "" {
+		if err := save(filepath.Join(*keep, namespace+".pprof"), samples); err != nil {
+			return err
+		}
+	}
 	print(name, profiled, account(read(after).minus(read(before)), samples))
 	return bed.Empty(ctx, namespace)
 }
@@ -147,6 +154,17 @@ func arrive(ctx context.Context, scheduler *rig.Scheduler, create func(i int) er
 	err := all.Wait()
 	<-done
 	return int(created.Load()), samples, errors.Join(err, failed)
+}
+
+func save(path string, samples *profile.Profile) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("keeping a CPU profile: %w", err)
+	}
+	if err := errors.Join(samples.Write(file), file.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
 }
 
 // gauges are the metrics that the account is made from: seconds and numbers of the algorithm and of extension points.
