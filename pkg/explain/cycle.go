@@ -97,9 +97,9 @@ func (w *world) score(ctx context.Context, e *Explanation, state fwk.CycleState,
 		e.Nodes = append(e.Nodes, scoredNode(ranked.Pop(), weights))
 	}
 	e.Winner = e.Nodes[0].Name
-	if len(e.Nodes) > 1 {
-		e.Margin = e.Nodes[0].Total - e.Nodes[1].Total
-		e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[1])
+	if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
+		e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])
+		e.Margin = e.RunnerUp.Margin
 	}
 	w.noteSample(e, len(feasible))
 	return nil

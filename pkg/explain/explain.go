@@ -41,11 +41,12 @@ type Explanation struct {
 	Configuration string `json:"configuration"`
 	// Verdict is the answer in one sentence.
 	Verdict string `json:"verdict"`
-	// Winner is the node that the scheduler takes, empty if none fits.
+	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that starts, the
+	// one that the gang's plan gives it.
 	Winner string `json:"winner,omitempty"`
-	// Margin is by how many points the winner is ahead of the next node.
+	// Margin is by how many points the winner, and every node with the same score, is ahead of the next one.
 	Margin int64 `json:"margin,omitempty"`
-	// RunnerUp is the second best node and what would have to change for it to win.
+	// RunnerUp is that next one and what would have to change for it to win.
 	RunnerUp *RunnerUp `json:"runnerUp,omitempty"`
 	// Held says which plugin keeps the pod out of the scheduling queue.
 	Held []Rejection `json:"held,omitempty"`
@@ -153,9 +154,16 @@ func (e *Explanation) conclude() {
 		}
 	}
 	var s strings.Builder
+	goes := "goes to "
+	if e.BoundTo != "" {
+		goes = "would go to "
+	}
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
 		s.WriteString("stays pending: " + e.Gang.Missing)
+	case e.Gang.seat(e.Pod.Name) != "":
+		e.Winner = e.Gang.seat(e.Pod.Name)
+		s.WriteString("is given " + e.Winner + " by the plan of its gang")
 	case len(e.Held) > 0 && !e.Gang.follows():
 		s.WriteString("is not queued: " + e.Held[0].Plugin + ": " + strings.Join(e.Held[0].Reasons, ", "))
 	case e.Winner == "" && e.Preemption != nil && e.Preemption.Node != "":
@@ -163,11 +171,14 @@ func (e *Explanation) conclude() {
 	case e.Winner == "":
 		fmt.Fprintf(&s, "fits none of %d nodes", len(e.Nodes))
 	case tied > 1:
-		fmt.Fprintf(&s, "goes to %s, or to any of the %d nodes with the same score", e.Winner, tied)
+		fmt.Fprintf(&s, "%s%s, or to any of the %d nodes with the same score", goes, e.Winner, tied)
 	case feasible == 1:
-		fmt.Fprintf(&s, "goes to %s, the only one of %d nodes that it fits", e.Winner, len(e.Nodes))
+		fmt.Fprintf(&s, "%s%s, the only one of %d nodes that it fits", goes, e.Winner, len(e.Nodes))
 	default:
-		fmt.Fprintf(&s, "goes to %s, %d points ahead of %s", e.Winner, e.Margin, e.RunnerUp.Node)
+		s.WriteString(goes + e.Winner)
+	}
+	if e.RunnerUp != nil && strings.HasPrefix(s.String(), goes) {
+		fmt.Fprintf(&s, ", %s ahead of %s", points(e.Margin), e.RunnerUp.Node)
 	}
 	if e.BoundTo != "" {
 		s.WriteString(e.whereItIs(feasible))
@@ -183,6 +194,8 @@ func (e *Explanation) whereItIs(feasible int) string {
 		return "; that is where it runs"
 	case at < 0:
 		return "; it is bound to " + e.BoundTo + ", which is not there any more"
+	case at < feasible && e.Nodes[at].Total == e.Nodes[0].Total:
+		return "; it runs on " + e.BoundTo + ", which has the same score"
 	case at < feasible:
 		return fmt.Sprintf("; it runs on %s, today number %d of %d", e.BoundTo, at+1, feasible)
 	default:

@@ -85,6 +85,8 @@ func TestAPodIsExplained(t *testing.T) {
 	}{
 		{"two nodes fit and one is fuller", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0), node("c", "8", taint)},
 			"goes to a, ", []string{"TaintToleration", "untolerated taint", "for b to win"}},
+		{"equal nodes and a worse one", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), pod("q", "a", "7", 0), pod("r", "b", "7", 0)},
+			"or to any of the 2 nodes with the same score, ", []string{"and 1 like it", "for c to win"}},
 		{"one node fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)}, "goes to a, the only one of 2 nodes that it fits", nil},
 		{"equal nodes", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "or to any of the 2 nodes with the same score", nil},
 		{"no node fits, one nearly", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), node("b", "4"), pod("q", "a", "2", 0)},
@@ -96,7 +98,7 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a bound pod on a node that rejects it now", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8", taint)},
 			"; it runs on b, which today TaintToleration would reject", nil},
 		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
-		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "goes to ", []string{"at least 3 together; 0 bound, 3 pending", "plan: "}},
+		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: g-0, g-1"}},
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
 		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending: gang default/g has 2 of the 3 members", nil},
 	} {
@@ -207,7 +209,7 @@ spec: {minMember: 3}
 	}
 	for name, text := range map[string]string{
 		"there is no pod in it": "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n", "unknown field": "apiVersion: v1\nkind: Pod\nmetadata: {name: nn}\nspecs: {}\n",
-		"f:1: ": "a: [", "f:2: Pod without a name": "# a comment\napiVersion: v1\nkind: Pod\n", "f:3: ": "apiVersion: v1\nkind: Pod\nkind: Pod\n",
+		"f:1: ": "a: [", "f:1: this is not an object": "words", "f:2: Pod without a name": "# a comment\napiVersion: v1\nkind: Pod\n", "f:3: ": "apiVersion: v1\nkind: Pod\nkind: Pod\n",
 	} {
 		if _, err := ReadManifest(strings.NewReader(text), "f", "ns"); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: got error %v, want %q in it", text, err, name)

@@ -43,6 +43,19 @@ type Seat struct {
 // follows says whether a plan of the gang brings in the members that wait outside the queue.
 func (g *Gang) follows() bool { return g != nil && g.Missing == "" }
 
+// seat is the node that the plan gives a member, empty if there is none.
+func (g *Gang) seat(pod string) string {
+	if g == nil {
+		return ""
+	}
+	for _, s := range g.Seats {
+		if s.Pod == pod {
+			return s.Node
+		}
+	}
+	return ""
+}
+
 // knowsGangs says whether the profile has the plugin that places gangs whole.
 func (w *world) knowsGangs() bool {
 	return slices.ContainsFunc(w.fw.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == coscheduling.Name })

@@ -87,8 +87,11 @@ func lineError(name string, line int, err error) error {
 }
 
 func (m *Manifest) add(doc *yaml.Node, namespace string) error {
-	if doc.Tag == "!!null" {
+	switch {
+	case doc.Tag == "!!null":
 		return nil
+	case doc.Kind != yaml.MappingNode:
+		return errors.New("this is not an object with apiVersion and kind")
 	}
 	var anything any
 	if err := doc.Decode(&anything); err != nil { // finds keys that occur twice

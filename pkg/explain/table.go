@@ -15,12 +15,12 @@ import (
 // exampleNodes is how many nodes are named where many were rejected for the same reason.
 const exampleNodes = 3
 
-// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, and the rejected nodes by
-// reason. Top bounds the scored nodes; 0 prints every node by itself.
+// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given the same in
+// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pod %s, %s, profile %s of %s\n%s\n", e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
-	e.writeGang(&b)
+	e.writeGang(&b, top)
 	for _, h := range e.Held {
 		if e.Gang == nil {
 			fmt.Fprintf(&b, "kept out of the queue by %s: %s\n", h.Plugin, strings.Join(h.Reasons, ", "))
@@ -43,7 +43,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 		fmt.Fprintf(&b, "  %s has %s of the %s %s\n", c.Node, c.Free, c.Needs, c.Resource)
 	}
 	if p := e.Preemption; p != nil && p.Message != "" {
-		fmt.Fprintf(&b, "\npreemption: %s\n", p.Message)
+		fmt.Fprintf(&b, "\npreemption: %s\n", strings.TrimPrefix(p.Message, "preemption: "))
 	}
 	for _, note := range e.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
@@ -60,22 +60,41 @@ func (e *Explanation) scored() []Node {
 	return e.Nodes[:i]
 }
 
-func (e *Explanation) writeGang(b *strings.Builder) {
+func (e *Explanation) writeGang(b *strings.Builder, top int) {
 	g := e.Gang
 	if g == nil {
 		return
 	}
-	fmt.Fprintf(b, "gang %s: at least %d together; %d bound, %d pending, %d gated, %d ended\n", g.Name, g.MinMember, g.Bound, g.Pending, g.Gated, g.Ended)
-	if g.Missing != "" {
-		b.WriteString("what is below is for this member by itself\n")
-		return
+	if g.MinMember > 0 {
+		fmt.Fprintf(b, "gang %s: at least %d together", g.Name, g.MinMember)
+	} else {
+		fmt.Fprintf(b, "gang %s: nothing says how many start together", g.Name)
 	}
+	separator := "; "
+	for _, state := range []struct {
+		pods int
+		name string
+	}{{g.Bound, "bound"}, {g.Pending, "pending"}, {g.Gated, "gated"}, {g.Ended, "ended"}} {
+		if state.pods > 0 {
+			fmt.Fprintf(b, "%s%d %s", separator, state.pods, state.name)
+			separator = ", "
+		}
+	}
+	b.WriteString("\n")
 	byNode := map[string][]string{}
 	for _, s := range g.Seats {
 		byNode[s.Node] = append(byNode[s.Node], s.Pod)
 	}
-	for _, node := range slices.Sorted(maps.Keys(byNode)) {
+	planned := slices.Sorted(maps.Keys(byNode))
+	for i, node := range planned {
+		if top > 0 && i == top {
+			fmt.Fprintf(b, "  … and %d more nodes (--top, --all-nodes)\n", len(planned)-top)
+			break
+		}
 		fmt.Fprintf(b, "  plan: %s: %s\n", node, strings.Join(byNode[node], ", "))
+	}
+	if g.Bound == 0 {
+		b.WriteString("what is below is for this member by itself\n")
 	}
 }
 
@@ -87,12 +106,13 @@ func newTable() table.Writer {
 	return t
 }
 
-// scoreTable has a column for each plugin that tells nodes apart. A cell is the plugin's raw score, the normalised one, and
-// the points that it is worth.
+// scoreTable has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
+// tells nodes apart.
 func scoreTable(nodes []Node, top int) string {
-	shown := nodes
+	rows := alikeInRow(nodes, top == 0)
+	shown := rows
 	if top > 0 {
-		shown = nodes[:min(top, len(nodes))]
+		shown = rows[:min(top, len(rows))]
 	}
 	t := newTable()
 	header := table.Row{"node", "total"}
@@ -101,7 +121,9 @@ func scoreTable(nodes []Node, top int) string {
 	var same []string
 	for i, s := range nodes[0].Scores {
 		if len(nodes) > 1 && alike(nodes, i) {
-			same = append(same, fmt.Sprintf("%s %d", s.Plugin, s.Weighted))
+			if s.Weighted != 0 {
+				same = append(same, fmt.Sprintf("%s %d", s.Plugin, s.Weighted))
+			}
 			continue
 		}
 		telling = append(telling, i)
@@ -110,25 +132,67 @@ func scoreTable(nodes []Node, top int) string {
 	}
 	t.SetColumnConfigs(columns)
 	t.AppendHeader(header)
-	for _, n := range shown {
-		row := table.Row{n.Name, n.Total}
+	hidden := len(nodes)
+	for _, of := range shown {
+		hidden -= len(of)
+		name := of[0].Name
+		if len(of) > 1 {
+			name = fmt.Sprintf("%s and %d like it", name, len(of)-1)
+		}
+		row := table.Row{name, of[0].Total}
 		for _, i := range telling {
-			s := n.Scores[i]
-			row = append(row, fmt.Sprintf("%d → %d = %d", s.Raw, s.Normalised, s.Weighted))
+			row = append(row, of[0].Scores[i].cell())
 		}
 		t.AppendRow(row)
 	}
 	out := t.Render() + "\n"
-	if hidden := len(nodes) - len(shown); hidden > 0 {
-		out += fmt.Sprintf("… and %d more nodes that it fits (--all-nodes)\n", hidden)
+	if hidden > 0 {
+		out += fmt.Sprintf("… and %d more of the %d nodes that it fits (--top, --all-nodes)\n", hidden, len(nodes))
 	}
 	if len(telling) > 0 {
-		out += "cells: raw → normalised to 0–100 = points with the weight\n"
+		out += "cells: raw score → from 0 to 100 = points with the weight\n"
 	}
 	if len(same) > 0 {
 		out += "the same for all nodes: " + strings.Join(same, ", ") + "\n"
 	}
 	return out
+}
+
+// cell shows the raw score, the normalised one and the points, each unless it says nothing new.
+func (s *Score) cell() string {
+	cell := fmt.Sprint(s.Normalised)
+	if s.Raw != s.Normalised {
+		cell = fmt.Sprintf("%d → %s", s.Raw, cell)
+	}
+	if s.Weighted != s.Normalised {
+		cell += fmt.Sprintf(" = %d", s.Weighted)
+	}
+	return cell
+}
+
+// alikeInRow puts nodes with the same scores together, in the order of the best of them, or every node by itself.
+func alikeInRow(nodes []Node, apart bool) [][]Node {
+	var rows [][]Node
+	at := map[string]int{}
+	for _, n := range nodes {
+		key := fmt.Sprint(n.Scores)
+		i, known := at[key]
+		if !known || apart {
+			i = len(rows)
+			at[key] = i
+			rows = append(rows, nil)
+		}
+		rows[i] = append(rows[i], n)
+	}
+	return rows
+}
+
+// points counts them.
+func points(n int64) string {
+	if n == 1 {
+		return "1 point"
+	}
+	return fmt.Sprintf("%d points", n)
 }
 
 // alike says whether the plugin gives all nodes the same points.
@@ -173,11 +237,7 @@ func rejectionTable(nodes []Node, all bool) string {
 }
 
 func (r *RunnerUp) write(b *strings.Builder) {
-	if len(r.Differences) == 0 {
-		fmt.Fprintf(b, "\n%s is given the same by every plugin\n", r.Node)
-		return
-	}
-	fmt.Fprintf(b, "\nfor %s to win, it needs more than %d further points", r.Node, r.Margin)
+	fmt.Fprintf(b, "\nfor %s to win, it needs more than %s", r.Node, points(r.Margin))
 	if len(r.Changes) == 0 {
 		b.WriteString("; no change of one weight brings them")
 	}
