@@ -52,6 +52,7 @@ be used, 1 for any other error.`,
   berth compare --a old.yaml --b new.yaml --dump cluster.dump --rebind --fail-if 'cost>+2%' --fail-if 'pending>0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			quietly()
 			return runCompare(cmd.Context(), &flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -62,7 +63,6 @@ be used, 1 for any other error.`,
 	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 and up")
 	f.StringArrayVar(&flags.failIf, "fail-if", nil, "exit with status 3 if this holds; may be repeated")
 	f.StringVar(&flags.html, "html", "", "write the comparison as one self-contained page to this file")
-	_ = cmd.MarkFlagRequired("b")
 	_ = cmd.MarkFlagFilename("a")
 	_ = cmd.MarkFlagFilename("b")
 	_ = cmd.MarkFlagFilename("html", "html")
@@ -71,6 +71,9 @@ be used, 1 for any other error.`,
 }
 
 func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Writer) error {
+	if flags.b == "" {
+		return badInput(errors.New("--b: name the configuration to compare with"))
+	}
 	if flags.seeds < 1 || flags.seeds > 1000 {
 		return badInput(fmt.Errorf("--seeds: %d is not allowed; want 1 to 1000", flags.seeds))
 	}
@@ -109,8 +112,8 @@ func replayBoth(ctx context.Context, flags *compareFlags, progress io.Writer) (*
 	var results [2][]*replay.Result
 	var configurations [2]*replay.Configuration
 	for side, name := range []string{flags.a, flags.b} {
-		if configurations[side], err = replay.LoadConfiguration(name); err != nil {
-			return nil, badInput(err)
+		if configurations[side], err = loadConfiguration(name); err != nil {
+			return nil, err
 		}
 	}
 	// The sides take turns, so that what else the machine does falls on both.

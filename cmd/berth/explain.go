@@ -12,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/explain"
-	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -32,10 +30,11 @@ type explainFlags struct {
 
 func newExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain",
-		Short: "Say why a pod is where it is, or where it would go",
-		Long:  `Explain what the scheduler makes of a pod.`,
-		Args:  cobra.NoArgs,
+		Use:     "explain",
+		Short:   "Say why a pod is where it is, or where it would go",
+		Long:    `Explain what the scheduler makes of a pod; see "berth explain pod --help".`,
+		Example: `  berth explain pod trainer-0 -n research`,
+		Args:    cobra.NoArgs,
 	}
 	cmd.AddCommand(newExplainPodCommand())
 	return cmd
@@ -79,7 +78,7 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	}
 	flags.cluster.addTo(cmd, true)
 	f := cmd.Flags()
-	f.StringVar(&flags.dump, "dump", "", "file of `berth dump` in the place of a live cluster")
+	f.StringVar(&flags.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
 	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
 	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the shipped profiles)")
 	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
@@ -99,12 +98,10 @@ func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Wr
 	if f.top < 1 {
 		return badInput(fmt.Errorf("--top: %d is not 1 or more", f.top))
 	}
-	// The scheduler logs what it does; here its answers are what counts, and a failure comes back as an error.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	quietly()
 	configuration, err := loadConfiguration(f.schedulerConfig)
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	var manifest *explain.Manifest
 	if f.manifest != "" {
@@ -183,13 +180,6 @@ func (f *explainFlags) objects(ctx context.Context, progress io.Writer) ([]runti
 		}
 	}
 	return objects, now, err
-}
-
-func loadConfiguration(nameOrPath string) (*replay.Configuration, error) {
-	if nameOrPath == "" {
-		return replay.ShippedConfiguration()
-	}
-	return replay.LoadConfiguration(nameOrPath)
 }
 
 func readManifest(path, namespace string) (*explain.Manifest, error) {

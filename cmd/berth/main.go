@@ -57,16 +57,33 @@ func newRootCommand() *cobra.Command {
 		Use:   "berth",
 		Short: "A local control plane for GPU scheduling, and answers about what a configuration does",
 		Long: `berth brings up a real local control plane (etcd, kube-apiserver, controller manager, kwok in the place of
-kubelets, and the scheduler) in one folder, without a container engine and without a cluster.`,
+kubelets, and the scheduler) in one folder, without a container engine and without a cluster. It says why a pod is where
+it is (explain), what a configuration would do to a cluster or a trace of jobs (replay, compare), and what is wrong with
+one before a cluster sees it (validate).
+
+A link to it named kubectl-berth in the PATH makes it a plugin, "kubectl berth", and one named kubectl_complete-berth
+beside that completes its arguments there. For "berth" itself see "berth completion --help".
+
+Exit status: 0 when the command did what it was asked, 2 for a file, name or flag that cannot be used, 1 for any other
+error; where a command has others, its help says so.`,
 		Example: `  # A cluster of the nodes in a file, with the shipped scheduler profiles
   berth up --nodes manifests/examples/nodes.yaml
   export KUBECONFIG=$PWD/.berth/kubeconfig
   kubectl apply -f manifests/examples/ml-training.yaml
-  berth down`,
+  berth explain pod ml-training
+  berth down
+
+  # What would a change of weights do to a cluster that exists?
+  berth dump --file cluster.dump
+  berth compare --a old.yaml --b new.yaml --dump cluster.dump --rebind
+
+  # As a plugin of kubectl
+  ln -s $PWD/bin/berth ~/bin/kubectl-berth && ln -s $PWD/bin/berth ~/bin/kubectl_complete-berth`,
 		Version:       version.Get().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badInput(err) })
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newControlPlaneCommand())
 	root.AddCommand(newDumpCommand(), newExplainCommand(), newValidateCommand())
 	return root

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -70,4 +71,10 @@ func printValue(out io.Writer, format outputFormat, value any) error {
 func stepPrinter(out io.Writer) func(step string) {
 	begin := time.Now()
 	return func(step string) { fmt.Fprintf(out, "%5.1fs  %s\n", time.Since(begin).Seconds(), step) }
+}
+
+// quietly keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as an error.
+func quietly() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 }

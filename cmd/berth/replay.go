@@ -56,6 +56,8 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	for _, name := range []string{"dump", "nodes", "jobs", "prices"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
+	modes := cobra.FixedCompletions([]string{string(replay.ArrivalOrder), string(replay.VirtualTime)}, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("mode", modes)
 }
 
 func (in *replayInput) load() (replay.Input, error) {
@@ -102,13 +104,14 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
   berth dump --file cluster.dump && berth replay --config new.yaml --dump cluster.dump --rebind`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			quietly()
 			input, err := in.load()
 			if err != nil {
 				return err
 			}
-			configuration, err := replay.LoadConfiguration(config)
+			configuration, err := loadConfiguration(config)
 			if err != nil {
-				return badInput(err)
+				return err
 			}
 			result, err := runReplay(cmd.Context(), configuration, input, in.options, cmd.ErrOrStderr(), "")
 			if err != nil {

@@ -104,8 +104,11 @@ func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, fore
 func newDownCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:               "down",
-		Short:             "Stop a local control plane and remove its data",
+		Use:   "down",
+		Short: "Stop a local control plane and remove its data",
+		Long: `Stop every process of a local control plane and remove its folder, whether it is up or has crashed.
+
+Exit status: 0 when nothing of it is left, 1 otherwise, also when there was none.`,
 		Example:           "  berth down --dir .berth",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/validate"
 )
@@ -54,8 +53,7 @@ Exit status: 0 without errors, 2 when there are errors or a file cannot be read,
 }
 
 func runValidate(files []string, strict bool, format outputFormat, out io.Writer) error {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	quietly()
 	report := &validate.Report{}
 	for _, path := range files {
 		if err := validateFile(report, path); err != nil {

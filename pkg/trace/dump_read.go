@@ -51,6 +51,10 @@ func readDump(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	for lines.Scan() {
 		p.line++
 		if err := p.take(lines.Bytes()); err != nil {
+			if cut := lines.Err(); cut != nil {
+				// The line is in pieces because the file is.
+				return nil, p.end(cut)
+			}
 			return nil, p.fail(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,7 @@ func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {
 		{"only a header", "f:1: the dump is cut off", zipped(dumpHead)},
 		{"no last line", "f:2: the dump is cut off", zipped(dumpHead + dumpNode)},
 		{"a file that was cut off", "f:", whole[:len(whole)-12]},
+		{"a file that was cut off within an object", "f:2: the dump is cut off", stored(dumpHead + dumpNode + dumpNode)[:len(dumpHead)+30]},
 		{"a last line that counts more", "f:3: the dump says that it has 2 objects, and 1 are there", zipped(dumpHead + dumpNode + `{"end":true,"objects":2}`)},
 		{"something after the last line", "f:4: something follows", zipped(dumpHead + dumpNode + dumpEnd + dumpNode)},
 		{"a Secret", `f:2: apiVersion "v1", kind "Secret": not a kind that a dump holds`, zipped(dumpHead + strings.Replace(dumpNode, "Node", "Secret", 1))},
@@ -100,6 +102,19 @@ func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stored is a gzip file that holds its content as it is, so that a part of the file is a part of the content.
+func stored(text string) []byte {
+	var file bytes.Buffer
+	w, err := gzip.NewWriterLevel(&file, gzip.NoCompression)
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		panic(err)
+	}
+	return file.Bytes()
 }
 
 func TestADumpThatGrowsBeyondTheBoundIsRefused(t *testing.T) {

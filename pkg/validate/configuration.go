@@ -3,6 +3,7 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -13,6 +14,9 @@ import (
 
 	"berth.dev/berth/pkg/replay"
 )
+
+// unknownPlugin is how the scheduler says that there is none of that name.
+var unknownPlugin = regexp.MustCompile(`"([^"]+)" does not exist`)
 
 // configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its profiles are built
 // with the real plugins, and then what they consist of is looked at.
@@ -38,7 +42,11 @@ func (d *document) configuration() {
 	profiles, err := build(&replay.Configuration{Name: d.file, Component: component})
 	if err != nil {
 		text := strings.TrimPrefix(oneLine(err.Error()), d.file+": ")
-		d.find(Error, "start", anyPath.FindString(text), text)
+		line := d.line(anyPath.FindString(text))
+		if m := unknownPlugin.FindStringSubmatch(text); m != nil {
+			line = d.valueLine(d.root, m[1])
+		}
+		d.findAt(Error, "start", line, text)
 		return
 	}
 	for i := range profiles {

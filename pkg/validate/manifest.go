@@ -98,14 +98,21 @@ func (d *document) strict(into any) {
 
 // anywhere returns the line of the first field of that name.
 func (d *document) anywhere(node *yaml.Node, field string) int {
+	return d.search(node, field, func(i int) bool { return i%2 == 0 })
+}
+
+// valueLine returns the line of the first field with that value.
+func (d *document) valueLine(node *yaml.Node, value string) int {
+	return d.search(node, value, func(i int) bool { return i%2 == 1 })
+}
+
+// search returns the line of the first scalar in a mapping that is at a wanted place among its keys and values.
+func (d *document) search(node *yaml.Node, scalar string, wanted func(int) bool) int {
 	for i, c := range node.Content {
-		if node.Kind == yaml.MappingNode && i%2 == 0 {
-			if c.Value == field {
-				return c.Line
-			}
-			continue
+		if node.Kind == yaml.MappingNode && c.Value == scalar && wanted(i) {
+			return c.Line
 		}
-		if line := d.anywhere(c, field); line > 0 {
+		if line := d.search(c, scalar, wanted); line > 0 {
 			return line
 		}
 	}

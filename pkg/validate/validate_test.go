@@ -58,7 +58,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{"f.yaml:12: error: ", "start"}}},
 		{"a value of the wrong type", head + "parallelism: many\n", [][2]string{{"f.yaml:6: error: ", "type"}}},
 		{"a value out of range", strings.Replace(head, "Score: 100", "Score: 101", 1), [][2]string{{"f.yaml:5: error: percentageOfNodesToScore", "invalid"}}},
-		{"an unknown plugin", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NoSuch}]}}\n", [][2]string{{"f.yaml:", "start"}}},
+		{"an unknown plugin", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NodeName},\n    {name: NoSuch}]}}\n", [][2]string{{"f.yaml:9: error: ", "start"}}},
 		{"queue sorts that differ", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}\n- schedulerName: b\n",
 			[][2]string{{"f.yaml:", "invalid"}}},
 		{"broken YAML", head + "profiles: [\n", [][2]string{{"f.yaml:", "syntax"}}},
