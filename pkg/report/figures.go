@@ -104,8 +104,12 @@ func over(c *Comparison, id, title, unit string, y func(replay.Sample) float64, 
 		top = above(highest)
 	}
 	p := plot{id: id, title: title, x: x, y: axis{max: top, format: number}, lines: []series{a, b}, diagonal: diagonal}
-	p.description = fmt.Sprintf("At the end A is at %s %s and B at %s %s; the highest is %s for A and %s for B.",
-		number(a.y[gridPoints]), unit, number(b.y[gridPoints]), unit, number(highestOf(a.y)), number(highestOf(b.y)))
+	p.description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.y))), number(round3(highestOf(b.y))), unit)
+	if c.Mode == replay.VirtualTime {
+		p.description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.y))), number(round3(meanOf(b.y))))
+	} else {
+		p.description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.y[gridPoints])), number(round3(b.y[gridPoints])))
+	}
 	f := figure{Title: title + ", " + unit, Caption: p.description, Legend: true, Head: []string{x.label, "A", "B"}}
 	for i := 0; i <= gridPoints; i += gridPoints / 12 {
 		f.Table = append(f.Table, []string{number(round3(a.x[i])), number(round3(a.y[i])), number(round3(b.y[i]))})
@@ -122,6 +126,14 @@ func highestOf(v []float64) float64 {
 	return h
 }
 
+func meanOf(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
 func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 func allocationFigure(c *Comparison) figure {
@@ -132,7 +144,11 @@ func allocationFigure(c *Comparison) figure {
 }
 
 func strandedFigure(c *Comparison) figure {
-	return over(c, "stranded", "GPUs stranded over arrived load", "% of the cluster", strandedPercent, 0, false)
+	title := "GPUs stranded over time"
+	if c.Mode == replay.ArrivalOrder {
+		title = "GPUs stranded over arrived load"
+	}
+	return over(c, "stranded", title, "% of the cluster", strandedPercent, 0, false)
 }
 
 func costFigure(c *Comparison) figure {
@@ -144,7 +160,7 @@ func costFigure(c *Comparison) figure {
 }
 
 func waitFigure(c *Comparison) figure {
-	labels := []string{"≤1 s", "≤10 s", "≤1 m", "≤5 m", "≤15 m", "≤1 h", "≤4 h", "≤1 d", ">1 d"}
+	labels := []string{"1 s", "10 s", "1 m", "5 m", "15 m", "1 h", "4 h", "1 d", "more"}
 	shares := func(results []*replay.Result) []float64 {
 		sum, total := make([]float64, len(labels)), 0.0
 		for _, r := range results {
@@ -160,9 +176,9 @@ func waitFigure(c *Comparison) figure {
 		}
 		return sum
 	}
-	b := bars{id: "waits", title: "How long pods waited for a node", labels: labels, a: shares(c.A.Results), b: shares(c.B.Results), axisLabel: "wait from arrival to binding"}
+	b := bars{id: "waits", title: "How long pods waited for a node", labels: labels, a: shares(c.A.Results), b: shares(c.B.Results), axisLabel: "wait from arrival to binding, at most"}
 	b.description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.a[0])), number(round3(b.b[0])))
-	f := figure{Title: b.title + ", % of pods", Caption: b.description, Legend: true, Head: []string{"wait", "A", "B"}}
+	f := figure{Title: b.title + ", % of pods", Caption: b.description, Legend: true, Head: []string{"wait at most", "A", "B"}}
 	for i, label := range labels {
 		f.Table = append(f.Table, []string{label, number(round3(b.a[i])), number(round3(b.b[i]))})
 	}

@@ -14,12 +14,12 @@ import (
 var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"spread":  spread,
-	"signed":  signed,
-	"percent": percent,
-	"number":  number,
-	"verdict": verdict,
-	"add":     func(a, b int) int { return a + b },
+	"spread":   spread,
+	"signed":   signed,
+	"percent":  percent,
+	"number":   number,
+	"verdict":  verdict,
+	"labelled": labelled,
 }).Parse(pageSource))
 
 // figure is one plot with the same data as a table.
@@ -35,15 +35,16 @@ type figure struct {
 
 type page struct {
 	*Comparison
-	NameA, NameB  string
-	Mode          string
-	Seeds         string
-	SeedCount     int
-	Nodes, Pods   int
-	GPUs          string
-	Unpriced      int
-	Findings      []string
-	Figures       []figure
+	NameA, NameB string
+	Mode         string
+	Seeds        string
+	SeedCount    int
+	Nodes, Pods  int
+	GPUs         string
+	Unpriced     int
+	Findings     []string
+	// Figures by row: the plots, and the two maps side by side.
+	Figures       [][]figure
 	Placements    string
 	PlacementsKey string
 }
@@ -61,12 +62,11 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 		}
 	}
 	p.Findings = findings(c)
-	if c.Mode == replay.ArrivalOrder {
-		p.Figures = append(p.Figures, allocationFigure(c), strandedFigure(c), costFigure(c))
-	} else {
-		p.Figures = append(p.Figures, allocationFigure(c), costFigure(c), waitFigure(c))
+	plots := []figure{allocationFigure(c), strandedFigure(c), costFigure(c)}
+	if c.Mode == replay.VirtualTime {
+		plots = append(plots, waitFigure(c))
 	}
-	p.Figures = append(p.Figures, mapFigure(c.A, "A", "map-a"), mapFigure(c.B, "B", "map-b"))
+	p.Figures = [][]figure{plots, {mapFigure(c.A, "A", "map-a"), mapFigure(c.B, "B", "map-b")}}
 	return pageTemplate.Execute(w, p)
 }
 

@@ -106,8 +106,8 @@ func TestThePageStandsAlone(t *testing.T) {
 		t.Error("text of the input is not escaped")
 	}
 	plots := regexp.MustCompile(`(?s)<svg [^>]*role="img".*?</svg>`).FindAllString(text, -1)
-	if len(plots) != 5 {
-		t.Errorf("%d plots, want 5", len(plots))
+	if len(plots) != 6 {
+		t.Errorf("%d plots, want 6", len(plots))
 	}
 	for _, plot := range plots {
 		if !strings.Contains(plot, "<title") || !regexp.MustCompile(`<desc [^>]*>[^<]{20,}</desc>`).MatchString(plot) {

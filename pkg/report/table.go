@@ -14,8 +14,10 @@ import (
 
 // WriteTable writes the comparison for a terminal.
 func WriteTable(w io.Writer, c *Comparison) error {
+	if _, err := fmt.Fprintf(w, "%s, %s, %s\n", c.Input, modeWords(c.Mode), count(len(c.Seeds), "seed")); err != nil {
+		return err
+	}
 	t := newTable()
-	t.SetTitle("%s, %s, %s", c.Input, modeWords(c.Mode), count(len(c.Seeds), "seed"))
 	t.AppendHeader(table.Row{"", "A: " + sideName(c.A), "B: " + sideName(c.B), "B - A", "%"})
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {
@@ -23,7 +25,7 @@ func WriteTable(w io.Writer, c *Comparison) error {
 			continue
 		}
 		t.AppendRow(table.Row{
-			r.Label + ", " + r.Unit, spread(r.A, len(c.Seeds)), spread(r.B, len(c.Seeds)),
+			labelled(r), spread(r.A, len(c.Seeds)), spread(r.B, len(c.Seeds)),
 			signed(r.Difference, len(c.Seeds)), percent(r) + verdict(r),
 		})
 	}
@@ -55,14 +57,13 @@ func WriteTable(w io.Writer, c *Comparison) error {
 // WriteResult writes one replay for a terminal.
 func WriteResult(w io.Writer, r *replay.Result) error {
 	t := newTable()
-	t.SetTitle("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed)
 	t.AppendRow(table.Row{"Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli)))})
 	t.AppendRow(table.Row{"Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending)})
 	for _, m := range metrics {
 		if m.timeOnly && r.Mode != replay.VirtualTime || m.key == "pending" {
 			continue
 		}
-		t.AppendRow(table.Row{m.label, number(m.of(r)) + " " + m.unit})
+		t.AppendRow(table.Row{m.label, quantity(m.of(r), m.unit)})
 	}
 	if r.Refused8.Of > 0 {
 		t.AppendRow(table.Row{"8-GPU pods refused", fmt.Sprintf("%.1f %%", 100*float64(r.Refused8.Part)/float64(r.Refused8.Of))})
@@ -76,7 +77,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 		t.AppendRow(table.Row{label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason)})
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90}})
-	lines := []string{t.Render()}
+	lines := []string{fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed), t.Render()}
 	for _, note := range r.Notes {
 		lines = append(lines, "note: "+note)
 	}
@@ -102,9 +103,9 @@ func rightFrom(first, last int) []table.ColumnConfig {
 
 func modeWords(m replay.Mode) string {
 	if m == replay.ArrivalOrder {
-		return "arrival order"
+		return "in arrival order"
 	}
-	return "virtual time"
+	return "in virtual time"
 }
 
 func sideName(s Side) string {
@@ -146,9 +147,18 @@ func signed(s Stat, seeds int) string {
 	return fmt.Sprintf("%s [%s, %s]", sign(s.Mean), sign(s.Min), sign(s.Max))
 }
 
-// percent is the change in percent of A; empty where A is nothing, or so little that a percentage says nothing.
+// labelled is the label with the unit, unless it names that already.
+func labelled(r Row) string {
+	if strings.Contains(strings.ToLower(r.Label), strings.ToLower(r.Unit)) && r.Unit != "s" {
+		return r.Label
+	}
+	return r.Label + ", " + r.Unit
+}
+
+// percent is the change in percent of A; empty without a change, and where A is nothing or so little that a percentage says
+// nothing.
 func percent(r Row) string {
-	if r.Percent == nil {
+	if r.Percent == nil || r.Difference == (Stat{}) {
 		return ""
 	}
 	if math.Abs(*r.Percent) >= 1000 {
@@ -182,6 +192,18 @@ func number(x float64) string {
 		return fmt.Sprintf("%.2f", x)
 	default:
 		return fmt.Sprintf("%.3g", x)
+	}
+}
+
+// quantity writes a value with its unit, and seconds in the unit in which people would say them.
+func quantity(x float64, unit string) string {
+	switch unit {
+	case "s":
+		return seconds(x)
+	case "$", "$/h":
+		return "$" + number(x) + strings.TrimPrefix(unit, "$")
+	default:
+		return number(x) + " " + unit
 	}
 }
 
