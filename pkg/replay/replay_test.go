@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -202,4 +203,26 @@ func TestCancel(t *testing.T) {
 	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: VirtualTime}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
+}
+
+func FuzzParseConfiguration(f *testing.F) {
+	data, err := os.ReadFile(shipped)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: GPUAware, args: {strategy: 1}}]}]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ParseConfiguration("f", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("the error is not a line that begins with the file: %q", err)
+			}
+			return
+		}
+		if _, err := c.Profile(""); err != nil {
+			t.Error(err)
+		}
+		c.WithoutSignals()
+	})
 }

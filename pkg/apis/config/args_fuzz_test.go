@@ -1,0 +1,45 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// FuzzArgs reads args of every plugin as they stand in a file, fills in the defaults and validates them.
+func FuzzArgs(f *testing.F) {
+	for _, seed := range []string{
+		"strategy: Pack\nweights: {scarcity: 800}\nsignals: {prometheus: {url: 'http://p:9090', bearerTokenFile: /t}, fatalXIDs: [79], faultWindow: 1h}",
+		"spot: tolerate\nprices: [{requirements: [{key: a, operator: In, values: [b]}], pricePerHour: '27.45'}, {requirements: [{key: a, operator: Exists}], priceAdjustment: '-15%', weight: 3}]",
+		"windows: [{name: night, days: [Mon, Tue], from: '22:00', to: '06:00', timeZone: Europe/Berlin, podSelector: {matchLabels: {a: b}}}]\ndefaultRates: {gpuPerHour: '1'}",
+		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\ninterruptions: [{capacityType: spot, perThousandHours: 3, lostMinutes: 20}]\nthetaPercent: 50\ngrowthPercent: 3\nfleet: Static",
+		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\nreservation: {maxNodesPercent: 20, ttlSeconds: 600}",
+	} {
+		f.Add(seed)
+	}
+	path := field.NewPath("args")
+	f.Fuzz(func(t *testing.T, text string) {
+		check := func(err error) {
+			if err != nil && (!strings.Contains(err.Error(), "args") || strings.ContainsAny(err.Error(), "\n\r")) {
+				t.Errorf("the error is not a line that names the field: %q", err)
+			}
+		}
+		var gpu GPUAwareArgs
+		if yaml.Unmarshal([]byte(text), &gpu) == nil {
+			SetDefaultsGPUAwareArgs(&gpu)
+			check(ValidateGPUAwareArgs(path, &gpu))
+		}
+		var cost CostOptimizedArgs
+		if yaml.Unmarshal([]byte(text), &cost) == nil {
+			SetDefaultsCostOptimizedArgs(&cost)
+			check(ValidateCostOptimizedArgs(path, &cost))
+		}
+		var gangs CoschedulingArgs
+		if yaml.Unmarshal([]byte(text), &gangs) == nil {
+			SetDefaultsCoschedulingArgs(&gangs)
+			check(ValidateCoschedulingArgs(path, &gangs))
+		}
+	})
+}
