@@ -3,6 +3,7 @@ package gpu
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -42,8 +43,9 @@ type Residual struct {
 	dist    *Distribution
 	streams [streamCount][streamLength]int32
 
-	mu     sync.RWMutex
-	models map[string]*modelStreams
+	// models are replaced as a whole when one is added: they are few, and read by every goroutine of a cycle.
+	mu     sync.Mutex
+	models atomic.Pointer[map[string]*modelStreams]
 
 	seed   maphash.Seed
 	shards [cacheShards]residualShard
@@ -73,7 +75,8 @@ type offer struct {
 
 // NewResidual draws the streams from a distribution.
 func NewResidual(d *Distribution) *Residual {
-	r := &Residual{dist: d, models: map[string]*modelStreams{}, seed: maphash.MakeSeed()}
+	r := &Residual{dist: d, seed: maphash.MakeSeed()}
+	r.models.Store(&map[string]*modelStreams{})
 	for i := range r.shards {
 		r.shards[i].values = map[string]float64{}
 	}
@@ -105,18 +108,16 @@ func (r *Residual) CacheCounts() (hits, misses uint64) { return r.hits.Load(), r
 
 // stream returns the streams for one model.
 func (r *Residual) stream(model string) *modelStreams {
-	r.mu.RLock()
-	m := r.models[model]
-	r.mu.RUnlock()
-	if m != nil {
+	if m := (*r.models.Load())[model]; m != nil {
 		return m
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if m := r.models[model]; m != nil {
+	models := maps.Clone(*r.models.Load())
+	if m := models[model]; m != nil {
 		return m
 	}
-	m = &modelStreams{id: uint16(len(r.models)), minCPU: 1 << 62}
+	m := &modelStreams{id: uint16(len(models)), minCPU: 1 << 62}
 	for s := range r.streams {
 		for _, i := range r.streams[s] {
 			if len(r.dist.portions) == 0 {
@@ -132,7 +133,8 @@ func (r *Residual) stream(model string) *modelStreams {
 			}
 		}
 	}
-	r.models[model] = m
+	models[model] = m
+	r.models.Store(&models)
 	return m
 }
 

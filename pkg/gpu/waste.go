@@ -81,6 +81,8 @@ type Circumstances struct {
 	BusyMilli int
 	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
 	Apart float64
+	// Expected, where set, is Residual.Expected of the inventory, which does not depend on the pod.
+	Expected *float64
 }
 
 // Assess estimates the waste of placing the request on a node that it fits.
@@ -89,9 +91,8 @@ func (c *Cluster) Assess(inv *Inventory, r *Request, at Circumstances) Waste {
 	if !inv.HasGPU() {
 		return w
 	}
-	var before, after [32]int
-	free, left := inv.freeVector(before[:0]), inv.freeVector(after[:0])
-	left, taken := takeVector(left, inv, r)
+	var after [32]int
+	left, taken := takeVector(inv.freeVector(after[:0]), inv, r)
 	cpuLeft := inv.FreeCPUMilli - r.CPUMilli
 	total := sum(left)
 
@@ -102,8 +103,11 @@ func (c *Cluster) Assess(inv *Inventory, r *Request, at Circumstances) Waste {
 		}
 	case c.Residual != nil && c.Residual.Known():
 		wasFree, wasEight := inv.FreeWhole(), len(inv.Devices) >= bestFitGPUs
-		w.Packing = c.Weights.Packing * (c.Residual.Value(inv.Model, cpuLeft, left) -
-			c.Residual.Value(inv.Model, inv.FreeCPUMilli, free))
+		before := at.Expected
+		if before == nil {
+			before = new(c.Residual.Expected(inv))
+		}
+		w.Packing = c.Weights.Packing * (c.Residual.Value(inv.Model, cpuLeft, left) - *before)
 		if wasEight && wasFree == len(inv.Devices) && taken > 0 && taken < bestFitGPUs*WholeMilli &&
 			float64(c.FreeEightGPUNodes-1) < reserveFactor*c.Residual.dist.EightGPUShare()*float64(c.IdleMilli)/(bestFitGPUs*WholeMilli) {
 			w.Reserve = c.Weights.Reserve

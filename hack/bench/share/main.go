@@ -187,6 +187,9 @@ func read(families map[string]*dto.MetricFamily) gauges {
 			}
 		}
 	}
+	for _, m := range families["scheduler_batch_rescore_duration_seconds"].GetMetric() {
+		g.points[batching] += m.GetHistogram().GetSampleSum()
+	}
 	for _, m := range families["berth_gpu_packing_cache_hits_total"].GetMetric() {
 		g.hits += m.GetCounter().GetValue()
 	}
@@ -213,7 +216,12 @@ var points = []struct{ name, frame string }{
 	{"Filter", ").RunFilterPlugins"},
 	{"PreScore", ").RunPreScorePlugins"},
 	{"Score", ").RunScorePlugins"},
+	{batching, ").rescoreHintedNode"},
 }
+
+// batching is not an extension point: of a run of identical pods only the node of the last is scored again, and all are
+// normalized.
+const batching = "batch rescoring"
 
 // line is one plugin's part of the algorithm's time at one extension point.
 type line struct {
@@ -233,6 +241,9 @@ func account(g gauges, samples *profile.Profile) result {
 	for _, p := range points {
 		r.points[p.name] = 100 * g.points[p.name] / g.seconds
 		total, plugins := within(samples, p.frame)
+		if total == 0 {
+			continue
+		}
 		for plugin, n := range plugins {
 			r.lines = append(r.lines, line{plugin, p.name, r.points[p.name] * float64(n) / float64(total)})
 		}

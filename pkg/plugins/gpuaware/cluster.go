@@ -123,10 +123,16 @@ func (c *cluster) watch(factory informers.SharedInformerFactory) error {
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { c.seeNode(obj) },
-		UpdateFunc: func(_, obj any) { c.seeNode(obj) },
+		UpdateFunc: func(old, obj any) {
+			if node, ok := old.(*v1.Node); ok {
+				c.views.forget(node)
+			}
+			c.seeNode(obj)
+		},
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
 				c.views.forget(node)
+				c.views.totals.set(node.Name, &gpu.Inventory{})
 				c.fleet.touch(node.Name)
 				c.learner.nodeGone(node.Name)
 			}

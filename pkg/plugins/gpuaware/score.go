@@ -24,11 +24,16 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 		return 0, fwk.AsStatus(err)
 	}
 	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
-	waste := s.judge.Assess(p.inventory(s, info, v), &s.request.Request, gpu.Circumstances{
+	at := gpu.Circumstances{
 		LowestPressure: s.lowestPressure,
 		BusyMilli:      s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
 		Apart:          s.siblings.apart(v.node.Clique),
-	})
+	}
+	inventory := p.inventory(s, info, v)
+	if inventory == v.inventory {
+		at.Expected = v.expects(s.judge.Residual)
+	}
+	waste := s.judge.Assess(inventory, &s.request.Request, at)
 	return -int64(math.Round(waste.Sum() * scoreUnit)), nil
 }
 
