@@ -17,6 +17,14 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
+// promisedKey marks the cycles in which Reserve has promised devices.
+const promisedKey fwk.StateKey = "berth.dev/" + Name + "/promised"
+
+type promiseMark struct{}
+
+// Clone returns the mark, which has no content.
+func (m promiseMark) Clone() fwk.StateData { return m }
+
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
 // chooses.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
@@ -45,6 +53,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing devices on node %s: %s", nodeName, gpu.Fit(inventory, &s.request.Request)))
 	}
+	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{Node: nodeName, Devices: devices, Share: share, UUIDs: node.UUIDs()})
 	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices, "milliGPU", share.Milli)
 	return nil
@@ -85,6 +94,10 @@ func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.P
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads them
 // when the pod arrives there, and so does the next scheduler after a restart.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	if _, err := cycle.Read(promisedKey); err != nil {
+		// PreBindPreFlight is not asked where the feature gate NominatedNodeNameForExpectation is off.
+		return nil
+	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
 		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: the promise on node %s is gone", pod.Namespace, pod.Name, nodeName))

@@ -229,6 +229,18 @@ func TestAStalePromiseIsNotWritten(t *testing.T) {
 	}
 }
 
+func TestAPodThatWasPromisedNothingIsBoundWithoutAPreFlight(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 1, "Tesla-T4"))
+	assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := h.plugin.PreBind(h.ctx, state, assumed, "n"); !status.IsSuccess() {
+		t.Errorf("PreBind = %v, want success: nothing was promised", status)
+	}
+}
+
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
