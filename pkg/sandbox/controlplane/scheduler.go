@@ -86,10 +86,9 @@ func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
 		"--authorization-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--v=2",
 	}
-	if len(opts.FeatureGates) > 0 {
-		args = append(args, "--feature-gates="+strings.Join(opts.FeatureGates, ","))
-	}
-	return args
+	// As in the manifests, for the reason given there; of a gate that is named twice the last value holds.
+	gates := append([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates...)
+	return append(args, "--feature-gates="+strings.Join(gates, ","))
 }
 
 // release deletes the lease of a scheduler that has died, so that the next one leads at once instead of waiting for the
