@@ -1,14 +1,18 @@
 // Command gangs measures what gangs cost: pods per second, CPU time of the scheduler per pod, and API requests per pod,
-// for the same pods with and without gangs, in the same run, on the local control plane.
+// for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost that
+// wait and can never start.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,19 +21,23 @@ import (
 )
 
 var (
-	nodes = flag.Int("nodes", 200, "number of nodes, of 8 GPUs each")
-	gangs = flag.Int("gangs", 100, "number of gangs")
-	size  = flag.Int("size", 8, "members of a gang, of one GPU each")
+	nodes   = flag.Int("nodes", 200, "number of nodes, of 8 GPUs each")
+	gangs   = flag.Int("gangs", 100, "number of gangs")
+	size    = flag.Int("size", 8, "members of a gang, of one GPU each")
+	repeats = flag.Int("repeats", 3, "how often everything is measured")
+	stuck   = flag.Int("stuck", 0, "measure instead what so many gangs cost that can never start")
+	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start are watched")
 )
 
-// config is a KubeSchedulerConfiguration; the profile's plugins are filled in.
+const profileName = "bench-scheduler"
+
+// config is a KubeSchedulerConfiguration; the profile's plugins and their arguments are filled in.
 const config = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
-  - schedulerName: bench-scheduler
+  - schedulerName: ` + profileName + `
     %s
-    pluginConfig:
-      - {name: PodTopologySpread, args: {defaultingType: List}}
+    %s
 `
 
 const coscheduling = `plugins:
@@ -37,30 +45,37 @@ const coscheduling = `plugins:
       postFilter: {enabled: [{name: Coscheduling}]}
       multiPoint: {enabled: [{name: Coscheduling}]}`
 
+// noDefaults leaves out the spreading of pods that do not ask for it, as the profiles that are installed do.
+const noDefaults = `pluginConfig: [{name: PodTopologySpread, args: {defaultingType: List}}]`
+
+// notNominated is how the scheduler is installed.
+const notNominated = "NominatedNodeNameForExpectation=false"
+
 // run is one way of scheduling the same pods.
 type run struct {
-	name    string
-	plugins string
-	gang    bool
-	gates   []string
+	name                string
+	plugins, pluginArgs string
+	gang                bool
+	gates               []string
 }
 
 var runs = []run{
-	{"no gangs, stock plugins", "", false, nil},
-	{"gangs", coscheduling, true, nil},
-	{"gangs, no nominated node", coscheduling, true, []string{"NominatedNodeNameForExpectation=false"}},
+	{"no gangs, stock", "", "", false, nil},
+	{"no gangs, no topology defaults", "", noDefaults, false, nil},
+	{"gangs", coscheduling, noDefaults, true, []string{notNominated}},
+	{"gangs, nominated nodes", coscheduling, noDefaults, true, nil},
 }
 
 func main() {
 	flag.Parse()
-	if err := bench(); err != nil {
+	if err := bench(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func bench() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+func bench(out io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	bed, err := rig.Start(ctx, fmt.Appendf(nil,
 		"shapes:\n- name: n\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes))
@@ -68,36 +83,69 @@ func bench() error {
 		return err
 	}
 	defer func() { _ = bed.Stop() }()
-	out := os.Stdout
-	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods\n%-28s %10s %12s %14s\n", *nodes, *gangs, *size, "", "pods/s", "CPU ms/pod", "requests/pod")
-	for i := range runs {
-		r, err := measure(ctx, bed, &runs[i], fmt.Sprintf("bench-%d", i))
-		if err != nil {
-			return fmt.Errorf("%s: %w", runs[i].name, err)
+	if *stuck > 0 {
+		return waitInVain(ctx, bed, out)
+	}
+	results := make([][]result, len(runs))
+	for repeat := range *repeats {
+		for i := range runs {
+			r, err := measure(ctx, bed, &runs[i], fmt.Sprintf("bench-%d-%d", repeat, i))
+			if err != nil {
+				return fmt.Errorf("%s: %w", runs[i].name, err)
+			}
+			results[i] = append(results[i], r)
 		}
-		_, _ = fmt.Fprintf(out, "%-28s %10.0f %12.2f %14.2f\n", runs[i].name, r.podsPerSecond, r.cpuMillisPerPod, r.requestsPerPod)
+	}
+	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods; median of %d, least to most\n%-32s %20s %20s %20s\n",
+		*nodes, *gangs, *size, *repeats, "", "pods/s", "CPU ms/pod", "requests/pod")
+	for i := range runs {
+		_, _ = fmt.Fprintf(out, "%-32s %20s %20s %20s\n", runs[i].name,
+			spread("%.0f", results[i], func(r result) float64 { return r.podsPerSecond }),
+			spread("%.2f", results[i], func(r result) float64 { return r.cpuMillisPerPod }),
+			spread("%.2f", results[i], func(r result) float64 { return r.requestsPerPod }))
 	}
 	return nil
 }
 
 type result struct{ podsPerSecond, cpuMillisPerPod, requestsPerPod float64 }
 
+// spread writes the median of a figure, and the least and the most.
+func spread(format string, results []result, figure func(result) float64) string {
+	all := make([]float64, len(results))
+	for i, r := range results {
+		all[i] = figure(r)
+	}
+	slices.Sort(all)
+	return fmt.Sprintf(format+" ("+format+"–"+format+")", all[len(all)/2], all[0], all[len(all)-1])
+}
+
+// ready starts a scheduler and schedules one pod with it: its informers are filled then, and it schedules.
+func ready(ctx context.Context, bed *rig.Rig, r *run, namespace string) (*rig.Scheduler, error) {
+	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, r.plugins, r.pluginArgs), r.gates...)
+	if err != nil {
+		return nil, err
+	}
+	if err := bed.Namespace(ctx, namespace); err != nil {
+		scheduler.Stop()
+		return nil, err
+	}
+	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", profileName, rig.OneGPU())); err != nil {
+		scheduler.Stop()
+		return nil, err
+	}
+	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
+		scheduler.Stop()
+		return nil, err
+	}
+	return scheduler, nil
+}
+
 func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (result, error) {
-	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, r.plugins), r.gates...)
+	scheduler, err := ready(ctx, bed, r, namespace)
 	if err != nil {
 		return result{}, err
 	}
 	defer scheduler.Stop()
-	if err := bed.Namespace(ctx, namespace); err != nil {
-		return result{}, err
-	}
-	// One pod through the whole way: informers are filled and the scheduler schedules.
-	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", "bench-scheduler", rig.OneGPU())); err != nil {
-		return result{}, err
-	}
-	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
-		return result{}, err
-	}
 	writesBefore, err := bed.Writes(ctx)
 	if err != nil {
 		return result{}, err
@@ -107,7 +155,9 @@ func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (resul
 		return result{}, err
 	}
 	began := time.Now()
-	if err := rig.CreateAll(*gangs, func(i int) error { return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), r.gang) }); err != nil {
+	if err := rig.CreateAll(*gangs, func(i int) error {
+		return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), *size, r.gang, rig.OneGPU())
+	}); err != nil {
 		return result{}, err
 	}
 	total := *gangs * *size
@@ -116,7 +166,7 @@ func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (resul
 	}
 	took := time.Since(began)
 	// What a run costs includes what is written a moment later.
-	settle := time.NewTimer(3 * time.Second)
+	settle := time.NewTimer(4 * time.Second)
 	<-settle.C
 	cpuAfter, err := scheduler.CPU()
 	if err != nil {
@@ -136,16 +186,16 @@ func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (resul
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
 // createGang creates the members of a gang one after the other, with a PodGroup if they are one.
-func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, gang bool) error {
+func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, members int, gang bool, requests v1.ResourceList) error {
 	if gang {
 		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(*size)}}}
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(members)}}}
 		if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating PodGroup %s/%s: %w", namespace, name, err)
 		}
 	}
-	for member := range *size {
-		pod := rig.Pod(namespace, fmt.Sprintf("%s-%d", name, member), "bench-scheduler", rig.OneGPU())
+	for member := range members {
+		pod := rig.Pod(namespace, fmt.Sprintf("%s-%d", name, member), profileName, requests)
 		if gang {
 			pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": name}
 		}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"berth.dev/berth/hack/bench/rig"
+)
+
+const (
+	// sample is over what time the scheduler's CPU is looked at to see whether it has come to rest.
+	sample = 10 * time.Second
+	// atRest is below what part of a core it has.
+	atRest = 0.05
+)
+
+// waitInVain measures what gangs cost that wait and can never start, and how long one behind them takes that can.
+func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
+	const namespace = "stuck"
+	gangs := run{"", coscheduling, noDefaults, true, []string{notNominated}}
+	scheduler, err := ready(ctx, bed, &gangs, namespace)
+	if err != nil {
+		return err
+	}
+	defer scheduler.Stop()
+	// More than a node has.
+	tooMuch := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("16")}
+	if err := rig.CreateAll(*stuck, func(i int) error {
+		return createGang(ctx, bed, namespace, fmt.Sprintf("never%d", i), 2, true, tooMuch)
+	}); err != nil {
+		return err
+	}
+	settling := time.Now()
+	for {
+		load, err := load(ctx, scheduler, sample)
+		if err != nil {
+			return err
+		}
+		if load < atRest {
+			break
+		}
+	}
+	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %s after the last was created\n", *nodes, *stuck, time.Since(settling).Round(time.Second))
+	resting, err := load(ctx, scheduler, *rest)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*resting)
+	for range *repeats {
+		ahead := fmt.Sprintf("ahead-%d", time.Now().Unix())
+		if err := bed.Namespace(ctx, ahead); err != nil {
+			return err
+		}
+		if err := createGang(ctx, bed, ahead, "small", 2, true, rig.OneGPU()); err != nil {
+			return err
+		}
+		created := time.Now()
+		if err := bed.AwaitBound(ctx, ahead, 2); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(out, "a gang behind them that can start was bound %.1f s after its last member was created\n", time.Since(created).Seconds())
+	}
+	return nil
+}
+
+// load is the part of a core that the scheduler uses over some time.
+func load(ctx context.Context, scheduler *rig.Scheduler, d time.Duration) (float64, error) {
+	before, err := scheduler.CPU()
+	if err != nil {
+		return 0, err
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	began := time.Now()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	after, err := scheduler.CPU()
+	if err != nil {
+		return 0, err
+	}
+	return (after - before).Seconds() / time.Since(began).Seconds(), nil
+}
