@@ -112,24 +112,28 @@ func (g *group) seatedCount() int {
 	return n
 }
 
-// Reserve records that the member holds a seat in memory, and reports whether it has one in the plan. Another node than
-// the planned one is accepted: the scheduler prefers a node to which the pod had been nominated before, and has made
-// sure that it fits there.
-func (l *Ledger) Reserve(uid UID, node string) bool {
+// Reserve records that the member holds a seat in memory, and reports whether that is the one it has in the plan, or
+// whether it needs none. A member whose plan has changed under it is woken again when it may go.
+func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
 	if m == nil {
-		return false
+		return Effects{}, false
 	}
-	if p := m.group.plan; p != nil && p.seats[uid] != "" {
-		p.seats[uid] = node
+	p := m.group.plan
+	switch {
+	case p != nil && p.seats[uid] == node:
 		m.sit(node)
 		m.free = false
 		l.changed(m.group.id)
-		return true
+		return Effects{}, true
+	case m.free && (p == nil || p.seats[uid] == ""):
+		return Effects{}, true
+	default:
+		m.parked = true
+		return l.settle(m.group, now), false
 	}
-	return m.free
 }
 
 // Permit tells a member that has reserved its seat whether it may be bound now (wait is zero), has to wait for its

@@ -26,7 +26,7 @@ func bound(i int, node string) Member {
 
 // gangOf returns a ledger with one gang of n pending members of which minimum have to start together.
 func gangOf(n, minimum int) *Ledger {
-	l := NewLedger(nil)
+	l := NewLedger(time.Minute, nil)
 	l.Define(g1, Spec{MinMember: minimum, Created: t0, UID: "g1", Timeout: time.Minute}, t0)
 	for i := range n {
 		l.Observe(g1, pending(i), t0)

@@ -68,6 +68,8 @@ type Member struct {
 	Class string
 	// Ours is false for members that another scheduler places; they are counted, never planned.
 	Ours bool
+	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
+	Minimum int
 }
 
 // Ref is how a member is found again outside the ledger.

@@ -15,12 +15,13 @@ type Ledger struct {
 	planned map[ID]*group
 	// blocked holds the groups that did not fit when they were last tried.
 	blocked map[ID]*group
+	timeout time.Duration
 	changed func(ID)
 }
 
-// NewLedger returns an empty ledger. changed, which may be nil, is called with every group that may look different
-// afterwards; it is called under the ledger's lock and must return at once.
-func NewLedger(changed func(ID)) *Ledger {
+// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be nil, is
+// called with every group that may look different afterwards; it is called under the ledger's lock and must return at once.
+func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	if changed == nil {
 		changed = func(ID) {}
 	}
@@ -29,6 +30,7 @@ func NewLedger(changed func(ID)) *Ledger {
 		member:  map[UID]*member{},
 		planned: map[ID]*group{},
 		blocked: map[ID]*group{},
+		timeout: timeout,
 		changed: changed,
 	}
 }
@@ -58,7 +60,9 @@ type group struct {
 	// seated counts members that hold a seat in memory.
 	seated     int
 	priorities map[int32]int
-	leader     *member
+	// minimums counts the members by what they say the minimum is.
+	minimums map[int]int
+	leader   *member
 	// started is set once the minimum was bound, which makes later losses a degradation.
 	started bool
 	// quorumAt is when enough members existed for the first time.
@@ -114,21 +118,35 @@ func (l *Ledger) Define(id ID, spec Spec, now time.Time) Effects {
 	return l.settle(g, now)
 }
 
-// DefineByLabel records the specification that a group's members carry themselves. Where members disagree the
-// largest minimum holds: starting too few pods cannot be undone, waiting can.
-func (l *Ledger) DefineByLabel(id ID, spec Spec, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.open(id)
-	if g.label != nil && (g.label.MinMember >= spec.MinMember) {
-		return Effects{}
+// relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they
+// disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
+// oldest member that was ever seen to say so.
+func (l *Ledger) relabel(g *group, m *member) {
+	minimum := g.minimum()
+	if minimum == 0 {
+		g.label = nil
+		return
 	}
+	spec := Spec{MinMember: minimum, UID: UID(g.id.String()), Timeout: l.timeout}
 	if g.label != nil {
-		spec.Created, spec.UID = g.label.Created, g.label.UID
+		spec.Created = g.label.Created
+	}
+	if g.label == nil || (m.Minimum > 0 && m.Created.Before(spec.Created)) {
+		spec.Created = m.Created
+	}
+	if g.label == nil || g.label.MinMember != minimum {
+		l.unblock(g)
 	}
 	g.label = &spec
-	l.unblock(g)
-	return l.settle(g, now)
+}
+
+// minimum is the largest that members carry themselves.
+func (g *group) minimum() int {
+	largest := 0
+	for n := range g.minimums {
+		largest = max(largest, n)
+	}
+	return largest
 }
 
 // Undefine forgets the specification by an object: members that are not bound wait for a new one.
@@ -169,6 +187,9 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		known.Member = m
 	}
 	g.add(known)
+	if m.Minimum > 0 || g.label != nil {
+		l.relabel(g, known)
+	}
 	if m.State != Pending && known.seated != "" {
 		// Bound by us or by somebody else, or going away: either way the seat in memory is history.
 		known.sit("")
@@ -201,6 +222,9 @@ func (l *Ledger) forget(m *member, now time.Time) Effects {
 	if g.plan != nil {
 		delete(g.plan.seats, m.UID)
 	}
+	if m.Minimum > 0 {
+		l.relabel(g, m)
+	}
 	e := l.settle(g, now)
 	l.drop(g)
 	return e
@@ -212,6 +236,9 @@ func (g *group) add(m *member) {
 		g.running++
 	}
 	g.priorities[m.Priority]++
+	if m.Minimum > 0 {
+		g.minimums[m.Minimum]++
+	}
 }
 
 func (g *group) uncount(m *member) {
@@ -222,12 +249,18 @@ func (g *group) uncount(m *member) {
 	if g.priorities[m.Priority]--; g.priorities[m.Priority] == 0 {
 		delete(g.priorities, m.Priority)
 	}
+	if m.Minimum == 0 {
+		return
+	}
+	if g.minimums[m.Minimum]--; g.minimums[m.Minimum] == 0 {
+		delete(g.minimums, m.Minimum)
+	}
 }
 
 func (l *Ledger) open(id ID) *group {
 	g := l.groups[id]
 	if g == nil {
-		g = &group{id: id, members: map[UID]*member{}, priorities: map[int32]int{}}
+		g = &group{id: id, members: map[UID]*member{}, priorities: map[int32]int{}, minimums: map[int]int{}}
 		l.groups[id] = g
 	}
 	return g

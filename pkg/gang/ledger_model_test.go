@@ -96,7 +96,7 @@ func (w *world) cycle(t *rapid.T, pod UID, fits int) {
 			t.Fatalf("a plan that serves was refused: need %d, %d seats", turn.Need, len(seats))
 		}
 	}
-	if !w.l.Reserve(pod, node) {
+	if _, ok := w.l.Reserve(pod, node, w.now); !ok {
 		t.Fatalf("%s may go (%v) and cannot reserve", pod, turn.Kind)
 	}
 	e, wait, ok := w.l.Permit(pod, w.now)
@@ -182,7 +182,7 @@ func (w *world) step(t *rapid.T) {
 func TestLedgerAgainstModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{l: NewLedger(nil), now: t0, truth: map[UID]Member{}, waiting: map[UID]string{}, going: map[UID]string{}, queued: map[UID]bool{}}
+		w := &world{l: NewLedger(time.Minute, nil), now: t0, truth: map[UID]Member{}, waiting: map[UID]string{}, going: map[UID]string{}, queued: map[UID]bool{}}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			before := len(w.going)
 			w.step(t)

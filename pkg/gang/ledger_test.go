@@ -20,9 +20,9 @@ func TestAdmit(t *testing.T) {
 		ok     bool
 		why    string
 	}{
-		{"a pod of which nothing is known waits", func() *Ledger { return NewLedger(nil) }, uid(0), false, "waiting until the group of the pod is known"},
+		{"a pod of which nothing is known waits", func() *Ledger { return NewLedger(time.Minute, nil) }, uid(0), false, "waiting until the group of the pod is known"},
 		{"a member waits for its PodGroup", func() *Ledger {
-			l := NewLedger(nil)
+			l := NewLedger(time.Minute, nil)
 			l.Observe(g1, pending(0), t0)
 			return l
 		}, uid(0), false, "waiting for PodGroup ns/one"},
@@ -112,7 +112,7 @@ func TestGangGoesTogether(t *testing.T) {
 		t.Fatal("the plan was refused")
 	}
 	for i := range 2 {
-		if !l.Reserve(uid(i), seatsFor(i)[uid(i)]) {
+		if _, ok := l.Reserve(uid(i), seatsFor(i)[uid(i)], t0); !ok {
 			t.Fatalf("member %d could not take its seat", i)
 		}
 		e, wait, ok := l.Permit(uid(i), t0.Add(time.Second))
@@ -121,10 +121,10 @@ func TestGangGoesTogether(t *testing.T) {
 		}
 	}
 	l.Observe(g1, pending(3), t0)
-	if l.Reserve(uid(3), "n03") {
+	if _, ok := l.Reserve(uid(3), "n03", t0); ok {
 		t.Fatal("a member without a seat in the plan took one")
 	}
-	if !l.Reserve(uid(2), "n02") {
+	if _, ok := l.Reserve(uid(2), "n02", t0); !ok {
 		t.Fatal("the last member could not take its seat")
 	}
 	e, wait, ok := l.Permit(uid(2), t0)
@@ -142,7 +142,7 @@ func TestSeatsAreGivenBackTogether(t *testing.T) {
 		l := gangOf(3, 3)
 		l.Propose(uid(0), seatsFor(0, 1, 2), t0)
 		for i := range 2 {
-			l.Reserve(uid(i), seatsFor(i)[uid(i)])
+			l.Reserve(uid(i), seatsFor(i)[uid(i)], t0)
 			l.Permit(uid(i), t0)
 		}
 		return l
@@ -184,7 +184,7 @@ func TestPlanLosesAnUnneededSeat(t *testing.T) {
 	l := gangOf(3, 2)
 	l.Propose(uid(0), seatsFor(0, 1, 2), t0)
 	for i := range 2 {
-		l.Reserve(uid(i), seatsFor(i)[uid(i)])
+		l.Reserve(uid(i), seatsFor(i)[uid(i)], t0)
 		l.Permit(uid(i), t0)
 	}
 	e := l.Forget(uid(2), t0)
@@ -198,7 +198,7 @@ func TestBrokenSeatIsPlannedAnewForTheRest(t *testing.T) {
 	l := gangOf(4, 4)
 	l.Propose(uid(0), seatsFor(0, 1, 2, 3), t0)
 	for i := range 2 {
-		l.Reserve(uid(i), seatsFor(i)[uid(i)])
+		l.Reserve(uid(i), seatsFor(i)[uid(i)], t0)
 		l.Permit(uid(i), t0)
 	}
 	e := l.Broken(uid(2), "node is gone", testBackoff, t0)
@@ -216,8 +216,8 @@ func TestBrokenSeatIsPlannedAnewForTheRest(t *testing.T) {
 	if _, ok := l.Propose(uid(2), map[UID]string{uid(2): "x", uid(3): "y"}, t0); !ok {
 		t.Fatal("the second plan was refused")
 	}
-	l.Reserve(uid(2), "x")
-	l.Reserve(uid(3), "y")
+	l.Reserve(uid(2), "x", t0)
+	l.Reserve(uid(3), "y", t0)
 	e, wait, ok := l.Permit(uid(3), t0)
 	if !ok || wait != 0 {
 		t.Fatalf("the last member waits %s, ok %t", wait, ok)
@@ -279,5 +279,74 @@ func TestDegradedGangComesFirst(t *testing.T) {
 	k, _ := l.Key(uid(9))
 	if !k.Degraded {
 		t.Errorf("key %+v; want it to be degraded", k)
+	}
+}
+
+func TestSeatIsTakenOnThePlannedNodeOnly(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	l.Propose(uid(0), seatsFor(0, 1), t0)
+	if _, ok := l.Reserve(uid(1), "elsewhere", t0); ok {
+		t.Fatal("a member took another seat than its own")
+	}
+	if v, _ := l.View(g1); v.Seated != 0 {
+		t.Fatalf("%d members hold seats, want none", v.Seated)
+	}
+	if _, ok := l.Reserve(uid(1), "n01", t0); !ok {
+		t.Fatal("the planned seat was refused")
+	}
+}
+
+func TestPlanThatIsLostInACycleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	l := gangOf(3, 2)
+	l.Propose(uid(0), seatsFor(0, 1), t0)
+	if turn := l.Turn(uid(0)); turn.Kind != Follow {
+		t.Fatalf("turn %+v; want to follow", turn)
+	}
+	// The plan is lost between the beginning of the cycle and its end.
+	l.Forget(uid(1), t0)
+	e, ok := l.Reserve(uid(0), "n00", t0)
+	if ok {
+		t.Fatal("a seat of a plan that was lost was taken")
+	}
+	if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
+		t.Fatalf("the gang is tried again (-want +got):\n%s", diff)
+	}
+}
+
+func TestBlockedGangWaitsForNews(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	l.Block(uid(0), "too big", testBackoff, t0)
+	if ok, why := l.Admit(uid(0)); ok || why != "too big" {
+		t.Fatalf("Admit of a blocked gang's leader = %t, %q", ok, why)
+	}
+	if l.Reopen(uid(1)) {
+		t.Fatal("a member that does not lead reopened its gang")
+	}
+	if !l.Reopen(uid(0)) {
+		t.Fatal("the leader could not reopen its gang")
+	}
+	if ok, why := l.Admit(uid(0)); !ok {
+		t.Fatalf("the leader is held back after news: %s", why)
+	}
+}
+
+func TestViewTellsPrioritiesThatDiffer(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	if v, _ := l.View(g1); len(v.Priorities) != 0 {
+		t.Fatalf("priorities %v of members that agree", v.Priorities)
+	}
+	m := pending(1)
+	m.Priority = -5
+	l.Observe(g1, m, t0)
+	v, _ := l.View(g1)
+	if diff := cmp.Diff([]int32{-5, 0}, v.Priorities); diff != "" {
+		t.Errorf("priorities (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(l.Members(g1))); diff != "" {
+		t.Errorf("members, the oldest first (-want +got):\n%s", diff)
 	}
 }

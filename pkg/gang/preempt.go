@@ -104,22 +104,7 @@ func Closed(units []Unit, chosen map[int]bool) map[int]bool {
 // Spare removes from the chosen units, one by one, those without which feasible still holds: the most important first,
 // and of equally important ones the smaller first, so that few units are left rather than small ones.
 func Spare(units []Unit, chosen map[int]bool, feasible func(map[int]bool) bool) map[int]bool {
-	order := make([]int, 0, len(chosen))
-	for i := range chosen {
-		order = append(order, i)
-	}
-	sort.Slice(order, func(a, b int) bool {
-		ua, ub := units[order[a]], units[order[b]]
-		switch {
-		case ua.Priority != ub.Priority:
-			return ua.Priority > ub.Priority
-		case len(ua.Victims) != len(ub.Victims):
-			return len(ua.Victims) < len(ub.Victims)
-		default:
-			return lessImportant(ub.Victims[0], ua.Victims[0])
-		}
-	})
-	for _, i := range order {
+	for _, i := range ByImportanceOfUnits(units) {
 		if !chosen[i] {
 			continue
 		}
@@ -134,6 +119,26 @@ func Spare(units []Unit, chosen map[int]bool, feasible func(map[int]bool) bool) 
 		}
 	}
 	return chosen
+}
+
+// ByImportanceOfUnits returns the indices of the units, the most important first and of equally important ones the smaller.
+func ByImportanceOfUnits(units []Unit) []int {
+	order := make([]int, len(units))
+	for i := range order {
+		order[i] = i
+	}
+	sort.Slice(order, func(a, b int) bool {
+		ua, ub := units[order[a]], units[order[b]]
+		switch {
+		case ua.Priority != ub.Priority:
+			return ua.Priority > ub.Priority
+		case len(ua.Victims) != len(ub.Victims):
+			return len(ua.Victims) < len(ub.Victims)
+		default:
+			return lessImportant(ub.Victims[0], ua.Victims[0])
+		}
+	})
+	return order
 }
 
 // Price is what it costs to empty a node of the units on it: the highest priority counts most, then how many units

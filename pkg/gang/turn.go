@@ -48,13 +48,34 @@ func (l *Ledger) Admit(uid UID) (ok bool, why string) {
 	if m == nil {
 		return false, "waiting until the group of the pod is known"
 	}
-	if kind, why := m.turn(); kind == Hold {
+	switch kind, why := m.turn(); {
+	case kind == Hold:
 		m.parked = true
 		return false, why
+	case kind == Lead && m.group.block != nil:
+		// Whoever knows that something has changed ends the pause; the queue that tries it on the off chance does not.
+		m.parked = true
+		return false, m.group.block.reason
 	}
 	m.parked = false
 	m.freeze()
 	return true, ""
+}
+
+// Reopen ends the pause of the group that the member leads, because of something that the caller knows to be news to it, and
+// reports whether the member leads one.
+func (l *Ledger) Reopen(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return false
+	}
+	if kind, _ := m.turn(); kind != Lead {
+		return false
+	}
+	l.unblock(m.group)
+	return true
 }
 
 // Key returns the frozen place in the queue of an admitted pod.
@@ -229,18 +250,6 @@ func (g *group) groupKey() Key {
 		k.Time, k.Tie = s.Created, s.UID
 	}
 	return k
-}
-
-// Leads reports whether the member stands for its group in the queue.
-func (l *Ledger) Leads(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return false
-	}
-	kind, _ := m.turn()
-	return kind == Lead
 }
 
 // Blocked reports whether the group of the member did not fit when it was last tried.

@@ -1,5 +1,10 @@
 package gang
 
+import (
+	"maps"
+	"slices"
+)
+
 // View is what a group looks like from outside.
 type View struct {
 	// MinMember is 0 while the group has no specification.
@@ -18,6 +23,10 @@ type View struct {
 	Leader Ref
 	// Any is one of the members.
 	Any Ref
+	// Labelled is the minimum that members carry themselves, 0 if none does.
+	Labelled int
+	// Priorities holds those of the members, the lowest first, if they differ.
+	Priorities []int32
 }
 
 // Settled is the number of members that count as placed.
@@ -25,6 +34,10 @@ func (v *View) Settled() int { return v.Count[Bound] + v.Count[Succeeded] }
 
 // Existing is the number of members that count towards the quorum.
 func (v *View) Existing() int { return v.Settled() + v.Count[Pending] }
+
+// Underway reports whether the group is expected to start in a moment: its members are being created, or it is being
+// planned and bound.
+func (v *View) Underway() bool { return v.Reason == "" && !v.Degraded && v.Settled() < v.MinMember }
 
 // View returns what the group looks like, and false if nothing is known of it.
 func (l *Ledger) View(id ID) (View, bool) {
@@ -48,7 +61,37 @@ func (l *Ledger) View(id ID) (View, bool) {
 		v.Any = m.Ref()
 		break
 	}
+	if g.label != nil {
+		v.Labelled = g.label.MinMember
+	}
+	if len(g.priorities) > 1 {
+		v.Priorities = slices.Sorted(maps.Keys(g.priorities))
+	}
 	return v, true
+}
+
+// Members returns all members of the group, the oldest first.
+func (l *Ledger) Members(id ID) []Ref {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return nil
+	}
+	all := slices.SortedFunc(maps.Values(g.members), func(a, b *member) int {
+		switch {
+		case a.before(b):
+			return -1
+		case b.before(a):
+			return 1
+		}
+		return 0
+	})
+	refs := make([]Ref, len(all))
+	for i, m := range all {
+		refs[i] = m.Ref()
+	}
+	return refs
 }
 
 // Held returns the members that are held back for their group, with why.

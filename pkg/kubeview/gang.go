@@ -39,9 +39,11 @@ func GangOf(pod *v1.Pod) (id gang.ID, spec *gang.Spec, err error) {
 	if !given || parseErr != nil || minMember < 1 || minMember > maxMinMember {
 		return bad(gangMinAvailableLabel, minAvailable, fmt.Sprintf("a whole number from 1 to %d", maxMinMember))
 	}
-	id = gang.ID{Namespace: pod.Namespace, Name: name}
-	return id, &gang.Spec{MinMember: int(minMember), Created: pod.CreationTimestamp.Time, UID: gang.UID(id.String())}, nil
+	return gang.ID{Namespace: pod.Namespace, Name: name}, &gang.Spec{MinMember: int(minMember)}, nil
 }
+
+// GangLabels returns the labels either of which makes a pod the member of a gang.
+func GangLabels() []string { return []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel} }
 
 // maxMinMember is the largest minimum that is believed; the CRD has the same bound.
 const maxMinMember = 100000
@@ -54,7 +56,7 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec 
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
 		Generation: pg.Generation,
-		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey],
+		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey] + fmt.Sprint(MinResources(pg)),
 	}
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
 		s.Timeout = time.Duration(*t) * time.Second
@@ -72,6 +74,9 @@ func GangMember(pod *v1.Pod, ours bool) gang.Member {
 		Created:   pod.CreationTimestamp.Time,
 		Node:      pod.Spec.NodeName,
 		Ours:      ours,
+	}
+	if _, spec, err := GangOf(pod); err == nil && spec != nil {
+		m.Minimum = spec.MinMember
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:

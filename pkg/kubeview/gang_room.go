@@ -178,6 +178,24 @@ func (r *Room) Slots(pod *v1.Pod, empty bool) map[string]int {
 	return out
 }
 
+// Sum returns how much of a resource all nodes have free together; with empty set, as if no pod was there.
+func (r *Room) Sum(name v1.ResourceName, empty bool) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := int64(0)
+	for _, n := range r.nodes {
+		if n.node == nil {
+			continue
+		}
+		free := n.has[name]
+		if !empty {
+			free -= n.used[name]
+		}
+		sum += max(free, 0)
+	}
+	return sum
+}
+
 // Nodes returns the number of nodes.
 func (r *Room) Nodes() int {
 	r.mu.Lock()

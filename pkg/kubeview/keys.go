@@ -31,6 +31,9 @@ const RackLabel = "topology.kubernetes.io/rack"
 
 // Keys of Berth's own that concern gangs.
 const (
+	// StandInKey is the annotation by which Berth knows a PodGroup that it made itself for pods that carry their group's
+	// minimum in labels. Its value is the minMember that it wrote.
+	StandInKey = "berth.dev/stand-in"
 	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node label whose value all members must share.
 	TopologyRequiredKey = "berth.dev/topology-required"
 	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is

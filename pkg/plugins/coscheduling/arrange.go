@@ -152,7 +152,7 @@ func (c *coordinator) pinned(id gang.ID, key string, nodes []fwk.NodeInfo) strin
 }
 
 // join lets a member whose gang has its minimum go anywhere, or into the domain of the others if they have to share it.
-func (c *coordinator) join(pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (c *coordinator) join(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	id, _, _ := kubeview.GangOf(pod)
 	levels, err := c.topology(id, pod)
 	if err != nil {
@@ -172,5 +172,5 @@ func (c *coordinator) join(pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterRes
 			names.Insert(n.Node().Name)
 		}
 	}
-	return &fwk.PreFilterResult{NodeNames: names}, nil
+	return confine(state, names)
 }

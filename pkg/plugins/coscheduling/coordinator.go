@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,8 @@ type coordinator struct {
 	client   *podGroupClient
 	status   *statusWriter
 	room     *kubeview.Room
-	// finished holds the members that have ended, by namespace/name.
-	finished cache.Store
+	// finished hold the members that have ended, by namespace/name.
+	finished []cache.Store
 	start    sync.Once
 	startErr error
 	// kick makes the wake loop look at once; roomAt is when room was last made, in nanoseconds since 1970.
@@ -64,10 +65,10 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		status := newStatusWriter()
 		return &sharedInformer{
 			SharedIndexInformer: cache.NewSharedIndexInformer(podGroupLister{client: client}, &schedulingv1alpha1.PodGroup{}, resync, byNamespace),
-			finished:            newFinishedInformer(cs, resync),
+			finished:            newFinishedInformers(cs, resync),
 			coordinator: &coordinator{
 				settings: s,
-				ledger:   gang.NewLedger(status.mark),
+				ledger:   gang.NewLedger(s.timeout, status.mark),
 				status:   status,
 				client:   client,
 				room:     kubeview.NewRoom(),
@@ -97,16 +98,14 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	pods := factory.Core().V1().Pods()
 	c.pods = pods.Lister()
 	c.budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	c.finished = groups.finished.GetStore()
-	if _, err := groups.AddEventHandler(handlers(
+	groupsSeen, err := groups.AddEventHandler(handlers(
 		func(pg *schedulingv1alpha1.PodGroup) { c.seeGroup(ctx, pg) },
 		func(_, pg *schedulingv1alpha1.PodGroup) { c.seeGroup(ctx, pg) },
-		func(pg *schedulingv1alpha1.PodGroup) {
-			c.carryOut(ctx, c.ledger.Undefine(gang.ID{Namespace: pg.Namespace, Name: pg.Name}, time.Now()))
-		})); err != nil {
+		func(pg *schedulingv1alpha1.PodGroup) { c.loseGroup(ctx, pg) }))
+	if err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	if _, err := pods.Informer().AddEventHandler(handlers(
+	podsSeen, err := pods.Informer().AddEventHandler(handlers(
 		func(pod *v1.Pod) { c.seePod(ctx, pod) },
 		func(old, pod *v1.Pod) {
 			if old.UID != pod.UID {
@@ -114,9 +113,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 			}
 			c.seePod(ctx, pod)
 		},
-		func(pod *v1.Pod) { c.losePod(ctx, pod) })); err != nil {
+		func(pod *v1.Pod) { c.losePod(ctx, pod) }))
+	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
+	seen := []cache.ResourceEventHandlerRegistration{groupsSeen, podsSeen}
 	if _, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handlers(
 		func(node *v1.Node) {
 			c.room.SetNode(node)
@@ -131,15 +132,23 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		func(node *v1.Node) { c.room.DropNode(node.Name) })); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
-	if _, err := groups.finished.AddEventHandler(handlers(
-		func(pod *v1.Pod) { c.seePod(ctx, pod) },
-		func(_, pod *v1.Pod) { c.seePod(ctx, pod) },
-		func(pod *v1.Pod) { c.forget(ctx, pod) })); err != nil {
-		return fmt.Errorf("watching finished pods: %w", err)
+	for _, finished := range groups.finished {
+		c.finished = append(c.finished, finished.GetStore())
+		finishedSeen, err := finished.AddEventHandler(handlers(
+			func(pod *v1.Pod) { c.seePod(ctx, pod) },
+			func(_, pod *v1.Pod) { c.seePod(ctx, pod) },
+			func(pod *v1.Pod) { c.forget(ctx, pod) }))
+		if err != nil {
+			return fmt.Errorf("watching finished pods: %w", err)
+		}
+		seen = append(seen, finishedSeen)
 	}
 	s := c.status
-	s.ledger, s.groups, s.client, s.store, s.pod = c.ledger, c.client, profile.ClientSet(), groups.GetStore(), c.pod
-	s.synced = func() bool { return groups.HasSynced() && groups.finished.HasSynced() && pods.Informer().HasSynced() }
+	s.ledger, s.groups, s.client, s.recorder, s.store = c.ledger, c.client, profile.ClientSet(), profile.EventRecorder(), groups.GetStore()
+	s.pod, s.anyPod = c.pod, c.anyPod
+	s.synced = func() bool {
+		return !slices.ContainsFunc(seen, func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
+	}
 	go s.run(ctx)
 	go c.wake(ctx)
 	return nil
@@ -173,7 +182,19 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 
 func (c *coordinator) seeGroup(ctx context.Context, pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
+	if kubeview.IsStandIn(pg) {
+		// It says what the members' labels say, only later.
+		c.carryOut(ctx, c.ledger.Undefine(id, time.Now()))
+		c.status.hurry(id)
+		return
+	}
 	c.carryOut(ctx, c.ledger.Define(id, kubeview.GangSpec(pg, c.settings.timeout), time.Now()))
+}
+
+func (c *coordinator) loseGroup(ctx context.Context, pg *schedulingv1alpha1.PodGroup) {
+	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
+	c.carryOut(ctx, c.ledger.Undefine(id, time.Now()))
+	c.status.mark(id)
 }
 
 func (c *coordinator) seePod(ctx context.Context, pod *v1.Pod) {
@@ -183,16 +204,11 @@ func (c *coordinator) seePod(ctx context.Context, pod *v1.Pod) {
 	if !isMember(pod) {
 		return
 	}
-	id, spec, err := kubeview.GangOf(pod)
+	id, _, err := kubeview.GangOf(pod)
 	if err != nil {
 		return
 	}
-	now := time.Now()
-	if spec != nil {
-		spec.Timeout = c.settings.timeout
-		c.carryOut(ctx, c.ledger.DefineByLabel(id, *spec, now))
-	}
-	c.carryOut(ctx, c.ledger.Observe(id, kubeview.GangMember(pod, c.profile(pod) != nil), now))
+	c.carryOut(ctx, c.ledger.Observe(id, kubeview.GangMember(pod, c.profile(pod) != nil), time.Now()))
 }
 
 func (c *coordinator) losePod(ctx context.Context, pod *v1.Pod) {
@@ -200,7 +216,7 @@ func (c *coordinator) losePod(ctx context.Context, pod *v1.Pod) {
 		c.room.DropPod(pod.UID)
 		c.roomMade()
 	}
-	if obj, ended, err := c.finished.GetByKey(pod.Namespace + "/" + pod.Name); err == nil && ended && obj.(*v1.Pod).UID == pod.UID {
+	if ended := c.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer has told so already.
 		return
 	}
@@ -220,6 +236,27 @@ func (c *coordinator) pod(r gang.Ref) *v1.Pod {
 		return nil
 	}
 	return pod
+}
+
+// anyPod returns the member, also if it has ended, or nil.
+func (c *coordinator) anyPod(r gang.Ref) *v1.Pod {
+	if pod := c.pod(r); pod != nil {
+		return pod
+	}
+	if pod := c.ended(r.Namespace, r.Name); pod != nil && gang.UID(pod.UID) == r.UID {
+		return pod
+	}
+	return nil
+}
+
+// ended returns the member of that name that has ended, or nil.
+func (c *coordinator) ended(namespace, name string) *v1.Pod {
+	for _, store := range c.finished {
+		if obj, exists, err := store.GetByKey(namespace + "/" + name); err == nil && exists {
+			return obj.(*v1.Pod)
+		}
+	}
+	return nil
 }
 
 // profile returns the profile that schedules the pod, or nil if another scheduler does.

@@ -23,6 +23,22 @@ type trialMark struct{}
 // Clone returns the mark, which has no content.
 func (m trialMark) Clone() fwk.StateData { return m }
 
+// seatsKey holds the nodes that a member may take in its own cycle.
+const seatsKey fwk.StateKey = Name + "/seats"
+
+// seats are nodes by name.
+type seats struct{ sets.Set[string] }
+
+// Clone returns the seats themselves, which nobody changes.
+func (s seats) Clone() fwk.StateData { return s }
+
+// confine sends a pod to some nodes only. The framework tries a node to which a pod was nominated before whatever the
+// result of PreFilter says, so Filter has to know them, too.
+func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult, *fwk.Status) {
+	state.Write(seatsKey, seats{nodes})
+	return &fwk.PreFilterResult{NodeNames: nodes}, nil
+}
+
 // PreFilter sends members to their seats; the leader's makes the plan.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.shared.status.leading.Store(true)
@@ -38,11 +54,11 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	switch turn := p.shared.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
 	case gang.Free:
-		return p.shared.join(pod, nodes)
+		return p.shared.join(state, pod, nodes)
 	case gang.Follow:
-		return &fwk.PreFilterResult{NodeNames: sets.New(turn.Node)}, nil
+		return confine(state, sets.New(turn.Node))
 	case gang.Lead:
-		return p.lead(ctx, pod, turn, nodes)
+		return p.lead(ctx, state, pod, turn, nodes)
 	default:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, turn.Why)
 	}
@@ -52,7 +68,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // lead plans for the whole gang of pod and gives pod its own seat.
-func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, pod *v1.Pod, turn gang.Turn, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	id, _, _ := kubeview.GangOf(pod)
 	uid := gang.UID(pod.UID)
 	fail := func(reason string) (*fwk.PreFilterResult, *fwk.Status) {
@@ -61,6 +77,9 @@ func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []
 			p.shared.look()
 		}
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
+	}
+	if reason := p.lack(id, nodes, nil); reason != "" {
+		return fail(reason)
 	}
 	start := time.Now()
 	result, err := p.shared.arrange(ctx, id, turn, nodes, nil)
@@ -93,7 +112,7 @@ func (p *Plugin) lead(ctx context.Context, pod *v1.Pod, turn gang.Turn, nodes []
 	if !ok {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("gang %s changed while it was planned", id))
 	}
-	return &fwk.PreFilterResult{NodeNames: sets.New(seat)}, nil
+	return confine(state, sets.New(seat))
 }
 
 // takeSeat gives uid the seat of a member of the same class.
@@ -149,11 +168,13 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 }
 
 // Reserve records that the member holds its seat.
-func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
 		return nil
 	}
-	if !p.shared.ledger.Reserve(gang.UID(pod.UID), node) {
+	effects, ok := p.shared.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
+	p.shared.carryOut(ctx, effects)
+	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
 	return nil

@@ -12,35 +12,41 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // sharedInformer is the PodGroup informer of a process. It carries the coordinator through the informer factory, and
-// runs a second informer beside the first: the scheduler's own pod informer leaves out pods that have ended, and a
+// runs further informers beside the first: the scheduler's own pod informer leaves out pods that have ended, and a
 // member that has finished counts towards its gang's minimum where one that was deleted does not.
 type sharedInformer struct {
 	cache.SharedIndexInformer
 	coordinator *coordinator
-	finished    cache.SharedIndexInformer
+	// finished has one informer for each label that makes a pod a member: a selector cannot say "either".
+	finished []cache.SharedIndexInformer
 }
 
-// RunWithContext runs both informers until ctx is done.
+// RunWithContext runs all informers until ctx is done.
 func (i *sharedInformer) RunWithContext(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { i.finished.RunWithContext(ctx) })
+	for _, f := range i.finished {
+		wg.Go(func() { f.RunWithContext(ctx) })
+	}
 	i.SharedIndexInformer.RunWithContext(ctx)
 }
 
-// newFinishedInformer watches the members of gangs that have ended.
-func newFinishedInformer(client clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+// newFinishedInformers watch the members of gangs that have ended.
+func newFinishedInformers(client clientset.Interface, resync time.Duration) []cache.SharedIndexInformer {
 	ended := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodPending)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodRunning)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodUnknown)),
 	).String()
-	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
-		o.FieldSelector = ended
-		o.LabelSelector = schedulingv1alpha1.PodGroupLabel
-	})
+	var informers []cache.SharedIndexInformer
+	for _, label := range kubeview.GangLabels() {
+		informers = append(informers, coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
+			o.FieldSelector, o.LabelSelector = ended, label
+		}))
+	}
+	return informers
 }

@@ -30,12 +30,19 @@ var (
 	podsPreempted = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_preempted_pods_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods evicted to make room for gangs."})
+	gangsPreempted = metrics.NewCounter(&metrics.CounterOpts{
+		Name: "berth_gang_preempted_groups_total", StabilityLevel: metrics.ALPHA,
+		Help: "Gangs evicted whole to make room for other gangs."})
+	reservationAge = metrics.NewGauge(&metrics.GaugeOpts{
+		Name: "berth_gang_reservation_age_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "How long nodes have been kept for the gang that has a reservation; 0 without one."})
 	registerOnce sync.Once
 )
 
 // registerMetrics makes the metrics known to the scheduler's registry.
 func registerMetrics() {
 	registerOnce.Do(func() {
-		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, podsPreempted)
+		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, podsPreempted,
+			gangsPreempted, reservationAge)
 	})
 }

@@ -91,9 +91,9 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	return events, nil
 }
 
-// hintLeader wakes the leaders of gangs only: the others follow.
+// hintLeader wakes the leaders of gangs only: the others follow. It runs under the queue's lock.
 func (p *Plugin) hintLeader(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	if p.shared.ledger.Leads(gang.UID(pod.UID)) {
+	if p.shared.ledger.Reopen(gang.UID(pod.UID)) {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

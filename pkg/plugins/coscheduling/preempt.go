@@ -117,6 +117,9 @@ func (w *wave) collect() {
 
 // try seats the gang with the given units gone, on the cheapest nodes first if prices are given.
 func (w *wave) try(ctx context.Context, gone []gang.Unit, prices map[string]gang.Price) (map[gang.UID]string, bool, error) {
+	if w.lack(gone) {
+		return nil, false, nil
+	}
 	arranged, err := w.p.shared.arrange(ctx, w.id, w.turn, w.nodes, func(b *board) error {
 		b.price(prices)
 		for _, s := range w.going {
@@ -179,7 +182,16 @@ func (w *wave) choose(ctx context.Context) ([]gang.Victim, map[gang.UID]string, 
 		}
 		return out
 	}
-	chosen = gang.Spare(units, gang.Closed(units, chosen), func(c map[int]bool) bool {
+	chosen = gang.Closed(units, chosen)
+	// What has to be free besides the seats may lie on any node.
+	for _, i := range slices.Backward(gang.ByImportanceOfUnits(units)) {
+		if !w.lack(pick(chosen)) {
+			break
+		}
+		chosen[i] = true
+		chosen = gang.Closed(units, chosen)
+	}
+	chosen = gang.Spare(units, chosen, func(c map[int]bool) bool {
 		_, ok, tryErr := w.try(ctx, pick(c), prices)
 		if tryErr != nil {
 			err = tryErr
@@ -196,6 +208,9 @@ func (w *wave) choose(ctx context.Context) ([]gang.Victim, map[gang.UID]string, 
 	var victims []gang.Victim
 	for _, u := range pick(chosen) {
 		victims = append(victims, u.Victims...)
+		if u.Whole {
+			gangsPreempted.Inc()
+		}
 	}
 	return victims, seats, nil
 }

@@ -22,13 +22,17 @@ type reservation struct {
 	id       gang.ID
 	priority int32
 	nodes    map[string]bool
+	since    time.Time
 	until    time.Time
 	// turnedAway holds the pods to wake when the reservation ends, by UID.
 	turnedAway sync.Map
 }
 
-// Filter keeps other pods off the nodes that are reserved for a gang.
-func (p *Plugin) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+// Filter keeps a member off nodes that its plan does not give it, and other pods off the nodes that are reserved for a gang.
+func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if data, err := state.Read(seatsKey); err == nil && !data.(seats).Has(node.Node().Name) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
+	}
 	r := p.shared.reserved.Load()
 	if r == nil || !r.nodes[node.Node().Name] || corev1helpers.PodPriority(pod) > r.priority || p.shared.mayUseReserved(pod) {
 		return nil
@@ -78,6 +82,7 @@ func (c *coordinator) reserve(ctx context.Context, now time.Time) {
 		waits := slices.ContainsFunc(waiting, func(d gang.Due) bool { return d.ID == r.id })
 		v, known := c.ledger.View(r.id)
 		if known && now.Before(r.until) && (waits || v.Settled() < v.MinMember) {
+			reservationAge.Set(now.Sub(r.since).Seconds())
 			return
 		}
 		if waits {
@@ -93,7 +98,7 @@ func (c *coordinator) reserve(ctx context.Context, now time.Time) {
 		}
 		if nodes := c.nodesFor(d); nodes != nil {
 			klog.FromContext(ctx).V(2).Info("Keeping nodes for a gang", "gang", d.ID, "nodes", len(nodes))
-			c.reserved.Store(&reservation{id: d.ID, priority: d.Priority(), nodes: nodes, until: now.Add(c.settings.ttl)})
+			c.reserved.Store(&reservation{id: d.ID, priority: d.Priority(), nodes: nodes, since: now, until: now.Add(c.settings.ttl)})
 			return
 		}
 	}
@@ -132,6 +137,7 @@ func (c *coordinator) nodesFor(d *gang.Due) map[string]bool {
 // end gives up a reservation and wakes the pods that it turned away.
 func (c *coordinator) end(ctx context.Context, r *reservation) {
 	c.reserved.Store(nil)
+	reservationAge.Set(0)
 	var woken gang.Effects
 	r.turnedAway.Range(func(_, ref any) bool {
 		woken.Activate = append(woken.Activate, ref.(gang.Ref))

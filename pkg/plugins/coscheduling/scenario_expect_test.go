@@ -3,11 +3,15 @@ package coscheduling_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -110,11 +114,50 @@ func (w *world) checkDomains(ctx context.Context, nodes map[string]int, label, w
 	return nil
 }
 
-// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition.
-func (w *world) checkGroup(ctx context.Context, l *line) error {
-	pg, err := w.group(ctx, l.arg(1))
+// owners counts the owners of an object by their kind.
+func owners(o *unstructured.Unstructured) string {
+	count := map[string]int{}
+	for _, ref := range o.GetOwnerReferences() {
+		count[ref.Kind]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%d%s", count[kind], kind))
+	}
+	return strings.Join(parts, "+")
+}
+
+// checkEvent wants exactly one event about the object to contain text, a repeated one being one.
+func (w *world) checkEvent(ctx context.Context, about *unstructured.Unstructured, text string) error {
+	list, err := w.client.EventsV1().Events(about.GetNamespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
+	}
+	found := 0
+	for i := range list.Items {
+		if e := &list.Items[i]; e.Regarding.UID == about.GetUID() && strings.Contains(e.Note, text) {
+			found++
+		}
+	}
+	if found != 1 {
+		return fmt.Errorf("%d events about %s say %q, want one", found, about.GetName(), text)
+	}
+	return nil
+}
+
+// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, min at the minimum, owners at
+// its owners by kind.
+func (w *world) checkGroup(ctx context.Context, l *line) error {
+	pg, err := w.group(ctx, l.arg(1))
+	switch {
+	case l.arg(2) == "gone" && apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	case l.arg(2) == "gone":
+		return fmt.Errorf("PodGroup %s exists", l.arg(1))
+	case l.arg(2) == "event":
+		return w.checkEvent(ctx, pg, l.arg(3))
 	}
 	status, _, err := unstructured.NestedMap(pg.Object, "status")
 	if err != nil {
@@ -125,6 +168,13 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 			continue
 		}
 		got := fmt.Sprint(status[key])
+		switch key {
+		case "min":
+			value, _, _ := unstructured.NestedInt64(pg.Object, "spec", "minMember")
+			got = fmt.Sprint(value)
+		case "owners":
+			got = owners(pg)
+		}
 		if kind, ok := strings.CutPrefix(key, "condition:"); ok {
 			got = "absent"
 			conditions, _ := status["conditions"].([]any)

@@ -6,7 +6,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -27,13 +25,16 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"group":           (*world).doGroup,
 	"edit":            (*world).doEdit,
 	"pods":            (*world).doPods,
+	"crowd":           (*world).doCrowd,
+	"relabel":         (*world).doRelabel,
 	"delete":          (*world).doDelete,
 	"ungate":          (*world).doUngate,
 	"finish":          (*world).doFinish,
 	"budget":          (*world).doBudget,
 	"kill":            (*world).doKill,
+	"away":            (*world).doAway,
 	"partial":         (*world).doPartial,
-	"tolerate":        (*world).doTolerate,
+	"whole":           (*world).doWhole,
 	"terminate-after": (*world).doTerminateAfter,
 	"cordon":          (*world).doCordon,
 }
@@ -54,6 +55,9 @@ func (w *world) doNodes(ctx context.Context, l *line) error {
 			v1.ResourceMemory: resource.MustParse(l.option("memory", "256Gi")),
 			v1.ResourcePods:   resource.MustParse("110"),
 			"nvidia.com/gpu":  resource.MustParse(l.option("gpu", "8")),
+		}
+		for name, amount := range l.with("has:") {
+			have[v1.ResourceName(name)] = resource.MustParse(amount)
 		}
 		node := &v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels},
@@ -78,100 +82,33 @@ func (w *world) doPriority(ctx context.Context, l *line) error {
 	return err
 }
 
-func (w *world) doGroup(ctx context.Context, l *line) error {
-	namespace, name := w.locate(l.arg(0))
-	if err := w.namespace(ctx, namespace); err != nil {
-		return err
-	}
-	minMember, err := strconv.Atoi(l.option("min", "1"))
-	if err != nil {
-		return err
-	}
-	spec := map[string]any{"minMember": int64(minMember)}
-	if timeout, err := strconv.Atoi(l.option("timeout", "")); err == nil {
-		spec["scheduleTimeoutSeconds"] = int64(timeout)
-	}
-	if gpus := l.option("needs-gpu", ""); gpus != "" {
-		spec["minResources"] = map[string]any{"nvidia.com/gpu": gpus}
-	}
-	pg := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": spec}}
-	pg.SetName(name)
-	pg.SetAnnotations(l.with("annotation:"))
-	w.mu.Lock()
-	w.minimum[namespace+"/"+name] = minMember
-	w.mu.Unlock()
-	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, pg, metav1.CreateOptions{})
-	return err
-}
-
 func (w *world) doEdit(ctx context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(0))
 	minMember, err := strconv.Atoi(l.option("min", ""))
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.minimum[namespace+"/"+name] = minMember
-	w.mu.Unlock()
+	w.expectMinimum(namespace+"/"+name, minMember)
 	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Patch(ctx, name, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"minMember":%d}}`, minMember), metav1.PatchOptions{})
 	return err
 }
 
-// doPods creates pods; sets of the same name grow.
-func (w *world) doPods(ctx context.Context, l *line) error {
-	ident := l.arg(0)
-	namespace, group := w.locate(ident)
-	set := setOf(l.option("set", ident))
-	n, err := l.int(1)
+// doRelabel changes the minimum that pods of the older form carry.
+func (w *world) doRelabel(ctx context.Context, l *line) error {
+	namespace, group := w.locate(l.arg(0))
+	minimum, err := strconv.Atoi(l.option("min", ""))
 	if err != nil {
 		return err
 	}
-	if err := w.namespace(ctx, namespace); err != nil {
+	pods, err := w.some(l.arg(0), 0, func(*v1.Pod) bool { return true })
+	if err != nil {
 		return err
 	}
-	labels := map[string]string{scenarioLabel: w.name, setLabel: set}
-	if l.option("alone", "") == "" {
-		labels["scheduling.x-k8s.io/pod-group"] = group
-	}
-	for k, v := range l.with("label:") {
-		labels[k] = v
-	}
-	for range n {
-		w.mu.Lock()
-		name := fmt.Sprintf("%s-%d", set, w.made[set])
-		w.made[set]++
-		w.mu.Unlock()
-		if fixed := l.option("name", ""); fixed != "" {
-			name = fixed
-		}
-		selector := map[string]string{scenarioLabel: w.name}
-		for k, v := range l.with("select:") {
-			selector[k] = v
-		}
-		requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(l.option("cpu", "100m"))}
-		limits := v1.ResourceList{}
-		if gpus := l.option("gpu", ""); gpus != "" {
-			requests["nvidia.com/gpu"], limits["nvidia.com/gpu"] = resource.MustParse(gpus), resource.MustParse(gpus)
-		}
-		pod := &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels, Annotations: l.with("annotation:")},
-			Spec: v1.PodSpec{
-				SchedulerName:                 l.option("profile", "gang-scheduler"),
-				NodeSelector:                  selector,
-				TerminationGracePeriodSeconds: ptr.To[int64](1),
-				AutomountServiceAccountToken:  ptr.To(false),
-				Containers: []v1.Container{{Name: "work", Image: "work",
-					Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}},
-			},
-		}
-		if p := l.option("priority", ""); p != "" {
-			pod.Spec.PriorityClassName = w.name + "-" + p
-		}
-		if l.option("gated", "") != "" {
-			pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "scenario.test/hold"}}
-		}
-		if _, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+	w.expectMinimum(namespace+"/"+group, minimum)
+	for _, p := range pods {
+		if _, err := w.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{%q:"%d"}}}`, oldMinimumLabel, minimum), metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -302,17 +239,6 @@ func (w *world) doBudget(ctx context.Context, l *line) error {
 	return err
 }
 
-// doKill kills the scheduler; one that is just being started again is waited for.
-func (w *world) doKill(ctx context.Context, _ *line) error {
-	return w.eventually(ctx, 10*time.Second, func() error {
-		pid, err := w.sandbox.PID("scheduler")
-		if err != nil {
-			return err
-		}
-		return syscall.Kill(pid, syscall.SIGKILL)
-	})
-}
-
 func (w *world) doPartial(_ context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(0))
 	w.mu.Lock()
@@ -321,11 +247,12 @@ func (w *world) doPartial(_ context.Context, l *line) error {
 	return nil
 }
 
-func (w *world) doTolerate(_ context.Context, l *line) (err error) {
+func (w *world) doWhole(_ context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(0))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.limit, err = time.ParseDuration(l.arg(0))
-	return err
+	delete(w.exempt, namespace+"/"+name)
+	return nil
 }
 
 func (w *world) doTerminateAfter(_ context.Context, l *line) (err error) {

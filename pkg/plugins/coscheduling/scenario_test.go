@@ -30,12 +30,14 @@ var (
 	plain = &box{config: "testdata/scheduler-config.yaml"}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{config: "testdata/reservation-config.yaml"}
+	// shipped has the profiles that are installed, with all plugins.
+	shipped = &box{config: "../../../manifests/base/scheduler-config.yaml"}
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	for _, b := range []*box{plain, reserving} {
+	for _, b := range []*box{plain, reserving, shipped} {
 		if b.sandbox != nil && *keepSandbox == "" {
 			if err := b.sandbox.Stop(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -77,21 +79,24 @@ func TestScenarios(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
-	// Scripts that kill the scheduler would disturb the others: they run first and alone.
+	// Scripts that stop what all of them need would disturb the others: they run first and alone.
 	for _, alone := range []bool{true, false} {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(string(text), "\nkill ") != alone {
+			if disturbs := strings.Contains(string(text), "\nkill ") || strings.Contains(string(text), "\naway "); disturbs != alone {
 				continue
 			}
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".scenario"), func(t *testing.T) {
 				in := plain
-				if strings.HasPrefix(filepath.Base(file), "reservation-") {
+				switch {
+				case strings.HasPrefix(filepath.Base(file), "reservation-"):
 					in = reserving
-				} else if !alone {
+				case strings.HasPrefix(filepath.Base(file), "shipped-"):
+					in = shipped
+				case !alone:
 					t.Parallel()
 				}
 				runScenario(t, in.start(t), string(text))

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -46,11 +47,15 @@ type world struct {
 	// pods holds the scenario's pods by namespace/name as last looked at, minimum the minimum of every gang.
 	pods    map[string]*v1.Pod
 	minimum map[string]int
-	// partialSince is when a gang was first seen partly bound.
-	partialSince   map[string]time.Time
+	// labelled are the gangs whose minimum is known by labels alone.
+	labelled map[string]bool
+	// partialFor is how long a gang has been seen partly bound while a scheduler led, looked when that was last counted;
+	// lostAt is when no scheduler led any more, zero while one does.
+	partialFor     map[string]time.Duration
+	looked, lostAt time.Time
 	exempt         map[string]bool
-	limit          time.Duration
 	terminateAfter time.Duration
+	lister         corelisters.PodLister
 	// gone counts pods by set that were deleted by somebody else than the scenario.
 	gone map[string]int
 	mine map[types.UID]bool
@@ -74,7 +79,7 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 		return nil, err
 	}
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
-		partialSince: map[string]time.Time{}, exempt: map[string]bool{}, limit: partialLimit, gone: map[string]int{},
+		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}}, nil
 }
 
@@ -109,6 +114,9 @@ func (w *world) watch(ctx context.Context) {
 	pods := factory.Core().V1().Pods().Lister()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	w.mu.Lock()
+	w.lister = pods
+	w.mu.Unlock()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -121,16 +129,24 @@ func (w *world) watch(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		w.look(list, time.Now())
+		w.look(list, w.led(ctx), time.Now())
 		for _, pod := range list {
 			w.kubelet(ctx, pod)
 		}
 	}
 }
 
-func (w *world) look(pods []*v1.Pod, now time.Time) {
+func (w *world) look(pods []*v1.Pod, led bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	passed := time.Duration(0)
+	if led && !w.looked.IsZero() {
+		passed = now.Sub(w.looked)
+	}
+	w.looked = time.Time{}
+	if led {
+		w.looked = now
+	}
 	before := w.pods
 	w.pods = map[string]*v1.Pod{}
 	placed := map[string]int{}
@@ -141,7 +157,7 @@ func (w *world) look(pods []*v1.Pod, now time.Time) {
 			w.gone[old.Labels[setLabel]]++
 		}
 		delete(before, key)
-		if group := pod.Labels["scheduling.x-k8s.io/pod-group"]; group != "" && counts(pod) {
+		if group := groupOf(pod); group != "" && counts(pod) {
 			placed[pod.Namespace+"/"+group]++
 		}
 	}
@@ -152,14 +168,11 @@ func (w *world) look(pods []*v1.Pod, now time.Time) {
 	}
 	for group, minimum := range w.minimum {
 		if n := placed[group]; n == 0 || n >= minimum || w.exempt[group] {
-			delete(w.partialSince, group)
+			delete(w.partialFor, group)
 			continue
 		}
-		if w.partialSince[group].IsZero() {
-			w.partialSince[group] = now
-		}
-		if since := now.Sub(w.partialSince[group]); since > w.limit {
-			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, since.Round(lookEvery))
+		if w.partialFor[group] += passed; w.partialFor[group] > partialLimit {
+			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, w.partialFor[group].Round(lookEvery))
 			w.exempt[group] = true
 		}
 	}

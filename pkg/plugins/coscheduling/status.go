@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -30,8 +32,10 @@ const (
 	statusEvery = 200 * time.Millisecond
 	// statusPause is the least time between two writes about one gang.
 	statusPause = time.Second
-	// statusDelay lets a gang that is on its way arrive, so that one write tells what several would have.
-	statusDelay = time.Second
+	// statusDelay lets further changes come, so that one write tells what several would have; statusPatience lets a gang
+	// that is on its way arrive.
+	statusDelay    = time.Second
+	statusPatience = 3 * time.Second
 	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
 	// change with every pod that comes or goes.
 	rewordPause = 5 * time.Second
@@ -51,15 +55,18 @@ const (
 	waitingForGang = "WaitingForGang"
 )
 
-// statusWriter writes to the API what the ledger says: the status of PodGroups, and in the members that are held back
-// why they are pending. It runs beside the scheduling cycles and only in the scheduler that leads.
+// statusWriter writes to the API what the ledger says: the status of PodGroups, PodGroups for gangs by labels alone, and
+// in the members that are held back why they are pending. It runs beside the scheduling cycles and only in the scheduler
+// that leads.
 type statusWriter struct {
-	ledger *gang.Ledger
-	groups *podGroupClient
-	client clientset.Interface
-	store  cache.Store
-	pod    func(gang.Ref) *v1.Pod
-	synced func() bool
+	ledger   *gang.Ledger
+	groups   *podGroupClient
+	client   clientset.Interface
+	recorder events.EventRecorderLogger
+	store    cache.Store
+	// pod finds members that the scheduler knows, anyPod those that have ended, too.
+	pod, anyPod func(gang.Ref) *v1.Pod
+	synced      func() bool
 	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
 	leading atomic.Bool
 
@@ -67,10 +74,14 @@ type statusWriter struct {
 	dirty map[gang.ID]time.Time
 	// wrote and reworded are when the gang's PodGroup and its members were last written.
 	wrote, reworded map[gang.ID]time.Time
+	// mixed holds what was said last about members of different priorities.
+	mixed map[gang.ID]string
+	// unservedUntil is when stand-ins may be made again.
+	unservedUntil time.Time
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}}
+	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, mixed: map[gang.ID]string{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
@@ -79,6 +90,13 @@ func (s *statusWriter) mark(id gang.ID) {
 	if _, known := s.dirty[id]; !known {
 		s.dirty[id] = time.Now()
 	}
+	s.mu.Unlock()
+}
+
+// hurry notes that what is known of the gang has found a place to be written to.
+func (s *statusWriter) hurry(id gang.ID) {
+	s.mu.Lock()
+	s.dirty[id] = time.Now().Add(-statusPatience)
 	s.mu.Unlock()
 }
 
@@ -119,11 +137,11 @@ func (s *statusWriter) awaitLeading(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case now := <-tick.C:
-			if s.leading.Load() {
-				return true
-			}
 			if !s.synced() {
 				continue
+			}
+			if s.leading.Load() {
+				return true
 			}
 			if syncedAt.IsZero() {
 				syncedAt = now
@@ -162,15 +180,7 @@ func leaderGauge() (leads, running bool) {
 // flush writes the gangs that changed.
 func (s *statusWriter) flush(ctx context.Context) {
 	now := time.Now()
-	s.mu.Lock()
-	var due []gang.ID
-	for id, since := range s.dirty {
-		if now.Sub(since) >= statusDelay && now.Sub(s.wrote[id]) >= statusPause {
-			due = append(due, id)
-			delete(s.dirty, id)
-		}
-	}
-	s.mu.Unlock()
+	due := s.due(now)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, statusWriters)
 	for _, id := range due {
@@ -186,6 +196,34 @@ func (s *statusWriter) flush(ctx context.Context) {
 	wg.Wait()
 }
 
+// due takes the gangs that are to be written now.
+func (s *statusWriter) due(now time.Time) []gang.ID {
+	var due, young []gang.ID
+	s.mu.Lock()
+	for id, since := range s.dirty {
+		switch age := now.Sub(since); {
+		case age < statusDelay || now.Sub(s.wrote[id]) < statusPause:
+		case age < statusPatience:
+			young = append(young, id)
+		default:
+			due = append(due, id)
+		}
+	}
+	s.mu.Unlock()
+	// The ledger tells of changes under its own lock, so it is not asked under ours.
+	for _, id := range young {
+		if v, known := s.ledger.View(id); !known || !v.Underway() {
+			due = append(due, id)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range due {
+		delete(s.dirty, id)
+	}
+	return due
+}
+
 // write brings the PodGroup's status and the members' conditions in line with the ledger.
 func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) error {
 	v, known := s.ledger.View(id)
@@ -193,14 +231,24 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		s.mu.Lock()
 		delete(s.wrote, id)
 		delete(s.reworded, id)
+		delete(s.mixed, id)
 		s.mu.Unlock()
 	}
 	s.mu.Lock()
 	reword := now.Sub(s.reworded[id]) >= rewordPause
 	s.mu.Unlock()
 	reworded, later := false, false
+	var pg *schedulingv1alpha1.PodGroup
 	if obj, exists, err := s.store.GetByKey(id.String()); err == nil && exists {
-		if reworded, later, err = s.writeGroup(ctx, id, obj.(*schedulingv1alpha1.PodGroup), v, now, reword); err != nil {
+		pg = obj.(*schedulingv1alpha1.PodGroup)
+	}
+	stands, err := s.keepStandIn(ctx, id, v, pg, now)
+	if err != nil {
+		return err
+	}
+	if stands {
+		s.tellMixed(ctx, id, v, pg)
+		if reworded, later, err = s.writeGroup(ctx, id, pg, v, now, reword); err != nil {
 			return err
 		}
 	}
@@ -240,6 +288,28 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		s.wrote[id] = now
 	}
 	return nil
+}
+
+// tellMixed says once on the PodGroup that members of different priorities count as the least of them.
+func (s *statusWriter) tellMixed(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup) {
+	said := ""
+	if len(v.Priorities) > 0 {
+		said = fmt.Sprintf("members have priorities %s; the gang counts as its least, %d",
+			strings.Trim(fmt.Sprint(v.Priorities), "[]"), v.Priorities[0])
+	}
+	s.mu.Lock()
+	news := s.mixed[id] != said
+	if said == "" {
+		delete(s.mixed, id)
+	} else {
+		s.mixed[id] = said
+	}
+	s.mu.Unlock()
+	if news && said != "" {
+		about := &v1.ObjectReference{APIVersion: schedulingv1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
+			Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID}
+		s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "MixedPriorities", "Scheduling", "%s", said)
+	}
 }
 
 // writeGroup writes the PodGroup's status, and reports whether nothing but words changed and whether they are put off.

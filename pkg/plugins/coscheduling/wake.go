@@ -7,6 +7,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 const (
@@ -17,6 +18,9 @@ const (
 	wakeEvery = time.Second
 	// retryAnyway is when a blocked gang is tried again without any event, for causes that no event announces.
 	retryAnyway = time.Minute
+	// retryHopeless is when a gang that does not fit by the account of what is free is tried again all the same, because
+	// it would if others were evicted, and no event says when a budget allows that.
+	retryHopeless = 5 * time.Minute
 	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the room that was made, few enough
 	// that others in the queue do not wait behind them.
 	retryAtOnce = 8
@@ -73,7 +77,7 @@ func (c *coordinator) wake(ctx context.Context) {
 // retry wakes the first few of the gangs that are due and have a chance, and returns when to look again.
 func (c *coordinator) retry(ctx context.Context, now time.Time, since func(failed time.Time) bool) time.Time {
 	due, next := c.ledger.Due(now, since)
-	slots := map[string]int{}
+	odds := odds{c: c, slots: map[oddsKey]int{}, sums: map[oddsKey]int64{}}
 	woken, hopeless, degraded := 0, 0, 0
 	for i := range due {
 		d := &due[i]
@@ -81,13 +85,15 @@ func (c *coordinator) retry(ctx context.Context, now time.Time, since func(faile
 			// Seats that running gangs have lost are theirs first, so the others are woken when they have been served.
 			return now
 		}
-		if !c.chance(d, slots) && !c.holds(d.ID) {
-			if hopeless++; hopeless > 1 {
+		if !odds.fits(d, false) && !c.holds(d.ID) {
+			hopeless++
+			switch again := d.Failed.Add(rewordPause); {
+			case now.Sub(d.Failed) > retryHopeless && odds.fits(d, true):
+			case hopeless > 1:
 				c.ledger.Postpone(d.ID, now)
 				continue
-			}
 			// The first of those without a chance is tried all the same, so that what it says it lacks stays true.
-			if again := d.Failed.Add(rewordPause); again.After(now) {
+			case again.After(now):
 				if next.IsZero() || again.Before(next) {
 					next = again
 				}
@@ -105,25 +111,62 @@ func (c *coordinator) retry(ctx context.Context, now time.Time, since func(faile
 	return next
 }
 
-// chance reports whether the gang might fit by a rough account of what is free. Slots remembers the answers by class,
-// which many gangs share.
-func (c *coordinator) chance(d *gang.Due, slots map[string]int) bool {
+// odds answers whether gangs might fit by a rough account of the cluster, and remembers what many of them have in common.
+type odds struct {
+	c *coordinator
+	// slots holds how many members of a class fit, sums how much there is of a resource.
+	slots map[oddsKey]int
+	sums  map[oddsKey]int64
+}
+
+type oddsKey struct {
+	of    string
+	empty bool
+}
+
+// fits reports whether the gang might fit into what is free or, with empty set, into the cluster if nothing ran in it.
+func (o *odds) fits(d *gang.Due, empty bool) bool {
 	fits := 0
 	for class, n := range d.Classes {
-		free, known := slots[class]
+		key := oddsKey{class, empty}
+		slots, known := o.slots[key]
 		if !known {
-			pod := c.pod(d.Example[class])
+			pod := o.c.pod(d.Example[class])
 			if pod == nil {
 				return true
 			}
-			for _, n := range c.room.Slots(pod, false) {
-				free += n
+			for _, n := range o.c.room.Slots(pod, empty) {
+				slots += n
 			}
-			slots[class] = free
+			o.slots[key] = slots
 		}
-		fits += min(n, free)
+		fits += min(n, slots)
 	}
-	return fits >= d.Need
+	return fits >= d.Need && o.enough(d, empty)
+}
+
+// enough reports whether there might be as much as the gang's minResources say. The account does not tell what the gang's
+// own members hold, so a gang that has some is given the benefit of the doubt.
+func (o *odds) enough(d *gang.Due, empty bool) bool {
+	wanted := kubeview.MinResources(o.c.podGroup(d.ID))
+	if len(wanted) == 0 || len(o.c.ledger.Nodes(d.ID)) > 0 {
+		return true
+	}
+	for name, n := range wanted {
+		if claimed(o.c.anyProfile(), name) {
+			continue
+		}
+		key := oddsKey{string(name), empty}
+		sum, known := o.sums[key]
+		if !known {
+			sum = o.c.room.Sum(name, empty)
+			o.sums[key] = sum
+		}
+		if sum < n {
+			return false
+		}
+	}
+	return true
 }
 
 func types(uid gang.UID) apitypes.UID { return apitypes.UID(uid) }

@@ -1,0 +1,89 @@
+package gang
+
+import (
+	"testing"
+	"time"
+)
+
+// labelled is a member that carries the minimum itself.
+func labelled(i, minimum int) Member {
+	m := pending(i)
+	m.Minimum = minimum
+	return m
+}
+
+func TestGangsByLabelsAlone(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		do   func(l *Ledger)
+		// minimum is that of the group afterwards, by labels the one by labels; leads says whether member 0 may go.
+		minimum, byLabels int
+		leads             bool
+	}{
+		{"members that agree", func(*Ledger) {}, 3, 3, true},
+		{"where they disagree the largest minimum holds", func(l *Ledger) { l.Observe(g1, labelled(2, 5), t0) }, 5, 5, false},
+		{"a minimum that is raised and lowered again", func(l *Ledger) {
+			l.Observe(g1, labelled(2, 5), t0)
+			l.Observe(g1, labelled(2, 3), t0)
+		}, 3, 3, true},
+		{"a larger minimum goes with the member that said so", func(l *Ledger) {
+			l.Observe(g1, labelled(3, 5), t0)
+			l.Forget(uid(3), t0)
+		}, 3, 3, true},
+		{"an object wins over the labels", func(l *Ledger) { l.Define(g1, Spec{MinMember: 2, Created: t0, UID: "g1"}, t0) }, 2, 3, true},
+		{"the labels hold again when the object is gone", func(l *Ledger) {
+			l.Define(g1, Spec{MinMember: 9, Created: t0, UID: "g1"}, t0)
+			l.Undefine(g1, t0)
+		}, 3, 3, true},
+		{"members that drop the label wait for an object", func(l *Ledger) {
+			for i := range 3 {
+				l.Observe(g1, pending(i), t0)
+			}
+		}, 0, 0, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := NewLedger(time.Minute, nil)
+			for i := range 3 {
+				l.Observe(g1, labelled(i, 3), t0)
+			}
+			tc.do(l)
+			v, _ := l.View(g1)
+			if v.MinMember != tc.minimum || v.Labelled != tc.byLabels {
+				t.Errorf("minimum %d, by labels %d; want %d and %d", v.MinMember, v.Labelled, tc.minimum, tc.byLabels)
+			}
+			if leads, why := l.Admit(uid(0)); leads != tc.leads {
+				t.Errorf("member 0 is admitted: %t (%s), want %t", leads, why, tc.leads)
+			}
+		})
+	}
+}
+
+func TestGangByLabelsIsAsOldAsItsOldestMember(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(time.Minute, nil)
+	for i, age := range []time.Duration{time.Minute, time.Hour, time.Second} {
+		m := labelled(i, 3)
+		m.Created = t0.Add(-age)
+		l.Observe(g1, m, t0)
+	}
+	if ok, why := l.Admit(uid(1)); !ok {
+		t.Fatalf("the oldest member does not lead: %s", why)
+	}
+	if k, _ := l.Key(uid(1)); !k.Time.Equal(t0.Add(-time.Hour)) {
+		t.Errorf("the gang queues since %s, want since its oldest member was created", k.Time)
+	}
+}
+
+func TestGroupIsForgottenWithItsLastMember(t *testing.T) {
+	t.Parallel()
+	changed := 0
+	l := NewLedger(time.Minute, func(ID) { changed++ })
+	l.Observe(g1, labelled(0, 1), t0)
+	before := changed
+	l.Forget(uid(0), t0)
+	if _, known := l.View(g1); known || changed == before {
+		t.Errorf("known %t, told %t; want it to be forgotten and told", known, changed > before)
+	}
+}

@@ -1,0 +1,108 @@
+package kubeview
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+func TestMinResources(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		list v1.ResourceList
+		want map[v1.ResourceName]int64
+	}{
+		{"nothing", nil, nil},
+		{"CPU in thousandths, the rest in units", v1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("2Gi"), "nvidia.com/gpu": resource.MustParse("8")},
+			map[v1.ResourceName]int64{"cpu": 1500, "memory": 2 << 30, "nvidia.com/gpu": 8}},
+		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("-1Gi")}, nil},
+		{"a fraction of a GPU is a whole one", v1.ResourceList{"nvidia.com/gpu": resource.MustParse("100m")}, map[v1.ResourceName]int64{"nvidia.com/gpu": 1}},
+		{"more CPU than can be counted is the most that can be", v1.ResourceList{"cpu": resource.MustParse("9E")}, map[v1.ResourceName]int64{"cpu": math.MaxInt64}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := MinResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := MinResources(nil); got != nil {
+		t.Errorf("no PodGroup asks for %v", got)
+	}
+}
+
+func TestDescribeAmount(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		resource string
+		amount   int64
+		want     string
+	}{
+		{"cpu", 40000, "40"},
+		{"cpu", 1500, "1500m"},
+		{"memory", 3 << 30, "3Gi"},
+		{"nvidia.com/gpu", 12, "12"},
+	} {
+		if got := DescribeAmount(tc.resource, tc.amount); got != tc.want {
+			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
+		}
+	}
+}
+
+func TestFreeOn(t *testing.T) {
+	t.Parallel()
+	node := func(name string, pods ...*v1.Pod) fwk.NodeInfo {
+		n := framework.NewNodeInfo(pods...)
+		n.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{"cpu": "8", "memory": "16Gi", "pods": "3", "nvidia.com/gpu": "4"}).Obj())
+		return n
+	}
+	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{"cpu": "3", "memory": "1Gi", "nvidia.com/gpu": "1"}).Obj()
+	// More than the node has: what is missing there is not taken from other nodes.
+	large := st.MakePod().Name("q").UID("q").Req(map[v1.ResourceName]string{"cpu": "9"}).Obj()
+	nodes := []fwk.NodeInfo{node("a", pod), node("b", large), node("c")}
+	want := map[v1.ResourceName]int64{"cpu": 13000, "memory": 47 << 30, "pods": 7, "nvidia.com/gpu": 11, "example.com/unheard-of": 0}
+	got := map[v1.ResourceName]int64{}
+	for name := range want {
+		got[name] = FreeOn(nodes, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("free (-want +got):\n%s", diff)
+	}
+	want = map[v1.ResourceName]int64{"cpu": 3000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": 1}
+	got = map[v1.ResourceName]int64{}
+	for name := range want {
+		got[name] = RequestedBy(nodes[0].GetPods()[0], name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requested (-want +got):\n%s", diff)
+	}
+}
+
+func TestSum(t *testing.T) {
+	t.Parallel()
+	r := NewRoom()
+	for _, name := range []string{"a", "b"} {
+		r.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{"cpu": "8", "nvidia.com/gpu": "4"}).Obj())
+	}
+	r.SetPod(st.MakePod().Name("p").UID("p").Node("a").Req(map[v1.ResourceName]string{"cpu": "2500m"}).Obj())
+	r.SetPod(st.MakePod().Name("q").UID("q").Node("gone").Req(map[v1.ResourceName]string{"cpu": "1"}).Obj())
+	for _, tc := range []struct {
+		resource v1.ResourceName
+		empty    bool
+		want     int64
+	}{{"cpu", false, 13500}, {"cpu", true, 16000}, {"nvidia.com/gpu", false, 8}, {"example.com/unheard-of", true, 0}} {
+		if got := r.Sum(tc.resource, tc.empty); got != tc.want {
+			t.Errorf("%s, as if empty %t: %d, want %d", tc.resource, tc.empty, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package kubeview
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+)
+
+func TestOwnersOfAStandIn(t *testing.T) {
+	t.Parallel()
+	pod := func(name, controller string) *v1.Pod {
+		p := st.MakePod().Namespace("ns").Name(name).UID(name).Obj()
+		if controller != "" {
+			p.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "batch/v1", Kind: "Job", Name: controller, UID: types.UID(controller), Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+		}
+		return p
+	}
+	job := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "j"}
+	member := func(name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(name)}
+	}
+	many := make([]*v1.Pod, 100)
+	var first []metav1.OwnerReference
+	for i := range many {
+		many[i] = pod(fmt.Sprint(i), "")
+		if i < maxStandInOwners {
+			first = append(first, member(fmt.Sprint(i)))
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		members []*v1.Pod
+		want    []metav1.OwnerReference
+	}{
+		{"the controller that all share", []*v1.Pod{pod("a", "j"), pod("b", "j")}, []metav1.OwnerReference{job}},
+		{"the members, if their controllers differ", []*v1.Pod{pod("a", "j"), pod("b", "k")}, []metav1.OwnerReference{member("a"), member("b")}},
+		{"the members, if one has no controller", []*v1.Pod{pod("a", "j"), pod("b", "")}, []metav1.OwnerReference{member("a"), member("b")}},
+		{"the members, if the first has no controller", []*v1.Pod{pod("a", ""), pod("b", "j")}, []metav1.OwnerReference{member("a"), member("b")}},
+		{"the first of very many", many, first},
+		{"nobody", nil, []metav1.OwnerReference{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pg := StandIn(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
+			if diff := cmp.Diff(tc.want, pg.OwnerReferences); diff != "" {
+				t.Errorf("owners (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStandInIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		edit func(pg *schedulingv1alpha1.PodGroup)
+		want bool
+	}{
+		{"as it was made", func(*schedulingv1alpha1.PodGroup) {}, true},
+		{"with a status", func(pg *schedulingv1alpha1.PodGroup) { pg.Status.Running = 2 }, true},
+		{"a user has changed the minimum", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinMember = 7 }, false},
+		{"a user has set a timeout", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.ScheduleTimeoutSeconds = ptr.To[int32](9) }, false},
+		{"a user has asked for resources", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinResources = v1.ResourceList{"cpu": {}} }, false},
+		{"a user has made it", func(pg *schedulingv1alpha1.PodGroup) { pg.Annotations = nil }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pg := StandIn(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
+			tc.edit(pg)
+			if got := IsStandIn(pg); got != tc.want {
+				t.Errorf("IsStandIn = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package coscheduling_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+)
+
+// The labels of the older form, by which pods are a gang without a PodGroup of anybody's.
+const (
+	oldNameLabel    = "pod-group.scheduling.sigs.k8s.io/name"
+	oldMinimumLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
+)
+
+// creators is how many requests a crowd is created with at a time.
+const creators = 8
+
+func (w *world) doGroup(ctx context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(0))
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
+	return w.createGroup(ctx, namespace, name, l)
+}
+
+func (w *world) createGroup(ctx context.Context, namespace, name string, l *line) error {
+	minMember, err := strconv.Atoi(l.option("min", "1"))
+	if err != nil {
+		return err
+	}
+	spec := map[string]any{"minMember": int64(minMember)}
+	if timeout, err := strconv.Atoi(l.option("timeout", "")); err == nil {
+		spec["scheduleTimeoutSeconds"] = int64(timeout)
+	}
+	needs := map[string]any{}
+	for resource, amount := range l.with("needs:") {
+		needs[resource] = amount
+	}
+	if len(needs) > 0 {
+		spec["minResources"] = needs
+	}
+	pg := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": spec}}
+	pg.SetName(name)
+	pg.SetAnnotations(l.with("annotation:"))
+	w.expectMinimum(namespace+"/"+name, minMember)
+	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, pg, metav1.CreateOptions{})
+	return err
+}
+
+func (w *world) expectMinimum(group string, minimum int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.minimum[group] = minimum
+}
+
+// expectLabelled is expectMinimum for a minimum by labels, of which the largest holds where there is no PodGroup.
+func (w *world) expectLabelled(group string, minimum int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known, exists := w.minimum[group]; !exists || (w.labelled[group] && known < minimum) {
+		w.minimum[group], w.labelled[group] = minimum, true
+	}
+}
+
+// doPods creates pods; sets of the same name grow.
+func (w *world) doPods(ctx context.Context, l *line) error {
+	ident := l.arg(0)
+	namespace, group := w.locate(ident)
+	n, err := l.int(1)
+	if err != nil {
+		return err
+	}
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
+	for range n {
+		if err := w.createPod(ctx, namespace, group, setOf(l.option("set", ident)), l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doCrowd creates many groups with their pods, group by group or with turns one pod of each group after the other.
+func (w *world) doCrowd(ctx context.Context, l *line) error {
+	namespace, prefix := w.locate(l.arg(0))
+	n, err := l.int(1)
+	if err != nil {
+		return err
+	}
+	members, err := strconv.Atoi(l.option("pods", ""))
+	if err != nil {
+		return err
+	}
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
+	group := func(i int) string { return fmt.Sprintf("%s%d", prefix, i) }
+	pod := func(i int) error { return w.createPod(ctx, namespace, group(i), setOf(l.arg(0)), l) }
+	if l.option("turns", "") == "" {
+		return inParallel(n, func(i int) error {
+			err := w.createGroup(ctx, namespace, group(i), l)
+			for range members {
+				err = errors.Join(err, pod(i))
+			}
+			return err
+		})
+	}
+	if err := inParallel(n, func(i int) error { return w.createGroup(ctx, namespace, group(i), l) }); err != nil {
+		return err
+	}
+	for range members {
+		if err := inParallel(n, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inParallel does n things, a few at a time.
+func inParallel(n int, do func(i int) error) error {
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	slots := make(chan struct{}, creators)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = do(i)
+			<-slots
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (w *world) createPod(ctx context.Context, namespace, group, set string, l *line) error {
+	w.mu.Lock()
+	name := fmt.Sprintf("%s-%d", set, w.made[set])
+	w.made[set]++
+	w.mu.Unlock()
+	if fixed := l.option("name", ""); fixed != "" {
+		name = fixed
+	}
+	labels := map[string]string{scenarioLabel: w.name, setLabel: set}
+	switch minimum := l.option("labelled", ""); {
+	case minimum != "":
+		labels[oldNameLabel], labels[oldMinimumLabel] = group, minimum
+		if n, err := strconv.Atoi(minimum); err == nil {
+			w.expectLabelled(namespace+"/"+group, n)
+		}
+	case l.option("alone", "") == "":
+		labels["scheduling.x-k8s.io/pod-group"] = group
+	}
+	for k, v := range l.with("label:") {
+		labels[k] = v
+	}
+	selector := map[string]string{scenarioLabel: w.name}
+	for k, v := range l.with("select:") {
+		selector[k] = v
+	}
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(l.option("cpu", "100m"))}
+	limits := v1.ResourceList{}
+	if gpus := l.option("gpu", ""); gpus != "" {
+		requests["nvidia.com/gpu"], limits["nvidia.com/gpu"] = resource.MustParse(gpus), resource.MustParse(gpus)
+	}
+	for name, amount := range l.with("ask:") {
+		requests[v1.ResourceName(name)], limits[v1.ResourceName(name)] = resource.MustParse(amount), resource.MustParse(amount)
+	}
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels, Annotations: l.with("annotation:")},
+		Spec: v1.PodSpec{
+			SchedulerName:                 l.option("profile", "gang-scheduler"),
+			NodeSelector:                  selector,
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+			AutomountServiceAccountToken:  ptr.To(false),
+			Containers: []v1.Container{{Name: "work", Image: "work",
+				Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}},
+		},
+	}
+	if p := l.option("priority", ""); p != "" {
+		pod.Spec.PriorityClassName = w.name + "-" + p
+	}
+	if l.option("gated", "") != "" {
+		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "scenario.test/hold"}}
+	}
+	if owner := l.option("owner", ""); owner != "" {
+		owned, err := w.owner(ctx, namespace, owner)
+		if err != nil {
+			return err
+		}
+		pod.OwnerReferences = []metav1.OwnerReference{owned}
+	}
+	made, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil || l.option("nominated", "") == "" {
+		return err
+	}
+	made.Status.NominatedNodeName = w.name + "-" + l.option("nominated", "")
+	_, err = w.client.CoreV1().Pods(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	return err
+}
+
+// owner returns a reference to the controller of pods, a ConfigMap by that name that is made when it is first spoken of.
+func (w *world) owner(ctx context.Context, namespace, name string) (metav1.OwnerReference, error) {
+	maps := w.client.CoreV1().ConfigMaps(namespace)
+	made, err := maps.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		made, err = maps.Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return metav1.OwnerReference{}, err
+	}
+	return *metav1.NewControllerRef(made, v1.SchemeGroupVersion.WithKind("ConfigMap")), nil
+}

@@ -1,0 +1,115 @@
+package coscheduling
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// unservedPause is how long no stand-in is made after the cluster had no place for one.
+const unservedPause = time.Minute
+
+// keepStandIn makes, corrects or removes the PodGroup that stands in for a gang whose members carry its minimum in labels.
+// A PodGroup of anybody else's is left alone, and every write names the version that it was decided on, so that a user who
+// is faster wins. It reports whether there is a PodGroup to write the status of.
+func (s *statusWriter) keepStandIn(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup, now time.Time) (bool, error) {
+	switch {
+	case pg == nil && v.Labelled > 0:
+		// Its status is written when the informer tells of it.
+		return false, s.createStandIn(ctx, id, v, now)
+	case pg == nil:
+		return false, nil
+	case !kubeview.IsStandIn(pg) || pg.DeletionTimestamp != nil:
+		return true, nil
+	case v.Labelled == 0:
+		return false, s.removeStandIn(ctx, pg)
+	default:
+		return true, s.correctStandIn(ctx, pg, kubeview.StandIn(id, v.Labelled, s.members(id)))
+	}
+}
+
+// members returns the gang's pods, the oldest first.
+func (s *statusWriter) members(id gang.ID) []*v1.Pod {
+	var pods []*v1.Pod
+	for _, ref := range s.ledger.Members(id) {
+		if pod := s.anyPod(ref); pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func (s *statusWriter) createStandIn(ctx context.Context, id gang.ID, v gang.View, now time.Time) error {
+	if now.Before(s.unserved()) {
+		return nil
+	}
+	pg := kubeview.StandIn(id, v.Labelled, s.members(id))
+	if len(pg.OwnerReferences) == 0 {
+		return nil
+	}
+	err := s.groups.rest.Post().Namespace(id.Namespace).Resource("podgroups").Body(pg).Do(ctx).Error()
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		s.mu.Lock()
+		s.unservedUntil = now.Add(unservedPause)
+		s.mu.Unlock()
+		klog.FromContext(ctx).Error(err, "No PodGroup can be made for gangs by labels; they are scheduled without one", "gang", id)
+		return nil
+	default:
+		return fmt.Errorf("making PodGroup %s: %w", id, err)
+	}
+}
+
+func (s *statusWriter) unserved() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unservedUntil
+}
+
+func (s *statusWriter) correctStandIn(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {
+	if len(want.OwnerReferences) == 0 {
+		want.OwnerReferences = pg.OwnerReferences
+	}
+	if pg.Spec.MinMember == want.Spec.MinMember && equality.Semantic.DeepEqual(pg.OwnerReferences, want.OwnerReferences) {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pg.UID, "resourceVersion": pg.ResourceVersion,
+			"ownerReferences": want.OwnerReferences, "annotations": want.Annotations},
+		"spec": map[string]any{"minMember": want.Spec.MinMember},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
+	}
+	err = s.groups.rest.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).Body(data).Do(ctx).Error()
+	if err != nil && !stale(err) {
+		return fmt.Errorf("correcting PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
+	}
+	return nil
+}
+
+func (s *statusWriter) removeStandIn(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error {
+	err := s.groups.rest.Delete().Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pg.UID, ResourceVersion: &pg.ResourceVersion}}).Do(ctx).Error()
+	if err != nil && !stale(err) {
+		return fmt.Errorf("removing PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
+	}
+	return nil
+}
+
+// stale reports whether a write failed because the object has changed or gone, of which the informer will tell.
+func stale(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
