@@ -14,9 +14,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/replay"
@@ -41,9 +43,16 @@ func main() {
 	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration with the profile")
 	profile := flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
 	contenders := flag.String("contenders", "profile,stock,most-allocated", "what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated")
+	weights := flag.String("weights", "", "weights of GPUAware, comma-separated, to try the profile with instead of its own")
 	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
 	flag.Parse()
-	if err := run(os.Stdout, *data, *variant, *config, *profile, strings.Split(*contenders, ","), *seeds); err != nil {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	list, err := makeContenders(*config, *profile, strings.Split(*contenders, ","), *weights)
+	if err == nil {
+		err = run(os.Stdout, *data, *variant, list, *seeds)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
 		os.Exit(1)
 	}
@@ -55,7 +64,7 @@ type contender struct {
 	config        *replay.Configuration
 }
 
-func run(out io.Writer, data, variant, path, profile string, names []string, seeds uint64) error {
+func run(out io.Writer, data, variant string, contenders []contender, seeds uint64) error {
 	nodes, err := read(filepath.Join(data, "openb_node_list_gpu_node.csv"), trace.ReadNodes)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", data)
@@ -71,10 +80,6 @@ func run(out io.Writer, data, variant, path, profile string, names []string, see
 	if err := rates.Apply(nodes); err != nil {
 		return err
 	}
-	contenders, err := makeContenders(path, profile, names)
-	if err != nil {
-		return err
-	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "dollars an hour, openb %s\tload\tdollars\tbound\t× bound\tpending\tnodes\n", variant)
 	for _, c := range contenders {
@@ -87,11 +92,19 @@ func run(out io.Writer, data, variant, path, profile string, names []string, see
 	return table.Flush()
 }
 
-func makeContenders(path, profile string, names []string) ([]contender, error) {
+func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {
 	var list []contender
 	for _, name := range names {
 		file := replay.Stock
 		if name == "profile" {
+			if weights != "" {
+				varied, err := vary(path, profile, strings.Split(weights, ","))
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, varied...)
+				continue
+			}
 			file = path
 		}
 		c, err := replay.LoadConfiguration(file)
@@ -113,6 +126,31 @@ func makeContenders(path, profile string, names []string) ([]contender, error) {
 			return nil, fmt.Errorf("contender %q is unknown: want profile, stock or most-allocated", name)
 		}
 		list = append(list, contender{name, scheduler, c})
+	}
+	return list, nil
+}
+
+// vary returns the profile with each of the weights for GPUAware.
+func vary(path, profile string, weights []string) ([]contender, error) {
+	var list []contender
+	for _, text := range weights {
+		weight, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || weight < 1 {
+			return nil, fmt.Errorf("weight %q of GPUAware: want a whole number of at least 1", text)
+		}
+		c, err := replay.LoadConfiguration(path)
+		if err != nil {
+			return nil, err
+		}
+		for i := range c.Component.Profiles {
+			enabled := c.Component.Profiles[i].Plugins.MultiPoint.Enabled
+			for n := range enabled {
+				if enabled[n].Name == "GPUAware" {
+					enabled[n].Weight = int32(weight)
+				}
+			}
+		}
+		list = append(list, contender{fmt.Sprintf("%s, GPUAware %d", profile, weight), profile, c})
 	}
 	return list, nil
 }

@@ -178,7 +178,8 @@ func readCycle(state fwk.CycleState) (*cycleState, error) {
 	return s, nil
 }
 
-// medianCost returns the lower median of the costs that are known.
+// medianCost returns the median of the costs that are known: of an even number the mean of the middle two, so that of two
+// nodes with a price the cheaper one is ahead of a node without.
 func medianCost(scores fwk.NodeScoreList, known int) int64 {
 	costs := make([]int64, 0, known)
 	for _, n := range scores {
@@ -187,5 +188,6 @@ func medianCost(scores fwk.NodeScoreList, known int) int64 {
 		}
 	}
 	slices.Sort(costs)
-	return costs[(len(costs)-1)/2]
+	lower, upper := costs[(len(costs)-1)/2], costs[len(costs)/2]
+	return lower + (upper-lower)/2
 }

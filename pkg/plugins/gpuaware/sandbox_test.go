@@ -3,20 +3,15 @@ package gpuaware
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // fleetFile is a shared node of two GPUs, one with a label that cannot be read, and one whose GPUs are claimed.
@@ -27,54 +22,14 @@ const fleetFile = `shapes:
 `
 
 // world is a real API server with the built scheduler.
-type world struct {
-	*sandbox.Sandbox
-	client kubernetes.Interface
-}
-
-func startWorld(t *testing.T) *world {
-	t.Helper()
-	nodes := filepath.Join(t.TempDir(), "nodes.yaml")
-	if err := os.WriteFile(nodes, []byte(fleetFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	t.Cleanup(cancel)
-	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(t.TempDir(), "sandbox"), NodesFile: nodes, StopWithParent: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-	})
-	config, err := sb.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS, config.Burst = 500, 500
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &world{sb, client}
-}
-
-// await polls the API until the condition holds.
-func (w *world) await(t *testing.T, what string, done func(context.Context) (bool, error)) {
-	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 90*time.Second, true, done); err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
-	}
-}
+type world struct{ *sandboxtest.Box }
 
 func (w *world) create(t *testing.T, pod *v1.Pod) {
 	t.Helper()
 	pod.UID = ""
 	resources := &pod.Spec.Containers[0].Resources
 	resources.Limits = resources.Requests.DeepCopy() // extended resources want equal limits
-	if _, err := w.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,8 +38,8 @@ func (w *world) create(t *testing.T, pod *v1.Pod) {
 func (w *world) settled(t *testing.T, count int) []v1.Pod {
 	t.Helper()
 	var pods []v1.Pod
-	w.await(t, fmt.Sprintf("%d pods to settle", count), func(ctx context.Context) (bool, error) {
-		list, err := w.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	w.Await(t, fmt.Sprintf("%d pods to settle", count), func(ctx context.Context) (bool, error) {
+		list, err := w.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -115,22 +70,13 @@ func reasonOf(pod *v1.Pod) string {
 //nolint:tparallel // the parts share one control plane, whose scheduler one of them kills
 func TestOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	if _, err := sandbox.FindBinary(); err != nil {
-		t.Skipf("no sandbox here: %v", err)
-	}
-	w := startWorld(t)
+	w := &world{sandboxtest.Start(t, fleetFile, sandbox.Options{})}
 
 	t.Run("shares are promised once, over a kill of the scheduler", func(t *testing.T) {
 		for i := range 5 { // 6 of 600 would need more GPUs than the four there are
 			w.create(t, podObject(fmt.Sprintf("early-%d", i), nil, strs{"alibabacloud.com/gpu-milli": "600"}))
 		}
-		pid, err := w.PID("scheduler")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		w.KillScheduler(t)
 		for i := range 5 {
 			w.create(t, podObject(fmt.Sprintf("late-%d", i), nil, strs{"gpu-fraction": "0.4"}))
 		}
@@ -167,12 +113,12 @@ func TestOnARealControlPlane(t *testing.T) {
 	t.Run("what cannot be read is said on the object", func(t *testing.T) {
 		w.create(t, podObject("malformed", nil, strs{"gpu-fraction": "half"}))
 		want := `pod annotation gpu-fraction: "half" is not a decimal fraction of a GPU above 0 and up to 1`
-		w.await(t, "the pod's reason", func(ctx context.Context) (bool, error) {
-			pod, err := w.client.CoreV1().Pods("default").Get(ctx, "malformed", metav1.GetOptions{})
+		w.Await(t, "the pod's reason", func(ctx context.Context) (bool, error) {
+			pod, err := w.Client.CoreV1().Pods("default").Get(ctx, "malformed", metav1.GetOptions{})
 			return err == nil && strings.Contains(reasonOf(pod), want), err
 		})
-		w.await(t, "the node's event", func(ctx context.Context) (bool, error) {
-			events, err := w.client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,type=Warning"})
+		w.Await(t, "the node's event", func(ctx context.Context) (bool, error) {
+			events, err := w.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,type=Warning"})
 			if err != nil {
 				return false, err
 			}
@@ -186,7 +132,7 @@ func TestOnARealControlPlane(t *testing.T) {
 	})
 
 	t.Run("a pod that asks for GPUs is served by claims", func(t *testing.T) {
-		nodes, err := w.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		nodes, err := w.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,22 +142,22 @@ func TestOnARealControlPlane(t *testing.T) {
 				name = n.Name
 			}
 		}
-		if _, err := w.client.ResourceV1().DeviceClasses().Create(t.Context(), gpuClass(), metav1.CreateOptions{}); err != nil {
+		if _, err := w.Client.ResourceV1().DeviceClasses().Create(t.Context(), gpuClass(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		slice := gpuSlice(name, 2, "NVIDIA A100-SXM4-80GB", "80Gi")
 		slice.UID, slice.ResourceVersion = "", ""
-		if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+		if _, err := w.Client.ResourceV1().ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.create(t, podObject("by-claim", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-memory-min": "40Gi"}))
 		w.create(t, podObject("too-many", strs{"nvidia.com/gpu": "3"}, strs{"berth.dev/gpu-memory-min": "40Gi"}))
-		w.await(t, "the pod on the claimed GPUs", func(ctx context.Context) (bool, error) {
-			pod, err := w.client.CoreV1().Pods("default").Get(ctx, "by-claim", metav1.GetOptions{})
+		w.Await(t, "the pod on the claimed GPUs", func(ctx context.Context) (bool, error) {
+			pod, err := w.Client.CoreV1().Pods("default").Get(ctx, "by-claim", metav1.GetOptions{})
 			return err == nil && pod.Spec.NodeName == name, err
 		})
-		w.await(t, "the reason of the pod that is too large", func(ctx context.Context) (bool, error) {
-			pod, err := w.client.CoreV1().Pods("default").Get(ctx, "too-many", metav1.GetOptions{})
+		w.Await(t, "the reason of the pod that is too large", func(ctx context.Context) (bool, error) {
+			pod, err := w.Client.CoreV1().Pods("default").Get(ctx, "too-many", metav1.GetOptions{})
 			return err == nil && strings.Contains(reasonOf(pod), "too few GPUs (need 3, have 2)"), err
 		})
 	})

@@ -220,6 +220,9 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err != nil {
 		return err
 	}
+	if err := lease.grant(ctx, admin); err != nil {
+		return err
+	}
 	since := time.Now().Add(-time.Second)
 	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler), lease.release(admin))
 	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)

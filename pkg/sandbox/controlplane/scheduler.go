@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -89,6 +91,36 @@ func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
 	// As in the manifests, for the reason given there; of a gate that is named twice the last value holds.
 	gates := append([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates...)
 	return append(args, "--feature-gates="+strings.Join(gates, ","))
+}
+
+// grant lets the scheduler lead by the lease that its configuration names: the shipped rights are those of the shipped
+// name, and a configuration that is meant for a cluster's own scheduler names another.
+func (l schedulerLease) grant(ctx context.Context, admin *rest.Config) error {
+	if !l.elect {
+		return nil
+	}
+	api, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	meta := metav1.ObjectMeta{Name: "berth-sandbox-lease", Namespace: l.namespace}
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{l.name}, Verbs: []string{"get", "update"},
+	}, {
+		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"create"},
+	}}}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "berth-scheduler", Namespace: metav1.NamespaceSystem}},
+	}
+	if _, err := api.RbacV1().Roles(l.namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("granting the scheduler its lease %s/%s: %w", l.namespace, l.name, err)
+	}
+	if _, err := api.RbacV1().RoleBindings(l.namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("granting the scheduler its lease %s/%s: %w", l.namespace, l.name, err)
+	}
+	return nil
 }
 
 // release deletes the lease of a scheduler that has died, so that the next one leads at once instead of waiting for the

@@ -1,0 +1,153 @@
+package costoptimized
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+// pricedFleet is two nodes of which one is cheap, and one with a price that cannot be read.
+const pricedFleet = `shapes:
+- {name: cheap, count: 1, annotations: {berth.dev/price-per-hour: "2.10"}, allocatable: {cpu: "16", memory: 64Gi}}
+- {name: dear, count: 1, annotations: {berth.dev/price-per-hour: "2.90"}, allocatable: {cpu: "16", memory: 64Gi}}
+- {name: mispriced, count: 1, annotations: {berth.dev/price-per-hour: "€2"}, allocatable: {cpu: "16", memory: 64Gi}}
+`
+
+// hoursConfig is a profile with two windows: one that opens at the time that is filled in, for an hour, and one that
+// opens three hours later.
+const hoursConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: hours-scheduler
+    plugins:
+      multiPoint:
+        enabled: [{name: CostOptimized, weight: 20}]
+    pluginConfig:
+      - name: CostOptimized
+        args:
+          windows:
+            - {name: soon, from: %q, to: %q, timeZone: UTC}
+            - {name: later, from: %q, to: %q, timeZone: UTC}
+`
+
+// TestCheapHoursOnARealControlPlane has pods wait for a window and for a deadline, by the clock of the machine, and over a
+// kill of the scheduler.
+//
+//nolint:paralleltest // the parts of the story follow each other on one control plane
+func TestCheapHoursOnARealControlPlane(t *testing.T) {
+	t.Parallel()
+	// Windows are told in minutes. The next but one leaves time to start the control plane.
+	opens := time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)
+	clock := func(d time.Duration) string { return opens.Add(d).Format("15:04") }
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Appendf(nil, hoursConfig, clock(0), clock(time.Hour), clock(3*time.Hour), clock(4*time.Hour))
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	box := sandboxtest.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
+	deadline := time.Now().Add(20 * time.Second).Truncate(time.Second)
+	for _, pod := range []*v1.Pod{
+		hoursPod("at-once", "", time.Time{}),
+		hoursPod("in-the-window", "soon", time.Time{}),
+		hoursPod("by-the-deadline", "later", deadline),
+		hoursPod("much-later", "later", time.Time{}),
+		hoursPod("no-such-window", "noon", time.Time{}),
+	} {
+		box.Await(t, "the service account", func(ctx context.Context) (bool, error) {
+			_, err := box.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+			return err == nil, ignoreForbidden(err)
+		})
+	}
+	box.Await(t, "the event that says until when the pod waits", func(ctx context.Context) (bool, error) {
+		return said(ctx, box, "in-the-window", fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
+	})
+	box.Await(t, "the event of the window that does not exist", func(ctx context.Context) (bool, error) {
+		return said(ctx, box, "no-such-window", `"noon" is not one of this profile's price windows: "soon", "later"`)
+	})
+	box.Await(t, "the event of the price that cannot be read", func(ctx context.Context) (bool, error) {
+		return said(ctx, box, "mispriced-0", "berth.dev/price-per-hour")
+	})
+	box.KillScheduler(t)
+	for _, wait := range []struct {
+		pod  string
+		from time.Time
+	}{{"at-once", time.Time{}}, {"by-the-deadline", deadline}, {"in-the-window", opens}} {
+		box.Await(t, wait.pod+" to be bound", func(ctx context.Context) (bool, error) {
+			pod, err := box.Client.CoreV1().Pods("default").Get(ctx, wait.pod, metav1.GetOptions{})
+			if err != nil || pod.Spec.NodeName == "" {
+				return false, err
+			}
+			if at := boundAt(pod); at.Before(wait.from) {
+				return false, fmt.Errorf("it was bound at %s, before %s", at, wait.from)
+			}
+			if pod.Spec.NodeName != "cheap-0" {
+				return false, fmt.Errorf("it was bound to %s, and cheap-0 has room", pod.Spec.NodeName)
+			}
+			return true, nil
+		})
+	}
+	pod, err := box.Client.CoreV1().Pods("default").Get(t.Context(), "much-later", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pod.Spec.NodeName != "" {
+		t.Errorf("a pod whose window opens in three hours was bound to %s", pod.Spec.NodeName)
+	}
+}
+
+// hoursPod is a pod that starts in a window, or after a deadline that is not zero.
+func hoursPod(name, window string, deadline time.Time) *v1.Pod {
+	p := st.MakePod().Name(name).Namespace("default").SchedulerName("hours-scheduler").
+		Req(map[v1.ResourceName]string{"cpu": "1", "memory": "1Gi"})
+	if window != "" {
+		p.Annotation(windowKey, window)
+	}
+	if !deadline.IsZero() {
+		p.Annotation(deadlineKey, deadline.Format(time.RFC3339))
+	}
+	return p.Obj()
+}
+
+// ignoreForbidden lets a test wait for the service account without which the API server admits no pod.
+func ignoreForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
+
+// said reports whether an event about the object holds the text.
+func said(ctx context.Context, box *sandboxtest.Box, object, text string) (bool, error) {
+	list, err := box.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
+	if err != nil {
+		return false, err
+	}
+	for i := range list.Items {
+		if strings.Contains(list.Items[i].Message, text) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// boundAt is when the pod was scheduled, to the second.
+func boundAt(pod *v1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
