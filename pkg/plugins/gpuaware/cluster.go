@@ -122,7 +122,7 @@ func (c *cluster) watch(factory informers.SharedInformerFactory) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.seeNode(obj) },
+		AddFunc: func(obj any) { c.seeNode(obj) },
 		UpdateFunc: func(old, obj any) {
 			if node, ok := old.(*v1.Node); ok {
 				c.views.forget(node)
