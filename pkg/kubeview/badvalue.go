@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,13 +55,20 @@ var reporters = struct {
 	byFactory map[informers.SharedInformerFactory]*badValueReporter
 }{byFactory: map[informers.SharedInformerFactory]*badValueReporter{}}
 
-func reporterFor(factory informers.SharedInformerFactory) *badValueReporter {
+// reporterFor returns the reporter of a scheduler, which is forgotten when the scheduler's context ends: the factory holds
+// all that the scheduler knew of its cluster.
+func reporterFor(ctx context.Context, factory informers.SharedInformerFactory) *badValueReporter {
 	reporters.mu.Lock()
 	defer reporters.mu.Unlock()
 	r := reporters.byFactory[factory]
 	if r == nil {
 		r = &badValueReporter{reported: map[reportKey]map[string]bool{}}
 		reporters.byFactory[factory] = r
+		context.AfterFunc(ctx, func() {
+			reporters.mu.Lock()
+			defer reporters.mu.Unlock()
+			delete(reporters.byFactory, factory)
+		})
 	}
 	return r
 }
@@ -68,8 +76,8 @@ func reporterFor(factory informers.SharedInformerFactory) *badValueReporter {
 // WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
 // each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different plugins
 // apart; watches of the same scope in several profiles of a process report once.
-func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*BadValue) error {
-	r := reporterFor(handle.SharedInformerFactory())
+func WatchBadNodeValues(ctx context.Context, handle fwk.Handle, scope string, check func(*v1.Node) []*BadValue) error {
+	r := reporterFor(ctx, handle.SharedInformerFactory())
 	see := func(obj any) {
 		if node, ok := obj.(*v1.Node); ok {
 			r.report(handle.EventRecorder(), scope, node, check(node))
