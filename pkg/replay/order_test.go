@@ -39,9 +39,16 @@ func TestMainReason(t *testing.T) {
 			"",
 			"Insufficient cpu",
 		},
-		"a sentence on a gang loses the name":       {"0/9 nodes are available: gang ns/g needs 8, fits 6: 3 tainted, 4 full.", "", "gang needs 8, fits 6: 3 tainted, 4 full"},
+		"a comma within a reason": {
+			"0/40 nodes are available: 30 node(s) with too few free GPUs (need 8, have 4), 10 Insufficient cpu.", "", "node(s) with too few free GPUs",
+		},
+		"a gang that does not fit": {
+			"0/9 nodes are available: gang ns/g needs 8 × 4 nvidia.com/gpu, fits 6: 3 nodes with too few GPUs (need 4, have 0), 1 tainted node.", "",
+			"gang does not fit: nodes with too few GPUs",
+		},
+		"a gang of which part fits everywhere":      {"gang ns/g needs 9 × 1 nvidia.com/gpu, fits 8", "", "gang does not fit"},
 		"what holds it back now precedes old words": {"0/40 nodes are available: 40 Insufficient cpu.", "gang ns/g has 2 of 3", "gang has 2 of 3"},
-		"no word at all":                            {"", "", notDecided},
+		"no word at all": {"", "", notDecided},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,12 @@ const notDecided = "not tried yet: waits in the queue"
 var (
 	nodesAvailable = regexp.MustCompile(`^0/\d+ nodes are available:? ?`)
 	gangName       = regexp.MustCompile(`^gang \S+ `)
-	countedReason  = regexp.MustCompile(`^(\d+) (.+)$`)
+	// gangFits is what precedes the clauses of the sentence on a gang.
+	gangFits      = regexp.MustCompile(`^gang \S+ needs .*, fits \d+(?:: |$)`)
+	countedReason = regexp.MustCompile(`^(\d+) (.+)$`)
+	// amounts differ from pod to pod and node to node where the reason is the same.
+	amounts = regexp.MustCompile(` \([^()]*\bneed [^()]*\)`)
+	clause  = regexp.MustCompile(`(?:[^,(]|\([^)]*\))+`)
 )
 
 // mainReason is what keeps a pending pod from the most nodes: of the scheduler's message "0/40 nodes are available: 30
@@ -32,16 +37,23 @@ func mainReason(pod *v1.Pod, heldBack string) string {
 	}
 	message, _, _ = strings.Cut(message, " preemption: ")
 	rest := strings.TrimSuffix(nodesAvailable.ReplaceAllString(message, ""), ".")
-	if gangName.MatchString(rest) {
-		// Without its name the sentence on a gang is the same for gangs that lack the same.
+	switch {
+	case gangFits.MatchString(rest):
+		return strings.TrimSuffix("gang does not fit: "+mostNodes(gangFits.ReplaceAllString(rest, "")), ": ")
+	case gangName.MatchString(rest):
 		return gangName.ReplaceAllString(rest, "gang ")
-	}
-	if !nodesAvailable.MatchString(message) {
+	case nodesAvailable.MatchString(message):
+		return mostNodes(rest)
+	default:
 		return rest
 	}
-	best, bestCount := rest, -1
-	for _, clause := range strings.Split(rest, ", ") {
-		m := countedReason.FindStringSubmatch(clause)
+}
+
+// mostNodes is the clause of those that are counted that counts the most nodes, without its numbers.
+func mostNodes(clauses string) string {
+	best, bestCount := clauses, -1
+	for _, c := range clause.FindAllString(clauses, -1) {
+		m := countedReason.FindStringSubmatch(strings.TrimSpace(c))
 		if m == nil {
 			continue
 		}
@@ -49,5 +61,5 @@ func mainReason(pod *v1.Pod, heldBack string) string {
 			best, bestCount = m[2], n
 		}
 	}
-	return best
+	return amounts.ReplaceAllString(best, "")
 }

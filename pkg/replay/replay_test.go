@@ -123,7 +123,7 @@ func TestAGangStartsTogether(t *testing.T) {
 		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
-	if len(r.PendingByReason) != 1 || !strings.HasPrefix(r.PendingByReason[0].Reason, "gang needs 9 × 1 nvidia.com/gpu, fits 8") {
+	if len(r.PendingByReason) != 1 || !strings.HasPrefix(r.PendingByReason[0].Reason, "gang does not fit") {
 		t.Errorf("pods are pending because of %v, want what the gang lacks", r.PendingByReason)
 	}
 }

@@ -49,7 +49,7 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	for _, r := range c.Pending {
 		t.AppendRow(table.Row{r.Reason, number(r.A), number(r.B)})
 	}
-	t.SetColumnConfigs(append(rightFrom(2, 3), table.ColumnConfig{Number: 1, WidthMax: 80}))
+	t.SetColumnConfigs(append(rightFrom(2, 3), table.ColumnConfig{Number: 1, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}))
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
 }
@@ -76,7 +76,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 		}
 		t.AppendRow(table.Row{label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason)})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90, WidthMaxEnforcer: text.WrapSoft}})
 	lines := []string{fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed), t.Render()}
 	for _, note := range r.Notes {
 		lines = append(lines, "note: "+note)
