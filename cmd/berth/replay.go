@@ -134,7 +134,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 // runReplay runs one replay with its progress shown on w.
 func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, w io.Writer, label string) (*replay.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1200 << 20))
 	options.Progress = &replay.Progress{}
 	stop := showProgress(w, label, options.Progress)

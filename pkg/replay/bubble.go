@@ -12,7 +12,9 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
+	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
 // epoch is the instant at which a replay begins, a Monday at midnight, unless it is told otherwise. The odd nanoseconds
@@ -37,6 +39,10 @@ func inBubble(start time.Time, f func() error) (err error) {
 		// The stock handler sleeps until a millisecond after the last error, and the two clocks are years apart.
 		//nolint:reassign // the list is the package's own way to set its handlers
 		utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{logUnexpected}
+		// Each plugin counts each node that it looks at, on a counter for which the processors contend and which nobody reads
+		// here. One that is not registered counts nothing.
+		schedulermetrics.Register()
+		schedulermetrics.PluginEvaluationTotal = metrics.NewCounterVec(&metrics.CounterOpts{}, nil)
 	})
 	defer func() {
 		// What stops a replay with an error may leave goroutines behind; then the error says more than they do.

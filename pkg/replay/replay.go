@@ -21,6 +21,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // ErrInput is wrapped by the errors of Run that are about what it was given.
@@ -71,7 +73,9 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	if err != nil {
 		return err
 	}
-	sched, err := NewScheduler(context.Background(), c.api, config, workers(config, len(c.ledger.order)))
+	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
+	ctx := klog.NewContext(context.Background(), klog.Logger{})
+	sched, err := NewScheduler(ctx, c.api, config, workers(config, len(c.ledger.order)))
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
 	c.api.Defer()
-	stop := conduct.start(context.Background())
+	stop := conduct.start(ctx)
 	err = conduct.run(cancelled)
 	if err == nil {
 		err = c.err
