@@ -178,6 +178,9 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		return e
 	}
 	g := l.open(id)
+	if g.block != nil && m.State == Pending && g.news(known, &m) {
+		l.unblock(g)
+	}
 	if known == nil {
 		known = &member{Member: m, group: g, parked: true}
 		l.member[m.UID] = known
@@ -198,6 +201,20 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		g.leader = nil
 	}
 	return merge(e, l.settle(g, now))
+}
+
+// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it asks
+// for something else now, or for what none of its siblings asks for.
+func (g *group) news(known *member, m *Member) bool {
+	if known != nil {
+		return known.Class != m.Class
+	}
+	for _, o := range g.members {
+		if o.State == Pending && o.Class == m.Class {
+			return false
+		}
+	}
+	return true
 }
 
 // Forget removes a member that does not exist any more.

@@ -333,6 +333,35 @@ func TestBlockedGangWaitsForNews(t *testing.T) {
 	}
 }
 
+func TestMembersAreNewsToABlockedGang(t *testing.T) {
+	t.Parallel()
+	changed := func(i int, class string) Member {
+		m := pending(i)
+		m.Class = class
+		return m
+	}
+	for _, tc := range []struct {
+		name string
+		m    Member
+		want []UID
+	}{
+		{"one more of a kind is none", changed(9, "a"), nil},
+		{"one of another kind is", changed(9, "b"), []UID{uid(0)}},
+		{"one that asks for something else now is", changed(1, "b"), []UID{uid(0)}},
+		{"one that is as it was is none", changed(1, "a"), nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := gangOf(2, 2)
+			l.Block(uid(0), "too big", testBackoff, t0)
+			e := l.Observe(g1, tc.m, t0)
+			if diff := cmp.Diff(tc.want, uids(e.Activate)); diff != "" {
+				t.Errorf("tried again (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestViewTellsPrioritiesThatDiffer(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)

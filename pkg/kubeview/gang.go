@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -13,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -100,54 +102,74 @@ func GangMember(pod *v1.Pod, ours bool) gang.Member {
 // placementClass is equal for pods that filters and scores treat alike. Labels that only number the members of a Job or
 // StatefulSet are left out; a pod for which they matter after all finds that out when it takes its seat.
 func placementClass(pod *v1.Pod) string {
-	class := struct {
-		Scheduler   string
-		Priority    int32
-		Requests    map[string]string
-		Selector    map[string]string
-		Affinity    *v1.Affinity
-		Tolerations []v1.Toleration
-		Spread      []v1.TopologySpreadConstraint
-		Volumes     []v1.Volume
-		Ports       []v1.ContainerPort
-		Claims      []v1.PodResourceClaim
-		OS          *v1.PodOS
-		Labels      map[string]string
-		Annotations map[string]string
-	}{
-		Scheduler:   pod.Spec.SchedulerName,
-		Priority:    corev1helpers.PodPriority(pod),
-		Requests:    map[string]string{},
-		Selector:    pod.Spec.NodeSelector,
-		Affinity:    pod.Spec.Affinity,
-		Tolerations: pod.Spec.Tolerations,
-		Spread:      pod.Spec.TopologySpreadConstraints,
-		Claims:      pod.Spec.ResourceClaims,
-		OS:          pod.Spec.OS,
-		Labels:      without(pod.Labels, ordinalKeys),
-		Annotations: without(pod.Annotations, ordinalKeys),
+	var c class
+	c.text(pod.Spec.SchedulerName)
+	c.number(int64(corev1helpers.PodPriority(pod)))
+	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	c.number(int64(len(requests)))
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		c.text(string(name))
+		c.number(amount(name, requests[name]))
 	}
-	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
-		class.Requests[string(name)] = q.String()
+	c.labels(pod.Spec.NodeSelector)
+	c.labels(without(pod.Labels, ordinalKeys))
+	c.labels(without(pod.Annotations, ordinalKeys))
+	c.number(int64(len(pod.Spec.Tolerations)))
+	for _, t := range pod.Spec.Tolerations {
+		c.text(t.Key)
+		c.text(string(t.Operator))
+		c.text(t.Value)
+		c.text(string(t.Effect))
+		c.number(ptr.Deref(t.TolerationSeconds, -1))
 	}
+	rare := struct {
+		Affinity *v1.Affinity
+		Spread   []v1.TopologySpreadConstraint
+		Volumes  []v1.Volume
+		Ports    []v1.ContainerPort
+		Claims   []v1.PodResourceClaim
+		OS       *v1.PodOS
+	}{Affinity: pod.Spec.Affinity, Spread: pod.Spec.TopologySpreadConstraints, Claims: pod.Spec.ResourceClaims, OS: pod.Spec.OS}
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.ISCSI != nil || v.RBD != nil ||
 			v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.AzureDisk != nil {
-			class.Volumes = append(class.Volumes, v)
+			rare.Volumes = append(rare.Volumes, v)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		for _, p := range pod.Spec.Containers[i].Ports {
 			if p.HostPort != 0 {
-				class.Ports = append(class.Ports, p)
+				rare.Ports = append(rare.Ports, p)
 			}
 		}
 	}
-	// Marshalling these types cannot fail; maps are written in the order of their keys.
-	data, _ := json.Marshal(class)
+	if rare.Affinity != nil || len(rare.Spread)+len(rare.Volumes)+len(rare.Ports)+len(rare.Claims) > 0 || rare.OS != nil {
+		// Marshalling these types cannot fail; maps are written in the order of their keys.
+		data, _ := json.Marshal(rare)
+		c.text(string(data))
+	}
 	h := fnv.New128a()
-	_, _ = h.Write(data)
+	_, _ = h.Write(c.written)
 	return string(h.Sum(nil))
+}
+
+// class is written field by field, each with its length, so that no two classes are written alike. Every pod that comes
+// or changes is written, which is why only what is rare goes through a general encoder.
+type class struct{ written []byte }
+
+func (c *class) number(n int64) { c.written = binary.AppendVarint(c.written, n) }
+
+func (c *class) text(s string) {
+	c.number(int64(len(s)))
+	c.written = append(c.written, s...)
+}
+
+func (c *class) labels(m map[string]string) {
+	c.number(int64(len(m)))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		c.text(key)
+		c.text(m[key])
+	}
 }
 
 // ordinalKeys are labels and annotations that number the pods of one owner.

@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -59,17 +61,50 @@ func TestGangOf(t *testing.T) {
 	}
 }
 
-func TestPodsOfOneJobAreOfOneClass(t *testing.T) {
+func TestPlacementClass(t *testing.T) {
 	t.Parallel()
-	pod := func(index, gpus string) gang.Member {
-		return GangMember(st.MakePod().Label("batch.kubernetes.io/job-completion-index", index).
-			Req(map[v1.ResourceName]string{"nvidia.com/gpu": gpus}).Obj(), true)
+	pod := func(edit func(p *v1.Pod)) *v1.Pod {
+		p := st.MakePod().Namespace("ns").Name("p").Label("app", "train").SchedulerName("s").Priority(3).
+			Req(map[v1.ResourceName]string{"nvidia.com/gpu": "1", "cpu": "2"}).Toleration("spot").Obj()
+		edit(p)
+		return p
 	}
-	if pod("0", "1").Class != pod("1", "1").Class {
-		t.Error("pods that differ in their index only are of different classes")
-	}
-	if pod("0", "1").Class == pod("0", "2").Class {
-		t.Error("pods with different requests are of one class")
+	original := GangMember(pod(func(*v1.Pod) {}), true).Class
+	for _, tc := range []struct {
+		name string
+		same bool
+		edit func(p *v1.Pod)
+	}{
+		{"another name", true, func(p *v1.Pod) { p.Name, p.UID = "q", "q" }},
+		{"another index in its Job", true, func(p *v1.Pod) { p.Labels["batch.kubernetes.io/job-completion-index"] = "7" }},
+		{"a request written differently", true, func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests["cpu"] = *resource.NewMilliQuantity(2000, resource.DecimalSI)
+		}},
+		{"a volume of its node's", true, func(p *v1.Pod) {
+			p.Spec.Volumes = []v1.Volume{{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+		}},
+		{"another request", false, func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = *resource.NewQuantity(2, resource.DecimalSI)
+		}},
+		{"another priority", false, func(p *v1.Pod) { p.Spec.Priority = ptr.To[int32](4) }},
+		{"another scheduler", false, func(p *v1.Pod) { p.Spec.SchedulerName = "t" }},
+		{"another label", false, func(p *v1.Pod) { p.Labels["app"] = "eval" }},
+		{"a label that is moved to the annotations", false, func(p *v1.Pod) { p.Annotations, p.Labels = p.Labels, nil }},
+		{"a selector", false, func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }},
+		{"another toleration", false, func(p *v1.Pod) { p.Spec.Tolerations[0].Key = "gpu" }},
+		{"a toleration with an end", false, func(p *v1.Pod) { p.Spec.Tolerations[0].TolerationSeconds = ptr.To[int64](0) }},
+		{"a port of the node", false, func(p *v1.Pod) { p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}} }},
+		{"a claim", false, func(p *v1.Pod) {
+			p.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "d"}}}}
+		}},
+		{"an affinity", false, func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}} }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if same := GangMember(pod(tc.edit), true).Class == original; same != tc.same {
+				t.Errorf("of the same class: %t, want %t", same, tc.same)
+			}
+		})
 	}
 }
 
