@@ -51,8 +51,8 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*resting)
-	for range *repeats {
-		ahead := fmt.Sprintf("ahead-%d", time.Now().Unix())
+	for repeat := range *repeats {
+		ahead := fmt.Sprintf("ahead-%d", repeat)
 		if err := bed.Namespace(ctx, ahead); err != nil {
 			return err
 		}

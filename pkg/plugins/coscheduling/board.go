@@ -22,7 +22,9 @@ import (
 type board struct {
 	ctx   context.Context
 	nodes []fwk.NodeInfo
-	index map[string]int
+	// index holds the positions of nodes that were asked for, or of all if indexed is set.
+	index   map[string]int
+	indexed bool
 	// copies holds the nodes that members have been seated on, as they are then.
 	copies map[string]fwk.NodeInfo
 	pods   map[gang.UID]*v1.Pod
@@ -45,13 +47,10 @@ func (c *coordinator) newBoard(ctx context.Context, members []gang.Member, nodes
 	b := &board{
 		ctx:    ctx,
 		nodes:  nodes,
-		index:  make(map[string]int, len(nodes)),
+		index:  map[string]int{},
 		copies: map[string]fwk.NodeInfo{},
 		pods:   make(map[gang.UID]*v1.Pod, len(members)),
 		trials: map[string]*trial{},
-	}
-	for i, n := range nodes {
-		b.index[n.Node().Name] = i
 	}
 	for i := range members {
 		m := &members[i]
@@ -60,11 +59,33 @@ func (c *coordinator) newBoard(ctx context.Context, members []gang.Member, nodes
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
 		b.pods[m.UID] = pod
-		if b.trials[m.Class] == nil {
-			b.trials[m.Class] = &trial{board: b, pod: pod, profile: c.profile(pod), reasons: map[string]int{}}
+		t := b.trials[m.Class]
+		if t == nil {
+			info, err := framework.NewPodInfo(pod)
+			if err != nil {
+				return nil, fmt.Errorf("reading pod %s/%s: %w", m.Namespace, m.Name, err)
+			}
+			info.CalculateResource()
+			t = &trial{board: b, pod: pod, info: info, profile: c.profile(pod), reasons: map[string]int{}}
+			b.trials[m.Class] = t
 		}
+		t.members++
 	}
 	return b, nil
+}
+
+// position returns the index of a node. The names of the few that are seated on are noted when they are chosen; only pods
+// that are to be removed can lie on any node.
+func (b *board) position(name string) (int, bool) {
+	i, known := b.index[name]
+	if !known && !b.indexed {
+		b.indexed = true
+		for i, n := range b.nodes {
+			b.index[n.Node().Name] = i
+		}
+		i, known = b.index[name]
+	}
+	return i, known
 }
 
 // node returns the node as it is with everybody seated so far.
@@ -80,22 +101,25 @@ func (b *board) Best(m gang.Member) (string, bool, error) { return b.trials[m.Cl
 
 // Seat seats the member on the node for the rest of the trial.
 func (b *board) Seat(m gang.Member, name string) error {
-	info, err := framework.NewPodInfo(b.pods[m.UID])
-	if err != nil {
-		return fmt.Errorf("reading pod %s: %w", m.Name, err)
+	position, here := b.position(name)
+	if !here {
+		return fmt.Errorf("seating pod %s on node %s: it is not on the board", m.Name, name)
 	}
+	// All of a class ask for the same, which is reckoned once.
+	info := *b.trials[m.Class].info
+	info.Pod = b.pods[m.UID]
 	n := b.copies[name]
 	if n == nil {
-		n = b.nodes[b.index[name]].Snapshot()
+		n = b.nodes[position].Snapshot()
 		b.copies[name] = n
 	}
-	n.AddPodInfo(info)
-	b.seated = append(b.seated, seatedPod{info: info, node: name})
+	n.AddPodInfo(&info)
+	b.seated = append(b.seated, seatedPod{info: &info, node: name})
 	for class, t := range b.trials {
 		if t.state == nil {
 			continue
 		}
-		if status := t.profile.RunPreFilterExtensionAddPod(b.ctx, t.state, t.pod, info, n); !status.IsSuccess() {
+		if status := t.profile.RunPreFilterExtensionAddPod(b.ctx, t.state, t.pod, &info, n); !status.IsSuccess() {
 			return fmt.Errorf("seating pod %s on node %s: %w", m.Name, name, status.AsError())
 		}
 		if class == m.Class {
@@ -109,12 +133,13 @@ func (b *board) Seat(m gang.Member, name string) error {
 
 // remove takes a pod off its node for the rest of the trial. All pods are removed before the first member is seated.
 func (b *board) remove(s seatedPod) error {
-	if _, here := b.index[s.node]; !here {
+	position, here := b.position(s.node)
+	if !here {
 		return nil
 	}
 	n := b.copies[s.node]
 	if n == nil {
-		n = b.nodes[b.index[s.node]].Snapshot()
+		n = b.nodes[position].Snapshot()
 		b.copies[s.node] = n
 	}
 	if err := n.RemovePod(klog.FromContext(b.ctx), s.info.GetPod()); err != nil {

@@ -33,6 +33,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"budget":          (*world).doBudget,
 	"kill":            (*world).doKill,
 	"away":            (*world).doAway,
+	"alone":           func(*world, context.Context, *line) error { return nil },
 	"partial":         (*world).doPartial,
 	"whole":           (*world).doWhole,
 	"terminate-after": (*world).doTerminateAfter,

@@ -79,14 +79,14 @@ func TestScenarios(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
-	// Scripts that stop what all of them need would disturb the others: they run first and alone.
+	// Scripts that stop or fill what all of them need would disturb the others: they run first and alone.
 	for _, alone := range []bool{true, false} {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if disturbs := strings.Contains(string(text), "\nkill ") || strings.Contains(string(text), "\naway "); disturbs != alone {
+			if runsAlone(string(text)) != alone {
 				continue
 			}
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".scenario"), func(t *testing.T) {
@@ -103,6 +103,15 @@ func TestScenarios(t *testing.T) {
 			})
 		}
 	}
+}
+
+func runsAlone(script string) bool {
+	for _, command := range []string{"kill ", "away ", "alone\n"} {
+		if strings.Contains(script, "\n"+command) {
+			return true
+		}
+	}
+	return false
 }
 
 func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {

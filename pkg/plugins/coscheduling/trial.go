@@ -17,8 +17,11 @@ import (
 type trial struct {
 	board   *board
 	pod     *v1.Pod
+	info    *framework.PodInfo
 	profile framework.Framework
 	state   fwk.CycleState
+	// members is how many there are of the class.
+	members int
 	// eligible holds the indices of the nodes that PreFilter left, next the first that was not looked at yet.
 	eligible []int
 	next     int
@@ -89,7 +92,9 @@ func (t *trial) best() (string, bool, error) {
 			top := heap.Pop(&t.candidates).(candidate)
 			// Seating others may have changed what fits here, and not only on the nodes where they sit.
 			if top.fresh || t.fits(top.node).IsSuccess() {
-				return t.board.nodes[top.node].Node().Name, true, nil
+				name := t.board.nodes[top.node].Node().Name
+				t.board.index[name] = top.node
+				return name, true, nil
 			}
 		}
 		if t.next == len(t.eligible) {
@@ -162,7 +167,12 @@ func (t *trial) score(fit []int) error {
 	for i := range fit {
 		t.candidates[i] = candidate{node: fit[i], scores: scores[i], fresh: true}
 	}
-	heap.Init(&t.candidates)
+	// The best come to be seated on, and all that are kept are ranked anew with every seat. Those that are let go are
+	// found again when the others do not do.
+	slices.SortFunc(t.candidates, compareCandidates)
+	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
+		t.candidates = slices.Clone(t.candidates[:keep])
+	}
 	return nil
 }
 
@@ -173,7 +183,7 @@ func (t *trial) reconsider(name string) error {
 	for i := range t.candidates {
 		t.candidates[i].fresh = false
 	}
-	node := t.board.index[name]
+	node, _ := t.board.position(name)
 	if !t.fits(node).IsSuccess() {
 		return nil
 	}
@@ -229,19 +239,21 @@ type candidate struct {
 	fresh bool
 }
 
+func compareCandidates(a, b candidate) int {
+	return cmp.Or(cmp.Compare(b.scores.TotalScore, a.scores.TotalScore), cmp.Compare(a.node, b.node))
+}
+
+// leastKept is how many candidates are kept even of a class of few members.
+const leastKept = 32
+
 // candidates is a heap, best first; equal scores are ranked by position, so that the same input gives the same plan.
 type candidates []candidate
 
 var _ heap.Interface = &candidates{}
 
-func (c candidates) Len() int { return len(c) }
-func (c candidates) Less(i, j int) bool {
-	if d := cmp.Compare(c[j].scores.TotalScore, c[i].scores.TotalScore); d != 0 {
-		return d < 0
-	}
-	return c[i].node < c[j].node
-}
-func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c candidates) Len() int           { return len(c) }
+func (c candidates) Less(i, j int) bool { return compareCandidates(c[i], c[j]) < 0 }
+func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
 
 // Push adds a candidate.
 func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
