@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
@@ -18,12 +20,14 @@ import (
 const statusConditionHolds = 3
 
 type compareFlags struct {
-	input  replayInput
-	a, b   string
-	seeds  int
-	failIf []string
-	html   string
-	format outputFormat
+	input replayInput
+	a, b  string
+	seeds int
+	// parallel is how many replays run at once.
+	parallel int
+	failIf   []string
+	html     string
+	format   outputFormat
 }
 
 func newCompareCommand() *cobra.Command {
@@ -53,7 +57,7 @@ be used, 1 for any other error.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			quietly()
-			return runCompare(cmd.Context(), &flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runCompare(cmd.Context(), &flags, cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags.input.addFlags(cmd)
@@ -61,6 +65,7 @@ be used, 1 for any other error.`,
 	f.StringVar(&flags.a, "a", replay.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
 	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 and up")
+	f.IntVar(&flags.parallel, "parallel", min(2, runtime.NumCPU()), "how many replays run at once and share processors and 1.2 GiB of memory")
 	f.StringArrayVar(&flags.failIf, "fail-if", nil, "exit with status 3 if this holds; may be repeated")
 	f.StringVar(&flags.html, "html", "", "write the comparison as one self-contained page to this file")
 	_ = cmd.MarkFlagFilename("a")
@@ -70,12 +75,15 @@ be used, 1 for any other error.`,
 	return cmd
 }
 
-func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Writer) error {
+func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, out, progress io.Writer) error {
 	if flags.b == "" {
 		return badInput(errors.New("--b: name the configuration to compare with"))
 	}
 	if flags.seeds < 1 || flags.seeds > 1000 {
 		return badInput(fmt.Errorf("--seeds: %d is not allowed; want 1 to 1000", flags.seeds))
+	}
+	if flags.parallel < 1 || flags.parallel > 64 {
+		return badInput(fmt.Errorf("--parallel: %d is not allowed; want 1 to 64", flags.parallel))
 	}
 	conditions := make([]report.Condition, len(flags.failIf))
 	for i, text := range flags.failIf {
@@ -84,7 +92,7 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 			return badInput(err)
 		}
 	}
-	comparison, err := replayBoth(ctx, flags, progress)
+	comparison, err := replayBoth(ctx, flags, given, progress)
 	if err != nil {
 		return err
 	}
@@ -104,30 +112,34 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 	return checkConditions(conditions, comparison)
 }
 
-func replayBoth(ctx context.Context, flags *compareFlags, progress io.Writer) (*report.Comparison, error) {
-	input, err := flags.input.load()
+// replayBoth runs the replays of each seed with either configuration, the two sides in turn, so that what else the machine does
+// falls on both.
+func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, progress io.Writer) (*report.Comparison, error) {
+	if _, err := flags.input.load(); err != nil {
+		return nil, err
+	}
+	sides := []string{flags.a, flags.b}
+	for _, name := range sides {
+		if _, err := loadConfiguration(name); err != nil {
+			return nil, err
+		}
+	}
+	var arguments [][]string
+	for seed := 1; seed <= flags.seeds; seed++ {
+		for _, name := range sides {
+			arguments = append(arguments, partArguments(given, name, seed))
+		}
+	}
+	p := &parts{atOnce: flags.parallel, progress: &replay.Progress{}}
+	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), p.progress)
+	all, err := p.run(ctx, arguments)
+	stop()
 	if err != nil {
 		return nil, err
 	}
 	var results [2][]*replay.Result
-	var configurations [2]*replay.Configuration
-	for side, name := range []string{flags.a, flags.b} {
-		if configurations[side], err = loadConfiguration(name); err != nil {
-			return nil, err
-		}
-	}
-	// The sides take turns, so that what else the machine does falls on both.
-	for seed := 1; seed <= flags.seeds; seed++ {
-		for side, configuration := range configurations {
-			options := flags.input.options
-			options.Seed = uint64(seed)
-			label := fmt.Sprintf("%c, seed %d of %d", 'A'+side, seed, flags.seeds)
-			result, err := runReplay(ctx, configuration, input, options, progress, label)
-			if err != nil {
-				return nil, err
-			}
-			results[side] = append(results[side], result)
-		}
+	for i, result := range all {
+		results[i%2] = append(results[i%2], result)
 	}
 	return report.Compare(results[0], results[1]), nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -84,6 +84,7 @@ func newReplayCommand() *cobra.Command {
 	var in replayInput
 	var config string
 	var format outputFormat
+	var part bool
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
@@ -113,7 +114,12 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if err != nil {
 				return err
 			}
-			result, err := runReplay(cmd.Context(), configuration, input, in.options, cmd.ErrOrStderr(), "")
+			if part {
+				return runPart(cmd.Context(), configuration, input, in.options, cmd.OutOrStdout())
+			}
+			result, err := runReplay(cmd.Context(), configuration, input, in.options, func(p *replay.Progress) func() {
+				return showProgress(cmd.ErrOrStderr(), "replaying", p)
+			})
 			if err != nil {
 				return err
 			}
@@ -126,18 +132,25 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 	in.addFlags(cmd)
 	cmd.Flags().StringVar(&config, "config", replay.Stock, "scheduler configuration: a file, or stock for the default scheduler")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
+	cmd.Flags().BoolVar(&part, asPart, false, "run for a comparison")
+	_ = cmd.Flags().MarkHidden(asPart)
 	_ = cmd.MarkFlagFilename("config")
 	addOutputFlag(cmd, &format)
 	return cmd
 }
 
-// runReplay runs one replay with its progress shown on w.
-func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, w io.Writer, label string) (*replay.Result, error) {
+// memoryLimit is what replays keep to, as long as they can.
+const memoryLimit = 1200 << 20
+
+// runReplay runs one replay. follow is told its progress and returns what ends following it.
+func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, follow func(*replay.Progress) (stop func())) (*replay.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1200 << 20))
+	if os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	}
 	options.Progress = &replay.Progress{}
-	stop := showProgress(w, label, options.Progress)
+	stop := follow(options.Progress)
 	result, err := replay.Run(ctx, c, in, options)
 	stop()
 	if errors.Is(err, replay.ErrInput) {

@@ -20,9 +20,6 @@ const (
 // showProgress shows how far a replay is: on a terminal a bar with rate and time left, elsewhere a line every ten seconds.
 // The function that it returns ends that.
 func showProgress(w io.Writer, label string, p *replay.Progress) (stop func()) {
-	if label == "" {
-		label = "replaying"
-	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	file, isFile := w.(*os.File)
 	if isFile && term.IsTerminal(int(file.Fd())) {

@@ -9,3 +9,9 @@ type Progress struct {
 
 // Read returns how many of the total pods have arrived.
 func (p *Progress) Read() (offered, total int64) { return p.offered.Load(), p.total.Load() }
+
+// Set is for whoever follows replays that run elsewhere.
+func (p *Progress) Set(offered, total int64) {
+	p.offered.Store(offered)
+	p.total.Store(total)
+}
