@@ -93,6 +93,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	if p.job != nil {
 		realMilli = p.job.MilliGPU()
 	} else {
+		c.options.Progress.offered.Add(1)
 		r, _, _ := c.ledger.request(pod)
 		realMilli = int64(r.TotalMilli(0))
 	}

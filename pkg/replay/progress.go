@@ -7,7 +7,7 @@ type Progress struct {
 	offered, total atomic.Int64
 }
 
-// Read returns how many of the total pods have arrived.
+// Read returns how many of the total pods have arrived or, of those that a dump holds, been bound.
 func (p *Progress) Read() (offered, total int64) { return p.offered.Load(), p.total.Load() }
 
 // Set is for whoever follows replays that run elsewhere.

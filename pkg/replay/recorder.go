@@ -54,18 +54,17 @@ func newRecorder(c *cluster) *recorder {
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
 	}
-	c.options.Progress.total.Store(int64(pods))
+	// A dump's own pods count when they are bound: they have all come before the start.
+	c.options.Progress.total.Store(int64(pods + c.unbound))
 	r.every = max(1, len(c.jobs)/samplesWanted)
-	if n := len(c.jobs); n > 0 {
-		span := c.jobs[n-1].Arrival
-		for i := range c.jobs {
-			span = max(span, c.jobs[i].Arrival+c.jobs[i].Duration)
-		}
-		if c.options.Horizon > 0 {
-			span = min(span, c.options.Horizon)
-		}
-		r.interval = max(span/samplesWanted, time.Second)
+	span := patience
+	for i := range c.jobs {
+		span = max(span, c.jobs[i].Arrival+c.jobs[i].Duration)
 	}
+	if c.options.Horizon > 0 {
+		span = min(span, c.options.Horizon)
+	}
+	r.interval = max(span/samplesWanted, time.Second)
 	return r
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -90,6 +91,29 @@ func TestVirtualTime(t *testing.T) {
 	}
 	if dollars := float64(r.MicroDollars) / 1e6; dollars < 3.99 || dollars > 4.02 {
 		t.Errorf("two hours of a node at 2 dollars cost %v", dollars)
+	}
+}
+
+func TestADumpIsWorkEnough(t *testing.T) {
+	t.Parallel()
+	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}, {Name: "b", CPUMilli: 4000, MemoryMiB: 16384}}, nil)
+	for i, node := range []string{"a", "b", "", ""} {
+		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 2000 + 6000*int64(i/3), MemoryMiB: 512}
+		pod := podObject(&job, 0, 0, "default-scheduler", wholeGPUs)
+		pod.Spec.NodeName = node
+		in.Objects = append(in.Objects, pod)
+	}
+	for _, rebind := range []bool{false, true} {
+		in.Rebind = rebind
+		progress := &Progress{}
+		r := mustRun(t, Stock, in, Options{Mode: VirtualTime, Progress: progress})
+		// The last one asks for a whole node, of which parts are taken whatever comes first.
+		if r.Pods != 4 || r.Placed != 3 || r.Pending != 1 || len(r.Samples) > 2*samplesWanted {
+			t.Errorf("rebind %v: %d of %d pods placed, %d pending, %d samples; want 3 of 4, 1 and some", rebind, r.Placed, r.Pods, r.Pending, len(r.Samples))
+		}
+		if bound, total := progress.Read(); bound != total-1 || total != map[bool]int64{false: 2, true: 4}[rebind] {
+			t.Errorf("rebind %v: progress tells %d of %d pods", rebind, bound, total)
+		}
 	}
 }
 
