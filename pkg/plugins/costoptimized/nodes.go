@@ -2,8 +2,10 @@ package costoptimized
 
 import (
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
@@ -12,7 +14,6 @@ import (
 
 // nodeView is what is known of a node in terms of money. It does not change once made.
 type nodeView struct {
-	node   *v1.Node // the object it was made from
 	offers kubeview.PricedNode
 	split  price.Split
 	price  price.MicroDollars
@@ -27,29 +28,45 @@ type nodeView struct {
 }
 
 // nodeViews keeps the view of each node while its object and the price that metrics tell stay the same: objects in the
-// scheduler's snapshot are never changed, only replaced. Safe for concurrent use.
+// scheduler's snapshot are never changed, only replaced. They are found by the address of the object: to hash the names of all
+// nodes for each pod would take longer than to score them. Safe for concurrent use.
 type nodeViews struct {
 	settings *settings
 	market   market
-	byName   sync.Map // node name → *nodeView
+	byObject sync.Map // *v1.Node → *nodeView
+	made     atomic.Int64
 }
 
+// maxViews bounds the views: a cycle that still holds a node that has since been replaced may leave its view behind.
+const maxViews = 100_000
+
 func (v *nodeViews) of(node *v1.Node) *nodeView {
-	if cached, ok := v.byName.Load(node.Name); ok {
-		if view := cached.(*nodeView); view.node == node && (view.fixed || view.metered == v.market.price(node)) {
+	if cached, ok := v.byObject.Load(node); ok {
+		if view := cached.(*nodeView); view.fixed || view.metered == v.market.price(node) {
 			return view
 		}
 	}
+	if v.made.Add(1) > maxViews {
+		v.byObject.Clear()
+		v.made.Store(0)
+	}
 	view := v.settings.view(node, v.market)
-	v.byName.Store(node.Name, view)
+	v.byObject.Store(node, view)
 	return view
 }
 
-func (v *nodeViews) forget(name string) { v.byName.Delete(name) }
+// forget drops what a node was before it was replaced or went.
+func (v *nodeViews) forget(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if node, ok := obj.(*v1.Node); ok {
+		v.byObject.Delete(node)
+	}
+}
 
 func (s *settings) view(node *v1.Node, metrics market) *nodeView {
 	view := &nodeView{
-		node:      node,
 		capacity:  s.capacityRules.TypeOf(node),
 		leaving:   kubeview.Leaving(node),
 		removable: !s.static && kubeview.Removable(node),

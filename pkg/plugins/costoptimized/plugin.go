@@ -70,11 +70,8 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		DeleteFunc: func(obj any) {
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				p.nodes.forget(name)
-			}
-		},
+		UpdateFunc: func(old, _ any) { p.nodes.forget(old) },
+		DeleteFunc: p.nodes.forget,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
