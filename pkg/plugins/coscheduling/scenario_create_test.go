@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,6 +20,23 @@ const (
 	oldNameLabel    = "pod-group.scheduling.sigs.k8s.io/name"
 	oldMinimumLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
 )
+
+// doRefused does what the rest of the line says and wants the API server to refuse it with a text.
+func (w *world) doRefused(ctx context.Context, l *line) error {
+	if len(l.args) < 2 {
+		return fmt.Errorf("refused what, and why?")
+	}
+	refused := *l
+	refused.args = l.args[2:]
+	step := map[string]func(*world, context.Context, *line) error{"group": (*world).doGroup, "edit": (*world).doEdit}[l.args[1]]
+	if step == nil {
+		return fmt.Errorf("only group and edit can be refused")
+	}
+	if err := step(w, ctx, &refused); err == nil || !strings.Contains(err.Error(), l.args[0]) {
+		return fmt.Errorf("got error %v, want one that says %q", err, l.args[0])
+	}
+	return nil
+}
 
 // creators is how many requests a crowd is created with at a time.
 const creators = 8

@@ -24,6 +24,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"priority":        (*world).doPriority,
 	"group":           (*world).doGroup,
 	"edit":            (*world).doEdit,
+	"refused":         (*world).doRefused,
 	"pods":            (*world).doPods,
 	"crowd":           (*world).doCrowd,
 	"relabel":         (*world).doRelabel,
