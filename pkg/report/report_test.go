@@ -139,3 +139,18 @@ func TestTheTableSaysWhatChanges(t *testing.T) {
 		}
 	}
 }
+
+func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
+	t.Parallel()
+	r := result("c", 1, 1000, 1_000_000, nil)
+	r.PodWait = replay.Waits{Count: 1, P50: 7200, P95: 7200}
+	var out bytes.Buffer
+	if err := WriteResult(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"Pod wait, median": true, "2 h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false} {
+		if strings.Contains(out.String(), text) != want {
+			t.Errorf("%q is there: %v, want %v, in\n%s", text, !want, want, out.String())
+		}
+	}
+}

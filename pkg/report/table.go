@@ -60,7 +60,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	t.AppendRow(table.Row{"Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli)))})
 	t.AppendRow(table.Row{"Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending)})
 	for _, m := range metrics {
-		if m.timeOnly && r.Mode != replay.VirtualTime || m.key == "pending" {
+		if m.timeOnly && r.Mode != replay.VirtualTime || m.key == "pending" || nothingOf(m.key, r) {
 			continue
 		}
 		t.AppendRow(table.Row{m.label, quantity(m.of(r), m.unit)})
@@ -83,6 +83,16 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
+}
+
+// nothingOf says whether a metric is about something that the replay had none of.
+func nothingOf(key string, r *replay.Result) bool {
+	for prefix, count := range map[string]int{"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "complet": r.JobsCompleted} {
+		if strings.HasPrefix(key, prefix) && count == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func newTable() table.Writer {
