@@ -84,7 +84,7 @@ func newReplayCommand() *cobra.Command {
 	var in replayInput
 	var config string
 	var format outputFormat
-	var part bool
+	var forComparison bool
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
@@ -114,7 +114,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if err != nil {
 				return err
 			}
-			if part {
+			if forComparison {
 				return runPart(cmd.Context(), configuration, input, in.options, cmd.OutOrStdout())
 			}
 			result, err := runReplay(cmd.Context(), configuration, input, in.options, func(p *replay.Progress) func() {
@@ -132,7 +132,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 	in.addFlags(cmd)
 	cmd.Flags().StringVar(&config, "config", replay.Stock, "scheduler configuration: a file, or stock for the default scheduler")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
-	cmd.Flags().BoolVar(&part, asPart, false, "run for a comparison")
+	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
 	_ = cmd.Flags().MarkHidden(asPart)
 	_ = cmd.MarkFlagFilename("config")
 	addOutputFlag(cmd, &format)

@@ -68,11 +68,11 @@ func TestAReplayPlacesPodsAsARealControlPlaneDoes(t *testing.T) {
 			if replayed.Placed != 14 || replayed.Pending != 1 {
 				t.Errorf("the replay placed %d pods and left %d pending, want all but the one that is too large", replayed.Placed, replayed.Pending)
 			}
-			real := map[string]string{}
+			bound := map[string]string{}
 			for _, job := range in.Jobs {
-				r.run(t, job, profile, real)
+				r.run(t, job, profile, bound)
 			}
-			if diff := cmp.Diff(real, replayed.Placements); diff != "" {
+			if diff := cmp.Diff(bound, replayed.Placements); diff != "" {
 				t.Errorf("nodes (-real +replay):\n%s", diff)
 			}
 			r.reset(t)
