@@ -10,8 +10,9 @@ import (
 // cluster: long enough that the rare 8-GPU job keeps its weight, short enough to follow a change of tenants.
 const mixHalfLife = 8192
 
-// mixKnown is how many pods make a mix worth trusting; before that best-fit decides. Best-fit strands what the first
-// pods leave for as long as they run, so even a rough mix is better: see docs/gpu.md for what this number is worth.
+// mixKnown is how many arrivals of pods that do not belong together make a mix worth trusting; before that best-fit
+// decides. Best-fit strands what the first pods leave for as long as they run, so even a rough mix is better: see
+// docs/gpu.md for what this number is worth.
 const mixKnown = 16
 
 // Class is a kind of pod as far as packing is concerned.
@@ -56,6 +57,8 @@ type Mix struct {
 	// step is the weight of the next arrival. It grows, instead of every older weight shrinking.
 	step     float64
 	arrivals int
+	// independent counts the arrivals but for those that came along with another.
+	independent int
 }
 
 // NewMix returns a mix that knows nothing yet.
@@ -64,10 +67,14 @@ func NewMix() *Mix { return &Mix{weights: map[Class]float64{}, step: 1} }
 // decay is the growth of step for one arrival: 2^(1/mixHalfLife).
 const decay = 1 + 0.6931471805599453/mixHalfLife
 
-// Observe counts one arrival.
-func (m *Mix) Observe(c Class) {
+// Observe counts one arrival. One that is not independent belongs to the same work as an earlier one, as the members of a
+// gang do: it counts in the mix, but says nothing of how well that is known.
+func (m *Mix) Observe(c Class, independent bool) {
 	m.weights[c] += m.step
 	m.arrivals++
+	if independent {
+		m.independent++
+	}
 	m.step *= decay
 	if m.step > 1e9 {
 		m.rescale()
@@ -87,6 +94,9 @@ func (m *Mix) rescale() {
 // Arrivals is how many pods were ever observed.
 func (m *Mix) Arrivals() int { return m.arrivals }
 
+// Known reports whether enough arrivals were observed to trust the mix.
+func (m *Mix) Known() bool { return m.independent >= mixKnown }
+
 // Portion is the fraction of arrivals that belong to one class.
 type Portion struct {
 	Class
@@ -104,7 +114,7 @@ type Distribution struct {
 
 // Distribution returns the mix as it is now.
 func (m *Mix) Distribution() *Distribution {
-	d := &Distribution{Known: m.arrivals >= mixKnown, portions: make([]Portion, 0, len(m.weights))}
+	d := &Distribution{Known: m.Known(), portions: make([]Portion, 0, len(m.weights))}
 	for c, w := range m.weights {
 		d.portions = append(d.portions, Portion{c, w})
 	}

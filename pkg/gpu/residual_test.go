@@ -15,7 +15,7 @@ func mixOf(n int, classes ...Class) *Distribution {
 	m := NewMix()
 	for range n {
 		for _, c := range classes {
-			m.Observe(c)
+			m.Observe(c, true)
 		}
 	}
 	return m.Distribution()
@@ -110,29 +110,40 @@ func TestMix(t *testing.T) {
 			if m.Distribution().Known {
 				t.Fatalf("known after %d arrivals", m.Arrivals())
 			}
-			m.Observe(one)
+			m.Observe(one, true)
 		}
 		if !m.Distribution().Known {
 			t.Error("not known after enough arrivals")
+		}
+	})
+	t.Run("what came along with another makes no mix known", func(t *testing.T) {
+		t.Parallel()
+		m := NewMix()
+		m.Observe(eight, true)
+		for range 10 * mixKnown {
+			m.Observe(eight, false)
+		}
+		if m.Known() || m.Arrivals() != 10*mixKnown+1 {
+			t.Errorf("known = %v after one gang of %d", m.Known(), m.Arrivals())
 		}
 	})
 	t.Run("old arrivals fade by half in a half-life", func(t *testing.T) {
 		t.Parallel()
 		m := NewMix()
 		for range 1000 {
-			m.Observe(one)
+			m.Observe(one, true)
 		}
 		for range mixHalfLife * 61 { // far enough for the weights to be rescaled twice
-			m.Observe(eight)
+			m.Observe(eight, true)
 		}
 		d := m.Distribution()
 		if len(d.portions) != 1 || d.portions[0].Class != eight {
 			t.Errorf("portions = %v, want the forgotten class gone", d.portions)
 		}
 		m = NewMix()
-		m.Observe(one)
+		m.Observe(one, true)
 		for range mixHalfLife - 1 {
-			m.Observe(eight)
+			m.Observe(eight, true)
 		}
 		older, newer := m.weights[one], m.step/decay
 		if ratio := older / newer; math.Abs(ratio-0.5) > 0.01 {
@@ -189,7 +200,7 @@ func TestClassOf(t *testing.T) {
 func BenchmarkResidualMiss(b *testing.B) {
 	m := NewMix()
 	for i := range 60 {
-		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)})
+		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, true)
 	}
 	s := NewResidual(m.Distribution()).stream("A")
 	free := []int{100, 300, 500, 1000, 1000, 1000, 1000, 1000}
@@ -202,7 +213,7 @@ func BenchmarkResidualMiss(b *testing.B) {
 func BenchmarkAssess(b *testing.B) {
 	m := NewMix()
 	for i := range 200 {
-		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)})
+		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, true)
 	}
 	c := &Cluster{Weights: DefaultWeights(), Residual: NewResidual(m.Distribution())}
 	inv, r := node(8, shared, take(300, 500, 900)), share(250)

@@ -48,8 +48,8 @@ profiles:
 //nolint:paralleltest // the parts of the story follow each other on one control plane
 func TestCheapHoursOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	// Windows are told in minutes. The next but one leaves time to start the control plane.
-	opens := time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)
+	// Windows are told in minutes, and the control plane takes its time to start.
+	opens := time.Now().UTC().Add(45 * time.Second).Truncate(time.Minute).Add(time.Minute)
 	clock := func(d time.Duration) string { return opens.Add(d).Format("15:04") }
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Appendf(nil, hoursConfig, clock(0), clock(time.Hour), clock(3*time.Hour), clock(4*time.Hour))

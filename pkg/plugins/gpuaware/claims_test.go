@@ -101,7 +101,7 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
-			awaitClass(t, h)
+			awaitDRA(t, h)
 			_, scores, err := h.evaluate(t, h.framework, podObject("p", strs{"nvidia.com/gpu": tc.gpus}, tc.annotations))
 			var nodes []string
 			for _, s := range scores {
@@ -120,9 +120,24 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 }
 
 // awaitClass waits until the resolver knows the device class.
-func awaitClass(t *testing.T, h *harness) {
+// awaitDRA waits until the scheduler knows the device class and all slices and claims that the API has.
+func awaitDRA(t *testing.T, h *harness) {
 	t.Helper()
-	eventually(t, func() bool { return h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
+	api := h.client.ResourceV1()
+	slices, err := api.ResourceSlices().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := api.ResourceClaims(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		seenSlices, err1 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
+		seenClaims, err2 := h.dra.ResourceClaims().List()
+		return err1 == nil && err2 == nil && len(seenSlices) == len(slices.Items) && len(seenClaims) == len(claims.Items) &&
+			h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil
+	})
 }
 
 func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
@@ -134,7 +149,7 @@ func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
 		objects = append(objects, p)
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
-	awaitClass(t, h)
+	awaitDRA(t, h)
 	if _, _, err := h.evaluate(t, h.framework, podObject("fits", strs{"nvidia.com/gpu": "2"}, nil)); err != nil {
 		t.Errorf("two of four are free: %v", err)
 	}

@@ -33,9 +33,11 @@ type learner struct {
 	keys *kubeview.GPUKeys
 	now  atomic.Pointer[learnt]
 
-	mu    sync.Mutex
-	mix   *gpu.Mix
-	nodes map[string]gpuNode
+	mu  sync.Mutex
+	mix *gpu.Mix
+	// groups are those of which a pod has arrived, until the mix is known.
+	groups map[string]struct{}
+	nodes  map[string]gpuNode
 	// capacity is GPUs by model, memories are nodes by the memory of their GPUs, doors nodes by their taints.
 	capacity map[string]int
 	memories map[int]int
@@ -69,7 +71,7 @@ type door struct {
 
 func newLearner(keys *kubeview.GPUKeys) *learner {
 	l := &learner{
-		keys: keys, mix: gpu.NewMix(), refreshAt: 1,
+		keys: keys, mix: gpu.NewMix(), refreshAt: 1, groups: map[string]struct{}{},
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
 	l.now.Store(&learnt{residual: gpu.NewResidual(l.mix.Distribution())})
@@ -93,11 +95,25 @@ func (l *learner) arrived(pod *v1.Pod) {
 	if !request.WantsGPU() && !l.admitted(pod) {
 		return
 	}
-	l.mix.Observe(gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)))
+	l.mix.Observe(gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), l.independent(pod))
 	if n := l.mix.Arrivals(); n >= l.refreshAt {
 		l.refreshAt = n + max(1, min(learnEvery, n/learnGrowth))
 		l.refresh()
 	}
+}
+
+// independent reports whether the pod is the first of its group. Nobody asks any more once the mix is known.
+func (l *learner) independent(pod *v1.Pod) bool {
+	if l.mix.Known() {
+		l.groups = nil
+		return true
+	}
+	group := groupOf(pod)
+	if _, seen := l.groups[group]; seen && group != "" {
+		return false
+	}
+	l.groups[group] = struct{}{}
+	return true
 }
 
 // admitted reports whether any GPU node lets the pod in by its taints. With no node known yet all pods count.
