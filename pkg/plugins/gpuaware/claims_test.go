@@ -119,7 +119,6 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 	}
 }
 
-// awaitClass waits until the resolver knows the device class.
 // awaitDRA waits until the scheduler knows the device class and all slices and claims that the API has.
 func awaitDRA(t *testing.T, h *harness) {
 	t.Helper()
@@ -132,10 +131,17 @@ func awaitDRA(t *testing.T, h *harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	allocated := 0
+	for i := range claims.Items {
+		if a := claims.Items[i].Status.Allocation; a != nil {
+			allocated += len(a.Devices.Results)
+		}
+	}
+	// Which devices are allocated is counted behind the informer's back, a moment after it has synced.
 	eventually(t, func() bool {
-		seenSlices, err1 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
-		seenClaims, err2 := h.dra.ResourceClaims().List()
-		return err1 == nil && err2 == nil && len(seenSlices) == len(slices.Items) && len(seenClaims) == len(claims.Items) &&
+		seen, err1 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
+		taken, err2 := h.dra.ResourceClaims().ListAllAllocatedDevices()
+		return err1 == nil && err2 == nil && len(seen) == len(slices.Items) && len(taken) == allocated &&
 			h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil
 	})
 }
