@@ -26,12 +26,12 @@ func loadConfiguration(nameOrPath string) (*replay.Configuration, error) {
 func firstFault(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil //nolint:nilerr // whoever reads the file for its content says so
+		return nil // whoever reads the file for its content says so
 	}
 	defer file.Close()
 	report := &validate.Report{}
 	if err := report.Read(file, path); err != nil {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	report.Sort()
 	for _, f := range report.Findings {

@@ -120,7 +120,7 @@ func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace s
 			return err
 		}
 	}
-	print(name, profiled, account(read(after).minus(read(before)), samples))
+	tell(name, profiled, account(read(after).minus(read(before)), samples))
 	return bed.Empty(ctx, namespace)
 }
 
@@ -281,7 +281,7 @@ func within(samples *profile.Profile, frame string) (total int64, plugins map[st
 	return total, plugins
 }
 
-func print(name string, created int, r result) {
+func tell(name string, created int, r result) {
 	_, _ = fmt.Fprintf(os.Stdout, "\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
 		name, *nodes, created, r.cycles, r.millisPerCycle, r.hitPercent)
 	for _, p := range points {

@@ -33,7 +33,7 @@ func (w *world) doRefused(ctx context.Context, l *line) error {
 		return fmt.Errorf("only group and edit can be refused")
 	}
 	if err := step(w, ctx, &refused); err == nil || !strings.Contains(err.Error(), l.args[0]) {
-		return fmt.Errorf("got error %v, want one that says %q", err, l.args[0])
+		return fmt.Errorf("got error %q, want one that says %q", fmt.Sprint(err), l.args[0])
 	}
 	return nil
 }
