@@ -80,7 +80,7 @@ func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 	}
 	second := map[string]ours{
 		"gpu-aware-scheduler":      profile(map[string]int32{"GPUAware": 20, "NodeResourcesFit": 1}),
-		"cost-optimized-scheduler": profile(map[string]int32{"CostOptimized": 20, "GPUAware": 4, "NodeResourcesFit": 1}),
+		"cost-optimized-scheduler": profile(map[string]int32{"CostOptimized": 20, "GPUAware": 2, "NodeResourcesFit": 1}),
 		"gang-scheduler":           profile(map[string]int32{"NodeResourcesFit": 5}),
 		"berth-scheduler":          profile(map[string]int32{"GPUAware": 20, "CostOptimized": 20, "NodeResourcesFit": 1}),
 	}
