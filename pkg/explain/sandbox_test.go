@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -31,24 +30,8 @@ func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	// Without kubelets no node begins with a taint that is taken off while the first pod is asked about.
-	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(t.TempDir(), "sandbox"), NodesFile: writeFile(t, fleet), NoKubelet: true, StopWithParent: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-	})
-	config, err := sb.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	collector, err := trace.NewCollector(config)
+	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
+	collector, err := trace.NewCollector(box.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +57,12 @@ func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+		if _, err := box.Client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		got := ""
 		if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			now, err := client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+			now, err := box.Client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}

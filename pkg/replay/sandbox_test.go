@@ -3,9 +3,6 @@ package replay
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,11 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -82,16 +78,12 @@ func TestAReplayPlacesPodsAsARealControlPlaneDoes(t *testing.T) {
 
 // reality is a control plane with the nodes of an input.
 type reality struct {
-	*sandbox.Sandbox
-	client  kubernetes.Interface
+	*sandboxtest.Box
 	dynamic dynamic.Interface
 }
 
 func startReality(t *testing.T, in Input) *reality {
 	t.Helper()
-	if _, err := sandbox.FindBinary(); err != nil {
-		t.Skipf("no sandbox here: %v", err)
-	}
 	list := &v1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, obj := range in.Objects {
 		node := obj.DeepCopyObject().(*v1.Node)
@@ -106,37 +98,15 @@ func startReality(t *testing.T, in Input) *reality {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := filepath.Join(t.TempDir(), "nodes.json")
-	if err := os.WriteFile(nodes, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(t.TempDir(), "sandbox"), NodesFile: nodes, NoKubelet: true, StopWithParent: true}, nil)
+	box := sandboxtest.Start(t, string(data), sandbox.Options{NoKubelet: true})
+	dynamicClient, err := dynamic.NewForConfig(box.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-	})
-	config, err := sb.RESTConfig()
-	if err != nil {
+	if _, err := box.Client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dynamicClient, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	return &reality{sb, client, dynamicClient}
+	return &reality{box, dynamicClient}
 }
 
 // run creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has settled all.
@@ -153,13 +123,13 @@ func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[str
 		// The API server wants equal limits for extended resources.
 		resources := &pod.Spec.Containers[0].Resources
 		resources.Limits = resources.Requests.DeepCopy()
-		if _, err := r.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		if _, err := r.Client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		nodes[namespace+"/"+pod.Name] = ""
 	}
-	r.await(t, job.Name+" to be settled", func(ctx context.Context) (bool, error) {
-		list, err := r.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	r.Await(t, job.Name+" to be settled", func(ctx context.Context) (bool, error) {
+		list, err := r.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -178,28 +148,11 @@ func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[str
 func (r *reality) reset(t *testing.T) {
 	t.Helper()
 	now := int64(0)
-	if err := r.client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+	if err := r.Client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.dynamic.Resource(podGroupResource).Namespace(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	before, err := r.PID("scheduler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	r.await(t, "the scheduler to be back", func(context.Context) (bool, error) {
-		after, err := r.PID("scheduler")
-		return err == nil && after != before, nil
-	})
-}
-
-func (r *reality) await(t *testing.T, what string, done func(context.Context) (bool, error)) {
-	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 90*time.Second, true, done); err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
-	}
+	r.KillScheduler(t)
 }
