@@ -2,8 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -234,13 +232,4 @@ func FuzzReadManifest(f *testing.F) {
 			t.Errorf("the error is not a line that begins with the file: %q", err)
 		}
 	})
-}
-
-func writeFile(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "file.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
