@@ -52,6 +52,13 @@ type Cluster struct {
 	Pressure map[string]float64
 }
 
+// Reserving reports whether free 8-GPU nodes are so few that breaking one is a waste. All else that Assess takes from the
+// cluster depends on what it was told, not on how full it is.
+func (c *Cluster) Reserving() bool {
+	return c.Residual != nil && c.Residual.Known() &&
+		float64(c.FreeEightGPUNodes-1) < reserveFactor*c.Residual.dist.EightGPUShare()*float64(c.IdleMilli)/(bestFitGPUs*WholeMilli)
+}
+
 // Waste is the expected waste of a placement in milli-GPU, term by term.
 type Waste struct {
 	Packing, BestFit, Reserve, Scarcity, Links, OverProvisioning, Utilisation, Avoid float64
@@ -108,8 +115,7 @@ func (c *Cluster) Assess(inv *Inventory, r *Request, at Circumstances) Waste {
 			before = new(c.Residual.Expected(inv))
 		}
 		w.Packing = c.Weights.Packing * (c.Residual.Value(inv.Model, cpuLeft, left) - *before)
-		if wasEight && wasFree == len(inv.Devices) && taken > 0 && taken < bestFitGPUs*WholeMilli &&
-			float64(c.FreeEightGPUNodes-1) < reserveFactor*c.Residual.dist.EightGPUShare()*float64(c.IdleMilli)/(bestFitGPUs*WholeMilli) {
+		if wasEight && wasFree == len(inv.Devices) && taken > 0 && taken < bestFitGPUs*WholeMilli && c.Reserving() {
 			w.Reserve = c.Weights.Reserve
 		}
 	}

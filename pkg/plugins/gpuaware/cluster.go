@@ -122,13 +122,8 @@ func (c *cluster) watch(factory informers.SharedInformerFactory) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.seeNode(obj) },
-		UpdateFunc: func(old, obj any) {
-			if node, ok := old.(*v1.Node); ok {
-				c.views.forget(node)
-			}
-			c.seeNode(obj)
-		},
+		AddFunc:    func(obj any) { c.seeNode(obj) },
+		UpdateFunc: func(_, obj any) { c.seeNode(obj) },
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
 				c.views.forget(node)
@@ -162,8 +157,7 @@ func deleted[T any](obj any) (T, bool) {
 }
 
 // judge is the cluster as a placement is judged against it now.
-func (c *cluster) judge(s *settings) gpu.Cluster {
-	learnt := c.learner.learnt()
+func (c *cluster) judge(s *settings, learnt *learnt) gpu.Cluster {
 	freeEight, idle := c.views.totals.read()
 	return gpu.Cluster{
 		Weights:           s.weights,

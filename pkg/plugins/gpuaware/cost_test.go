@@ -48,8 +48,8 @@ func BenchmarkCycle(b *testing.B) {
 }
 
 // busyCluster has half of its nodes shared, and all of them partly used in many ways.
-func busyCluster(b *testing.B, nodes int) *harness {
-	b.Helper()
+func busyCluster(tb testing.TB, nodes int) *harness {
+	tb.Helper()
 	var objects []runtime.Object
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i)
@@ -62,13 +62,13 @@ func busyCluster(b *testing.B, nodes int) *harness {
 		pod.Spec.NodeName = name
 		objects = append(objects, pod)
 	}
-	h := newHarness(b, alone(defaultArgs()), objects...)
+	h := newHarness(tb, alone(defaultArgs()), objects...)
 	for i := range 500 {
 		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
 		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)}, strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
 	}
 	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return h
 }

@@ -32,16 +32,18 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if err != nil {
 		return rejection(err)
 	}
-	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
-	reason := gpu.Fit(p.inventory(s, info, v), &s.request.Request)
-	switch {
-	case reason.Cause == gpu.Fits:
-		return nil
-	case reason.Evictable():
-		return fwk.NewStatus(fwk.Unschedulable, reason.String())
-	default:
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason.String())
+	place, generation := p.cluster.views.at(info.Node()), info.GetGeneration()
+	if number, ok := s.fits.load(place.index, generation); ok {
+		return p.refusals.status(number)
 	}
+	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
+	reason := gpu.Fit(p.inventory(s, info, v), &s.request.Request)
+	number, ok := p.refusals.number(reason)
+	if !ok {
+		return newRefusal(reason).status()
+	}
+	s.fits.store(place.index, generation, number)
+	return p.refusals.status(number)
 }
 
 // inventory is what the node has for this pod: the devices that it may claim where claims serve it, else those that the

@@ -23,6 +23,8 @@ const (
 
 // learnt is the workload's mix as it was last drawn up. It is immutable but for the cache inside.
 type learnt struct {
+	// number counts from 1; it is never given twice.
+	number   uint64
 	residual *gpu.Residual
 	pressure map[string]float64
 }
@@ -74,7 +76,7 @@ func newLearner(keys *kubeview.GPUKeys) *learner {
 		keys: keys, mix: gpu.NewMix(), refreshAt: 1, groups: map[string]struct{}{},
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
-	l.now.Store(&learnt{residual: gpu.NewResidual(l.mix.Distribution())})
+	l.now.Store(&learnt{number: 1, residual: gpu.NewResidual(l.mix.Distribution())})
 	return l
 }
 
@@ -141,13 +143,14 @@ func (l *learner) typicalMemMiB(r *gpu.Request) int {
 
 // refresh takes the mix into use if it has changed enough.
 func (l *learner) refresh() {
-	d, inUse := l.mix.Distribution(), l.now.Load().residual
+	d, now := l.mix.Distribution(), l.now.Load()
+	inUse := now.residual
 	if inUse.Known() == d.Known && inUse.Distribution().Distance(d) < learnDistance {
 		return
 	}
 	hits, misses := inUse.CacheCounts()
 	l.hits, l.misses = l.hits+hits, l.misses+misses
-	l.now.Store(&learnt{residual: gpu.NewResidual(d), pressure: d.Pressure(l.capacity)})
+	l.now.Store(&learnt{number: now.number + 1, residual: gpu.NewResidual(d), pressure: d.Pressure(l.capacity)})
 }
 
 // cacheCounts is how many packing values were found in the cache so far, and how many computed.
@@ -247,6 +250,6 @@ func (l *learner) recount() {
 		return
 	}
 	l.counted, l.countedModels = l.gpus, len(l.capacity)
-	inUse := l.now.Load().residual
-	l.now.Store(&learnt{residual: inUse, pressure: inUse.Distribution().Pressure(l.capacity)})
+	now := l.now.Load()
+	l.now.Store(&learnt{number: now.number + 1, residual: now.residual, pressure: now.residual.Distribution().Pressure(l.capacity)})
 }

@@ -31,6 +31,9 @@ type Plugin struct {
 	cluster  *cluster
 	// signals reads measurements in the background; nil when the args ask for none.
 	signals *signals.GPUReader
+	// memos and refusals remember what was found of nodes.
+	memos    memos
+	refusals *refusals
 }
 
 var (
@@ -64,7 +67,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
-	return &Plugin{handle: handle, settings: s, cluster: c, signals: reader}, nil
+	return &Plugin{handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals()}, nil
 }
 
 // Name returns the plugin's name.
@@ -87,7 +90,8 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil
 }
 
-// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable.
+// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable but for
+// what it remembers.
 type podState struct {
 	request kubeview.GPURequest
 	// judge is the state of the cluster against which all nodes of the cycle are judged.
@@ -100,6 +104,8 @@ type podState struct {
 	live live
 	// claims is how nodes serve the request by dynamic resource allocation; nil when no device class stands in for it.
 	claims *claims
+	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and the score.
+	fits, scores memo
 }
 
 // Clone returns the state itself: nothing changes it.
@@ -113,7 +119,8 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &podState{request: request, judge: p.cluster.judge(p.settings)}
+	learnt := p.cluster.learner.learnt()
+	s := &podState{request: request, judge: p.cluster.judge(p.settings, learnt)}
 	if err := p.readClaims(ctx, pod, s); err != nil {
 		return nil, err
 	}
@@ -124,6 +131,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
 	s.lowestPressure = s.judge.LowestPressure(&s.request.Request)
+	p.recall(s, learnt.number)
 	return s, nil
 }
 

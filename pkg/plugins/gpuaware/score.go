@@ -23,7 +23,11 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	v := p.cluster.views.of(info, p.handle.SnapshotSharedLister())
+	place, generation := p.cluster.views.at(info.Node()), info.GetGeneration()
+	if score, ok := s.scores.load(place.index, generation); ok {
+		return score, nil
+	}
+	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
 	at := gpu.Circumstances{
 		LowestPressure: s.lowestPressure,
 		BusyMilli:      s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
@@ -34,7 +38,9 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 		at.Expected = v.expects(s.judge.Residual)
 	}
 	waste := s.judge.Assess(inventory, &s.request.Request, at)
-	return -int64(math.Round(waste.Sum() * scoreUnit)), nil
+	score := -int64(math.Round(waste.Sum() * scoreUnit))
+	s.scores.store(place.index, generation, score)
+	return score, nil
 }
 
 // ScoreExtensions returns the plugin itself.

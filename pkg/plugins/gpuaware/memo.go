@@ -1,0 +1,161 @@
+package gpuaware
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/lru"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+const (
+	// maxMemos bounds how many kinds of pods are remembered, and with 16 bytes a node for each the memory.
+	maxMemos = 256
+	// maxRefusals bounds the reasons that are remembered; numbers of GPUs make a few hundred.
+	maxRefusals = 4096
+)
+
+// memo is what was found of each node, by the index of its place, for one kind of pod. Nodes change one at a time and a
+// cluster runs few kinds of pods, so nearly all that a cycle asks was found before. A memo is safe for concurrent use; nil
+// remembers nothing.
+type memo []cell
+
+// cell is a finding about one state of one node.
+type cell struct {
+	// generation is that of the state, 0 for none and busy while a writer is at it.
+	generation, finding atomic.Int64
+}
+
+const busy = -1
+
+// load returns what was found for that state of the node.
+func (m memo) load(index int, generation int64) (finding int64, ok bool) {
+	if index >= len(m) || m[index].generation.Load() != generation {
+		return 0, false
+	}
+	finding = m[index].finding.Load()
+	// A writer that has come in between may have changed the finding.
+	return finding, m[index].generation.Load() == generation
+}
+
+// store remembers a finding. Of two writers to one cell the later gives way: the finding will be asked for again.
+func (m memo) store(index int, generation, finding int64) {
+	if index >= len(m) {
+		return
+	}
+	c := &m[index]
+	old := c.generation.Load()
+	if old == busy || !c.generation.CompareAndSwap(old, busy) {
+		return
+	}
+	c.finding.Store(finding)
+	c.generation.Store(generation)
+}
+
+// memoKey tells apart kinds of pods and, for scores, whether free 8-GPU nodes are few, which changes to and fro.
+type memoKey struct {
+	request           string
+	scores, reserving bool
+}
+
+// memos are those of the kinds of pods seen last.
+type memos struct{ byKey *lru.Cache }
+
+// dated is a memo and the number of the mix that it was made with, 0 for what does not depend on the mix.
+type dated struct {
+	memo   memo
+	learnt uint64
+}
+
+func newMemos() memos { return memos{lru.New(maxMemos)} }
+
+// of returns the memo of a kind of pod, made with that mix, on nodes of fewer indices than that; nil for the first pod of
+// its kind, which may be the only one.
+func (m memos) of(key memoKey, learnt uint64, indices int) memo {
+	known, seen := m.byKey.Get(key)
+	if !seen {
+		m.byKey.Add(key, dated{})
+		return nil
+	}
+	if have := known.(dated); have.learnt == learnt && len(have.memo) >= indices {
+		return have.memo
+	}
+	fresh := make(memo, indices+indices/4)
+	m.byKey.Add(key, dated{fresh, learnt})
+	return fresh
+}
+
+// recall gives the state of a cycle the memos of its kind of pod. Where more counts than the pod, the mix and the state of
+// the node, it has none: devices that are claimed, siblings on other nodes, and what is measured change by themselves.
+func (p *Plugin) recall(s *podState, learnt uint64) {
+	if s.claims != nil || s.siblings != nil || s.live.snapshot != nil {
+		return
+	}
+	indices := int(p.cluster.views.indices.Load())
+	request := s.request.Request
+	s.scores = p.memos.of(memoKey{fmt.Sprintf("%+v", request), true, s.judge.Reserving()}, learnt, indices)
+	request.CPUMilli = 0 // only scores depend on it
+	s.fits = p.memos.of(memoKey{request: fmt.Sprintf("%+v", request)}, 0, indices)
+}
+
+// refusal is a reason as the framework is told it.
+type refusal struct {
+	code  fwk.Code
+	words []string
+}
+
+// refusals number the reasons for which nodes were refused, from 1 on; 0 is no reason. Each is worded once: in a full
+// cluster every node refuses every pod.
+type refusals struct {
+	mu      sync.Mutex
+	numbers map[gpu.Reason]int64
+	known   atomic.Pointer[[]refusal]
+}
+
+func newRefusals() *refusals {
+	r := &refusals{numbers: map[gpu.Reason]int64{{}: 0}}
+	r.known.Store(&[]refusal{{code: fwk.Success}})
+	return r
+}
+
+// number returns the reason's number, and false when there are too many.
+func (r *refusals) number(reason gpu.Reason) (int64, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n, ok := r.numbers[reason]; ok {
+		return n, true
+	}
+	known := *r.known.Load()
+	if len(known) >= maxRefusals {
+		return 0, false
+	}
+	// A copy: those who read it hold no lock.
+	known = append(slices.Clip(known), newRefusal(reason))
+	n := int64(len(known) - 1)
+	r.numbers[reason] = n
+	r.known.Store(&known)
+	return n, true
+}
+
+func newRefusal(reason gpu.Reason) refusal {
+	code := fwk.UnschedulableAndUnresolvable
+	if reason.Evictable() {
+		code = fwk.Unschedulable
+	}
+	return refusal{code, []string{reason.String()}}
+}
+
+// status is the answer of a filter. Each is the framework's own, to write on; only the words are shared.
+func (r refusal) status() *fwk.Status {
+	if r.code == fwk.Success {
+		return nil
+	}
+	return fwk.NewStatus(r.code, r.words...)
+}
+
+// status returns that of the reason with that number.
+func (r *refusals) status(number int64) *fwk.Status { return (*r.known.Load())[number].status() }

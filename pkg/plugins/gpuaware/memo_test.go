@@ -1,0 +1,226 @@
+package gpuaware
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+func TestAMemoIsTrueOfOneStateOfANode(t *testing.T) {
+	t.Parallel()
+	m := make(memo, 2)
+	m.store(1, 7, 42)
+	m.store(2, 7, 1) // beyond its end: forgotten
+	memo(nil).store(0, 7, 1)
+	for _, tc := range []struct {
+		name       string
+		memo       memo
+		index      int
+		generation int64
+		want       int64
+		found      bool
+	}{
+		{"the same state", m, 1, 7, 42, true},
+		{"a later state", m, 1, 8, 0, false},
+		{"another node", m, 0, 7, 0, false},
+		{"a node that came later", m, 2, 7, 0, false},
+		{"no memo", nil, 0, 7, 0, false},
+	} {
+		if got, ok := tc.memo.load(tc.index, tc.generation); got != tc.want || ok != tc.found {
+			t.Errorf("%s: %d, %v, want %d, %v", tc.name, got, ok, tc.want, tc.found)
+		}
+	}
+}
+
+// TestAMemoNeverMixesTwoStates writes and reads one cell from many goroutines: what is found for a state is what was
+// found for that state, whoever was faster.
+func TestAMemoNeverMixesTwoStates(t *testing.T) {
+	t.Parallel()
+	m := make(memo, 1)
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 20_000 {
+				generation := int64(1 + (i+g)%5)
+				if g%2 == 0 {
+					m.store(0, generation, generation*1000)
+				} else if finding, ok := m.load(0, generation); ok && finding != generation*1000 {
+					t.Errorf("found %d for state %d", finding, generation)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestMemosAreKeptForKindsSeenTwice(t *testing.T) {
+	t.Parallel()
+	m, kind := newMemos(), memoKey{request: "a", scores: true}
+	if m.of(kind, 1, 10) != nil {
+		t.Error("the first pod of its kind has a memo")
+	}
+	second := m.of(kind, 1, 10)
+	if len(second) < 10 {
+		t.Fatalf("the second has one of %d nodes, want 10", len(second))
+	}
+	second.store(3, 7, 42)
+	for _, tc := range []struct {
+		name    string
+		kind    memoKey
+		learnt  uint64
+		indices int
+		found   bool
+	}{
+		{"again", kind, 1, 10, true},
+		{"another kind", memoKey{request: "b", scores: true}, 1, 10, false},
+		{"when free 8-GPU nodes are few", memoKey{request: "a", scores: true, reserving: true}, 1, 10, false},
+		{"once more", kind, 1, 10, true},
+		{"with another mix", kind, 2, 10, false},
+		{"with more nodes", kind, 2, 1000, false},
+	} {
+		if _, ok := m.of(tc.kind, tc.learnt, tc.indices).load(3, 7); ok != tc.found {
+			t.Errorf("%s: found %v, want %v", tc.name, ok, tc.found)
+		}
+	}
+	if got := len(m.of(kind, 2, 1000)); got < 1000 {
+		t.Errorf("a memo of %d nodes where there are 1000", got)
+	}
+	for i := range 2 * maxMemos {
+		m.of(memoKey{request: fmt.Sprint(i)}, 1, 10)
+	}
+	if got := m.byKey.Len(); got > maxMemos {
+		t.Errorf("%d memos are kept, want at most %d", got, maxMemos)
+	}
+}
+
+func TestRefusalsAreWordedOnce(t *testing.T) {
+	t.Parallel()
+	r := newRefusals()
+	taken := gpu.Reason{Cause: gpu.GPUsTaken, Need: 2, Have: 1}
+	first, _ := r.number(taken)
+	again, ok := r.number(taken)
+	if !ok || first != again || first == 0 {
+		t.Errorf("numbers %d and %d of one reason", first, again)
+	}
+	if n, ok := r.number(gpu.Reason{}); n != 0 || !ok || r.status(n) != nil {
+		t.Errorf("no reason has number %d and status %v", n, r.status(n))
+	}
+	status := r.status(first)
+	status.SetPlugin("somebody")
+	status.AppendReason("more")
+	want := fwk.NewStatus(fwk.Unschedulable, taken.String())
+	if got := r.status(first); !got.Equal(want) || got.Plugin() != "" {
+		t.Errorf("after somebody wrote on a status the next is %v by %q, want %v", got, got.Plugin(), want)
+	}
+	for i := range maxRefusals {
+		r.number(gpu.Reason{Cause: gpu.TooFewGPUs, Need: i})
+	}
+	if _, ok := r.number(gpu.Reason{Cause: gpu.TooFewGPUs, Need: maxRefusals}); ok {
+		t.Error("reasons are remembered without bound")
+	}
+	if n, ok := r.number(taken); n != first || !ok {
+		t.Errorf("a reason has changed its number from %d to %d", first, n)
+	}
+}
+
+// TestAPluginThatRemembersDecidesAsOneThatDoesNot runs cycles of a few kinds of pods while nodes change and are replaced,
+// the mix is learnt anew, and free 8-GPU nodes become few and many.
+func TestAPluginThatRemembersDecidesAsOneThatDoesNot(t *testing.T) {
+	t.Parallel()
+	h := busyCluster(t, 40)
+	infos, err := h.snapshot.NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const free = 5
+	for _, info := range infos[:free] {
+		info.(*framework.NodeInfo).SetNode(gpuNodeObject(info.Node().Name, 8, "NVIDIA-A10"))
+		if err := info.(*framework.NodeInfo).RemovePod(h.logger, info.GetPods()[0].GetPod()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	remembered := 0
+	reserving := map[bool]int{}
+	for i := range 400 {
+		info := infos[free+random.IntN(len(infos)-free)].(*framework.NodeInfo)
+		switch i % 20 {
+		case 7: // as after each change of the object by its kubelet
+			node := info.Node().DeepCopy()
+			if i%40 == 7 {
+				node.Labels["nvidia.com/gpu.product"] = "Tesla-T4"
+			}
+			info.SetNode(node)
+		case 11:
+			h.plugin.cluster.views.totals.freeEightGPUs = (i%40 - 11) * 1000
+		case 13:
+			for range 100 {
+				h.plugin.cluster.learner.arrived(podObject("arrived", strs{"nvidia.com/gpu": fmt.Sprint(1 + i/20%8)}, nil))
+			}
+		default:
+			taken := podObject(fmt.Sprint(i), strs{"cpu": "1", "nvidia.com/gpu": "1"}, nil)
+			taken.UID = "taken-" + taken.UID
+			info.AddPod(taken)
+		}
+		pod := podObject("p", strs{"cpu": fmt.Sprint(1 + random.IntN(2)), "nvidia.com/gpu": fmt.Sprint(1 + random.IntN(3))}, nil)
+		if random.IntN(3) == 0 {
+			pod = podObject("p", strs{"cpu": "2"}, strs{"alibabacloud.com/gpu-milli": fmt.Sprint(250 * (1 + random.IntN(2)))})
+		}
+		forgetful := *h.plugin
+		forgetful.memos = newMemos()
+		verdicts(t, &forgetful, pod, infos) // free nodes are counted as they are looked at
+		forgetful.memos = newMemos()
+		want, _ := verdicts(t, &forgetful, pod, infos)
+		got, known := verdicts(t, h.plugin, pod, infos)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("cycle %d (-forgetful +remembering):\n%s", i, diff)
+		}
+		remembered += known
+		judge := forgetful.cluster.judge(forgetful.settings, forgetful.cluster.learner.learnt())
+		reserving[judge.Reserving()]++
+	}
+	if len(reserving) != 2 {
+		t.Errorf("free 8-GPU nodes were always few, or never: %v", reserving)
+	}
+	if remembered < 400*len(infos)/2 {
+		t.Errorf("only %d of %d findings were remembered", remembered, 400*len(infos))
+	}
+}
+
+// verdicts is what a plugin says of each node, and of how many it had it remembered.
+func verdicts(t *testing.T, p *Plugin, pod *v1.Pod, infos []fwk.NodeInfo) (found map[string]string, remembered int) {
+	t.Helper()
+	ctx, cycle := t.Context(), framework.NewCycleState()
+	if _, status := p.PreFilter(ctx, cycle, pod, infos); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	s, err := p.state(ctx, cycle, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = map[string]string{}
+	for _, info := range infos {
+		if _, ok := s.fits.load(p.cluster.views.at(info.Node()).index, info.GetGeneration()); ok {
+			remembered++
+		}
+		if status := p.Filter(ctx, cycle, pod, info); !status.IsSuccess() {
+			found[info.Node().Name] = status.Message()
+			continue
+		}
+		score, status := p.Score(ctx, cycle, pod, info)
+		if !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		found[info.Node().Name] = fmt.Sprint(score)
+	}
+	return found, remembered
+}
