@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -189,19 +190,26 @@ func (m *modelStreams) residual(cpu int64, free []int) float64 {
 	sum := 0
 	for s := range m.pods {
 		copy(left, free)
-		sum += play(m.pods[s], cpu, left, total)
+		sum += m.play(m.pods[s], cpu, left, total)
 	}
 	return float64(sum) / streamCount
 }
 
 // play places the stream's pods one after the other and returns the compute left over.
-func play(pods []offer, cpu int64, left []int, total int) int {
+func (m *modelStreams) play(pods []offer, cpu int64, left []int, total int) int {
 	for _, p := range pods {
 		if p.cpu > cpu {
 			continue
 		}
 		switch {
 		case p.count == 0:
+		case p.count == 1:
+			i := tightest(left, int(p.milli))
+			if i < 0 {
+				continue
+			}
+			left[i] -= int(p.milli)
+			total -= int(p.milli)
 		case p.milli >= WholeMilli:
 			n := int(p.count)
 			for i := len(left) - 1; i >= 0 && n > 0; i-- {
@@ -226,12 +234,22 @@ func play(pods []offer, cpu int64, left []int, total int) int {
 			}
 			total -= int(p.count) * int(p.milli)
 		}
-		cpu -= p.cpu
-		if total == 0 {
-			return 0
+		if cpu -= p.cpu; total == 0 || cpu < m.minCPU {
+			return total
 		}
 	}
 	return total
+}
+
+// tightest is the index of the fullest GPU that holds the share, -1 for none.
+func tightest(left []int, milli int) int {
+	best, least := -1, math.MaxInt
+	for i, f := range left {
+		if f >= milli && f < least {
+			best, least = i, f
+		}
+	}
+	return best
 }
 
 // playShare takes the share of count GPUs, of the fullest that hold it, or nothing.
