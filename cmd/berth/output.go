@@ -74,7 +74,8 @@ func stepPrinter(out io.Writer) func(step string) {
 }
 
 // quietly keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as an error.
+// Neither does it make a logger of its own then for each node that it looks at.
 func quietly() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.EnableContextualLogging(false)
+	klog.SetLoggerWithOptions(klog.Logger{}, klog.ContextualLogger(true))
 }

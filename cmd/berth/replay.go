@@ -53,6 +53,7 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime, "virtual time that one scheduling cycle takes")
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
 	f.Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
+	f.StringVar(&in.options.FeatureGates, "feature-gates", "", "feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
 	for _, name := range []string{"dump", "nodes", "jobs", "prices"} {
 		_ = cmd.MarkFlagFilename(name)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,6 +45,8 @@ type cluster struct {
 	progress time.Time
 	longest  time.Duration
 	err      error
+	// nominated says that the API has seen a pod with a nominated node.
+	nominated atomic.Bool
 
 	mu      sync.Mutex
 	noted   []note
@@ -92,6 +95,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 		obj = obj.DeepCopyObject()
 		if pod, ok := obj.(*v1.Pod); ok {
 			prepare(pod, in.Rebind, profile, config)
+			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
 		}
 		if err := c.api.Create(obj); err != nil {
 			return nil, inputError{fmt.Errorf("filling the cluster: %w", err)}
@@ -185,6 +189,9 @@ func (c *cluster) note(e memapi.Event) {
 		return
 	}
 	pod := e.Object.(*v1.Pod)
+	if pod.Status.NominatedNodeName != "" {
+		c.nominated.Store(true)
+	}
 	switch {
 	case e.Type == memapi.Deleted:
 		c.keep(note{pod: pod})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"berth.dev/berth/pkg/trace"
 )
@@ -63,6 +64,9 @@ type Options struct {
 	Horizon time.Duration
 	// Load is the offered GPU demand in ArrivalOrder, in thousandths of the cluster's GPUs.
 	Load int64
+	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one set of
+	// them: replays with others need another.
+	FeatureGates string
 	// Progress, when set, is told from the inside of the replay, on a virtual clock, and must not block.
 	Progress *Progress
 }
@@ -72,6 +76,21 @@ const (
 	DefaultCycleTime = time.Millisecond
 	DefaultLoad      = 1300
 )
+
+// shippedGates are those of the manifests, where the reason is given.
+const shippedGates = "NominatedNodeNameForExpectation=false"
+
+// setGates sets the process's feature gates. Of a gate that is named twice the last value holds.
+func (o Options) setGates() error {
+	gates := shippedGates
+	if o.FeatureGates != "" {
+		gates += "," + o.FeatureGates
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.Set(gates); err != nil {
+		return fmt.Errorf("feature gates %q: %w; want Name=true,…", o.FeatureGates, err)
+	}
+	return nil
+}
 
 func (o Options) withDefaults() Options {
 	if o.CycleTime == 0 {

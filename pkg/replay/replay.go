@@ -40,6 +40,9 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 	if err := options.validate(); err != nil {
 		return nil, inputError{err}
 	}
+	if err := options.setGates(); err != nil {
+		return nil, inputError{err}
+	}
 	profile, err := config.Profile(options.Profile)
 	if err != nil {
 		return nil, inputError{err}
@@ -79,7 +82,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	if err != nil {
 		return err
 	}
-	pin(sched, c.ranks(), c.lowest)
+	pin(sched, c.ranks(), c.lowest, &c.nominated)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
 	c.api.Defer()

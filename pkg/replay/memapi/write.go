@@ -1,19 +1,15 @@
 package memapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"sort"
 	"sync"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // writeQueue holds the writes of a deferred server until they are committed.
@@ -196,58 +192,6 @@ func (s *Server) bind(t target, body []byte) error {
 		return pod, nil
 	})
 	return err
-}
-
-func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (runtime.Object, error) {
-	before, err := json.Marshal(old)
-	if err != nil {
-		return nil, errBadRequest(err.Error())
-	}
-	var after []byte
-	switch patchType {
-	case types.StrategicMergePatchType:
-		after, err = strategicpatch.StrategicMergePatch(before, patch, old)
-	case types.MergePatchType:
-		after, err = jsonpatch.MergePatch(before, patch)
-	case types.JSONPatchType:
-		var operations jsonpatch.Patch
-		if operations, err = jsonpatch.DecodePatch(patch); err == nil {
-			after, err = operations.Apply(before)
-		}
-	default:
-		return nil, errBadRequest("patch type " + string(patchType) + " is not supported")
-	}
-	if err != nil {
-		return nil, errBadRequest("applying the patch: " + err.Error())
-	}
-	if _, ok := old.(*unstructured.Unstructured); ok {
-		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON(after); err != nil {
-			return nil, errBadRequest("the patched object: " + err.Error())
-		}
-		return obj, nil
-	}
-	obj, err := decode(after, kind{gvk: old.GetObjectKind().GroupVersionKind()})
-	if err != nil {
-		return nil, err
-	}
-	return obj, checkPatched(old, obj)
-}
-
-// checkPatched refuses a patch that changes the identity of its object, which is how a client says which one it means.
-func checkPatched(old, patched runtime.Object) error {
-	was, err := meta.Accessor(old)
-	if err != nil {
-		return err
-	}
-	is, err := meta.Accessor(patched)
-	if err != nil {
-		return err
-	}
-	if was.GetUID() != is.GetUID() || was.GetName() != is.GetName() || was.GetNamespace() != is.GetNamespace() {
-		return errBadRequest("the patch changes the identity of " + was.GetName())
-	}
-	return nil
 }
 
 func decodeDelete(body []byte) (types.UID, error) {
