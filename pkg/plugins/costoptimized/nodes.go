@@ -1,11 +1,9 @@
 package costoptimized
 
 import (
-	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
@@ -27,42 +25,22 @@ type nodeView struct {
 	risk      price.Interruption
 }
 
-// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same: objects in the
-// scheduler's snapshot are never changed, only replaced. They are found by the address of the object: to hash the names of all
-// nodes for each pod would take longer than to score them. Safe for concurrent use.
+// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for concurrent
+// use.
 type nodeViews struct {
+	*kubeview.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
 	market   market
-	byObject sync.Map // *v1.Node → *nodeView
-	made     atomic.Int64
 }
-
-// maxViews bounds the views: a cycle that still holds a node that has since been replaced may leave its view behind.
-const maxViews = 100_000
 
 func (v *nodeViews) of(node *v1.Node) *nodeView {
-	if cached, ok := v.byObject.Load(node); ok {
-		if view := cached.(*nodeView); view.fixed || view.metered == v.market.price(node) {
-			return view
-		}
-	}
-	if v.made.Add(1) > maxViews {
-		v.byObject.Clear()
-		v.made.Store(0)
+	entry := v.Of(node)
+	if view := entry.Value.Load(); view != nil && (view.fixed || view.metered == v.market.price(node)) {
+		return view
 	}
 	view := v.settings.view(node, v.market)
-	v.byObject.Store(node, view)
+	entry.Value.Store(view)
 	return view
-}
-
-// forget drops what a node was before it was replaced or went.
-func (v *nodeViews) forget(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	if node, ok := obj.(*v1.Node); ok {
-		v.byObject.Delete(node)
-	}
 }
 
 func (s *settings) view(node *v1.Node, metrics market) *nodeView {

@@ -10,6 +10,7 @@ package costoptimized
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,19 +63,16 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, fmt.Errorf("reading prices for profile %s: %w", handle.ProfileName(), err)
 	}
+	nodes, err := kubeview.NewByNode[atomic.Pointer[nodeView]](factory.Core().V1().Nodes().Informer())
+	if err != nil {
+		return nil, err
+	}
 	p := &Plugin{
 		settings:        s,
-		nodes:           &nodeViews{settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
+		nodes:           &nodeViews{ByNode: nodes, settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
 		running:         newRunningPods(s.gpuKeys),
 		waiting:         newWaiting(c),
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
-	}
-	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(old, _ any) { p.nodes.forget(old) },
-		DeleteFunc: p.nodes.forget,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	pods := factory.Core().V1().Pods()
 	for _, handler := range []cache.ResourceEventHandler{p.running.counter(), p.waiting.forgetter()} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -56,7 +57,13 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 	if l == nil {
 		l = newLedger()
 	}
-	c := &cluster{ledger: l, views: newViews(keys, l), learner: newLearner(keys), claims: kubeview.NewGPUClaims()}
+	nodes, err := kubeview.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{
+		ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys), claims: kubeview.NewGPUClaims(),
+	}
 	c.fleet = &fleet{
 		cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 		dirty: map[string]struct{}{}, parts: map[string]count{},
@@ -126,7 +133,6 @@ func (c *cluster) watch(factory informers.SharedInformerFactory) error {
 		UpdateFunc: func(_, obj any) { c.seeNode(obj) },
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
-				c.views.forget(node)
 				c.views.totals.set(node.Name, &gpu.Inventory{})
 				c.fleet.touch(node.Name)
 				c.learner.nodeGone(node.Name)

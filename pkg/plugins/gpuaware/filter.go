@@ -32,8 +32,8 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if err != nil {
 		return rejection(err)
 	}
-	place, generation := p.cluster.views.at(info.Node()), info.GetGeneration()
-	if number, ok := s.fits.load(place.index, generation); ok {
+	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
+	if number, ok := s.fits.load(place.Index, generation); ok {
 		return p.refusals.status(number)
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
@@ -42,7 +42,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if !ok {
 		return newRefusal(reason).status()
 	}
-	s.fits.store(place.index, generation, number)
+	s.fits.store(place.Index, generation, number)
 	return p.refusals.status(number)
 }
 

@@ -19,7 +19,7 @@ const (
 	maxRefusals = 4096
 )
 
-// memo is what was found of each node, by the index of its place, for one kind of pod. Nodes change one at a time and a
+// memo is what was found of each node, by its index, for one kind of pod. Nodes change one at a time and a
 // cluster runs few kinds of pods, so nearly all that a cycle asks was found before. A memo is safe for concurrent use; nil
 // remembers nothing.
 type memo []cell
@@ -34,7 +34,7 @@ const busy = -1
 
 // load returns what was found for that state of the node.
 func (m memo) load(index int, generation int64) (finding int64, ok bool) {
-	if index >= len(m) || m[index].generation.Load() != generation {
+	if uint(index) >= uint(len(m)) || m[index].generation.Load() != generation {
 		return 0, false
 	}
 	finding = m[index].finding.Load()
@@ -44,7 +44,7 @@ func (m memo) load(index int, generation int64) (finding int64, ok bool) {
 
 // store remembers a finding. Of two writers to one cell the later gives way: the finding will be asked for again.
 func (m memo) store(index int, generation, finding int64) {
-	if index >= len(m) {
+	if uint(index) >= uint(len(m)) {
 		return
 	}
 	c := &m[index]
@@ -95,11 +95,11 @@ func (p *Plugin) recall(s *podState, learnt uint64) {
 	if s.claims != nil || s.siblings != nil || s.live.snapshot != nil {
 		return
 	}
-	indices := int(p.cluster.views.indices.Load())
+	indices := p.cluster.views.Indices()
 	request := s.request.Request
-	s.scores = p.memos.of(memoKey{fmt.Sprintf("%+v", request), true, s.judge.Reserving()}, learnt, indices)
+	s.scores = p.memos.of(memoKey{fmt.Sprintf("%#v", request), true, s.judge.Reserving()}, learnt, indices)
 	request.CPUMilli = 0 // only scores depend on it
-	s.fits = p.memos.of(memoKey{request: fmt.Sprintf("%+v", request)}, 0, indices)
+	s.fits = p.memos.of(memoKey{request: fmt.Sprintf("%#v", request)}, 0, indices)
 }
 
 // refusal is a reason as the framework is told it.

@@ -18,7 +18,8 @@ func TestAMemoIsTrueOfOneStateOfANode(t *testing.T) {
 	t.Parallel()
 	m := make(memo, 2)
 	m.store(1, 7, 42)
-	m.store(2, 7, 1) // beyond its end: forgotten
+	m.store(2, 7, 1)  // beyond its end: forgotten
+	m.store(-1, 7, 1) // a node that is gone
 	memo(nil).store(0, 7, 1)
 	for _, tc := range []struct {
 		name       string
@@ -32,6 +33,7 @@ func TestAMemoIsTrueOfOneStateOfANode(t *testing.T) {
 		{"a later state", m, 1, 8, 0, false},
 		{"another node", m, 0, 7, 0, false},
 		{"a node that came later", m, 2, 7, 0, false},
+		{"a node that is gone", m, -1, 7, 0, false},
 		{"no memo", nil, 0, 7, 0, false},
 	} {
 		if got, ok := tc.memo.load(tc.index, tc.generation); got != tc.want || ok != tc.found {
@@ -209,7 +211,7 @@ func verdicts(t *testing.T, p *Plugin, pod *v1.Pod, infos []fwk.NodeInfo) (found
 	}
 	found = map[string]string{}
 	for _, info := range infos {
-		if _, ok := s.fits.load(p.cluster.views.at(info.Node()).index, info.GetGeneration()); ok {
+		if _, ok := s.fits.load(p.cluster.views.Of(info.Node()).Index, info.GetGeneration()); ok {
 			remembered++
 		}
 		if status := p.Filter(ctx, cycle, pod, info); !status.IsSuccess() {

@@ -23,8 +23,8 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	place, generation := p.cluster.views.at(info.Node()), info.GetGeneration()
-	if score, ok := s.scores.load(place.index, generation); ok {
+	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
+	if score, ok := s.scores.load(place.Index, generation); ok {
 		return score, nil
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
@@ -39,7 +39,7 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	}
 	waste := s.judge.Assess(inventory, &s.request.Request, at)
 	score := -int64(math.Round(waste.Sum() * scoreUnit))
-	s.scores.store(place.index, generation, score)
+	s.scores.store(place.Index, generation, score)
 	return score, nil
 }
 

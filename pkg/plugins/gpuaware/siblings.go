@@ -43,7 +43,7 @@ func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) (*siblings, error) {
 	}
 	found := &siblings{byClique: map[string]int{}}
 	for _, info := range infos {
-		v := p.cluster.views.of(p.cluster.views.at(info.Node()), info, p.handle.SnapshotSharedLister())
+		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
 		if v.node.GPUs() == 0 && v.node.Clique == "" {
 			continue
 		}
