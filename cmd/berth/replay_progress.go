@@ -20,21 +20,14 @@ const (
 // showProgress shows how far a replay is: on a terminal a bar with rate and time left, elsewhere a line every ten seconds.
 // The function that it returns ends that.
 func showProgress(w io.Writer, label string, p *replay.Progress) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
 	file, isFile := w.(*os.File)
 	if isFile && term.IsTerminal(int(file.Fd())) {
-		go showBar(file, label, p, done, ended)
-	} else {
-		go showLines(w, label, p, done, ended)
+		return showBar(file, label, p)
 	}
-	return func() {
-		close(done)
-		<-ended
-	}
+	return showLines(w, label, p)
 }
 
-func showBar(w io.Writer, label string, p *replay.Progress, done <-chan struct{}, ended chan<- struct{}) {
-	defer close(ended)
+func showBar(w io.Writer, label string, p *replay.Progress) (stop func()) {
 	bar := progress.NewWriter()
 	bar.SetOutputWriter(w)
 	bar.SetAutoStop(false)
@@ -49,41 +42,31 @@ func showBar(w io.Writer, label string, p *replay.Progress, done <-chan struct{}
 		defer close(rendered)
 		bar.Render()
 	}()
-	ticker := time.NewTicker(barEvery)
-	defer ticker.Stop()
-	for running := true; running; {
-		select {
-		case <-done:
-			running = false
-		case <-ticker.C:
-		}
+	update := func() {
 		offered, total := p.Read()
 		tracker.UpdateTotal(total)
 		tracker.SetValue(offered)
 	}
-	tracker.MarkAsDone()
-	bar.Stop()
-	<-rendered
+	stopUpdates := every(barEvery, update)
+	return func() {
+		stopUpdates()
+		update()
+		tracker.MarkAsDone()
+		bar.Stop()
+		<-rendered
+	}
 }
 
-func showLines(w io.Writer, label string, p *replay.Progress, done <-chan struct{}, ended chan<- struct{}) {
-	defer close(ended)
+func showLines(w io.Writer, label string, p *replay.Progress) (stop func()) {
 	began := time.Now()
-	ticker := time.NewTicker(lineEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
-			offered, total := p.Read()
-			elapsed := time.Since(began)
-			rate := float64(offered) / elapsed.Seconds()
-			left := "unknown"
-			if rate > 0 {
-				left = (time.Duration(float64(total-offered)/rate) * time.Second).String()
-			}
-			_, _ = fmt.Fprintf(w, "%s: %d of %d pods, %.0f pods/s, %s left\n", label, offered, total, rate, left)
+	return every(lineEvery, func() {
+		offered, total := p.Read()
+		elapsed := time.Since(began)
+		rate := float64(offered) / elapsed.Seconds()
+		left := "unknown"
+		if rate > 0 {
+			left = (time.Duration(float64(total-offered)/rate) * time.Second).String()
 		}
-	}
+		_, _ = fmt.Fprintf(w, "%s: %d of %d pods, %.0f pods/s, %s left\n", label, offered, total, rate, left)
+	})
 }

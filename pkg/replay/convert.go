@@ -60,6 +60,24 @@ func nodeObject(n trace.Node, shared bool) *v1.Node {
 	return node
 }
 
+// setPrice prices a node that states no price.
+func setPrice(node *v1.Node, prices *trace.Prices) error {
+	if _, stated, _ := kubeview.StatedPrice(node); stated {
+		return nil
+	}
+	keys := kubeview.DefaultGPUKeys()
+	gpus, _ := keys.ReadGPUNode(node)
+	rate, err := prices.GPURate(node.Name, gpus.Model(), gpus.GPUs())
+	if err != nil {
+		return err
+	}
+	rates := price.Rates{
+		Core: price.MicroDollars(prices.PerCore), MemoryGiB: price.MicroDollars(prices.PerGiB), GPU: price.MicroDollars(rate),
+	}
+	kubeview.SetPrice(node, rates.Price(keys.ReadPricedNode(node).Allocatable))
+	return nil
+}
+
 // dialect says how a share of a GPU is asked for.
 type dialect bool
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -17,7 +19,7 @@ type Files struct {
 	Dump, Nodes string
 	// Jobs is a trace of jobs.
 	Jobs string
-	// Prices is a table of rates for the nodes of Nodes that have no price.
+	// Prices is a table of rates for the nodes that have no price.
 	Prices string
 	// Rebind has the pods of the dump scheduled anew.
 	Rebind bool
@@ -32,8 +34,6 @@ func (f Files) Load() (Input, error) {
 		return Input{}, errors.New("there is no cluster to replay on: name a dump or a table of nodes")
 	case f.Nodes != "" && f.Jobs == "":
 		return Input{}, errors.New("there is nothing to replay: name a trace of jobs")
-	case f.Prices != "" && f.Nodes == "":
-		return Input{}, errors.New("a price table needs a table of nodes: the nodes of a dump have the prices that they state")
 	case f.Rebind && f.Dump == "":
 		return Input{}, errors.New("there are no pods to schedule anew without a dump")
 	}
@@ -44,18 +44,21 @@ func (f Files) Load() (Input, error) {
 			return Input{}, err
 		}
 	}
+	var prices *trace.Prices
+	if f.Prices != "" {
+		var err error
+		if prices, err = read(f.Prices, trace.ReadPrices); err != nil {
+			return Input{}, err
+		}
+	}
 	if f.Dump != "" {
-		return f.loadDump(jobs)
+		return f.loadDump(jobs, prices)
 	}
 	nodes, err := read(f.Nodes, trace.ReadNodes)
 	if err != nil {
 		return Input{}, err
 	}
-	if f.Prices != "" {
-		prices, err := read(f.Prices, trace.ReadPrices)
-		if err != nil {
-			return Input{}, err
-		}
+	if prices != nil {
 		if err := prices.Apply(nodes); err != nil {
 			return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
 		}
@@ -63,10 +66,17 @@ func (f Files) Load() (Input, error) {
 	return NewInput(inputName(f.Jobs), nodes, jobs), nil
 }
 
-func (f Files) loadDump(jobs []trace.Job) (Input, error) {
+func (f Files) loadDump(jobs []trace.Job, prices *trace.Prices) (Input, error) {
 	dump, err := read(f.Dump, trace.ReadDump)
 	if err != nil {
 		return Input{}, err
+	}
+	for _, obj := range dump.Objects {
+		if node, ok := obj.(*v1.Node); ok && prices != nil {
+			if err := setPrice(node, prices); err != nil {
+				return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
+			}
+		}
 	}
 	in := Input{Name: inputName(f.Dump), Objects: dump.Objects, Jobs: jobs, Rebind: f.Rebind}
 	if f.Jobs != "" {

@@ -3,10 +3,14 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
 
 	"berth.dev/berth/pkg/trace"
 )
@@ -86,8 +90,19 @@ func (o Options) setGates() error {
 	if o.FeatureGates != "" {
 		gates += "," + o.FeatureGates
 	}
-	if err := utilfeature.DefaultMutableFeatureGate.Set(gates); err != nil {
+	values := map[string]bool{}
+	if err := cliflag.NewMapStringBool(&values).Set(gates); err != nil {
 		return fmt.Errorf("feature gates %q: %w; want Name=true,…", o.FeatureGates, err)
+	}
+	// The set of gates refuses an unknown one as well, but only after it has taken it in.
+	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := known[featuregate.Feature(name)]; !ok {
+			return fmt.Errorf("feature gates %q: Kubernetes has no feature gate %q", o.FeatureGates, name)
+		}
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(values); err != nil {
+		return fmt.Errorf("feature gates %q: %w", o.FeatureGates, err)
 	}
 	return nil
 }

@@ -1,17 +1,22 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -117,6 +122,68 @@ func TestADumpIsWorkEnough(t *testing.T) {
 	}
 }
 
+func TestTheNodesOfADumpTakePrices(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, prices, want string // the error
+		micro              int64
+	}{
+		{"what the rates make of a node, and what another states", "resource,dollars_per_hour\nT4,0.5\ncpu-core,0.1\nmemory-gib,0.01\n", "", 2*500_000 + 8*100_000 + 16*10_000 + 7_000_000},
+		{"no rate for a GPU model", "resource,dollars_per_hour\ncpu-core,0.1\n", `prices.csv: pricing node a: the price table has no rate for GPU model "T4"`, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			in := NewInput("dump", []trace.Node{
+				{Name: "a", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 2, Model: "T4"},
+				{Name: "b", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 2, Model: "V100", MicroDollarsPerHour: 7_000_000},
+			}, nil)
+			dir := t.TempDir()
+			file := dumped(t, in.Objects)
+			dump, prices := filepath.Join(dir, "cluster.dump"), filepath.Join(dir, "prices.csv")
+			if err := errors.Join(os.WriteFile(dump, file, 0o600), os.WriteFile(prices, []byte(tc.prices), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			in, err := Files{Dump: dump, Prices: prices}.Load()
+			if tc.want != "" {
+				if err == nil || err.Error() != filepath.Join(dir, tc.want) {
+					t.Errorf("error %v, want %s", err, tc.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			for _, obj := range in.Objects {
+				micro, _, _ := kubeview.StatedPrice(obj.(*v1.Node))
+				sum += int64(micro)
+			}
+			if sum != tc.micro {
+				t.Errorf("the nodes cost %d micro-dollars, want %d", sum, tc.micro)
+			}
+		})
+	}
+}
+
+// dumped writes objects as a dump.
+func dumped(t *testing.T, objects []runtime.Object) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := trace.NewDumpWriter(&file, trace.DumpHeader{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objects {
+		if err := w.Add(obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
 func TestPreemptedPodsStartAnew(t *testing.T) {
 	t.Parallel()
 	node := trace.Node{Name: "n", CPUMilli: 8000, MemoryMiB: 16384}
@@ -164,10 +231,12 @@ func TestBadInput(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no nodes":             {Input{Name: "x"}, Options{Mode: VirtualTime}, "x: the cluster has no nodes"},
-		"an unknown mode":      {in, Options{Mode: "fast"}, `mode "fast" is unknown; want order or time`},
-		"an unknown profile":   {in, Options{Mode: VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
-		"a cycle of no length": {in, Options{Mode: VirtualTime, CycleTime: 1}, "a scheduling cycle of 1ns is not allowed; want whole microseconds up to 1m"},
+		"no nodes":               {Input{Name: "x"}, Options{Mode: VirtualTime}, "x: the cluster has no nodes"},
+		"an unknown mode":        {in, Options{Mode: "fast"}, `mode "fast" is unknown; want order or time`},
+		"an unknown gate":        {in, Options{Mode: VirtualTime, FeatureGates: "Fast=true"}, `feature gates "Fast=true": Kubernetes has no feature gate "Fast"`},
+		"a gate without a value": {in, Options{Mode: VirtualTime, FeatureGates: "GangScheduling"}, `feature gates "GangScheduling": malformed pair, expect string=bool; want Name=true,…`},
+		"an unknown profile":     {in, Options{Mode: VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
+		"a cycle of no length":   {in, Options{Mode: VirtualTime, CycleTime: 1}, "a scheduling cycle of 1ns is not allowed; want whole microseconds up to 1m"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

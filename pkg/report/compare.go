@@ -3,6 +3,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"sort"
 
@@ -59,9 +60,9 @@ type PendingRow struct {
 	B      float64 `json:"b"`
 }
 
-// Notes say what the replays left out of either configuration.
+// Notes say what the replays left out of either configuration, and what has no price.
 func (c *Comparison) Notes() []string {
-	var list []string
+	list := unpriced(c.A.Results[0])
 	for _, note := range c.A.Results[0].Notes {
 		list = append(list, "A: "+note)
 	}
@@ -69,6 +70,18 @@ func (c *Comparison) Notes() []string {
 		list = append(list, "B: "+note)
 	}
 	return list
+}
+
+// unpriced is a note on nodes without a price, if there are any.
+func unpriced(r *replay.Result) []string {
+	switch r.NodesUnpriced {
+	case 0:
+		return nil
+	case r.Nodes:
+		return []string{"no node has a price, so nothing is known of cost; --prices gives rates"}
+	default:
+		return []string{fmt.Sprintf("%d of the %d nodes have no price and count nothing in the cost", r.NodesUnpriced, r.Nodes)}
+	}
 }
 
 // metric is how a row is read from a result.

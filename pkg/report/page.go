@@ -41,7 +41,6 @@ type page struct {
 	SeedCount    int
 	Nodes, Pods  int
 	GPUs         string
-	Unpriced     int
 	Findings     []string
 	// Figures by row: the plots, and the two maps side by side.
 	Figures       [][]figure
@@ -54,7 +53,7 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 	first := c.A.Results[0]
 	p := page{
 		Comparison: c, NameA: sideName(c.A), NameB: sideName(c.B), Mode: modeWords(c.Mode), Seeds: seedList(c.Seeds), SeedCount: len(c.Seeds),
-		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), Unpriced: first.NodesUnpriced, PlacementsKey: placementsKey,
+		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), PlacementsKey: placementsKey,
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {

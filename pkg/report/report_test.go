@@ -142,15 +142,29 @@ func TestTheTableSaysWhatChanges(t *testing.T) {
 
 func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 	t.Parallel()
-	r := result("c", 1, 1000, 1_000_000, nil)
-	r.PodWait = replay.Waits{Count: 1, P50: 7200, P95: 7200}
-	var out bytes.Buffer
-	if err := WriteResult(&out, r); err != nil {
-		t.Fatal(err)
+	written := func(unpriced int) string {
+		r := result("c", 1, 1000, 1_000_000, nil)
+		r.Nodes, r.NodesUnpriced = 4, unpriced
+		r.PodWait = replay.Waits{Count: 1, P50: 7200, P95: 7200}
+		var out bytes.Buffer
+		if err := WriteResult(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
 	}
-	for text, want := range map[string]bool{"Pod wait, median": true, "2 h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false} {
-		if strings.Contains(out.String(), text) != want {
-			t.Errorf("%q is there: %v, want %v, in\n%s", text, !want, want, out.String())
+	for _, tc := range []struct {
+		unpriced int
+		wants    map[string]bool
+	}{
+		{0, map[string]bool{"Pod wait, median": true, "2 h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false, "price": false}},
+		{1, map[string]bool{"$1/h": true, "note: 1 of the 4 nodes have no price and count nothing in the cost": true}},
+		{4, map[string]bool{"$": false, "note: no node has a price": true}},
+	} {
+		out := written(tc.unpriced)
+		for text, want := range tc.wants {
+			if strings.Contains(out, text) != want {
+				t.Errorf("%d nodes without a price: %q is there: %v, want %v, in\n%s", tc.unpriced, text, !want, want, out)
+			}
 		}
 	}
 }

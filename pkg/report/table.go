@@ -78,7 +78,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90, WidthMaxEnforcer: text.WrapSoft}})
 	lines := []string{fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed), t.Render()}
-	for _, note := range r.Notes {
+	for _, note := range append(unpriced(r), r.Notes...) {
 		lines = append(lines, "note: "+note)
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
@@ -87,7 +87,10 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 
 // nothingOf says whether a metric is about something that the replay had none of.
 func nothingOf(key string, r *replay.Result) bool {
-	for prefix, count := range map[string]int{"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "complet": r.JobsCompleted} {
+	priced := r.Nodes - r.NodesUnpriced
+	for prefix, count := range map[string]int{
+		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "complet": r.JobsCompleted, "cost": priced, "bill": priced,
+	} {
 		if strings.HasPrefix(key, prefix) && count == 0 {
 			return true
 		}

@@ -61,20 +61,29 @@ func ReadPrices(r io.Reader, file string) (*Prices, error) {
 	}
 }
 
-// Apply prices the nodes that have no price. It fails on a GPU model without a rate, which would be worth nothing.
+// Apply prices the nodes that have no price. It fails on a GPU model without a rate.
 func (p *Prices) Apply(nodes []Node) error {
 	for i := range nodes {
 		n := &nodes[i]
 		if n.MicroDollarsPerHour != 0 {
 			continue
 		}
-		rate, ok := p.PerGPU[n.Model]
-		if n.GPUs > 0 && !ok {
-			return fmt.Errorf("pricing node %s: the price table has no rate for GPU model %q", n.Name, n.Model)
+		rate, err := p.GPURate(n.Name, n.Model, n.GPUs)
+		if err != nil {
+			return err
 		}
 		n.MicroDollarsPerHour = int64(n.GPUs)*rate + n.CPUMilli*p.PerCore/1000 + n.MemoryMiB*p.PerGiB/1024
 	}
 	return nil
+}
+
+// GPURate is the rate of one GPU of a node that has so many. It fails for a model without one, which would be worth nothing.
+func (p *Prices) GPURate(node, model string, gpus int) (int64, error) {
+	rate, ok := p.PerGPU[model]
+	if gpus > 0 && !ok {
+		return 0, fmt.Errorf("pricing node %s: the price table has no rate for GPU model %q", node, model)
+	}
+	return rate, nil
 }
 
 // parseMicroDollars reads decimal dollars exactly; digits beyond the sixth are rounded.
