@@ -44,17 +44,23 @@ const (
 	scoreLowest  = 2
 )
 
-// PreScore finds the cheapest share among the candidates, the scale of the score, and how much room a new node needs.
+// PreScore finds the cheapest share among the candidates, the scale of the score, and how much room a new node needs. Where
+// no candidate has a price and none is to come last, all are alike and Score is skipped.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	s, err := p.podState(state, pod)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	cheapest := price.MicroDollars(math.MaxInt64)
+	cheapest, alike := price.MicroDollars(math.MaxInt64), true
 	for _, info := range nodes {
-		if view := p.nodes.of(info.Node()); view.priced && !view.leaving {
+		view := p.nodes.of(info.Node())
+		alike = alike && !view.priced && !view.last(s)
+		if view.priced && !view.leaving {
 			cheapest = min(cheapest, view.split.Share(view.offers.Request(&s.request)))
 		}
+	}
+	if alike {
+		return fwk.NewStatus(fwk.Skip)
 	}
 	members := p.running.members(s.gang)
 	state.Write(cycleStateKey, &cycleState{
@@ -65,6 +71,9 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	})
 	return nil
 }
+
+// last says whether the pod goes to the node only if it fits no other.
+func (v *nodeView) last(s *podState) bool { return v.leaving || !s.spot.Allows(v.capacity) }
 
 // expectedMilliPods returns how many pods like this one may need room soon, itself included: a share of the pods of its
 // kind that run.
@@ -80,7 +89,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	}
 	view := p.nodes.of(info.Node())
 	switch {
-	case view.leaving || !s.spot.Allows(view.capacity):
+	case view.last(s):
 		return rawLast, nil
 	case !view.priced:
 		return rawUnknown, nil

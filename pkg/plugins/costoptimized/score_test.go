@@ -98,7 +98,11 @@ func TestScores(t *testing.T) {
 		},
 		"without any price all nodes are alike": {
 			objects: []runtime.Object{node("a", ""), node("b", "")},
-			want:    map[string]int64{"a": 1, "b": 1},
+			want:    map[string]int64{"a": 0, "b": 0},
+		},
+		"without any price a node that leaves comes last": {
+			objects: []runtime.Object{tainted(node("leaving", ""), "karpenter.sh/disrupted"), node("a", ""), node("b", "")},
+			want:    map[string]int64{"leaving": 0, "a": 1, "b": 1},
 		},
 		"with more pods expected the node that is cheap for its room is opened": {
 			// The small node is cheaper, and dearer for eight like this one.
