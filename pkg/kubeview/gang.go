@@ -41,7 +41,7 @@ func GangOf(pod *v1.Pod) (id gang.ID, spec *gang.Spec, err error) {
 	if !given || parseErr != nil || minMember < 1 || minMember > maxMinMember {
 		return bad(gangMinAvailableLabel, minAvailable, fmt.Sprintf("a whole number from 1 to %d", maxMinMember))
 	}
-	return gang.ID{Namespace: pod.Namespace, Name: name}, &gang.Spec{MinMember: int(minMember)}, nil
+	return gang.ID{Namespace: pod.Namespace, Name: name}, &gang.Spec{Minimum: gang.Minimum{Total: int(minMember)}}, nil
 }
 
 // GangLabels returns the labels either of which makes a pod the member of a gang.
@@ -51,9 +51,17 @@ func GangLabels() []string { return []string{schedulingv1alpha1.PodGroupLabel, g
 const maxMinMember = 100000
 
 // GangSpec reads a PodGroup. Timeout replaces an absent scheduleTimeoutSeconds.
-func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec {
+func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, error) {
+	roles, err := minMembersByRole(pg)
+	if err != nil {
+		return gang.Spec{}, err
+	}
+	sum := 0
+	for _, n := range roles {
+		sum += n
+	}
 	s := gang.Spec{
-		MinMember:  max(int(pg.Spec.MinMember), 1),
+		Minimum:    gang.Minimum{Total: max(int(pg.Spec.MinMember), sum, 1), Roles: roles},
 		Created:    pg.CreationTimestamp.Time,
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
@@ -63,11 +71,11 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec 
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
 		s.Timeout = time.Duration(*t) * time.Second
 	}
-	return s
+	return s, nil
 }
 
 // GangMember reads a pod as a member of its gang. Ours says whether the process schedules it.
-func GangMember(pod *v1.Pod, ours bool) gang.Member {
+func GangMember(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Member {
 	m := gang.Member{
 		UID:       gang.UID(pod.UID),
 		Namespace: pod.Namespace,
@@ -76,9 +84,10 @@ func GangMember(pod *v1.Pod, ours bool) gang.Member {
 		Created:   pod.CreationTimestamp.Time,
 		Node:      pod.Spec.NodeName,
 		Ours:      ours,
+		Role:      GangRole(pod, pg),
 	}
 	if _, spec, err := GangOf(pod); err == nil && spec != nil {
-		m.Minimum = spec.MinMember
+		m.Minimum = spec.Minimum.Total
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
@@ -211,4 +220,16 @@ func DescribeRequest(pod *v1.Pod) string {
 	default:
 		return "pod"
 	}
+}
+
+// HasHostPorts reports whether the pod asks for ports of its node.
+func HasHostPorts(pod *v1.Pod) bool {
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
