@@ -91,6 +91,8 @@ func TestOrderOfArrangements(t *testing.T) {
 			[]string{"r1*2", "r3*1", "r1*2 r3*1 r2*2"}},
 		{"a group that no rack holds is split over the fewest, and what fits best comes last", "a=4 b=4 c=3 d=2 e=0", 0, Demand{Want: []int{6}, Need: 6},
 			[]string{"a*1 d*1", "a*1 c*1", "b*1 c*1", "a*1 b*1", "a*1 b*1 c*1 d*1 e*1"}},
+		{"what fits best comes last, out of many, too", "a=19 b=18 c=17 d=16 e=15 f=14 g=13 h=12", 0, Demand{Want: []int{30}, Need: 30},
+			[]string{"a*1 h*1", "a*1 e*1", "a*1 d*1", "a*1 c*1", "a*1 b*1", "a*1 b*1 c*1 d*1 e*1 f*1 g*1 h*1"}},
 		{"a group that takes all racks is tried once", "a=4 b=4", 0, Demand{Want: []int{8}, Need: 8}, []string{"a*1 b*1"}},
 		{"a group of which only the minimum fits is tried on all nodes", "a=2 b=4 c=0", 0, Demand{Want: []int{8}, Need: 5},
 			[]string{"b*1 a*1 c*1"}},
