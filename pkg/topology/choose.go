@@ -12,12 +12,9 @@ const (
 	mostChoices, mostLastChoices, mostChosen = 32, 4, 2048
 	// mostSteps bounds the work of trying combinations.
 	mostSteps = 256
-	// mostPrices is how many prices of a domain of the level below are tried.
-	mostPrices = 16
 )
 
-// option is a domain that may be chosen, with a measure of what it is worth: how many of the members that were left it
-// takes, in most places.
+// option is a domain that may be chosen, with how many of the members that were left it takes.
 type option struct {
 	*domain
 	gain int
@@ -131,9 +128,6 @@ func alternatives(options []option, rest []int, known []*domain) [][]*domain {
 		}
 	}
 	found := append(c.found, known)
-	if c.steps >= mostSteps || len(c.found) == c.most {
-		found = append(found, ahead(options, rest, len(known))...)
-	}
 	for _, set := range found {
 		slices.SortFunc(set, byOrder)
 	}
@@ -174,48 +168,6 @@ func (c *combinations) find(chosen []*domain, from, size int, rest []int) {
 		c.options[i].take(left)
 		c.find(append(chosen, c.options[i].domain), i+1, size-1, left)
 	}
-}
-
-// ahead returns sets of the given size that need few domains of the level below, where there are too many
-// combinations to try. Each child has a price in members, and a domain is worth what its children take beyond their
-// price; the domains that are worth most make a set, one for each price. This is the Lagrangian relaxation of "most
-// slots in so many domains of this level and so many of the level below".
-func ahead(options []option, rest []int, size int) [][]*domain {
-	children := make([][]int, len(options))
-	var prices []int
-	for i, o := range options {
-		for _, c := range o.children {
-			children[i] = append(children[i], c.gain(rest))
-		}
-		prices = append(prices, children[i]...)
-	}
-	slices.Sort(prices)
-	prices = slices.Compact(prices)
-	var found [][]*domain
-	for n := range min(mostPrices, mostChosen/size, len(prices)) {
-		price := prices[n*len(prices)/mostPrices]
-		if len(prices) < mostPrices {
-			price = prices[n]
-		}
-		worth := slices.Clone(options)
-		for i := range worth {
-			worth[i].gain = 0
-			for _, gain := range children[i] {
-				worth[i].gain += max(gain-price, 0)
-			}
-		}
-		slices.SortFunc(worth, compareOptions)
-		left := slices.Clone(rest)
-		set := make([]*domain, size)
-		for i, o := range worth[:size] {
-			set[i] = o.domain
-			o.take(left)
-		}
-		if sum(left) == 0 {
-			found = append(found, set)
-		}
-	}
-	return found
 }
 
 // gains is a heap of options, the largest gain first.
