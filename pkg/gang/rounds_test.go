@@ -24,7 +24,7 @@ func turnsOf(t *testing.T, r *Rounds, keys map[string]Key, now time.Time) []stri
 			return got
 		}
 		if got = append(got, id.Name); len(got) > 100 {
-			t.Fatalf("Next gives groups for ever: %v", got)
+			t.Fatalf("Next gives groups without end: %v", got)
 		}
 		r.Wait(id, keys[id.Name], now, now)
 	}
@@ -119,7 +119,7 @@ func TestRoundsDoNotLetTheImportantComeTwice(t *testing.T) {
 	for range 6 {
 		id, ok, _ := r.Next(t0)
 		if !ok {
-			t.Fatal("nobody is due although both groups are touched all the time")
+			t.Fatal("no group is due although both groups are touched all the time")
 		}
 		got = append(got, id.Name)
 		for _, name := range []string{"low", "high"} {
@@ -150,7 +150,7 @@ func TestRoundsReachTheLeastImportantUnderAStreamOfNewGroups(t *testing.T) {
 	for range 100 * k {
 		id, ok, _ := r.Next(t0)
 		if !ok {
-			t.Fatal("nobody is due although all groups are touched all the time")
+			t.Fatal("no group is due although all groups are touched all the time")
 		}
 		gap++
 		if id == least {
@@ -340,7 +340,7 @@ func BenchmarkRounds(b *testing.B) {
 	for b.Loop() {
 		id, ok, _ := r.Next(t0)
 		if !ok {
-			b.Fatal("nobody is due")
+			b.Fatal("no group is due")
 		}
 		r.Touch(id, t0)
 		r.Wait(id, keys[index[id]], t0, t0)
