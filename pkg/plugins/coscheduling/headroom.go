@@ -16,9 +16,8 @@ import (
 // other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does not fit by
 // this account need not be tried.
 //
-// An event only marks its node. The marked nodes are compared with what they were when somebody next asks, for all
-// shapes at once; nothing is kept for each pair of a shape and a node but a byte that says whether the shape may use
-// the node.
+// An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at once.
+// Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
 //
 // Its methods may be called from any goroutine.
 type headroom struct {

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
 )
 
 // clusterCopy is the account at one moment, for decisions that take longer than a lock should be held. It belongs to
-// whoever asked for it; only the API objects in it are shared and must not be changed.
+// the caller, except for the API objects in it, which are shared and must not be changed.
 type clusterCopy struct {
 	// resources are the names of the positions in all vectors.
 	resources []v1.ResourceName
@@ -32,8 +31,9 @@ type nodeCopy struct {
 
 // podCopy is a bound pod that has not ended.
 type podCopy struct {
-	pod         *v1.Pod
-	uid         gang.UID
+	pod *v1.Pod
+	uid gang.UID
+	// of is the gang of the pod, zero without one.
 	of          gang.ID
 	priority    int32
 	terminating bool
@@ -51,7 +51,7 @@ type shapeCopy struct {
 func (h *headroom) cluster(keys []shapeKey) *clusterCopy {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	
+	h.settle()
 	c := &clusterCopy{resources: slices.Clone(h.resources), nodes: make([]nodeCopy, 0, h.present)}
 	var shapes []*shape
 	for _, key := range keys {
@@ -61,16 +61,11 @@ func (h *headroom) cluster(keys []shapeKey) *clusterCopy {
 		}
 	}
 	// A few large allocations instead of several for each node.
-	podCount, useCount := 0, 0
-	for _, p := range h.pods {
-		podCount++
-		useCount += len(p.uses)
-	}
 	width := len(h.resources)
 	amounts := make([]int64, 0, 2*width*h.present)
 	admits := make([]bool, 0, len(shapes)*h.present)
-	pods := make([]podCopy, 0, podCount)
-	uses := make([]use, 0, useCount)
+	pods := make([]podCopy, 0, len(h.pods))
+	uses := make([]use, 0, 4*len(h.pods))
 	for i, n := range h.nodes {
 		if n == nil || n.node == nil {
 			continue
@@ -85,17 +80,7 @@ func (h *headroom) cluster(keys []shapeKey) *clusterCopy {
 		at.admits = admits[first:len(admits):len(admits)]
 		first = len(pods)
 		for _, p := range n.pods {
-			one := podCopy{
-				pod:         p.pod,
-				uid:         gang.UID(p.pod.UID),
-				of:          p.of,
-				priority:    corev1helpers.PodPriority(p.pod),
-				terminating: p.terminating(),
-				started:     p.pod.CreationTimestamp.Time,
-			}
-			if p.pod.Status.StartTime != nil {
-				one.started = p.pod.Status.StartTime.Time
-			}
+			one := p.podCopy
 			one.uses, uses = carve(uses, p.uses)
 			pods = append(pods, one)
 		}
@@ -105,8 +90,9 @@ func (h *headroom) cluster(keys []shapeKey) *clusterCopy {
 	return c
 }
 
-// carve copies a slice to the end of a larger one and returns the copy, which cannot grow into what follows it.
-func carve[T any](from, s []T) (part, rest []T) {
+// carve copies a slice to the end of a larger one and returns the copy, which cannot grow into what follows it, and the
+// larger one.
+func carve[T any](from, s []T) (part, whole []T) {
 	from = append(from, s...)
 	return from[len(from)-len(s) : len(from) : len(from)], from
 }

@@ -25,18 +25,30 @@ type use struct {
 
 // headPod is a pod that is bound to a node and has not ended.
 type headPod struct {
-	pod *v1.Pod
-	// of is the gang of the pod, zero without one.
-	of   gang.ID
-	on   *headNode
-	uses []use
+	podCopy
+	on *headNode
 	// others is what the pod requests of resources that no node has offered so far, usually nil.
 	others map[v1.ResourceName]int64
 	// at is the position among the pods of the node.
 	at int
 }
 
-func (p *headPod) terminating() bool { return p.pod.DeletionTimestamp != nil }
+// describePod returns what a copy of the account says about a pod.
+func describePod(pod *v1.Pod, of gang.ID, uses []use) podCopy {
+	p := podCopy{
+		pod:         pod,
+		uid:         gang.UID(pod.UID),
+		of:          of,
+		priority:    corev1helpers.PodPriority(pod),
+		terminating: pod.DeletionTimestamp != nil,
+		started:     pod.CreationTimestamp.Time,
+		uses:        uses,
+	}
+	if pod.Status.StartTime != nil {
+		p.started = pod.Status.StartTime.Time
+	}
+	return p
+}
 
 // setPod records a pod that came or changed, as a member of a gang if of is not zero. Pods without a node and pods that
 // have ended use nothing.
@@ -52,7 +64,7 @@ func (h *headroom) setPod(pod *v1.Pod, of gang.ID) {
 	if old != nil && old.on.name == pod.Spec.NodeName && slices.Equal(old.uses, uses) && maps.Equal(old.others, others) {
 		h.eased = h.eased || !maps.Equal(old.pod.Labels, pod.Labels)
 		h.count(old, -1)
-		old.pod, old.of = pod, of
+		old.podCopy = describePod(pod, of, old.uses)
 		h.count(old, 1)
 		return
 	}
@@ -60,7 +72,7 @@ func (h *headroom) setPod(pod *v1.Pod, of gang.ID) {
 	h.removePod(old)
 	n := h.at(pod.Spec.NodeName)
 	h.mark(n)
-	p := &headPod{pod: pod, of: of, on: n, uses: uses, others: others, at: len(n.pods)}
+	p := &headPod{podCopy: describePod(pod, of, uses), on: n, others: others, at: len(n.pods)}
 	n.pods = append(n.pods, p)
 	for _, u := range uses {
 		n.used[u.resource] += u.amount
@@ -94,7 +106,7 @@ func (h *headroom) uncover(p *headPod, name v1.ResourceName, position int) {
 	if !requested {
 		return
 	}
-	h.mark(p.on)
+	// No shape is bounded by the resource so far, so the node is not marked.
 	p.on.used[position] += amount
 	// The new position is the last.
 	p.uses = append(p.uses, use{resource: position, amount: amount})
@@ -130,13 +142,13 @@ func (h *headroom) removePod(p *headPod) {
 
 // count counts a pod in or out of those that could be evicted.
 func (h *headroom) count(p *headPod, by int) {
-	if !p.terminating() {
-		h.priorities.add(corev1helpers.PodPriority(p.pod), by)
+	if !p.terminating {
+		h.priorities.add(p.priority, by)
 	}
 }
 
-// anyBelow reports whether a bound pod that is not terminating has a lower priority: without one there is nobody to
-// evict.
+// anyBelow reports whether a bound pod that is not terminating has a lower priority: without one there is no
+// pod to evict.
 func (h *headroom) anyBelow(priority int32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,11 +1,13 @@
 package coscheduling
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -165,7 +167,7 @@ func (h *headroom) acquire(pod *v1.Pod) shapeKey {
 	return key
 }
 
-// release gives back what acquire took. A shape that nobody holds is forgotten.
+// release gives back what acquire took. A shape without holders is forgotten.
 func (h *headroom) release(key shapeKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -190,7 +192,7 @@ func (s *shape) asksFor(name v1.ResourceName) bool {
 	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
 }
 
-// bounds returns the asks that limit how many pods fit. A resource that no node offers does not: it may be handed out in
+// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no node offers does not: it may be handed out in
 // a way that this account does not know.
 func (h *headroom) bounds(asks []ask) []bound {
 	var out []bound
@@ -199,7 +201,21 @@ func (h *headroom) bounds(asks []ask) []bound {
 			out = append(out, bound{resource: i, amount: a.amount, claimed: h.claimed(a.name)})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(h.tightness(a), h.tightness(b)) })
 	return out
+}
+
+// tightness is lower for resources of which nodes have few.
+func (h *headroom) tightness(b bound) int {
+	switch h.resources[b.resource] {
+	case v1.ResourcePods:
+		return 1
+	case v1.ResourceCPU:
+		return 2
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return 3
+	}
+	return 0
 }
 
 // compare counts what changed for the shape on a node since the last comparison, when the bounds were as given.
@@ -247,14 +263,9 @@ func slotsOn(bounds []bound, has, used []int64) int64 {
 		if b.claimed && has[b.resource] == 0 {
 			continue
 		}
-		free := has[b.resource] - used[b.resource]
-		if free < b.amount {
+		if slots = b.limit(slots, has[b.resource]-used[b.resource]); slots == 0 {
 			return 0
 		}
-		if b.amount > 1 {
-			free /= b.amount
-		}
-		slots = min(slots, free)
 	}
 	return slots
 }
@@ -267,7 +278,21 @@ func slotsOnEmpty(bounds []bound, has []int64) int64 {
 		if b.claimed && has[b.resource] == 0 {
 			continue
 		}
-		slots = min(slots, has[b.resource]/b.amount)
+		if slots = b.limit(slots, has[b.resource]); slots == 0 {
+			return 0
+		}
 	}
 	return slots
+}
+
+// limit returns how many of so many pods fit into what is free. Most bounds do not limit what tighter ones before them
+// leave, and a multiplication tells that for much less than a division costs.
+func (b *bound) limit(slots, free int64) int64 {
+	if free < b.amount {
+		return 0
+	}
+	if high, low := bits.Mul64(uint64(slots), uint64(b.amount)); high == 0 && low <= uint64(free) {
+		return slots
+	}
+	return free / b.amount
 }
