@@ -34,6 +34,12 @@ const (
 	// StandInKey is the annotation by which Berth knows a PodGroup that it made itself for pods that carry their group's
 	// minimum in labels. Its value is the minMember that it wrote.
 	StandInKey = "berth.dev/stand-in"
+	// MinMembersByRoleKey is the annotation of a PodGroup that says how many members of each role have to start together.
+	MinMembersByRoleKey = "berth.dev/min-members-by-role"
+	// RoleLabelKey is the annotation of a PodGroup that names the pod label which holds a member's role, RoleKey unless given.
+	RoleLabelKey = "berth.dev/role-label"
+	// RoleKey is the label of a pod with its role in its group.
+	RoleKey = "berth.dev/role"
 	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node labels whose values all members must
 	// share: keys, the widest level first, separated by commas.
 	TopologyRequiredKey = "berth.dev/topology-required"
