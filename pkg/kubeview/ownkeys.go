@@ -10,7 +10,7 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, DeadlineKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
+	BackfillKey, DeadlineKey, GangKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
 	GPUsInUseKey, PricePerHourKey, SpotKey, StandInKey, StartWindowKey, TopologyPreferredKey, TopologyRequiredKey,
 }
 

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,13 +129,13 @@ func (d *document) keys(obj runtime.Object) {
 	case *v1.Pod:
 		d.pod(o, "metadata")
 	case *batchv1.Job:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(batchv1.SchemeGroupVersion.WithKind("Job"), o.Name, &o.Spec.Template)
 	case *appsv1.Deployment:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *appsv1.StatefulSet:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.Name, &o.Spec.Template)
 	case *appsv1.ReplicaSet:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *v1.Node:
 		keys := kubeview.DefaultGPUKeys()
 		_, bad := keys.ReadGPUNode(o)
@@ -159,6 +160,14 @@ func (d *document) keys(obj runtime.Object) {
 			d.unknownKeys("metadata")
 		}
 	}
+}
+
+// template checks the pods that a controller creates, for an object of that kind, from a template. A Deployment's come from
+// its ReplicaSets.
+func (d *document) template(kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
+	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
+	d.pod(pod, "spec.template.metadata")
 }
 
 func (d *document) pod(pod *v1.Pod, at string) {

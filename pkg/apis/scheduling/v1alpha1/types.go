@@ -81,9 +81,9 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="minResources must not be negative"
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 	// scheduleTimeoutSeconds is how long members may hold seats while the others are being reserved, at most 900.
-	// Absent, the scheduler's configuration decides.
+	// Absent or 0, the scheduler's configuration decides.
 	// +optional
-	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Minimum=0
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
