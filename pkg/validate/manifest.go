@@ -129,13 +129,13 @@ func (d *document) keys(obj runtime.Object) {
 	case *v1.Pod:
 		d.pod(o, "metadata")
 	case *batchv1.Job:
-		d.template(batchv1.SchemeGroupVersion.WithKind("Job"), o.Name, &o.Spec.Template)
+		d.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), o.Name, &o.Spec.Template)
 	case *appsv1.Deployment:
-		d.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
+		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *appsv1.StatefulSet:
-		d.template(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.Name, &o.Spec.Template)
+		d.template(o, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.Name, &o.Spec.Template)
 	case *appsv1.ReplicaSet:
-		d.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
+		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *v1.Node:
 		keys := kubeview.DefaultGPUKeys()
 		_, bad := keys.ReadGPUNode(o)
@@ -162,12 +162,24 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// template checks the pods that a controller creates, for an object of that kind, from a template. A Deployment's come from
-// its ReplicaSets.
-func (d *document) template(kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
+// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come from
+// its ReplicaSets. Obj is what stands in the document.
+func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
 	d.pod(pod, "spec.template.metadata")
+	m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
+	owner, owned := kubeview.GangOwnerKindOf(m.Owner.Kind)
+	if err != nil || !owned || d.Kind != owner.Kind {
+		return
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return
+	}
+	if why := owner.States(&unstructured.Unstructured{Object: fields})[m.Owner.Part].Why; why != "" {
+		d.findAt(Error, "gang", d.keyLine("spec.template.metadata", kubeview.GangKey), why)
+	}
 }
 
 func (d *document) pod(pod *v1.Pod, at string) {

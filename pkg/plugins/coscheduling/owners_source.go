@@ -203,7 +203,7 @@ func (s *ownerSource) readable(ctx context.Context, err error) {
 	s.unreadable = why
 	s.markAll()
 	if why != "" {
-		klog.FromContext(ctx).Error(err, "Owners of gangs cannot be read; gangs of their pods stay pending", "resource", s.kind.GroupResource)
+		klog.FromContext(ctx).Error(err, "Owners of gangs cannot be read, trying again", "resource", s.kind.GroupResource)
 	}
 }
 
