@@ -23,6 +23,9 @@ const (
 	trainingJobLabel      = "training.kubeflow.org/job-name"
 	trainingOperatorLabel = "training.kubeflow.org/operator-name"
 	mpiOperator           = "mpi-operator"
+
+	jobNameLabel    = "batch.kubernetes.io/job-name"
+	rayClusterLabel = "ray.io/cluster"
 )
 
 // GangOwnerKind is a kind of object whose pods can form a gang.
@@ -31,6 +34,9 @@ type GangOwnerKind struct {
 	schema.GroupResource
 	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
 	Versions []string
+	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler does not
+	// see any more. It is empty where pods are to run for ever: one that ends all the same is replaced.
+	EndedLabel string
 	// policy is set if GangOwnerPolicy may name the kind. The others are too common for that: a pod has to ask.
 	policy bool
 	// owner returns the object that the pod belongs to, or one without a kind if the pod belongs to none of this kind.
@@ -42,20 +48,20 @@ type GangOwnerKind struct {
 // gangOwnerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
 // what is controlled by such objects at most, so that the widest gang counts.
 var gangOwnerKinds = []GangOwnerKind{
-	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, true, leaderWorkerSetOf, readLeaderWorkerSet},
-	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, true, jobSetOf, readJobSet},
-	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, true, mpiJobOf, readMPIJob},
-	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, true, controllerOf("RayCluster", "ray.io"), readRayCluster},
+	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "", true, leaderWorkerSetOf, readLeaderWorkerSet},
+	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, jobNameLabel, true, jobSetOf, readJobSet},
+	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, true, mpiJobOf, readMPIJob},
+	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel, true, controllerOf("RayCluster", "ray.io"), readRayCluster},
 	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
 	trainingKind("TFJob", "tfReplicaSpecs"),
 	trainingKind("XGBoostJob", "xgbReplicaSpecs"),
 	trainingKind("PaddleJob", "paddleReplicaSpecs"),
 	trainingKind("MXJob", "mxReplicaSpecs"),
 	trainingKind("JAXJob", "jaxReplicaSpecs"),
-	{"Job", groupResource("batch", "jobs"), []string{"v1"}, true, controllerOf("Job", "batch"), readJob},
-	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, true, controllerOf("StatefulSet", "apps"), readStatefulSet},
-	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, false, controllerOf("ReplicaSet", "apps"), readReplicas},
-	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, false, controllerOf("ReplicationController", ""), readReplicas},
+	{"Job", groupResource("batch", "jobs"), []string{"v1"}, jobNameLabel, true, controllerOf("Job", "batch"), readJob},
+	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", true, controllerOf("StatefulSet", "apps"), readStatefulSet},
+	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", false, controllerOf("ReplicaSet", "apps"), readReplicas},
+	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "", false, controllerOf("ReplicationController", ""), readReplicas},
 }
 
 func groupResource(group, plural string) schema.GroupResource {
@@ -64,7 +70,7 @@ func groupResource(group, plural string) schema.GroupResource {
 
 // trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
 func trainingKind(kind, replicas string) GangOwnerKind {
-	return GangOwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, true, controllerOf(kind, "kubeflow.org"),
+	return GangOwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel, true, controllerOf(kind, "kubeflow.org"),
 		func(r *objectReader) map[string]GangOwnerState { return readTrainingJob(r, replicas) }}
 }
 
@@ -96,7 +102,7 @@ func (k *GangOwnerKind) States(obj *unstructured.Unstructured) map[string]GangOw
 	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error)}
 	states := k.read(r)
 	for part, s := range states {
-		s.UID = obj.GetUID()
+		s.APIVersion, s.UID = obj.GetAPIVersion(), obj.GetUID()
 		if s.Minimum > maxMinMember {
 			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Kind, obj.GetName(), s.Minimum, maxMinMember)
 		}

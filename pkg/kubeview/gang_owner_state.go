@@ -8,8 +8,9 @@ import (
 
 // GangOwnerState is what an object says about a gang of its pods.
 type GangOwnerState struct {
-	// UID is the object's.
-	UID types.UID
+	// APIVersion and UID are the object's, empty if it was not read yet. With the owner's kind and name they refer to it.
+	APIVersion string
+	UID        types.UID
 	// Minimum is the number of pods that have to start together: at least 1, or 0 if it is not known.
 	Minimum int
 	// Suspended is set while the object is to have no pods. When it is resumed all of them are new.

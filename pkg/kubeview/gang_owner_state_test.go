@@ -172,7 +172,12 @@ spec:
 			if !known {
 				t.Fatalf("kind %s is not known", tc.kind)
 			}
-			if diff := cmp.Diff(tc.want, kind.States(object(t, tc.kind, tc.object))); diff != "" {
+			obj := object(t, tc.kind, tc.object)
+			for part, s := range tc.want {
+				s.APIVersion = obj.GetAPIVersion()
+				tc.want[part] = s
+			}
+			if diff := cmp.Diff(tc.want, kind.States(obj)); diff != "" {
 				t.Errorf("states (-want +got):\n%s", diff)
 			}
 		})

@@ -30,7 +30,7 @@ import (
 type hearing struct {
 	*ownerFollower
 	box *sandboxtest.Box
-	ctx context.Context //nolint:containedctx // that of the follower, which outlasts no test
+	ctx context.Context // that of the follower
 
 	mu   sync.Mutex
 	told map[gang.ID]kubeview.GangOwnerState
@@ -45,7 +45,7 @@ func listen(t *testing.T, box *sandboxtest.Box, config *restclient.Config) *hear
 	h.ownerFollower, err = newOwnerFollower(ctx, config, func(_ context.Context, id gang.ID, s kubeview.GangOwnerState) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		s.UID = ""
+		s.APIVersion, s.UID = "", ""
 		h.told[id] = s
 	})
 	if err != nil {
