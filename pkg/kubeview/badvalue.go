@@ -23,6 +23,8 @@ type BadValue struct { //nolint:errname // it is a finding about an object first
 	Key  string
 	// Value as found.
 	Value string
+	// Missing is set if the object lacks the key altogether.
+	Missing bool
 	// Allowed says what the value may be.
 	Allowed string
 }
@@ -32,6 +34,9 @@ const longestQuoted = 120
 
 // Error names object, key, value and what is allowed.
 func (b *BadValue) Error() string {
+	if b.Missing {
+		return fmt.Sprintf("%s %s %s is missing: want %s", b.Object, b.Kind, b.Key, b.Allowed)
+	}
 	value := b.Value
 	if len(value) > longestQuoted {
 		value = value[:longestQuoted] + "…"

@@ -39,6 +39,8 @@ func TestGangOf(t *testing.T) {
 		{"a huge minimum", older("a", "99999999999999999999"), gang.ID{}, 0,
 			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "99999999999999999999" is not a whole number from 1 to 100000`},
 		{"a minimum that is absent", map[string]string{gangNameLabel: "a"}, gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available is missing: want a whole number from 1 to 100000`},
+		{"a minimum that is empty", older("a", ""), gang.ID{}, 0,
 			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "" is not a whole number from 1 to 100000`},
 		{"a name that is empty", older("", "3"), gang.ID{}, 0, `pod label pod-group.scheduling.sigs.k8s.io/name: "" is not the name of a group`},
 	} {
@@ -55,6 +57,27 @@ func TestGangOf(t *testing.T) {
 			}
 			if id != tc.id || minMember != tc.minMember || message != tc.err {
 				t.Errorf("got %v, minimum %d, error %q; want %v, %d, %q", id, minMember, message, tc.id, tc.minMember, tc.err)
+			}
+		})
+	}
+}
+
+func TestGangSpecTimeout(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		seconds *int32
+		want    time.Duration
+	}{
+		{"absent, the default holds", nil, time.Minute},
+		{"0 means the default, as in scheduler-plugins", ptr.To[int32](0), time.Minute},
+		{"a time of its own", ptr.To[int32](7), 7 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{ScheduleTimeoutSeconds: tc.seconds}}
+			if got := GangSpec(pg, time.Minute).Timeout; got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
 	}

@@ -31,6 +31,9 @@ const RackLabel = "topology.kubernetes.io/rack"
 
 // Keys of Berth's own that concern gangs.
 const (
+	// GangKey is the annotation that makes a gang of the pods of one controller. It stands on the pod template, and its
+	// value is "true".
+	GangKey = "berth.dev/gang"
 	// StandInKey is the annotation by which Berth knows a PodGroup that it made itself for pods that carry their group's
 	// minimum in labels. Its value is the minMember that it wrote.
 	StandInKey = "berth.dev/stand-in"

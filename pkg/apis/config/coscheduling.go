@@ -31,6 +31,10 @@ type CoschedulingArgs struct {
 	// Reservation keeps nodes for the first gang that does not fit, so that a stream of smaller work cannot starve it.
 	// Absent, nothing is kept.
 	Reservation *GangReservation `json:"reservation,omitempty"`
+
+	// GangOwners makes gangs of the pods of some controllers without a word in their pod templates. Absent, pods are in a
+	// gang only if they carry a label of one or the annotation berth.dev/gang.
+	GangOwners *GangOwners `json:"gangOwners,omitempty"`
 }
 
 // GangReservation keeps nodes that a gang needs from other pods of its priority or less, until it starts. Pods that
@@ -56,6 +60,9 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 		setDefault(&r.AfterSeconds, 0)
 		setDefault(&r.TTLSeconds, 3600)
 	}
+	if o := args.GangOwners; o != nil {
+		setDefaultsGangOwners(o)
+	}
 }
 
 // ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
@@ -70,6 +77,9 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 		errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 1, 100)...)
 		errs = append(errs, validateRange(at.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
 		errs = append(errs, validateRange(at.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
+	}
+	if o := args.GangOwners; o != nil {
+		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)
 	}
 	return errs.ToAggregate()
 }
