@@ -102,7 +102,7 @@ func (h *hearing) followPods(t *testing.T, namespace string, n int) {
 			t.Fatalf("pod %s: gang %v of %+v, error %v", pods[i].Name, m.ID, m.Owner, err)
 		}
 		ids[m.ID] = true
-		classes[kubeview.GangMember(&pods[i], true).Class] = true
+		classes[kubeview.GangMember(&pods[i], nil, true).Class] = true
 		h.follow(h.ctx, m.Owner)
 	}
 	if len(ids) != 1 || len(classes) != 1 {

@@ -127,6 +127,7 @@ func (w *waker) run(ctx context.Context) {
 // turn does what is due and returns when to look again.
 func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	fresh := w.refresh(now)
+	w.tidy(now)
 	w.spread(now)
 	slices.SortFunc(fresh, func(a, b *waitingGang) int {
 		switch {
@@ -164,7 +165,6 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 		}
 	}
 	w.carrier.carry(ctx, w.ledger.Expire(w.settings.backoff, now))
-	w.tidy(now)
 	w.reserve(ctx, now)
 	return max(pause, settlePause)
 }
