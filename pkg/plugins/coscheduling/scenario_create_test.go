@@ -9,10 +9,8 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 )
 
 // The labels of the older form, by which pods are a gang without a PodGroup of anybody's.
@@ -161,54 +159,19 @@ func inParallel(n int, do func(i int) error) error {
 
 func (w *world) createPod(ctx context.Context, namespace, group, set string, l *line) error {
 	w.mu.Lock()
-	name := fmt.Sprintf("%s-%d", set, w.made[set])
+	index := w.made[set]
+	name := fmt.Sprintf("%s-%d", set, index)
 	w.made[set]++
 	w.mu.Unlock()
 	if fixed := l.option("name", ""); fixed != "" {
 		name = fixed
 	}
-	labels := map[string]string{scenarioLabel: w.name, setLabel: set}
-	switch minimum := l.option("labelled", ""); {
-	case minimum != "":
-		labels[oldNameLabel], labels[oldMinimumLabel] = group, minimum
-		if n, err := strconv.Atoi(minimum); err == nil {
-			w.expectLabelled(namespace+"/"+group, n)
-		}
-	case l.option("alone", "") == "":
-		labels["scheduling.x-k8s.io/pod-group"] = group
+	template, err := w.template(ctx, namespace, group, set, index, l)
+	if err != nil {
+		return err
 	}
-	for k, v := range l.with("label:") {
-		labels[k] = v
-	}
-	selector := map[string]string{scenarioLabel: w.name}
-	for k, v := range l.with("select:") {
-		selector[k] = v
-	}
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(l.option("cpu", "100m"))}
-	limits := v1.ResourceList{}
-	if gpus := l.option("gpu", ""); gpus != "" {
-		requests["nvidia.com/gpu"], limits["nvidia.com/gpu"] = resource.MustParse(gpus), resource.MustParse(gpus)
-	}
-	for name, amount := range l.with("ask:") {
-		requests[v1.ResourceName(name)], limits[v1.ResourceName(name)] = resource.MustParse(amount), resource.MustParse(amount)
-	}
-	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels, Annotations: l.with("annotation:")},
-		Spec: v1.PodSpec{
-			SchedulerName:                 l.option("profile", "gang-scheduler"),
-			NodeSelector:                  selector,
-			TerminationGracePeriodSeconds: ptr.To[int64](1),
-			AutomountServiceAccountToken:  ptr.To(false),
-			Containers: []v1.Container{{Name: "work", Image: "work",
-				Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}},
-		},
-	}
-	if p := l.option("priority", ""); p != "" {
-		pod.Spec.PriorityClassName = w.name + "-" + p
-	}
-	if l.option("gated", "") != "" {
-		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "scenario.test/hold"}}
-	}
+	pod := &v1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Name, pod.Namespace = name, namespace
 	if owner := l.option("owner", ""); owner != "" {
 		owned, err := w.owner(ctx, namespace, owner)
 		if err != nil {
@@ -216,11 +179,14 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 		}
 		pod.OwnerReferences = []metav1.OwnerReference{owned}
 	}
+	if err := w.mountOwnVolumes(ctx, pod, l); err != nil {
+		return err
+	}
 	made, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil || l.option("nominated", "") == "" {
 		return err
 	}
-	made.Status.NominatedNodeName = w.name + "-" + l.option("nominated", "")
+	made.Status.NominatedNodeName = w.name + "-" + numbered(l.option("nominated", ""), index)
 	_, err = w.client.CoreV1().Pods(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
 }

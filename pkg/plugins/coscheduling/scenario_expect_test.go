@@ -49,6 +49,9 @@ func (w *world) check(ctx context.Context, l *line) error {
 		if p.DeletionTimestamp != nil {
 			got["terminating"]++
 		}
+		if p.Status.Phase == v1.PodFailed {
+			got["failed"]++
+		}
 	}
 	w.mu.Lock()
 	got["evicted"] = w.gone[setOf(l.arg(0))]
@@ -57,6 +60,14 @@ func (w *world) check(ctx context.Context, l *line) error {
 	for key, want := range l.options {
 		switch {
 		case key == "within" || key == "for":
+		case key == "reason" || key == "shorter":
+			if err := checkCondition(pods, key, want); err != nil {
+				return err
+			}
+		case strings.HasPrefix(key, "on:"):
+			if n := w.boundOn(bound, strings.TrimPrefix(key, "on:")); strconv.Itoa(n) != want {
+				return fmt.Errorf("%s: %d pods are bound to such nodes, want %s (%s)", l.arg(0), n, key, want)
+			}
 		case strings.HasPrefix(key, "same:"):
 			if err := w.checkDomains(ctx, bound, strings.TrimPrefix(key, "same:"), want); err != nil {
 				return err
@@ -83,17 +94,48 @@ func checkMessages(pods []*v1.Pod, text string) error {
 		if p.Spec.NodeName != "" {
 			continue
 		}
-		message := "no PodScheduled condition"
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1.PodScheduled {
-				message = c.Message
-			}
-		}
-		if !strings.Contains(message, text) {
+		if _, message := scheduledCondition(p); !strings.Contains(message, text) {
 			return fmt.Errorf("pod %s says %q, want it to contain %q", p.Name, message, text)
 		}
 	}
 	return nil
+}
+
+// checkCondition wants every pending pod's condition to have a reason, or a message shorter than so many bytes.
+func checkCondition(pods []*v1.Pod, key, want string) error {
+	for _, p := range pods {
+		if p.Spec.NodeName != "" {
+			continue
+		}
+		reason, message := scheduledCondition(p)
+		if key == "reason" && reason != want {
+			return fmt.Errorf("pod %s is pending because of %q (%s), want %q", p.Name, reason, message, want)
+		}
+		if limit, err := strconv.Atoi(want); key == "shorter" && (err != nil || len(message) >= limit) {
+			return fmt.Errorf("pod %s says in %d bytes %q, want fewer than %s", p.Name, len(message), message, want)
+		}
+	}
+	return nil
+}
+
+func scheduledCondition(p *v1.Pod) (reason, message string) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1.PodScheduled {
+			return c.Reason, c.Message
+		}
+	}
+	return "", "no PodScheduled condition"
+}
+
+// boundOn counts those that are bound to nodes of a prefix, or to one node.
+func (w *world) boundOn(bound map[string]int, node string) int {
+	n := 0
+	for name, pods := range bound {
+		if own := strings.TrimPrefix(name, w.name+"-"); own == node || strings.HasPrefix(own, node+"-") {
+			n += pods
+		}
+	}
+	return n
 }
 
 // checkDomains wants the nodes to lie in so many domains of the label.
@@ -145,8 +187,19 @@ func (w *world) checkEvent(ctx context.Context, about *unstructured.Unstructured
 	return nil
 }
 
-// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, min at the minimum, owners at
-// its owners by kind.
+// roleCount says how many members of a role are bound, and how many are needed: "3/2".
+func roleCount(status map[string]any, role string) string {
+	roles, _ := status["roles"].([]any)
+	for _, r := range roles {
+		if r, ok := r.(map[string]any); ok && r["name"] == role {
+			return fmt.Sprintf("%v/%v", r["scheduled"], r["minMember"])
+		}
+	}
+	return "absent"
+}
+
+// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members of a
+// role that are bound and needed, min at the minimum, owners at its owners by kind.
 func (w *world) checkGroup(ctx context.Context, l *line) error {
 	pg, err := w.group(ctx, l.arg(1))
 	switch {
@@ -174,6 +227,9 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 			got = fmt.Sprint(value)
 		case "owners":
 			got = owners(pg)
+		}
+		if role, ok := strings.CutPrefix(key, "role:"); ok {
+			got = roleCount(status, role)
 		}
 		if kind, ok := strings.CutPrefix(key, "condition:"); ok {
 			got = "absent"

@@ -25,12 +25,16 @@ import (
 )
 
 const (
+	// groupLabel makes a pod a member of a PodGroup.
+	groupLabel = "scheduling.x-k8s.io/pod-group"
 	// setLabel marks the pods of one `pods` command, scenarioLabel the nodes and pods of one scenario.
 	setLabel      = "scenario.test/set"
 	scenarioLabel = "scenario.test/name"
 	// partialLimit is how long a gang may be seen partly bound.
 	partialLimit = 2 * time.Second
 	lookEvery    = 100 * time.Millisecond
+	// waitForControllers is how long the controllers may take to see what a scenario creates.
+	waitForControllers = 20 * time.Second
 )
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
@@ -54,12 +58,19 @@ type world struct {
 	partialFor     map[string]time.Duration
 	looked, lostAt time.Time
 	exempt         map[string]bool
-	terminateAfter time.Duration
+	// terminateAfter is how long pods that are deleted take to go, by set; that of "" holds for all others.
+	terminateAfter map[string]time.Duration
 	lister         corelisters.PodLister
 	// gone counts pods by set that were deleted by somebody else than the scenario.
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int
+	// disks counts the volumes that were created.
+	disks int
+	// streams ends the streams of pods by their sets.
+	streams map[string]context.CancelFunc
+	// background counts what runs besides the script.
+	background sync.WaitGroup
 	// namespaces holds those that exist; only the script's own goroutine uses it.
 	namespaces map[string]bool
 }
@@ -80,7 +91,8 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	}
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
-		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}}, nil
+		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{},
+		streams: map[string]context.CancelFunc{}}, nil
 }
 
 // locate splits "b/name" into the namespace that the scenario calls b and name.
@@ -186,7 +198,10 @@ func counts(pod *v1.Pod) bool {
 
 func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
 	w.mu.Lock()
-	after := w.terminateAfter
+	after, ok := w.terminateAfter[pod.Labels[setLabel]]
+	if !ok {
+		after = w.terminateAfter[""]
+	}
 	w.mu.Unlock()
 	switch {
 	case pod.DeletionTimestamp != nil:
