@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +106,19 @@ func (w *world) doPods(ctx context.Context, l *line) error {
 	return nil
 }
 
+// doLater waits until what is created has a later creation time, which objects have in seconds.
+func (w *world) doLater(ctx context.Context, _ *line) error {
+	w.mu.Lock()
+	youngest := w.youngest
+	w.mu.Unlock()
+	return w.eventually(ctx, 2*time.Second, func() error {
+		if time.Now().Before(youngest.Add(time.Second)) {
+			return fmt.Errorf("it is still %s", youngest)
+		}
+		return nil
+	})
+}
+
 // doCrowd creates many groups with their pods, group by group or with turns one pod of each group after the other.
 func (w *world) doCrowd(ctx context.Context, l *line) error {
 	namespace, prefix := w.locate(l.arg(0))
@@ -183,8 +197,15 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 		return err
 	}
 	made, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil || l.option("nominated", "") == "" {
+	if err != nil {
 		return err
+	}
+	w.mu.Lock()
+	w.created[made.UID] = time.Now()
+	w.youngest = made.CreationTimestamp.Time
+	w.mu.Unlock()
+	if l.option("nominated", "") == "" {
+		return nil
 	}
 	made.Status.NominatedNodeName = w.name + "-" + numbered(l.option("nominated", ""), index)
 	_, err = w.client.CoreV1().Pods(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})

@@ -64,6 +64,10 @@ func (w *world) check(ctx context.Context, l *line) error {
 			if err := checkCondition(pods, key, want); err != nil {
 				return err
 			}
+		case key == "slowest":
+			if err := w.checkSlowest(pods, want); err != nil {
+				return err
+			}
 		case strings.HasPrefix(key, "on:"):
 			if n := w.boundOn(bound, strings.TrimPrefix(key, "on:")); strconv.Itoa(n) != want {
 				return fmt.Errorf("%s: %d pods are bound to such nodes, want %s (%s)", l.arg(0), n, key, want)
@@ -125,6 +129,20 @@ func scheduledCondition(p *v1.Pod) (reason, message string) {
 		}
 	}
 	return "", "no PodScheduled condition"
+}
+
+// checkSlowest wants none of the pods that exist to have waited longer for its node.
+func (w *world) checkSlowest(pods []*v1.Pod, want string) error {
+	limit, err := time.ParseDuration(want)
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		if waited := w.waited(p); waited > limit {
+			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond), limit)
+		}
+	}
+	return nil
 }
 
 // boundOn counts those that are bound to nodes of a prefix, or to one node.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"refused":         (*world).doRefused,
 	"pods":            (*world).doPods,
 	"crowd":           (*world).doCrowd,
+	"later":           (*world).doLater,
 	"relabel":         (*world).doRelabel,
 	"delete":          (*world).doDelete,
 	"ungate":          (*world).doUngate,
@@ -241,6 +243,9 @@ func (w *world) doBudget(ctx context.Context, l *line) error {
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(int32(atLeast))), Selector: selector},
 	}
 	made, err := w.client.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, budget, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = w.client.PolicyV1().PodDisruptionBudgets(namespace).Get(ctx, budget.Name, metav1.GetOptions{})
+	}
 	if err != nil {
 		return err
 	}

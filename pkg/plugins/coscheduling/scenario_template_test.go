@@ -29,7 +29,7 @@ func (w *world) template(ctx context.Context, namespace, group, set string, inde
 		Affinity:                      affinity(set, l),
 	}
 	for key, value := range l.with("select:") {
-		spec.NodeSelector[key] = value
+		spec.NodeSelector[key] = strings.ReplaceAll(value, "{node}", w.name+"-")
 	}
 	if p := l.option("priority", ""); p != "" {
 		spec.PriorityClassName = w.name + "-" + p

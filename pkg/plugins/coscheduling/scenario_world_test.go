@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -65,6 +66,10 @@ type world struct {
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int
+	// created and bound are when a pod was created, and first seen bound.
+	created, bound map[types.UID]time.Time
+	// youngest is the creation time of the pod that was created last.
+	youngest time.Time
 	// disks counts the volumes that were created.
 	disks int
 	// streams ends the streams of pods by their sets.
@@ -92,7 +97,7 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{},
-		streams: map[string]context.CancelFunc{}}, nil
+		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}}, nil
 }
 
 // locate splits "b/name" into the namespace that the scenario calls b and name.
@@ -124,6 +129,12 @@ func (w *world) watch(ctx context.Context) {
 		o.LabelSelector = scenarioLabel + "=" + w.name
 	}))
 	pods := factory.Core().V1().Pods().Lister()
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) }})
+	if err != nil {
+		w.t.Errorf("watching pods: %v", err)
+		return
+	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	w.mu.Lock()
@@ -146,6 +157,30 @@ func (w *world) watch(ctx context.Context) {
 			w.kubelet(ctx, pod)
 		}
 	}
+}
+
+// noteBound notes when a pod is seen bound for the first time.
+func (w *world) noteBound(o any) {
+	pod, ok := o.(*v1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bound[pod.UID].IsZero() {
+		w.bound[pod.UID] = time.Now()
+	}
+}
+
+// waited returns how long the pod was, or has been, pending.
+func (w *world) waited(pod *v1.Pod) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	until := w.bound[pod.UID]
+	if until.IsZero() {
+		until = time.Now()
+	}
+	return until.Sub(w.created[pod.UID])
 }
 
 func (w *world) look(pods []*v1.Pod, led bool, now time.Time) {
