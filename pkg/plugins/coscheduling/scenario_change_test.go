@@ -26,7 +26,7 @@ func (w *world) doFinish(ctx context.Context, l *line) error {
 		from, to = v1.PodFailed, v1.PodRunning
 	}
 	find := func() ([]*v1.Pod, error) {
-		return w.some(l.arg(0), n, func(p *v1.Pod) bool {
+		return w.some(ctx, l.arg(0), n, func(p *v1.Pod) bool {
 			for key, value := range l.with("label:") {
 				if p.Labels[key] != value {
 					return false
@@ -74,7 +74,7 @@ func (w *world) doJoin(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	pods, err := w.some(l.arg(0), n, func(p *v1.Pod) bool {
+	pods, err := w.some(ctx, l.arg(0), n, func(p *v1.Pod) bool {
 		_, member := p.Labels[groupLabel]
 		return l.command == "join" || member
 	})

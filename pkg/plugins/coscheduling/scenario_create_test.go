@@ -37,8 +37,11 @@ func (w *world) doRefused(ctx context.Context, l *line) error {
 	return nil
 }
 
-// creators is how many requests a crowd is created with at a time.
-const creators = 8
+const (
+	// creators is how many requests a crowd is created with at a time, many how many pods are one.
+	creators = 8
+	many     = 100
+)
 
 func (w *world) doGroup(ctx context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(0))
@@ -98,8 +101,12 @@ func (w *world) doPods(ctx context.Context, l *line) error {
 	if err := w.namespace(ctx, namespace); err != nil {
 		return err
 	}
-	for range n {
-		if err := w.createPod(ctx, namespace, group, setOf(l.option("set", ident)), l); err != nil {
+	create := func(int) error { return w.createPod(ctx, namespace, group, setOf(l.option("set", ident)), l) }
+	if n >= many {
+		return inParallel(n, create)
+	}
+	for i := range n {
+		if err := create(i); err != nil {
 			return err
 		}
 	}

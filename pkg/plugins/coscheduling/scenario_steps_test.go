@@ -130,7 +130,7 @@ func (w *world) doRelabel(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	pods, err := w.some(l.arg(0), 0, func(*v1.Pod) bool { return true })
+	pods, err := w.some(ctx, l.arg(0), 0, func(*v1.Pod) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,16 @@ func (w *world) doRelabel(ctx context.Context, l *line) error {
 	return nil
 }
 
-// some returns n pods of the set for which want holds, the oldest names first.
-func (w *world) some(set string, n int, want func(*v1.Pod) bool) ([]*v1.Pod, error) {
+// some returns n pods of the set as they are now for which want holds, the oldest names first.
+func (w *world) some(ctx context.Context, set string, n int, want func(*v1.Pod) bool) ([]*v1.Pod, error) {
+	list, err := w.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		LabelSelector: scenarioLabel + "=" + w.name + "," + setLabel + "=" + setOf(set)})
+	if err != nil {
+		return nil, err
+	}
 	var pods []*v1.Pod
-	for _, p := range w.set(set) {
-		if want(p) && p.DeletionTimestamp == nil {
+	for i := range list.Items {
+		if p := &list.Items[i]; want(p) && p.DeletionTimestamp == nil {
 			pods = append(pods, p)
 		}
 	}
@@ -183,7 +188,7 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 				return err
 			}
 		}
-		pods, err := w.some(l.arg(1), n, func(*v1.Pod) bool { return true })
+		pods, err := w.some(ctx, l.arg(1), n, func(*v1.Pod) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -215,7 +220,7 @@ func (w *world) forget(p *v1.Pod) {
 }
 
 func (w *world) doUngate(ctx context.Context, l *line) error {
-	pods, err := w.some(l.arg(0), 0, func(p *v1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
+	pods, err := w.some(ctx, l.arg(0), 0, func(p *v1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,9 @@ package coscheduling_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,8 +76,32 @@ func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 			err = fmt.Errorf("unknown command")
 		}
 		if err != nil {
+			w.tell(ctx)
 			t.Fatalf("line %d: %s: %v", l.number, l.text, err)
 		}
+	}
+}
+
+// tell logs what the cluster says of the scenario's pods and gangs, most of which say the same.
+func (w *world) tell(ctx context.Context) {
+	said := map[string]int{}
+	for _, p := range w.everyPod() {
+		reason, message := scheduledCondition(p)
+		if p.Spec.NodeName != "" {
+			reason, message = string(p.Status.Phase), "bound"
+		}
+		said[fmt.Sprintf("%s: %s: %s", p.Labels[setLabel], reason, message)]++
+	}
+	for _, line := range slices.Sorted(maps.Keys(said)) {
+		w.t.Logf("%d pods of %s", said[line], line)
+	}
+	groups, err := w.dynamic.Resource(podGroups).Namespace(w.name).List(ctx, metav1.ListOptions{Limit: 10})
+	if err != nil {
+		w.t.Logf("listing PodGroups: %v", err)
+		return
+	}
+	for i := range groups.Items {
+		w.t.Logf("PodGroup %s: %v", groups.Items[i].GetName(), groups.Items[i].Object["status"])
 	}
 }
 
