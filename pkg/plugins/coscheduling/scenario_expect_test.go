@@ -88,8 +88,15 @@ func (w *world) check(ctx context.Context, l *line) error {
 			}
 		}
 	}
-	if l.arg(1) == "says" {
+	switch l.arg(1) {
+	case "says":
 		return checkMessages(pods, l.arg(2))
+	case "event":
+		for _, p := range pods {
+			if err := w.checkEvent(ctx, p, l.arg(2)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -190,7 +197,7 @@ func owners(o *unstructured.Unstructured) string {
 }
 
 // checkEvent wants exactly one event about the object to contain text, a repeated one being one.
-func (w *world) checkEvent(ctx context.Context, about *unstructured.Unstructured, text string) error {
+func (w *world) checkEvent(ctx context.Context, about metav1.Object, text string) error {
 	list, err := w.client.EventsV1().Events(about.GetNamespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
