@@ -25,6 +25,8 @@ type box struct {
 	options sandbox.Options
 	sandbox *sandbox.Sandbox
 	err     error
+	// own says that the scheduler runs in this process, with a plugin that the one that is shipped has not.
+	own bool
 	// quiet is held for writing by a script that disturbs the others of the box, for reading by the others.
 	quiet sync.RWMutex
 }
@@ -46,9 +48,11 @@ var (
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/reservation-config.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
 	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
+	// unknown has a plugin besides ours that keeps state of its own.
+	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: true}
 )
 
-var boxes = []*box{plain, nominating, native, reserving, shipped}
+var boxes = []*box{plain, nominating, native, reserving, shipped, unknown}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -57,6 +61,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	stopOwn()
 	for _, b := range boxes {
 		if b.sandbox != nil && *keepSandbox == "" {
 			if err := b.sandbox.Stop(); err != nil {
@@ -68,6 +73,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// ownContext lasts as long as the tests; stopOwn ends what runs in this process.
+var ownContext, stopOwn = context.WithCancel(context.Background())
 
 func (b *box) start(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
@@ -84,6 +92,9 @@ func (b *box) start(t *testing.T) *sandbox.Sandbox {
 		defer cancel()
 		b.options.Dir, b.options.NoKubelet, b.options.StopWithParent = filepath.Join(dir, "sandbox"), true, true
 		b.sandbox, b.err = sandbox.Start(ctx, b.options, nil)
+		if b.err == nil && b.own {
+			b.err = runOwnScheduler(ownContext, b.sandbox, "testdata/unknown-config.yaml")
+		}
 	})
 	if b.err != nil {
 		t.Fatalf("starting the sandbox: %v", b.err)
@@ -122,6 +133,8 @@ func scripts() ([]script, error) {
 			s.in, s.disturbing = shipped, true
 		case "native":
 			s.in = native
+		case "unknown":
+			s.in = unknown
 		}
 		all = append(all, s)
 		if says(text, "both-gates") {

@@ -147,3 +147,35 @@ func (w *world) doTaint(ctx context.Context, l *line) error {
 	}
 	return nil
 }
+
+// doUpdate changes what nodes have, or labels of theirs.
+func (w *world) doUpdate(ctx context.Context, l *line) error {
+	labels, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": l.with("label:")}})
+	if err != nil {
+		return err
+	}
+	amounts := l.with("has:")
+	for _, short := range []v1.ResourceName{"gpu", v1.ResourceCPU} {
+		if amount := l.option(string(short), ""); amount != "" {
+			name := short
+			if short == "gpu" {
+				name = "nvidia.com/gpu"
+			}
+			amounts[string(name)] = amount
+		}
+	}
+	status, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": amounts, "allocatable": amounts}})
+	if err != nil {
+		return err
+	}
+	for _, node := range l.args {
+		name := w.name + "-" + node
+		if _, err := w.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		if _, err := w.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -36,6 +36,13 @@ func (w *world) check(ctx context.Context, l *line) error {
 	if l.arg(0) == "group" {
 		return w.checkGroup(ctx, l)
 	}
+	if l.arg(0) == "plans" {
+		most, err := l.int(1)
+		if err != nil {
+			return err
+		}
+		return w.checkPlans(ctx, most)
+	}
 	pods := w.set(l.arg(0))
 	bound := map[string]int{}
 	got := map[string]int{"exist": len(pods)}

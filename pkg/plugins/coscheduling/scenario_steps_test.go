@@ -27,6 +27,8 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"refused":         (*world).doRefused,
 	"pods":            (*world).doPods,
 	"crowd":           (*world).doCrowd,
+	"count-plans":     (*world).doCountPlans,
+	"update":          (*world).doUpdate,
 	"later":           (*world).doLater,
 	"relabel":         (*world).doRelabel,
 	"delete":          (*world).doDelete,

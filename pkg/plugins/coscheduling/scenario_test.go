@@ -82,6 +82,9 @@ func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 	}
 }
 
+// tellMost bounds how many lines a failure is told in.
+const tellMost = 12
+
 // tell logs what the cluster says of the scenario's pods and gangs, most of which say the same.
 func (w *world) tell(ctx context.Context) {
 	said := map[string]int{}
@@ -92,10 +95,14 @@ func (w *world) tell(ctx context.Context) {
 		}
 		said[fmt.Sprintf("%s: %s: %s", p.Labels[setLabel], reason, message)]++
 	}
-	for _, line := range slices.Sorted(maps.Keys(said)) {
+	lines := slices.Sorted(maps.Keys(said))
+	for _, line := range lines[:min(len(lines), tellMost)] {
 		w.t.Logf("%d pods of %s", said[line], line)
 	}
-	groups, err := w.dynamic.Resource(podGroups).Namespace(w.name).List(ctx, metav1.ListOptions{Limit: 10})
+	if len(lines) > tellMost {
+		w.t.Logf("and %d more such lines", len(lines)-tellMost)
+	}
+	groups, err := w.dynamic.Resource(podGroups).Namespace(w.name).List(ctx, metav1.ListOptions{Limit: tellMost})
 	if err != nil {
 		w.t.Logf("listing PodGroups: %v", err)
 		return

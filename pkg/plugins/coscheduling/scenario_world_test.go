@@ -78,6 +78,8 @@ type world struct {
 	background sync.WaitGroup
 	// namespaces holds those that exist; only the script's own goroutine uses it.
 	namespaces map[string]bool
+	// plans is how many plans had been made when they were counted.
+	plans int
 }
 
 func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {

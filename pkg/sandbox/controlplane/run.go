@@ -232,6 +232,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := lease.grant(ctx, admin); err != nil {
 		return err
 	}
+	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
 	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler), lease.release(admin))
 	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
