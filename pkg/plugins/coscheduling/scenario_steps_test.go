@@ -281,4 +281,3 @@ func (w *world) doWhole(_ context.Context, l *line) error {
 	delete(w.exempt, namespace+"/"+name)
 	return nil
 }
-

@@ -24,7 +24,6 @@ func (w *world) template(ctx context.Context, namespace, group, set string, inde
 		NodeSelector:                  map[string]string{scenarioLabel: w.name},
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 		AutomountServiceAccountToken:  ptr.To(false),
-		RestartPolicy:                 v1.RestartPolicy(l.option("restart", string(v1.RestartPolicyAlways))),
 		Containers:                    []v1.Container{container(l)},
 		Affinity:                      affinity(set, l),
 	}
