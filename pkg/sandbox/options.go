@@ -23,6 +23,8 @@ type Options struct {
 	SchedulerConfig string `json:"schedulerConfig,omitempty"`
 	// NoKubelet leaves out kwok and the controller manager: nodes and pods stay as the API server stores them.
 	NoKubelet bool `json:"noKubelet,omitempty"`
+	// Controllers names controllers ("job-controller") that run although NoKubelet is set. Without NoKubelet all run.
+	Controllers []string `json:"controllers,omitempty"`
 	// FeatureGates ("Name=true") go to the API server, the controller manager and the scheduler.
 	FeatureGates []string `json:"featureGates,omitempty"`
 	// RuntimeConfig ("group/version=true") goes to the API server.
@@ -86,6 +88,9 @@ func (o *Options) complete() error {
 	}
 	if o.NoScheduler && o.SchedulerConfig != "" {
 		return fmt.Errorf("a scheduler configuration (%s) makes no sense without the scheduler", o.SchedulerConfig)
+	}
+	if len(o.Controllers) > 0 && !o.NoKubelet {
+		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run", strings.Join(o.Controllers, ","))
 	}
 	if o.Binary == "" {
 		binary, err := FindBinary()

@@ -174,6 +174,23 @@ func (s *Sandbox) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
+// SchedulerConfig is RESTConfig for what the scheduler itself serves, its metrics for instance.
+func (s *Sandbox) SchedulerConfig() (*rest.Config, error) {
+	config, err := s.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	state, err := s.layout.ReadState()
+	if err != nil {
+		return nil, err
+	}
+	if state.Scheduler == "" {
+		return nil, fmt.Errorf("the sandbox in %s has no scheduler", s.layout)
+	}
+	config.Host = state.Scheduler
+	return config, nil
+}
+
 // PID is the process of a component: "control-plane", "scheduler", or with Split "etcd" and "kube-apiserver".
 func (s *Sandbox) PID(component string) (int, error) {
 	state, err := s.layout.ReadState()

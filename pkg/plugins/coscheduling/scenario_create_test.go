@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 )
 
 // The labels of the older form, by which pods are a gang without a PodGroup of anybody's.
@@ -38,8 +37,11 @@ func (w *world) doRefused(ctx context.Context, l *line) error {
 	return nil
 }
 
-// creators is how many requests a crowd is created with at a time.
-const creators = 8
+const (
+	// creators is how many requests a crowd is created with at a time, many how many pods are one.
+	creators = 8
+	many     = 100
+)
 
 func (w *world) doGroup(ctx context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(0))
@@ -99,12 +101,29 @@ func (w *world) doPods(ctx context.Context, l *line) error {
 	if err := w.namespace(ctx, namespace); err != nil {
 		return err
 	}
-	for range n {
-		if err := w.createPod(ctx, namespace, group, setOf(l.option("set", ident)), l); err != nil {
+	create := func(int) error { return w.createPod(ctx, namespace, group, setOf(l.option("set", ident)), l) }
+	if n >= many {
+		return inParallel(n, create)
+	}
+	for i := range n {
+		if err := create(i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// doLater waits until what is created has a later creation time, which objects have in seconds.
+func (w *world) doLater(ctx context.Context, _ *line) error {
+	w.mu.Lock()
+	youngest := w.youngest
+	w.mu.Unlock()
+	return w.eventually(ctx, 2*time.Second, func() error {
+		if time.Now().Before(youngest.Add(time.Second)) {
+			return fmt.Errorf("it is still %s", youngest)
+		}
+		return nil
+	})
 }
 
 // doCrowd creates many groups with their pods, group by group or with turns one pod of each group after the other.
@@ -161,54 +180,19 @@ func inParallel(n int, do func(i int) error) error {
 
 func (w *world) createPod(ctx context.Context, namespace, group, set string, l *line) error {
 	w.mu.Lock()
-	name := fmt.Sprintf("%s-%d", set, w.made[set])
+	index := w.made[set]
+	name := fmt.Sprintf("%s-%d", set, index)
 	w.made[set]++
 	w.mu.Unlock()
 	if fixed := l.option("name", ""); fixed != "" {
 		name = fixed
 	}
-	labels := map[string]string{scenarioLabel: w.name, setLabel: set}
-	switch minimum := l.option("labelled", ""); {
-	case minimum != "":
-		labels[oldNameLabel], labels[oldMinimumLabel] = group, minimum
-		if n, err := strconv.Atoi(minimum); err == nil {
-			w.expectLabelled(namespace+"/"+group, n)
-		}
-	case l.option("alone", "") == "":
-		labels["scheduling.x-k8s.io/pod-group"] = group
+	template, err := w.template(ctx, namespace, group, set, index, l)
+	if err != nil {
+		return err
 	}
-	for k, v := range l.with("label:") {
-		labels[k] = v
-	}
-	selector := map[string]string{scenarioLabel: w.name}
-	for k, v := range l.with("select:") {
-		selector[k] = v
-	}
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(l.option("cpu", "100m"))}
-	limits := v1.ResourceList{}
-	if gpus := l.option("gpu", ""); gpus != "" {
-		requests["nvidia.com/gpu"], limits["nvidia.com/gpu"] = resource.MustParse(gpus), resource.MustParse(gpus)
-	}
-	for name, amount := range l.with("ask:") {
-		requests[v1.ResourceName(name)], limits[v1.ResourceName(name)] = resource.MustParse(amount), resource.MustParse(amount)
-	}
-	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels, Annotations: l.with("annotation:")},
-		Spec: v1.PodSpec{
-			SchedulerName:                 l.option("profile", "gang-scheduler"),
-			NodeSelector:                  selector,
-			TerminationGracePeriodSeconds: ptr.To[int64](1),
-			AutomountServiceAccountToken:  ptr.To(false),
-			Containers: []v1.Container{{Name: "work", Image: "work",
-				Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}},
-		},
-	}
-	if p := l.option("priority", ""); p != "" {
-		pod.Spec.PriorityClassName = w.name + "-" + p
-	}
-	if l.option("gated", "") != "" {
-		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "scenario.test/hold"}}
-	}
+	pod := &v1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Name, pod.Namespace = name, namespace
 	if owner := l.option("owner", ""); owner != "" {
 		owned, err := w.owner(ctx, namespace, owner)
 		if err != nil {
@@ -216,11 +200,21 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 		}
 		pod.OwnerReferences = []metav1.OwnerReference{owned}
 	}
-	made, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil || l.option("nominated", "") == "" {
+	if err := w.mountOwnVolumes(ctx, pod, l); err != nil {
 		return err
 	}
-	made.Status.NominatedNodeName = w.name + "-" + l.option("nominated", "")
+	made, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.created[made.UID] = time.Now()
+	w.youngest = made.CreationTimestamp.Time
+	w.mu.Unlock()
+	if l.option("nominated", "") == "" {
+		return nil
+	}
+	made.Status.NominatedNodeName = w.name + "-" + numbered(l.option("nominated", ""), index)
 	_, err = w.client.CoreV1().Pods(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
 }

@@ -36,6 +36,13 @@ func (w *world) check(ctx context.Context, l *line) error {
 	if l.arg(0) == "group" {
 		return w.checkGroup(ctx, l)
 	}
+	if l.arg(0) == "plans" {
+		most, err := l.int(1)
+		if err != nil {
+			return err
+		}
+		return w.checkPlans(ctx, most)
+	}
 	pods := w.set(l.arg(0))
 	bound := map[string]int{}
 	got := map[string]int{"exist": len(pods)}
@@ -49,6 +56,9 @@ func (w *world) check(ctx context.Context, l *line) error {
 		if p.DeletionTimestamp != nil {
 			got["terminating"]++
 		}
+		if p.Status.Phase == v1.PodFailed {
+			got["failed"]++
+		}
 	}
 	w.mu.Lock()
 	got["evicted"] = w.gone[setOf(l.arg(0))]
@@ -57,6 +67,18 @@ func (w *world) check(ctx context.Context, l *line) error {
 	for key, want := range l.options {
 		switch {
 		case key == "within" || key == "for":
+		case key == "reason" || key == "shorter":
+			if err := checkCondition(pods, key, want); err != nil {
+				return err
+			}
+		case key == "slowest":
+			if err := w.checkSlowest(pods, want); err != nil {
+				return err
+			}
+		case strings.HasPrefix(key, "on:"):
+			if n := w.boundOn(bound, strings.TrimPrefix(key, "on:")); strconv.Itoa(n) != want {
+				return fmt.Errorf("%s: %d pods are bound to such nodes, want %s (%s)", l.arg(0), n, key, want)
+			}
 		case strings.HasPrefix(key, "same:"):
 			if err := w.checkDomains(ctx, bound, strings.TrimPrefix(key, "same:"), want); err != nil {
 				return err
@@ -66,13 +88,22 @@ func (w *world) check(ctx context.Context, l *line) error {
 			if err != nil {
 				return err
 			}
-			if got[key] != n {
+			// "bound>=5" is the key "bound>" and the value 5.
+			key, least := strings.CutSuffix(key, ">")
+			if got[key] != n && (!least || got[key] < n) {
 				return fmt.Errorf("%s: %s is %d, want %d (%v)", l.arg(0), key, got[key], n, got)
 			}
 		}
 	}
-	if l.arg(1) == "says" {
+	switch l.arg(1) {
+	case "says":
 		return checkMessages(pods, l.arg(2))
+	case "event":
+		for _, p := range pods {
+			if err := w.checkEvent(ctx, p, l.arg(2)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -83,17 +114,62 @@ func checkMessages(pods []*v1.Pod, text string) error {
 		if p.Spec.NodeName != "" {
 			continue
 		}
-		message := "no PodScheduled condition"
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1.PodScheduled {
-				message = c.Message
-			}
-		}
-		if !strings.Contains(message, text) {
+		if _, message := scheduledCondition(p); !strings.Contains(message, text) {
 			return fmt.Errorf("pod %s says %q, want it to contain %q", p.Name, message, text)
 		}
 	}
 	return nil
+}
+
+// checkCondition wants every pending pod's condition to have a reason, or a message shorter than so many bytes.
+func checkCondition(pods []*v1.Pod, key, want string) error {
+	for _, p := range pods {
+		if p.Spec.NodeName != "" {
+			continue
+		}
+		reason, message := scheduledCondition(p)
+		if key == "reason" && reason != want {
+			return fmt.Errorf("pod %s is pending because of %q (%s), want %q", p.Name, reason, message, want)
+		}
+		if limit, err := strconv.Atoi(want); key == "shorter" && (err != nil || len(message) >= limit) {
+			return fmt.Errorf("pod %s says in %d bytes %q, want fewer than %s", p.Name, len(message), message, want)
+		}
+	}
+	return nil
+}
+
+func scheduledCondition(p *v1.Pod) (reason, message string) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1.PodScheduled {
+			return c.Reason, c.Message
+		}
+	}
+	return "", "no PodScheduled condition"
+}
+
+// checkSlowest wants none of the pods that exist to have waited longer for its node.
+func (w *world) checkSlowest(pods []*v1.Pod, want string) error {
+	limit, err := time.ParseDuration(want)
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		if waited := w.waited(p); waited > limit {
+			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond), limit)
+		}
+	}
+	return nil
+}
+
+// boundOn counts those that are bound to nodes of a prefix, or to one node.
+func (w *world) boundOn(bound map[string]int, node string) int {
+	n := 0
+	for name, pods := range bound {
+		if own := strings.TrimPrefix(name, w.name+"-"); own == node || strings.HasPrefix(own, node+"-") {
+			n += pods
+		}
+	}
+	return n
 }
 
 // checkDomains wants the nodes to lie in so many domains of the label.
@@ -128,7 +204,7 @@ func owners(o *unstructured.Unstructured) string {
 }
 
 // checkEvent wants exactly one event about the object to contain text, a repeated one being one.
-func (w *world) checkEvent(ctx context.Context, about *unstructured.Unstructured, text string) error {
+func (w *world) checkEvent(ctx context.Context, about metav1.Object, text string) error {
 	list, err := w.client.EventsV1().Events(about.GetNamespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -145,8 +221,19 @@ func (w *world) checkEvent(ctx context.Context, about *unstructured.Unstructured
 	return nil
 }
 
-// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, min at the minimum, owners at
-// its owners by kind.
+// roleCount says how many members of a role are bound, and how many are needed: "3/2".
+func roleCount(status map[string]any, role string) string {
+	roles, _ := status["roles"].([]any)
+	for _, r := range roles {
+		if r, ok := r.(map[string]any); ok && r["name"] == role {
+			return fmt.Sprintf("%v/%v", r["scheduled"], r["minMember"])
+		}
+	}
+	return "absent"
+}
+
+// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members of a
+// role that are bound and needed, min at the minimum, owners at its owners by kind.
 func (w *world) checkGroup(ctx context.Context, l *line) error {
 	pg, err := w.group(ctx, l.arg(1))
 	switch {
@@ -174,6 +261,9 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 			got = fmt.Sprint(value)
 		case "owners":
 			got = owners(pg)
+		}
+		if role, ok := strings.CutPrefix(key, "role:"); ok {
+			got = roleCount(status, role)
 		}
 		if kind, ok := strings.CutPrefix(key, "condition:"); ok {
 			got = "absent"

@@ -6,11 +6,11 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +27,9 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"refused":         (*world).doRefused,
 	"pods":            (*world).doPods,
 	"crowd":           (*world).doCrowd,
+	"count-plans":     (*world).doCountPlans,
+	"update":          (*world).doUpdate,
+	"later":           (*world).doLater,
 	"relabel":         (*world).doRelabel,
 	"delete":          (*world).doDelete,
 	"ungate":          (*world).doUngate,
@@ -35,10 +38,31 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"kill":            (*world).doKill,
 	"away":            (*world).doAway,
 	"alone":           func(*world, context.Context, *line) error { return nil },
+	"both-gates":      func(*world, context.Context, *line) error { return nil },
 	"partial":         (*world).doPartial,
 	"whole":           (*world).doWhole,
 	"terminate-after": (*world).doTerminateAfter,
 	"cordon":          (*world).doCordon,
+	"uncordon":        (*world).doCordon,
+	"taint":           (*world).doTaint,
+	"untaint":         (*world).doTaint,
+	"annotate":        (*world).doAnnotate,
+	"join":            (*world).doJoin,
+	"leave":           (*world).doJoin,
+	"fail":            (*world).doFinish,
+	"revive":          (*world).doFinish,
+	"devices":         (*world).doDevices,
+	"claim":           (*world).doClaim,
+	"disks":           (*world).doDisks,
+	"pool":            (*world).doPool,
+	"volume":          (*world).doVolume,
+	"replicaset":      (*world).doReplicaSet,
+	"statefulset":     (*world).doStatefulSet,
+	"job":             (*world).doJob,
+	"scale":           (*world).doScale,
+	"stream":          (*world).doStream,
+	"stop":            (*world).doStop,
+	"native-group":    (*world).doNativeGroup,
 }
 
 func (w *world) doNodes(ctx context.Context, l *line) error {
@@ -52,6 +76,10 @@ func (w *world) doNodes(ctx context.Context, l *line) error {
 			all := strings.Split(values, ",")
 			labels[key] = all[i%len(all)]
 		}
+		var taints []v1.Taint
+		if key := l.option("taint", ""); key != "" {
+			taints = []v1.Taint{{Key: key, Effect: v1.TaintEffectNoSchedule}}
+		}
 		have := v1.ResourceList{
 			v1.ResourceCPU:    resource.MustParse(l.option("cpu", "64")),
 			v1.ResourceMemory: resource.MustParse(l.option("memory", "256Gi")),
@@ -63,6 +91,7 @@ func (w *world) doNodes(ctx context.Context, l *line) error {
 		}
 		node := &v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels},
+			Spec:       v1.NodeSpec{Taints: taints, Unschedulable: l.option("cordoned", "") != ""},
 			Status: v1.NodeStatus{Capacity: have, Allocatable: have,
 				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
 		}
@@ -103,7 +132,7 @@ func (w *world) doRelabel(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	pods, err := w.some(l.arg(0), 0, func(*v1.Pod) bool { return true })
+	pods, err := w.some(ctx, l.arg(0), 0, func(*v1.Pod) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -117,11 +146,16 @@ func (w *world) doRelabel(ctx context.Context, l *line) error {
 	return nil
 }
 
-// some returns n pods of the set for which want holds, the oldest names first.
-func (w *world) some(set string, n int, want func(*v1.Pod) bool) ([]*v1.Pod, error) {
+// some returns n pods of the set as they are now for which want holds, the oldest names first.
+func (w *world) some(ctx context.Context, set string, n int, want func(*v1.Pod) bool) ([]*v1.Pod, error) {
+	list, err := w.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		LabelSelector: scenarioLabel + "=" + w.name + "," + setLabel + "=" + setOf(set)})
+	if err != nil {
+		return nil, err
+	}
 	var pods []*v1.Pod
-	for _, p := range w.set(set) {
-		if want(p) && p.DeletionTimestamp == nil {
+	for i := range list.Items {
+		if p := &list.Items[i]; want(p) && p.DeletionTimestamp == nil {
 			pods = append(pods, p)
 		}
 	}
@@ -156,7 +190,7 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 				return err
 			}
 		}
-		pods, err := w.some(l.arg(1), n, func(*v1.Pod) bool { return true })
+		pods, err := w.some(ctx, l.arg(1), n, func(*v1.Pod) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -188,7 +222,7 @@ func (w *world) forget(p *v1.Pod) {
 }
 
 func (w *world) doUngate(ctx context.Context, l *line) error {
-	pods, err := w.some(l.arg(0), 0, func(p *v1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
+	pods, err := w.some(ctx, l.arg(0), 0, func(p *v1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
 	if err != nil {
 		return err
 	}
@@ -201,33 +235,24 @@ func (w *world) doUngate(ctx context.Context, l *line) error {
 	return nil
 }
 
-func (w *world) doFinish(ctx context.Context, l *line) error {
-	n, err := l.int(1)
-	if err != nil {
-		return err
-	}
-	pods, err := w.some(l.arg(0), n, func(p *v1.Pod) bool { return p.Status.Phase == v1.PodRunning })
-	if err != nil {
-		return err
-	}
-	for _, p := range pods {
-		w.phase(ctx, p, v1.PodSucceeded)
-	}
-	return nil
-}
-
 func (w *world) doBudget(ctx context.Context, l *line) error {
 	atLeast, err := strconv.Atoi(l.option("available", ""))
 	if err != nil {
 		return err
 	}
 	namespace, _ := w.locate(l.arg(0))
+	selector := ofSet(setOf(l.arg(0)))
+	if l.option("selector", "") == "everything" {
+		selector = &metav1.LabelSelector{}
+	}
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: setOf(l.arg(0)), Namespace: namespace},
-		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(int32(atLeast))),
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{setLabel: setOf(l.arg(0))}}},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(int32(atLeast))), Selector: selector},
 	}
 	made, err := w.client.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, budget, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = w.client.PolicyV1().PodDisruptionBudgets(namespace).Get(ctx, budget.Name, metav1.GetOptions{})
+	}
 	if err != nil {
 		return err
 	}
@@ -255,17 +280,4 @@ func (w *world) doWhole(_ context.Context, l *line) error {
 	defer w.mu.Unlock()
 	delete(w.exempt, namespace+"/"+name)
 	return nil
-}
-
-func (w *world) doTerminateAfter(_ context.Context, l *line) (err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.terminateAfter, err = time.ParseDuration(l.arg(0))
-	return err
-}
-
-func (w *world) doCordon(ctx context.Context, l *line) error {
-	_, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+l.arg(0), types.StrategicMergePatchType,
-		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
-	return err
 }

@@ -2,116 +2,46 @@ package coscheduling_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
 )
-
-var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
-
-// box is a sandbox of this package's tests, started by the first test that needs it.
-type box struct {
-	once    sync.Once
-	config  string
-	sandbox *sandbox.Sandbox
-	err     error
-}
-
-var (
-	plain = &box{config: "testdata/scheduler-config.yaml"}
-	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
-	reserving = &box{config: "testdata/reservation-config.yaml"}
-	// shipped has the profiles that are installed, with all plugins.
-	shipped = &box{config: "../../../manifests/base/scheduler-config.yaml"}
-)
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	for _, b := range []*box{plain, reserving, shipped} {
-		if b.sandbox != nil && *keepSandbox == "" {
-			if err := b.sandbox.Stop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-			_ = os.RemoveAll(filepath.Dir(b.sandbox.Dir()))
-		}
-	}
-	os.Exit(code)
-}
-
-func (b *box) start(t *testing.T) *sandbox.Sandbox {
-	t.Helper()
-	b.once.Do(func() {
-		if *keepSandbox != "" {
-			b.sandbox, b.err = sandbox.Open(*keepSandbox)
-			return
-		}
-		var dir string
-		if dir, b.err = os.MkdirTemp("", "berth-gangs"); b.err != nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		b.sandbox, b.err = sandbox.Start(ctx, sandbox.Options{Dir: filepath.Join(dir, "sandbox"), SchedulerConfig: b.config, NoKubelet: true, StopWithParent: true}, nil)
-	})
-	if b.err != nil {
-		t.Fatalf("starting the sandbox: %v", b.err)
-	}
-	return b.sandbox
-}
 
 // TestScenarios runs every script in testdata against the real API server and the real scheduler process.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
-	files, err := filepath.Glob("testdata/*.scenario")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+	all, err := scripts()
+	if err != nil {
+		t.Fatalf("reading the scenarios: %v", err)
 	}
-	// Scripts that stop or fill what all of them need would disturb the others: they run first and alone.
-	for _, alone := range []bool{true, false} {
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+	for _, s := range all {
+		t.Run(s.name, func(t *testing.T) {
+			// A test that is not parallel ends before those that are begin.
+			if !s.alone {
+				t.Parallel()
 			}
-			if runsAlone(string(text)) != alone {
-				continue
+			box := s.in.start(t)
+			if s.disturbing {
+				s.in.quiet.Lock()
+				defer s.in.quiet.Unlock()
+			} else {
+				s.in.quiet.RLock()
+				defer s.in.quiet.RUnlock()
 			}
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".scenario"), func(t *testing.T) {
-				in := plain
-				switch {
-				case strings.HasPrefix(filepath.Base(file), "reservation-"):
-					in = reserving
-				case strings.HasPrefix(filepath.Base(file), "shipped-"):
-					in = shipped
-				case !alone:
-					t.Parallel()
-				}
-				runScenario(t, in.start(t), string(text))
-			})
-		}
+			runScenario(t, box, s.text)
+		})
 	}
-}
-
-func runsAlone(script string) bool {
-	for _, command := range []string{"kill ", "away ", "alone\n"} {
-		if strings.Contains(script, "\n"+command) {
-			return true
-		}
-	}
-	return false
 }
 
 func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
@@ -119,23 +49,19 @@ func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.ToLower(strings.TrimPrefix(t.Name(), "TestScenarios/"))
+	name := strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:])
 	name = fmt.Sprintf("%s-%d", name, os.Getpid())
 	w, err := newWorld(t, box, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		w.watch(ctx)
-	}()
-	t.Cleanup(func() {
+	w.background.Go(func() { w.watch(ctx) })
+	defer func() {
 		cancel()
-		<-watching
+		w.background.Wait()
 		w.clean()
-	})
+	}()
 	for i := range lines {
 		l := &lines[i]
 		var err error
@@ -150,8 +76,39 @@ func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 			err = fmt.Errorf("unknown command")
 		}
 		if err != nil {
+			w.tell(ctx)
 			t.Fatalf("line %d: %s: %v", l.number, l.text, err)
 		}
+	}
+}
+
+// tellMost bounds how many lines a failure is told in.
+const tellMost = 12
+
+// tell logs what the cluster says of the scenario's pods and gangs, most of which say the same.
+func (w *world) tell(ctx context.Context) {
+	said := map[string]int{}
+	for _, p := range w.everyPod() {
+		reason, message := scheduledCondition(p)
+		if p.Spec.NodeName != "" {
+			reason, message = string(p.Status.Phase), "bound"
+		}
+		said[fmt.Sprintf("%s: %s: %s", p.Labels[setLabel], reason, message)]++
+	}
+	lines := slices.Sorted(maps.Keys(said))
+	for _, line := range lines[:min(len(lines), tellMost)] {
+		w.t.Logf("%d pods of %s", said[line], line)
+	}
+	if len(lines) > tellMost {
+		w.t.Logf("and %d more such lines", len(lines)-tellMost)
+	}
+	groups, err := w.dynamic.Resource(podGroups).Namespace(w.name).List(ctx, metav1.ListOptions{Limit: tellMost})
+	if err != nil {
+		w.t.Logf("listing PodGroups: %v", err)
+		return
+	}
+	for i := range groups.Items {
+		w.t.Logf("PodGroup %s: %v", groups.Items[i].GetName(), groups.Items[i].Object["status"])
 	}
 }
 
@@ -163,10 +120,17 @@ func listScenario(name string) metav1.ListOptions {
 func (w *world) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	now := int64(0)
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
+	everything := metav1.ListOptions{}
 	for _, namespace := range []string{w.name, w.name + "-b"} {
-		_ = w.client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
-		_ = w.dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		// What makes pods goes first, or they would come back.
+		_ = w.client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, now, everything)
+		_ = w.client.AppsV1().StatefulSets(namespace).DeleteCollection(ctx, now, everything)
+		_ = w.client.BatchV1().Jobs(namespace).DeleteCollection(ctx, now, everything)
+		_ = w.client.CoreV1().Pods(namespace).DeleteCollection(ctx, now, everything)
+		_ = w.client.ResourceV1().ResourceClaims(namespace).DeleteCollection(ctx, now, everything)
+		_ = w.dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, everything)
 	}
+	_ = w.client.ResourceV1().ResourceSlices().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 	_ = w.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 }

@@ -135,7 +135,7 @@ func (w *world) led(ctx context.Context) bool {
 
 // groupOf is the gang that the pod names, by the label of either form.
 func groupOf(pod *v1.Pod) string {
-	if group := pod.Labels["scheduling.x-k8s.io/pod-group"]; group != "" {
+	if group := pod.Labels[groupLabel]; group != "" {
 		return group
 	}
 	return pod.Labels[oldNameLabel]

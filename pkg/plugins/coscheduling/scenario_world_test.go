@@ -19,18 +19,23 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
 )
 
 const (
+	// groupLabel makes a pod a member of a PodGroup.
+	groupLabel = "scheduling.x-k8s.io/pod-group"
 	// setLabel marks the pods of one `pods` command, scenarioLabel the nodes and pods of one scenario.
 	setLabel      = "scenario.test/set"
 	scenarioLabel = "scenario.test/name"
 	// partialLimit is how long a gang may be seen partly bound.
 	partialLimit = 2 * time.Second
 	lookEvery    = 100 * time.Millisecond
+	// waitForControllers is how long the controllers may take to see what a scenario creates.
+	waitForControllers = 20 * time.Second
 )
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
@@ -54,14 +59,27 @@ type world struct {
 	partialFor     map[string]time.Duration
 	looked, lostAt time.Time
 	exempt         map[string]bool
-	terminateAfter time.Duration
+	// terminateAfter is how long pods that are deleted take to go, by set; that of "" holds for all others.
+	terminateAfter map[string]time.Duration
 	lister         corelisters.PodLister
 	// gone counts pods by set that were deleted by somebody else than the scenario.
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int
+	// created and bound are when a pod was created, and first seen bound.
+	created, bound map[types.UID]time.Time
+	// youngest is the creation time of the pod that was created last.
+	youngest time.Time
+	// disks counts the volumes that were created.
+	disks int
+	// streams ends the streams of pods by their sets.
+	streams map[string]context.CancelFunc
+	// background counts what runs besides the script.
+	background sync.WaitGroup
 	// namespaces holds those that exist; only the script's own goroutine uses it.
 	namespaces map[string]bool
+	// plans is how many plans had been made when they were counted.
+	plans int
 }
 
 func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
@@ -80,7 +98,8 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	}
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
-		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}}, nil
+		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{},
+		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}}, nil
 }
 
 // locate splits "b/name" into the namespace that the scenario calls b and name.
@@ -112,6 +131,12 @@ func (w *world) watch(ctx context.Context) {
 		o.LabelSelector = scenarioLabel + "=" + w.name
 	}))
 	pods := factory.Core().V1().Pods().Lister()
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) }})
+	if err != nil {
+		w.t.Errorf("watching pods: %v", err)
+		return
+	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	w.mu.Lock()
@@ -134,6 +159,30 @@ func (w *world) watch(ctx context.Context) {
 			w.kubelet(ctx, pod)
 		}
 	}
+}
+
+// noteBound notes when a pod is seen bound for the first time.
+func (w *world) noteBound(o any) {
+	pod, ok := o.(*v1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bound[pod.UID].IsZero() {
+		w.bound[pod.UID] = time.Now()
+	}
+}
+
+// waited returns how long the pod was, or has been, pending.
+func (w *world) waited(pod *v1.Pod) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	until := w.bound[pod.UID]
+	if until.IsZero() {
+		until = time.Now()
+	}
+	return until.Sub(w.created[pod.UID])
 }
 
 func (w *world) look(pods []*v1.Pod, led bool, now time.Time) {
@@ -186,7 +235,10 @@ func counts(pod *v1.Pod) bool {
 
 func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
 	w.mu.Lock()
-	after := w.terminateAfter
+	after, ok := w.terminateAfter[pod.Labels[setLabel]]
+	if !ok {
+		after = w.terminateAfter[""]
+	}
 	w.mu.Unlock()
 	switch {
 	case pod.DeletionTimestamp != nil:

@@ -12,6 +12,16 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
+// controllersToRun lists the controllers to run, in the form of the flag of that name.
+func controllersToRun(opts sandbox.Options) []string {
+	if len(opts.Controllers) > 0 {
+		return opts.Controllers
+	}
+	// Kubelets' certificates, bootstrap tokens and pod CIDRs have no user in a sandbox.
+	return []string{"*", "-bootstrap-signer-controller", "-token-cleaner-controller", "-certificatesigningrequest-signing-controller",
+		"-certificatesigningrequest-approving-controller", "-certificatesigningrequest-cleaner-controller", "-node-ipam-controller"}
+}
+
 // runControllerManager runs kube-controller-manager until ctx ends, so that Jobs, Deployments, namespaces and garbage
 // collection work as in a cluster.
 func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki) error {
@@ -22,9 +32,7 @@ func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki) e
 		"--secure-port=0",
 		"--service-account-private-key-file=" + keys.key(certServiceAccount),
 		"--root-ca-file=" + keys.cert(certCA),
-		// Kubelets' certificates, bootstrap tokens and pod CIDRs have nobody here who would ask for them.
-		"--controllers=*,-bootstrap-signer-controller,-token-cleaner-controller,-certificatesigningrequest-signing-controller," +
-			"-certificatesigningrequest-approving-controller,-certificatesigningrequest-cleaner-controller,-node-ipam-controller",
+		"--controllers=" + strings.Join(controllersToRun(opts), ","),
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		"--concurrent-job-syncs=10", "--concurrent-gc-syncs=10",
 	}

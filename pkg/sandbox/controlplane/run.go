@@ -144,17 +144,8 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := install(ctx, admin); err != nil {
 		return err
 	}
-	if !cp.opts.NoKubelet {
-		if err := cp.step("starting the controller manager and kwok"); err != nil {
-			return err
-		}
-		go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.keys) }()
-		if err := startKubelets(ctx, cp.layout.Kubeconfig()); err != nil {
-			return err
-		}
-		if err := cp.waitFor(ctx, "the controller manager", defaultServiceAccountReady(admin), nil); err != nil {
-			return err
-		}
+	if err := cp.startControllers(ctx, admin); err != nil {
+		return err
 	}
 	if err := cp.startNodes(ctx, admin); err != nil {
 		return err
@@ -165,6 +156,24 @@ func (cp *controlPlane) start(ctx context.Context) error {
 		}
 	}
 	return cp.writeState()
+}
+
+// startControllers starts the controller manager and kwok, or with NoKubelet only the controllers that were named.
+func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config) error {
+	if cp.opts.NoKubelet && len(cp.opts.Controllers) == 0 {
+		return nil
+	}
+	if err := cp.step("starting the controllers"); err != nil {
+		return err
+	}
+	go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.keys) }()
+	if cp.opts.NoKubelet {
+		return nil
+	}
+	if err := startKubelets(ctx, cp.layout.Kubeconfig()); err != nil {
+		return err
+	}
+	return cp.waitFor(ctx, "the controller manager", defaultServiceAccountReady(admin), nil)
 }
 
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
@@ -223,6 +232,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := lease.grant(ctx, admin); err != nil {
 		return err
 	}
+	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
 	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler), lease.release(admin))
 	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)

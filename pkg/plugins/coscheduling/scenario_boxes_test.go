@@ -1,0 +1,159 @@
+package coscheduling_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
+
+// atATime is how many scenarios run at the same time. They spend most of their time waiting.
+const atATime = "6"
+
+// box is a sandbox of this package's tests, started by the first test that needs it.
+type box struct {
+	once    sync.Once
+	options sandbox.Options
+	sandbox *sandbox.Sandbox
+	err     error
+	// own says that the scheduler runs in this process, with a plugin that the one that is shipped has not.
+	own bool
+	// quiet is held for writing by a script that disturbs the others of the box, for reading by the others.
+	quiet sync.RWMutex
+}
+
+// controllers are those that make pods, claims and bound volumes of what scenarios create. The disruption controller is
+// not among them: scenarios say themselves how many disruptions are allowed.
+var controllers = []string{"job-controller", "replicaset-controller", "statefulset-controller", "resourceclaim-controller",
+	"persistentvolume-binder-controller"}
+
+var (
+	plain = &box{options: sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", Controllers: controllers}}
+	// nominating has the feature gate as Kubernetes has it by default, where the manifests switch it off.
+	nominating = &box{options: sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", Controllers: controllers,
+		FeatureGates: []string{"NominatedNodeNameForExpectation=true"}}}
+	// native knows the scheduler's own groups besides ours.
+	native = &box{options: sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml",
+		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
+	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
+	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/reservation-config.yaml"}}
+	// shipped has the profiles that are installed, with all plugins.
+	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
+	// unknown has a plugin besides ours that keeps state of its own.
+	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: true}
+)
+
+var boxes = []*box{plain, nominating, native, reserving, shipped, unknown}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", atATime); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	stopOwn()
+	for _, b := range boxes {
+		if b.sandbox != nil && *keepSandbox == "" {
+			if err := b.sandbox.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+			_ = os.RemoveAll(filepath.Dir(b.sandbox.Dir()))
+		}
+	}
+	os.Exit(code)
+}
+
+// ownContext lasts as long as the tests; stopOwn ends what runs in this process.
+var ownContext, stopOwn = context.WithCancel(context.Background())
+
+func (b *box) start(t *testing.T) *sandbox.Sandbox {
+	t.Helper()
+	b.once.Do(func() {
+		if *keepSandbox != "" {
+			b.sandbox, b.err = sandbox.Open(*keepSandbox)
+			return
+		}
+		var dir string
+		if dir, b.err = os.MkdirTemp("", "berth-gangs"); b.err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		b.options.Dir, b.options.NoKubelet, b.options.StopWithParent = filepath.Join(dir, "sandbox"), true, true
+		b.sandbox, b.err = sandbox.Start(ctx, b.options, nil)
+		if b.err == nil && b.own {
+			b.err = runOwnScheduler(ownContext, b.sandbox, "testdata/unknown-config.yaml")
+		}
+	})
+	if b.err != nil {
+		t.Fatalf("starting the sandbox: %v", b.err)
+	}
+	return b.sandbox
+}
+
+// script is a scenario in the box that it runs in.
+type script struct {
+	name, text string
+	in         *box
+	// alone scripts need the machine for themselves, disturbing ones their box.
+	alone, disturbing bool
+}
+
+// scripts reads the scenarios. One that says so is run with both settings of a feature gate.
+func scripts() ([]script, error) {
+	files, err := filepath.Glob("testdata/*.scenario")
+	if err != nil {
+		return nil, err
+	}
+	var all []script
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		text := string(data)
+		s := script{name: strings.TrimSuffix(filepath.Base(file), ".scenario"), text: text, in: plain,
+			alone: says(text, "alone"), disturbing: says(text, "kill") || says(text, "away")}
+		kind, _, _ := strings.Cut(s.name, "-")
+		switch kind {
+		case "reservation":
+			s.in, s.disturbing = reserving, true
+		case "shipped":
+			s.in, s.disturbing = shipped, true
+		case "native":
+			s.in = native
+		case "unknown":
+			s.in = unknown
+		}
+		all = append(all, s)
+		if says(text, "both-gates") {
+			s.name, s.in = s.name+"-nominating", nominating
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there are none in testdata")
+	}
+	return all, nil
+}
+
+// says reports whether a line of the script has this command.
+func says(text, command string) bool {
+	for l := range strings.Lines(text) {
+		if words := strings.Fields(l); len(words) > 0 && words[0] == command {
+			return true
+		}
+	}
+	return false
+}
