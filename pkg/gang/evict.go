@@ -43,8 +43,9 @@ type EvictNode struct {
 	Free Vector
 }
 
-// EvictDomain is a set of nodes. Domains of a lower rank are preferred, whatever has to be evicted there. Of domains of
-// one rank the one with the cheapest eviction is taken, and of equal ones the first.
+// EvictDomain is a set of nodes. Domains of a lower rank are preferred, whatever has to be evicted there, but no pod is
+// evicted if a domain of any rank has room. Of domains of one rank the one with the cheapest eviction is taken, and of
+// equal ones the first.
 type EvictDomain struct {
 	Rank  int
 	Nodes []int
@@ -86,54 +87,77 @@ type Placement struct {
 
 // Evict chooses the pods whose eviction lets the gang start. It evicts as many pods as needed or none:
 //
-//   - The gang reaches its minimum, or nobody is evicted.
+//   - The gang reaches its minimum, or no pod is evicted.
 //   - A group keeps its minimum or loses all its members. Members beyond the minimum go first.
 //   - A PodDisruptionBudget is never exceeded.
 //   - No unit (a pod, a surplus member, the rest of a group) is evicted without which the plan still works.
 //
 // Of two sets of victims the one with fewer pods of the highest priority is cheaper, then the one with fewer pods of the
-// next priority, and so on; then the one with fewer units. All pods of a group that goes as a whole count with its highest
-// priority. Evict takes the cheapest set that it finds, which for a few units is the cheapest there is; see search.place
-// for how it looks for it. The same problem always has the same answer.
-func Evict(p *EvictProblem) Eviction { return evict(p, exactVisits) }
+// next priority, and so on; then the one with fewer units. All pods of a group that goes as a whole count with its
+// highest priority. Evict takes the cheapest set that it finds, which for a few units is the cheapest there is if the
+// members are all alike; see evictSearch.place and evictSearch.exact. The same problem always has the same answer,
+// whatever the order of its victims.
+func Evict(p *EvictProblem) Eviction {
+	s := newSearch(p, exactVisits)
+	if e, ok := s.answer(); ok {
+		return e
+	}
+	return Eviction{Reason: s.reason()}
+}
 
-func evict(p *EvictProblem, visits int) Eviction {
-	s := newSearch(p, visits)
+// answer returns the best eviction of the best domain, and false if none helps.
+func (s *evictSearch) answer() (Eviction, bool) {
 	ranks := s.domainsByRank()
 	for _, domain := range slices.Concat(ranks...) {
 		s.enter(domain)
-		if s.arrange(false) && s.lacking() < 0 {
-			return s.result(RoomAlready)
+		if s.lacking() < 0 && s.arrange(false) {
+			return s.result(RoomAlready), true
+		}
+	}
+	for _, domains := range ranks {
+		var best *evictSolution
+		for _, domain := range domains {
+			s.enter(domain)
+			if found := s.solve(); found != nil && (best == nil || compareCosts(found.cost, 1, best.cost, 1) < 0) {
+				best = found
+			}
+		}
+		if best == nil {
+			continue
+		}
+		s.load(best)
+		if len(best.gone) == 0 {
+			return s.result(RoomAlready), true
+		}
+		return s.result(RoomAfterEviction), true
+	}
+	return Eviction{}, false
+}
+
+// reason says why no eviction helps.
+func (s *evictSearch) reason() string {
+	p := s.p
+	if !slices.ContainsFunc(p.Victims, func(v Victim) bool { return v.Priority < p.Priority }) {
+		return "there are no pods of lower priority"
+	}
+	if slices.ContainsFunc(p.Victims, func(v Victim) bool { return len(v.Budgets) > 0 }) {
+		unprotected := *p
+		unprotected.Budgets = slices.Repeat([]int{len(p.Victims)}, len(p.Budgets))
+		if _, ok := newSearch(&unprotected, 0).answer(); ok {
+			return "PodDisruptionBudgets do not allow the evictions that would make room"
 		}
 	}
 	if len(s.units) == 0 {
-		return Eviction{Reason: "there is no pod of lower priority that may be evicted"}
+		return "PodDisruptionBudgets and the minimum of gangs protect all pods of lower priority"
 	}
-	for _, domains := range ranks {
-		var found *solution
-		for _, domain := range domains {
-			s.enter(domain)
-			if solved := s.solve(); solved != nil && (found == nil || compareCosts(solved.cost, 1, found.cost, 1) < 0) {
-				found = solved
-			}
-		}
-		if found == nil {
-			continue
-		}
-		s.load(found)
-		if len(found.gone) == 0 {
-			return s.result(RoomAlready)
-		}
-		return s.result(RoomAfterEviction)
+	if need := p.Need.Members(); s.most < need {
+		return fmt.Sprintf("evicting pods of lower priority makes room for %d of %d members", s.most, need)
 	}
-	if s.most < p.Need.Members() {
-		return Eviction{Reason: fmt.Sprintf("evicting all pods of lower priority that may be evicted makes room for %d of %d members", s.most, p.Need.Members())}
-	}
-	return Eviction{Reason: "evicting all pods of lower priority that may be evicted does not free the minimum resources"}
+	return "evicting pods of lower priority does not free the minimum resources"
 }
 
 // domainsByRank returns the nodes of the domains, grouped by rank.
-func (s *search) domainsByRank() [][][]int {
+func (s *evictSearch) domainsByRank() [][][]int {
 	if s.p.Domains == nil {
 		all := make([]int, len(s.p.Nodes))
 		for i := range all {
@@ -141,7 +165,8 @@ func (s *search) domainsByRank() [][][]int {
 		}
 		return [][][]int{{all}}
 	}
-	sorted := slices.SortedStableFunc(slices.Values(s.p.Domains), func(a, b EvictDomain) int { return cmp.Compare(a.Rank, b.Rank) })
+	sorted := slices.Clone(s.p.Domains)
+	slices.SortStableFunc(sorted, func(a, b EvictDomain) int { return cmp.Compare(a.Rank, b.Rank) })
 	var ranks [][][]int
 	for i, d := range sorted {
 		if i == 0 || d.Rank != sorted[i-1].Rank {
@@ -153,7 +178,7 @@ func (s *search) domainsByRank() [][][]int {
 }
 
 // result describes the state of the search.
-func (s *search) result(outcome EvictOutcome) Eviction {
+func (s *evictSearch) result(outcome EvictOutcome) Eviction {
 	e := Eviction{Outcome: outcome}
 	for i := range s.units {
 		if !s.gone[i] {

@@ -42,7 +42,10 @@ func crowded(nodes, pods, groupSize int, scattered bool) *EvictProblem {
 			}
 			continue
 		}
-		v := Victim{UID: UID(fmt.Sprintf("v%05d", i)), Node: n, Priority: int32(r.IntN(3)), Started: t0.Add(time.Duration(r.IntN(1e6)) * time.Second), Requests: request}
+		v := Victim{
+			UID: UID(fmt.Sprintf("v%05d", i)), Node: n, Priority: int32(r.IntN(3)),
+			Started: t0.Add(time.Duration(r.IntN(1e6)) * time.Second), Requests: request,
+		}
 		if groupSize > 1 {
 			v.Group = ID{Namespace: "ns", Name: fmt.Sprintf("g%d", i/groupSize)}
 			v.Priority = int32(i / groupSize % 3)

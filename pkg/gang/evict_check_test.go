@@ -4,112 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 )
 
-// draw returns a number between least and most, both included.
-type draw func(name string, least, most int) int
-
-// size bounds the problems that drawProblem draws.
-type size struct{ nodes, victims, groups, classes, members, budgets int }
-
-// drawProblem draws a problem in which units are few and everything that the rules know occurs.
-func drawProblem(d draw, most size) *EvictProblem {
-	p := &EvictProblem{Priority: 10, Groups: map[ID]VictimGroup{}}
-	dims := d("resources", 1, 2)
-	vector := func(name string, least, most int) Vector {
-		v := make(Vector, dims)
-		for r := range v {
-			v[r] = int64(d(name, least, most))
-		}
-		return v
+// evictWith is Evict with a bound on the search of every choice.
+func evictWith(p *EvictProblem, visits int) Eviction {
+	s := newSearch(p, visits)
+	if e, ok := s.answer(); ok {
+		return e
 	}
-	for i := range d("nodes", 1, most.nodes) {
-		p.Nodes = append(p.Nodes, EvictNode{Name: fmt.Sprintf("n%d", i), Free: vector("free", -1, 4)})
-	}
-	roles := []string{"", "leader"}
-	for range d("classes", 1, most.classes) {
-		c := EvictClass{Demand: vector("demand", 0, 4), Count: d("count", 0, most.members)}
-		if most.classes > 1 {
-			c.Role = roles[d("role", 0, 1)]
-		}
-		if d("picky", 0, 3) == 0 {
-			for range p.Nodes {
-				c.Fits = append(c.Fits, d("fits", 0, 1) == 1)
-			}
-		}
-		p.Classes = append(p.Classes, c)
-	}
-	p.Need.Total = d("total", 0, most.members)
-	if most.classes > 1 && d("roles", 0, 1) == 1 {
-		p.Need.Roles = map[string]int{"leader": d("leaders", 0, 2)}
-	}
-	if d("wanting", 0, 5) == 0 {
-		p.Wanted = vector("wanted", 0, 8)
-	}
-	if d("domains", 0, 3) == 0 {
-		p.Domains = []EvictDomain{}
-		for rank := range d("ranks", 1, 2) {
-			for range d("of a rank", 1, 2) {
-				domain := EvictDomain{Rank: rank}
-				for n := range p.Nodes {
-					if d("within", 0, 1) == 1 {
-						domain.Nodes = append(domain.Nodes, n)
-					}
-				}
-				p.Domains = append(p.Domains, domain)
-			}
-		}
-	}
-	for range d("budgets", 0, most.budgets) {
-		p.Budgets = append(p.Budgets, d("allowed", 0, 3))
-	}
-	groups := d("groups", 0, most.groups)
-	for i := range d("victims", 0, most.victims) {
-		v := Victim{
-			UID: UID(fmt.Sprintf("v%d", i)), Node: d("node", 0, len(p.Nodes)-1), Priority: int32(d("priority", 7, 10)),
-			Started: t0.Add(time.Duration(d("started", 0, 2)) * time.Minute), Requests: vector("requests", 0, 4),
-		}
-		if d("elsewhere", 0, 20) == 0 {
-			v.Node = -1
-		}
-		if g := d("group", 0, groups); g > 0 {
-			v.Group = ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
-			v.Role = roles[d("its role", 0, 1)]
-			group := p.Groups[v.Group]
-			group.Bound++
-			group.Settled++
-			if v.Role != "" {
-				group.SettledByRole = map[string]int{v.Role: group.SettledByRole[v.Role] + 1}
-			}
-			p.Groups[v.Group] = group
-		}
-		for b := range p.Budgets {
-			if d("covers", 0, 2) == 0 {
-				v.Budgets = append(v.Budgets, b)
-			}
-		}
-		p.Victims = append(p.Victims, v)
-	}
-	for i := range groups {
-		id := ID{Namespace: "ns", Name: fmt.Sprintf("g%d", i+1)}
-		g, known := p.Groups[id]
-		if !known {
-			continue
-		}
-		g.Minimum.Total = d("minimum", 0, 4)
-		if d("by role", 0, 3) == 0 {
-			g.Minimum.Roles = map[string]int{"leader": d("minimum of leaders", 0, 2)}
-		}
-		g.Settled += max(d("succeeded", -3, 2), 0)
-		g.Bound += max(d("immune", -5, 1), 0)
-		g.AllOrNothing = d("whole", 0, 4) == 0
-		p.Groups[id] = g
-		if d("unknown", 0, 9) == 0 {
-			delete(p.Groups, id)
-		}
-	}
-	return p
+	return Eviction{Reason: s.reason()}
 }
 
 // reckoning is what is true of a set of evictions, reckoned without any code of the search.
@@ -282,7 +185,8 @@ func (k reckoning) surplus(id ID) []int {
 	var members []Victim
 	var index []int
 	for i, v := range k.p.Victims {
-		if v.Group == id && v.Priority < k.p.Priority && !slices.ContainsFunc(v.Budgets, func(b int) bool { return k.p.Budgets[b] <= 0 }) {
+		protected := slices.ContainsFunc(v.Budgets, func(b int) bool { return k.p.Budgets[b] <= 0 })
+		if v.Group == id && v.Priority < k.p.Priority && !protected {
 			members, index = append(members, v), append(index, i)
 		}
 	}
@@ -291,6 +195,14 @@ func (k reckoning) surplus(id ID) []int {
 		out = append(out, index[m])
 	}
 	return out
+}
+
+func (k reckoning) indices() []int {
+	all := make([]int, len(k.p.Victims))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // sparable names a pod, a surplus member or a group that could stay, or nothing.
@@ -310,12 +222,14 @@ func (k reckoning) sparable() string {
 		if !k.gone[i] {
 			continue
 		}
-		if without(func(j int, _ Victim) bool { return j == i }) {
-			return string(v.UID)
-		}
 		surplus := k.surplus(v.Group)
-		if _, known := k.p.Groups[v.Group]; known && without(func(j int, o Victim) bool { return o.Group == v.Group && !slices.Contains(surplus, j) }) {
-			return v.Group.String()
+		rest := func(j int, o Victim) bool { return o.Group == v.Group && !slices.Contains(surplus, j) }
+		whole := slices.ContainsFunc(k.indices(), func(j int) bool { return k.gone[j] && rest(j, k.p.Victims[j]) })
+		if _, known := k.p.Groups[v.Group]; !known || !whole {
+			rest = func(j int, _ Victim) bool { return j == i }
+		}
+		if without(rest) {
+			return fmt.Sprintf("%s of group %s", v.UID, v.Group)
 		}
 	}
 	return ""
@@ -366,4 +280,87 @@ func bruteForce(p *EvictProblem) (best []bool) {
 		}
 	}
 	return best
+}
+
+// wrongWith says which promise of Evict an answer breaks, or nothing.
+func wrongWith(p *EvictProblem, e Eviction) string {
+	k := reckoning{p, make([]bool, len(p.Victims))}
+	for _, i := range e.Victims {
+		k.gone[i] = true
+	}
+	switch {
+	case e.Outcome == NoRoom && (e.Reason == "" || len(e.Victims)+len(e.Groups)+len(e.Placed) > 0):
+		return fmt.Sprintf("no room, but %+v", e)
+	case e.Outcome == NoRoom:
+		return ""
+	case e.Reason != "" || (e.Outcome == RoomAlready) != (len(e.Victims) == 0):
+		return fmt.Sprintf("room, but %+v", e)
+	}
+	if rule := k.illegal(); rule != "" {
+		return rule
+	}
+	if !k.wanted() {
+		return fmt.Sprintf("less than %v is free", p.Wanted)
+	}
+	for _, id := range e.Groups {
+		lost := 0
+		for i, v := range p.Victims {
+			if k.gone[i] && v.Group == id {
+				lost++
+			}
+		}
+		if lost < p.Groups[id].Bound {
+			return fmt.Sprintf("group %s is said to go, but %d of %d stay", id, p.Groups[id].Bound-lost, p.Groups[id].Bound)
+		}
+	}
+	if wrong := k.misplaced(e.Placed); wrong != "" {
+		return wrong
+	}
+	if len(p.Classes) > 1 {
+		// What fits is found by packing then, which is not always the best.
+		return ""
+	}
+	if unit := k.sparable(); unit != "" {
+		return unit + " could stay"
+	}
+	return ""
+}
+
+// misplaced says what is wrong with a placement, or nothing.
+func (k reckoning) misplaced(assignments []Placement) string {
+	free := map[string]Vector{}
+	index := map[string]int{}
+	for n := range k.p.Nodes {
+		free[k.p.Nodes[n].Name], index[k.p.Nodes[n].Name] = k.free(n), n
+	}
+	count, byRole, total := make([]int, len(k.p.Classes)), map[string]int{}, 0
+	for _, a := range assignments {
+		c := k.p.Classes[a.Class]
+		if c.Fits != nil && !c.Fits[index[a.Node]] || a.Members < 1 {
+			return fmt.Sprintf("%+v is not possible", a)
+		}
+		for r, amount := range c.Demand {
+			if free[a.Node][r] -= amount * int64(a.Members); amount > 0 && free[a.Node][r] < 0 {
+				return fmt.Sprintf("%+v has no room", a)
+			}
+		}
+		count[a.Class] += a.Members
+		byRole[c.Role] += a.Members
+		total += a.Members
+	}
+	for i, c := range k.p.Classes {
+		if count[i] > c.Count {
+			return fmt.Sprintf("%d members of class %d are placed, there are %d", count[i], i, c.Count)
+		}
+	}
+	if !k.p.Need.MetBy(total, func(role string) int { return byRole[role] }) {
+		return fmt.Sprintf("%d members are placed, %v by role, of at least %+v", total, byRole, k.p.Need)
+	}
+	in := func(d EvictDomain) bool {
+		return !slices.ContainsFunc(assignments, func(a Placement) bool { return !slices.Contains(d.Nodes, index[a.Node]) })
+	}
+	if k.p.Domains != nil && !slices.ContainsFunc(k.p.Domains, in) {
+		return "no domain holds all members"
+	}
+	return ""
 }

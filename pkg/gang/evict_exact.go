@@ -5,40 +5,59 @@ import "slices"
 // For few units the search of every choice takes little time, and users see what was chosen.
 const (
 	exactUnits = 24
-	// exactVisits bounds how many nodes one call of Evict looks at in that search. They take some ten milliseconds.
+	// exactVisits bounds how many nodes one call of Evict looks at in that search, which takes some milliseconds.
 	exactVisits = 1 << 16
 )
 
 // exact looks for a solution that is cheaper than best, which may be nil, among all choices of units in the present
 // domain. It is a branch and bound: at first all units are gone, then one after the other is brought back or stays gone,
-// the most important first. It does nothing for many units and stops when its visits are used up.
-func (s *search) exact(best *solution) *solution {
-	b := branching{search: s, best: best, spent: make([]int, len(s.p.Budgets))}
-	for _, i := range s.importance {
-		whole := s.units[i].whole
-		if len(s.p.Wanted) > 0 || s.spread[i] > 0 || whole >= 0 && s.spread[whole] > 0 {
-			b.units = append(b.units, i)
-		}
+// the most important first. It does nothing for many units or nodes and stops when its visits are used up.
+func (s *evictSearch) exact(best *evictSolution) *evictSolution {
+	if s.visits < exactUnits*s.visitsOnce() {
+		return best
 	}
-	if len(b.units) > exactUnits || s.visits <= 0 {
+	b := branching{evictSearch: s, best: best, units: s.relevant(), spent: make([]int, len(s.p.Budgets))}
+	if len(b.units) > exactUnits {
 		return best
 	}
 	slices.SortFunc(b.units, s.compareSparing)
 	s.reset()
 	for _, i := range b.units {
-		s.move(i, 1)
+		s.do(evictStep{unit: i, by: 1})
 	}
+	b.start = len(s.trail)
 	if b.feasible() {
 		b.decide(0, evictionCost{})
 	}
 	return b.best
 }
 
+// visitsOnce is how many nodes have to be looked at to see whether the gang can start.
+func (s *evictSearch) visitsOnce() int { return (len(s.nodes) + 1) * max(len(s.classes), 1) }
+
+// relevant returns the units that the gang might need to go.
+func (s *evictSearch) relevant() []int {
+	if slices.ContainsFunc(s.wanted, func(amount int64) bool { return amount > 0 }) {
+		return slices.Clone(s.importance)
+	}
+	var units []int
+	for _, n := range s.nodes {
+		for _, part := range s.parts[n] {
+			units = append(units, part.unit)
+			units = append(units, s.units[part.unit].surplus...)
+		}
+	}
+	slices.Sort(units)
+	return slices.Compact(units)
+}
+
 // branching is the state of the search of every choice.
 type branching struct {
-	*search
+	*evictSearch
+	// start is the length of the trail when no member is placed.
+	start int
 	units []int
-	best  *solution
+	best  *evictSolution
 	// spent is the number of evictions by budget that are decided on.
 	spent []int
 }
@@ -55,7 +74,7 @@ func (b *branching) decide(at int, cost evictionCost) {
 		return
 	}
 	i := b.units[at]
-	u := &b.search.units[i]
+	u := &b.evictSearch.units[i]
 	if u.whole < 0 || !b.gone[u.whole] {
 		b.move(i, -1)
 		if b.feasible() {
@@ -70,7 +89,7 @@ func (b *branching) decide(at int, cost evictionCost) {
 	}
 	if allowed {
 		cost.levels = slices.Clone(cost.levels)
-		cost.add(b.goesAt(i), int64(1000*len(u.victims)))
+		cost.add(b.countsAs(i), int64(1000*len(u.victims)))
 		b.decide(at+1, cost)
 	}
 	for _, use := range u.uses {
@@ -80,7 +99,7 @@ func (b *branching) decide(at int, cost evictionCost) {
 
 // feasible reports whether the gang can start with the units gone that are, whatever the budgets allow.
 func (b *branching) feasible() bool {
-	b.visits -= (len(b.nodes) + 1) * len(b.classes)
-	b.clear()
+	b.visits -= b.visitsOnce()
+	b.undo(b.start)
 	return b.lacking() < 0 && b.arrange(false)
 }

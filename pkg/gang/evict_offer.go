@@ -57,8 +57,8 @@ func compareCosts(a evictionCost, n int, b evictionCost, m int) int {
 	return cmp.Compare(a.units*m, b.units*n)
 }
 
-// offer is what it costs to make room on a node for further members of a class.
-type offer struct {
+// nodeOffer is what it costs to make room on a node for further members of a class.
+type nodeOffer struct {
 	node int
 	// version tells offers of the same node apart.
 	version int
@@ -70,7 +70,7 @@ type offer struct {
 }
 
 // compare orders offers, the cheapest first.
-func (o *offer) compare(other *offer) int {
+func (o *nodeOffer) compare(other *nodeOffer) int {
 	return cmp.Or(
 		compareCosts(o.cost, o.members, other.cost, other.members),
 		cmp.Compare(other.started, o.started),
@@ -79,61 +79,65 @@ func (o *offer) compare(other *offer) int {
 }
 
 // offerHeap is a heap of offers for container/heap.
-type offerHeap []offer
+type offerHeap []nodeOffer
 
 func (h offerHeap) Len() int           { return len(h) }
 func (h offerHeap) Less(i, j int) bool { return h[i].compare(&h[j]) < 0 }
 func (h offerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *offerHeap) Push(x any)        { *h = append(*h, x.(offer)) }
+func (h *offerHeap) Push(x any)        { *h = append(*h, x.(nodeOffer)) }
 func (h *offerHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return last
 }
 
-// workspace is memory that drawing up an offer uses again and again.
-type workspace struct {
-	candidates []candidate
-	picks      []pick
+// offerWork is memory that drawing up an offer uses again and again.
+type offerWork struct {
+	candidates []unitValue
+	picks      []unitPick
 	marked     []int
 	// short is what is missing on the node, freed what the picks free there.
 	short, freed Vector
 }
 
-// candidate is a unit that would help, by what it frees on a node, and how much it helps for each pod.
-type candidate struct {
+// unitValue is a unit that would help, by what it frees on a node, and how much it helps for each pod.
+type unitValue struct {
 	unit  int
 	frees Vector
 	value float64
 }
 
-// pick is a unit that is part of an offer. The units marked[from:to] of the workspace are gone because of it.
-type pick struct {
-	candidate
+// unitPick is a unit that is part of an offer. The units marked[from:to] of the workspace are gone because of it.
+type unitPick struct {
+	unitValue
 	from, to int
 }
 
-// sortCandidates orders candidates: lower priority first, then those that help most for each pod, then the less important.
-// They come in the order of their importance.
-func (s *search) sortCandidates(candidates []candidate) {
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
+// sortCandidates orders candidates: the lower priority first, then those that help most for each pod, then the less
+// important. They come in the order of their importance.
+func (s *evictSearch) sortCandidates(candidates []unitValue) {
+	slices.SortStableFunc(candidates, func(a, b unitValue) int {
 		ua, ub := &s.units[a.unit], &s.units[b.unit]
-		return cmp.Or(cmp.Compare(s.scarce(ua), s.scarce(ub)), cmp.Compare(ua.priority, ub.priority), cmp.Compare(b.value, a.value))
+		return cmp.Or(
+			cmp.Compare(s.scarce(ua), s.scarce(ub)),
+			cmp.Compare(ua.priority, ub.priority),
+			cmp.Compare(b.value, a.value),
+		)
 	})
 }
 
 // offer draws up the cheapest offer of a node for members of a class of which want are missing, and leaves its units in
 // s.work.picks. There is none if the node has room already.
 //
-// It takes units by priority, and of one priority those that free most of what is short for each pod, until there is room.
-// Then it puts back, the most important first, those without which there still is.
-func (s *search) offer(class, node, want int) (offer, bool) {
+// It takes units by priority, and of one priority those that free most of what is short for each pod, until there is
+// room. Then it puts back, the most important first, those without which there still is.
+func (s *evictSearch) offer(class, node, want int) (nodeOffer, bool) {
 	w := &s.work
 	w.picks, w.marked, w.candidates = w.picks[:0], w.marked[:0], w.candidates[:0]
 	c := &s.classes[class]
 	want = min(want, c.count-s.count[class])
 	if want <= 0 || !c.on(node) {
-		return offer{}, false
+		return nodeOffer{}, false
 	}
 	left := s.left[node*s.dims : (node+1)*s.dims]
 	for r, amount := range c.demand {
@@ -143,12 +147,12 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 		}
 	}
 	if s.enough() {
-		return offer{}, false
+		return nodeOffer{}, false
 	}
 	for _, part := range s.parts[node] {
 		if !s.gone[part.unit] {
 			if value := cover(part.frees, w.short); value > 0 {
-				w.candidates = append(w.candidates, candidate{part.unit, part.frees, value / s.weight(part.unit, want)})
+				w.candidates = append(w.candidates, unitValue{part.unit, part.frees, value / s.weight(part.unit, want)})
 			}
 		}
 	}
@@ -170,7 +174,7 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 		}
 		w.picks = slices.Delete(w.picks, i, i+1)
 	}
-	o := offer{node: node, version: s.offered[node], members: want}
+	o := nodeOffer{node: node, version: s.offered[node], members: want}
 	for r, amount := range c.demand {
 		if amount > 0 {
 			o.members = int(min(int64(o.members), (left[r]+w.freed[r])/amount))
@@ -180,7 +184,7 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 		s.mark(p, -1)
 	}
 	if !enough {
-		return offer{}, false
+		return nodeOffer{}, false
 	}
 	helped := (want + o.members - 1) / o.members
 	for i, p := range w.picks {
@@ -197,7 +201,7 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 }
 
 // enough reports whether the picks free what is short.
-func (s *search) enough() bool {
+func (s *evictSearch) enough() bool {
 	for r, amount := range s.work.short {
 		if s.work.freed[r] < amount {
 			return false
@@ -208,9 +212,9 @@ func (s *search) enough() bool {
 
 // pick adds a unit to the picks, with the surplus of its group as far as that matters: on the node, and where there are
 // budgets.
-func (s *search) pick(c candidate, node int) {
+func (s *evictSearch) pick(c unitValue, node int) {
 	w := &s.work
-	p := pick{candidate: c, from: len(w.marked)}
+	p := unitPick{unitValue: c, from: len(w.marked)}
 	w.marked = append(w.marked, c.unit)
 	if len(s.units[c.unit].surplus) > 0 {
 		p.frees = slices.Clone(c.frees)
@@ -236,7 +240,7 @@ func (s *search) pick(c candidate, node int) {
 }
 
 // mark counts a pick as gone, or no longer if by is -1.
-func (s *search) mark(p pick, by int) {
+func (s *evictSearch) mark(p unitPick, by int) {
 	for _, i := range s.work.marked[p.from:p.to] {
 		s.gone[i] = by > 0
 		for _, use := range s.units[i].uses {
@@ -249,7 +253,7 @@ func (s *search) mark(p pick, by int) {
 }
 
 // scarce is how much a unit takes of all budgets, if the search is to save them.
-func (s *search) scarce(u *unit) int {
+func (s *evictSearch) scarce(u *unit) int {
 	scarce := 0
 	if s.frugal {
 		for _, use := range u.uses {
@@ -260,21 +264,23 @@ func (s *search) scarce(u *unit) int {
 }
 
 // affordable reports whether the budgets allow the eviction of the unit with the surplus of its group.
-func (s *search) affordable(unit int) bool {
+func (s *evictSearch) affordable(unit int) bool {
 	u := &s.units[unit]
 	if len(s.spent) == 0 {
 		return true
 	}
 	if len(u.surplus) == 0 {
-		return !slices.ContainsFunc(u.uses, func(use budgetUse) bool { return s.spent[use.budget]+use.pods > s.p.Budgets[use.budget] })
+		return !slices.ContainsFunc(u.uses, func(use budgetUse) bool {
+			return s.spent[use.budget]+use.pods > s.p.Budgets[use.budget]
+		})
 	}
-	need := map[int]int{}
+	spent := map[int]int{}
 	for _, i := range append([]int{unit}, u.surplus...) {
 		if s.gone[i] {
 			continue
 		}
 		for _, use := range s.units[i].uses {
-			if need[use.budget] += use.pods; s.spent[use.budget]+need[use.budget] > s.p.Budgets[use.budget] {
+			if spent[use.budget] += use.pods; s.spent[use.budget]+spent[use.budget] > s.p.Budgets[use.budget] {
 				return false
 			}
 		}
@@ -284,7 +290,7 @@ func (s *search) affordable(unit int) bool {
 
 // weight is the number of pods that go with a unit. While costs are shared, it is the share of one of the nodes that the
 // eviction helps, which are at most helped.
-func (s *search) weight(unit, helped int) float64 {
+func (s *evictSearch) weight(unit, helped int) float64 {
 	u := &s.units[unit]
 	pods := len(u.victims) + len(u.surplus) - s.lost[unit]
 	if s.share {

@@ -12,7 +12,7 @@ import (
 // The members to place are decided on first: those of the classes that are easiest to place, unless a role needs others.
 // They are placed hardest class first, because a class that fits on few nodes has to choose before one that fits on many.
 // Members that find no room are replaced by members of other classes. If that fails, the easiest class comes first.
-func (s *search) arrange(evict bool) bool {
+func (s *evictSearch) arrange(evict bool) bool {
 	quota := s.quota()
 	start := len(s.trail)
 	for _, class := range slices.Backward(s.easiest) {
@@ -29,7 +29,7 @@ func (s *search) arrange(evict bool) bool {
 }
 
 // quota returns, by class, how many members to place if there is room for all.
-func (s *search) quota() []int {
+func (s *evictSearch) quota() []int {
 	quota := make([]int, len(s.classes))
 	need := s.p.Need.Total
 	for role, least := range s.p.Need.Roles {
@@ -51,7 +51,7 @@ func (s *search) quota() []int {
 }
 
 // complete places further members of any class as long as the minimum needs them, and reports whether it is met.
-func (s *search) complete(evict bool) bool {
+func (s *evictSearch) complete(evict bool) bool {
 	for before := -1; before != s.total && !s.met(); {
 		before = s.total
 		for _, class := range s.easiest {
@@ -62,15 +62,15 @@ func (s *search) complete(evict bool) bool {
 	return s.met()
 }
 
-// place places up to want members of a class in the domain. It takes the room there is, fullest node first. After that, if
-// evict is set, it evicts one set of units after the other, each time the set that costs least for each member that it
-// makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes other
+// place places up to want members of a class in the domain. It takes the room there is, fullest node first. After that,
+// if evict is set, it evicts one set of units after the other, each time the set that costs least for each member that
+// it makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes other
 // nodes cheaper, too.
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979), with
 // the offers of the nodes in a heap. An offer is drawn up again when its node was touched and when it comes to the top,
 // because fewer members to place and less of a budget make offers dearer.
-func (s *search) place(class, want int, evict bool) {
+func (s *evictSearch) place(class, want int, evict bool) {
 	want -= s.fill(class, want, s.nodes)
 	if !evict || want <= 0 {
 		return
@@ -84,7 +84,7 @@ func (s *search) place(class, want int, evict bool) {
 	}
 	heap.Init(&offers)
 	for want > 0 && len(offers) > 0 {
-		o := heap.Pop(&offers).(offer)
+		o := heap.Pop(&offers).(nodeOffer)
 		if o.version != s.offered[o.node] {
 			continue
 		}
@@ -105,7 +105,7 @@ func (s *search) place(class, want int, evict bool) {
 		want -= s.fill(class, want, touched)
 		for _, n := range touched {
 			s.offered[n]++
-			if o, ok := s.offer(class, n, want); ok && want > 0 {
+			if o, ok := s.offer(class, n, want); ok {
 				heap.Push(&offers, o)
 			}
 		}
@@ -113,7 +113,7 @@ func (s *search) place(class, want int, evict bool) {
 }
 
 // touched returns the nodes of the domain on which units were evicted since the trail had a length.
-func (s *search) touched(start int) []int {
+func (s *evictSearch) touched(start int) []int {
 	var nodes []int
 	for _, t := range s.trail[start:] {
 		if t.unit < 0 {
@@ -129,9 +129,9 @@ func (s *search) touched(start int) []int {
 	return slices.Compact(nodes)
 }
 
-// fill places up to want members of a class on those of the nodes that have room and returns how many it placed. It starts
-// where there is room for the fewest, and for the fewest of the class that is easiest to place.
-func (s *search) fill(class, want int, nodes []int) int {
+// fill places up to want members of a class on those of the nodes that have room and returns how many it placed. It
+// starts where there is room for the fewest, and for the fewest of the class that is easiest to place.
+func (s *evictSearch) fill(class, want int, nodes []int) int {
 	want = min(want, s.classes[class].count-s.count[class])
 	if want <= 0 {
 		return 0
@@ -161,19 +161,18 @@ func (s *search) fill(class, want int, nodes []int) int {
 	return placed
 }
 
-// release evicts the least important units until the resources that the gang wants to be free are, and reports whether
-// they are.
-func (s *search) release() bool {
+// freeWanted evicts the least important units until the minimum resources are free, and reports whether they are.
+func (s *evictSearch) freeWanted() bool {
 	if s.lacking() < 0 {
 		return true
 	}
 	lack := make(Vector, s.dims)
-	for r, amount := range s.p.Wanted {
+	for r, amount := range s.wanted {
 		lack[r] = amount - s.free[r]
 	}
-	var candidates []candidate
+	var candidates []unitValue
 	for _, i := range s.importance {
-		c := candidate{unit: i}
+		c := unitValue{unit: i}
 		for k := range s.units[i].parts {
 			c.value += cover(s.units[i].parts[k].frees, lack)
 		}

@@ -5,67 +5,84 @@ import (
 	"slices"
 )
 
-// solution is a state of the search in which the gang can start.
-type solution struct {
+// evictSolution is a state of the search in which the gang can start.
+type evictSolution struct {
 	gone   []int
-	placed []step
+	placed []evictStep
 	cost   evictionCost
 }
 
-// solve looks for the cheapest solution in the present domain and returns nil if it finds none. The cost of a group
-// counts once in shares and once in full, because both can mislead: in full, a group on many nodes is too dear for each of
-// them; in shares, it is too cheap for a gang that needs only one.
-func (s *search) solve() *solution {
-	grouped := slices.ContainsFunc(s.units, func(u unit) bool { return u.group != (ID{}) })
-	var best *solution
-	for _, way := range []struct{ share, frugal, try bool }{{share: true, try: true}, {try: grouped}, {frugal: true, try: len(s.spent) > 0}} {
-		if !way.try || way.frugal && best != nil {
-			continue
-		}
+// solve looks for the cheapest solution in the present domain and returns nil if it finds none.
+//
+// The cost of a group counts once in shares and once in full, because both can mislead: in full, a group on many nodes
+// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap. If budgets were used
+// up too early, they are saved the next time.
+func (s *evictSearch) solve() *evictSolution {
+	if s.hopeless() {
+		return nil
+	}
+	var best *evictSolution
+	try := func(share, frugal bool) {
 		s.reset()
-		s.share, s.frugal = way.share, way.frugal
-		if s.arrange(true) && s.release() {
+		s.share, s.frugal = share, frugal
+		if s.arrange(true) && s.freeWanted() {
 			s.spare()
 			if found := s.save(); best == nil || compareCosts(found.cost, 1, best.cost, 1) < 0 {
 				best = found
 			}
 		}
 	}
+	try(true, false)
+	if slices.ContainsFunc(s.units, func(u unit) bool { return u.group != (ID{}) }) {
+		try(false, false)
+	}
+	if best == nil && len(s.spent) > 0 {
+		try(true, true)
+	}
 	return s.exact(best)
 }
 
 // save returns the present state as a solution.
-func (s *search) save() *solution {
-	a := &solution{}
-	for i := range s.units {
-		if s.gone[i] {
-			a.gone = append(a.gone, i)
-			a.cost.add(s.goesAt(i), 1000*int64(len(s.units[i].victims)))
-		}
+func (s *evictSearch) save() *evictSolution {
+	a := &evictSolution{gone: s.goneUnits()}
+	for _, i := range a.gone {
+		a.cost.add(s.countsAs(i), 1000*int64(len(s.units[i].victims)))
 	}
 	for class := range s.placed {
-		for n, members := range s.placed[class] {
-			if members > 0 {
-				a.placed = append(a.placed, step{unit: -1, class: class, node: n, by: members})
+		for _, n := range s.nodes {
+			if members := s.placed[class][n]; members > 0 {
+				a.placed = append(a.placed, evictStep{unit: -1, class: class, node: n, by: members})
 			}
 		}
 	}
 	return a
 }
 
+// goneUnits returns the units that are gone.
+func (s *evictSearch) goneUnits() []int {
+	var gone []int
+	for _, t := range s.trail {
+		if t.unit >= 0 && s.gone[t.unit] {
+			gone = append(gone, t.unit)
+		}
+	}
+	slices.Sort(gone)
+	return slices.Compact(gone)
+}
+
 // load makes a solution the present state.
-func (s *search) load(a *solution) {
+func (s *evictSearch) load(a *evictSolution) {
 	s.reset()
 	for _, i := range a.gone {
-		s.do(step{unit: i, by: 1})
+		s.do(evictStep{unit: i, by: 1})
 	}
 	for _, t := range a.placed {
 		s.do(t)
 	}
 }
 
-// goesAt is the priority with which the eviction of a unit counts.
-func (s *search) goesAt(unit int) int32 {
+// countsAs is the priority with which the eviction of a unit counts.
+func (s *evictSearch) countsAs(unit int) int32 {
 	if whole := s.units[unit].whole; whole >= 0 && s.gone[whole] {
 		unit = whole
 	}
@@ -74,7 +91,7 @@ func (s *search) goesAt(unit int) int32 {
 
 // compareSparing orders units in the order in which they are to be brought back: the most important first, of equally
 // important ones the larger first, and the rest of a group before its surplus.
-func (s *search) compareSparing(a, b int) int {
+func (s *evictSearch) compareSparing(a, b int) int {
 	ua, ub := &s.units[a], &s.units[b]
 	return cmp.Or(
 		cmp.Compare(ub.priority, ua.priority),
@@ -84,13 +101,8 @@ func (s *search) compareSparing(a, b int) int {
 }
 
 // spare brings back one unit after the other without which the gang can still start: the most important first.
-func (s *search) spare() {
-	var chosen []int
-	for i := range s.units {
-		if s.gone[i] {
-			chosen = append(chosen, i)
-		}
-	}
+func (s *evictSearch) spare() {
+	chosen := s.goneUnits()
 	slices.SortFunc(chosen, s.compareSparing)
 	roomy := make([][]int, len(s.classes))
 	for class := range s.classes {
@@ -121,8 +133,8 @@ func (s *search) spare() {
 
 // bringBack brings a unit back, moves the members that it displaces to nodes that have room, which are among roomy, and
 // reports whether the gang can still start.
-func (s *search) bringBack(unit int, roomy [][]int) bool {
-	s.do(step{unit: unit, by: -1})
+func (s *evictSearch) bringBack(unit int, roomy [][]int) bool {
+	s.do(evictStep{unit: unit, by: -1})
 	if s.lacking() >= 0 {
 		return false
 	}
@@ -148,7 +160,7 @@ func (s *search) bringBack(unit int, roomy [][]int) bool {
 }
 
 // displace takes members off a node until the others have enough room.
-func (s *search) displace(node int) {
+func (s *evictSearch) displace(node int) {
 	left := s.left[node*s.dims : (node+1)*s.dims]
 	for _, class := range s.easiest {
 		for s.placed[class][node] > 0 && overcommits(s.classes[class].demand, left) {
@@ -168,7 +180,7 @@ func overcommits(demand, left Vector) bool {
 }
 
 // fillFirst places up to want members of a class on the first of the nodes that have room.
-func (s *search) fillFirst(class, want int, nodes []int) {
+func (s *evictSearch) fillFirst(class, want int, nodes []int) {
 	want = min(want, s.classes[class].count-s.count[class])
 	for _, n := range nodes {
 		if want <= 0 {

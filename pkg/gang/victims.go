@@ -10,6 +10,15 @@ import (
 // counted. Entries that are missing at the end count as zero.
 type Vector []int64
 
+// narrow copies the amounts of some resources.
+func (v Vector) narrow(resources []int, to Vector) {
+	for k, r := range resources {
+		if r < len(v) {
+			to[k] = v[r]
+		}
+	}
+}
+
 // Victim is a bound pod that may be evicted.
 type Victim struct {
 	UID UID
@@ -118,30 +127,33 @@ type unit struct {
 	// group is set for the rest of a group.
 	group ID
 	uses  []budgetUse
-	parts []part
+	parts []unitPart
 }
 
 // budgetUse is how many evictions a unit takes from a PodDisruptionBudget.
 type budgetUse struct{ budget, pods int }
 
-// part is what the eviction of a unit frees on one node.
-type part struct {
+// unitPart is what the eviction of a unit frees on one node.
+type unitPart struct {
 	unit, node int
 	frees      Vector
 }
 
 // units divides the victims of the problem into units, the least important first. Pods that are too important or that a
 // budget protects are in none of them, and neither is the rest of a group that has such a pod.
-func (p *EvictProblem) units(dims int) []unit {
+func (p *EvictProblem) units(resources []int) []unit {
 	candidates := make([]int, 0, len(p.Victims))
 	for i := range p.Victims {
-		if v := &p.Victims[i]; v.Priority < p.Priority && !slices.ContainsFunc(v.Budgets, func(b int) bool { return p.Budgets[b] <= 0 }) {
+		v := &p.Victims[i]
+		protected := slices.ContainsFunc(v.Budgets, func(b int) bool { return p.Budgets[b] <= 0 })
+		if v.Priority < p.Priority && !protected {
 			candidates = append(candidates, i)
 		}
 	}
 	candidates = byImportance(p.Victims, candidates)
-	b := unitBuilder{p: p, dims: dims, units: make([]unit, 0, len(candidates)), parts: make([]part, 0, len(candidates))}
-	b.memory = make([]int64, len(candidates)*dims)
+	b := unitBuilder{p: p, resources: resources}
+	b.units, b.parts = make([]unit, 0, len(candidates)), make([]unitPart, 0, len(candidates))
+	b.memory = make([]int64, len(candidates)*len(resources))
 	members := map[ID][]int{}
 	var groups []ID
 	for k, i := range candidates {
@@ -178,11 +190,11 @@ func (p *EvictProblem) units(dims int) []unit {
 }
 
 type unitBuilder struct {
-	p     *EvictProblem
-	dims  int
-	units []unit
+	p         *EvictProblem
+	resources []int
+	units     []unit
 	// parts and memory hold the parts of all units and their vectors: one for each victim is enough.
-	parts  []part
+	parts  []unitPart
 	memory []int64
 }
 
@@ -228,12 +240,15 @@ func (b *unitBuilder) add(victims []int) int {
 			continue
 		}
 		if n := len(b.parts); n == first || b.parts[n-1].node != v.Node {
-			b.parts = append(b.parts, part{unit: index, node: v.Node, frees: b.memory[:b.dims:b.dims]})
-			b.memory = b.memory[b.dims:]
+			dims := len(b.resources)
+			b.parts = append(b.parts, unitPart{unit: index, node: v.Node, frees: b.memory[:dims:dims]})
+			b.memory = b.memory[dims:]
 		}
 		frees := b.parts[len(b.parts)-1].frees
-		for r, amount := range v.Requests[:min(len(v.Requests), b.dims)] {
-			frees[r] += max(amount, 0)
+		for k, r := range b.resources {
+			if r < len(v.Requests) {
+				frees[k] += max(v.Requests[r], 0)
+			}
 		}
 	}
 	u.parts = b.parts[first:len(b.parts):len(b.parts)]
