@@ -72,7 +72,7 @@ func (w *world) gang(ctx context.Context, id gang.ID) *Gang {
 		} else if spec != nil {
 			g.MinMember = spec.Minimum.Total
 		}
-		switch kubeview.GangMember(pod, nil, true).State {
+		switch kubeview.GangMember(pod, kubeview.Membership{}, nil, true).State {
 		case gang.Bound:
 			g.Bound++
 		case gang.Gated:

@@ -13,8 +13,10 @@ type Ledger struct {
 	member map[UID]*member
 	// planned holds the groups whose plan has not been committed, the only ones that can run out of time.
 	planned map[ID]*group
-	timeout time.Duration
-	changed func(ID)
+	// degraded holds the groups that have started and have fewer than their minimum.
+	degraded map[ID]*group
+	timeout  time.Duration
+	changed  func(ID)
 }
 
 // NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be nil, is
@@ -23,7 +25,7 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	if changed == nil {
 		changed = func(ID) {}
 	}
-	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, timeout: timeout, changed: changed}
+	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, degraded: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 
 // Source is where a group's specification comes from. Where several speak, the first counts.
@@ -97,17 +99,34 @@ func (g *group) quorum() bool { s := g.spec(); return s != nil && g.census.quoru
 // replacement of one member for ever where another is never replaced.
 func (g *group) started() bool { return g.placedOnce && g.census.begun() > 0 }
 
-// Define records the specification of a group by a source.
+// Define records the specification of a group by a source. Without a time of creation it is as old as its oldest member.
 func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.open(id)
+	if spec.Created.IsZero() {
+		spec.Created = g.age(now)
+	}
 	if g.specs[by] != nil && g.specs[by].Equal(&spec) {
 		return Effects{}
 	}
 	g.specs[by] = &spec
 	g.unblock()
 	return l.settle(g, now)
+}
+
+// age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
+func (g *group) age(now time.Time) time.Time {
+	if s := g.specs[Owner]; s != nil {
+		return s.Created
+	}
+	oldest := now
+	for _, m := range g.members {
+		if m.Created.Before(oldest) {
+			oldest = m.Created
+		}
+	}
+	return oldest
 }
 
 // Undefine forgets the specification by a source. Without any, members that have no node wait for a new one.
@@ -290,6 +309,7 @@ func (l *Ledger) drop(g *group) {
 	if len(g.members) == 0 && g.spec() == nil {
 		delete(l.groups, g.id)
 		delete(l.planned, g.id)
+		delete(l.degraded, g.id)
 	}
 }
 

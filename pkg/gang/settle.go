@@ -47,6 +47,11 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 	if g.started() || !g.quorum() {
 		g.block, g.invited = nil, false
 	}
+	if g.started() && !g.met() {
+		l.degraded[g.id] = g
+	} else {
+		delete(l.degraded, g.id)
+	}
 	e.Activate = append(e.Activate, g.wake()...)
 	l.changed(g.id)
 	return e

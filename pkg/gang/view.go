@@ -34,8 +34,8 @@ type View struct {
 	Leader Ref
 	// Any is one of the members.
 	Any Ref
-	// Labelled is the minimum that members carry themselves, 0 if none does.
-	Labelled int
+	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
+	Undeclared int
 	// Priority is the lowest of the members.
 	Priority int32
 	// Priorities holds those of the members, the lowest first, if they differ.
@@ -99,8 +99,11 @@ func (l *Ledger) View(id ID) (View, bool) {
 			v.Foreign++
 		}
 	}
-	if label := g.specs[Label]; label != nil {
-		v.Labelled = label.Minimum.Total
+	for _, s := range g.specs[Owner:] {
+		if s != nil {
+			v.Undeclared = s.Minimum.Total
+			break
+		}
 	}
 	if len(c.priorities) > 1 {
 		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
@@ -254,6 +257,21 @@ func (l *Ledger) Surplus(uid UID) bool {
 		}
 	}
 	return false
+}
+
+// Stragglers returns the pending members of groups that have started and have fewer than their minimum.
+func (l *Ledger) Stragglers() []Ref {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var refs []Ref
+	for _, g := range l.degraded {
+		for _, m := range g.members {
+			if m.mayLead() {
+				refs = append(refs, m.Ref())
+			}
+		}
+	}
+	return refs
 }
 
 // Alone reports whether the member is being scheduled as an ordinary pod.

@@ -88,7 +88,7 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec
 }
 
 // GangMember reads a pod as a member of its gang. Ours says whether the process schedules it.
-func GangMember(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Member {
+func GangMember(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Member {
 	m := gang.Member{
 		UID:       gang.UID(pod.UID),
 		Namespace: pod.Namespace,
@@ -99,8 +99,8 @@ func GangMember(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Me
 		Ours:      ours,
 		Role:      GangRole(pod, pg),
 	}
-	if _, spec, err := GangOf(pod); err == nil && spec != nil {
-		m.Minimum = spec.Minimum.Total
+	if of.Spec != nil {
+		m.Minimum = of.Spec.Minimum.Total
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -22,6 +23,7 @@ import (
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
+	members  members
 	profiles *profiles
 	pods     *memberPods
 	groups   *podGroups
@@ -30,7 +32,9 @@ type coordinator struct {
 	carrier  *carrier
 	evictor  *evictor
 	waker    *waker
+	owners   *ownerFollower
 	status   *statusWriter
+	recorder events.EventRecorderLogger
 	start    sync.Once
 	startErr error
 }
@@ -61,7 +65,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, profiles: &profiles{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, profiles: &profiles{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.waker = newWaker()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
@@ -73,14 +77,13 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		return profile != nil && claimed(profile, name)
 	})
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn}
-	c.promises = &promises{allowsBackfill: c.allowsBackfill}
+	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill}
 	return c
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
 func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
-	id, _, _ := kubeview.GangOf(pod)
-	return kubeview.MayBackfill(c.groups.get(id), pod)
+	return kubeview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
 }
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it.

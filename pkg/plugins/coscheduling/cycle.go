@@ -54,11 +54,12 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	c := p.shared
 	c.status.leading.Store(true)
 	p.guarded.Do(p.guard)
-	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
+	of, err := c.members.of(pod)
+	id := of.ID
+	switch {
+	case state.IsPodGroupSchedulingCycle(), err == nil && id == gang.ID{}:
 		return p.open()
-	}
-	id, _, err := kubeview.GangOf(pod)
-	if err != nil {
+	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	switch turn := c.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
@@ -100,7 +101,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 // the pod would have to fit beside them.
 func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
 	for _, info := range p.framework.NominatedPodsForNode(node) {
-		if other := info.GetPod(); other.UID != pod.UID && isMemberOf(other, id) {
+		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.id(other) == id {
 			p.framework.DeleteNominatedPodIfExists(other)
 		}
 	}
@@ -166,12 +167,13 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if state.IsPodGroupSchedulingCycle() || pod.Spec.SchedulingGroup != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if !isMember(pod) {
-		return p.preemptAlone(ctx, state, pod, statuses)
-	}
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	id, _, err := kubeview.GangOf(pod)
+	of, err := c.members.of(pod)
+	id := of.ID
+	if err == nil && id == (gang.ID{}) {
+		return p.preemptAlone(ctx, state, pod, statuses)
+	}
 	if err != nil || marked(state, passedKey) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}

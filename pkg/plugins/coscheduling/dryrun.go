@@ -23,8 +23,9 @@ import (
 // that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
 // of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
 type dryRun struct {
-	ctx context.Context
-	id  gang.ID
+	ctx     context.Context
+	id      gang.ID
+	members members
 	part
 	// index holds the positions of nodes that were asked for, or of all if indexed is set.
 	index   map[string]int
@@ -63,6 +64,7 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 	d := &dryRun{
 		ctx:     ctx,
 		id:      id,
+		members: c.members,
 		part:    on,
 		index:   map[string]int{},
 		copies:  map[string]fwk.NodeInfo{},
@@ -268,7 +270,7 @@ func (d *dryRun) nominated(r *classRun, node string) []fwk.PodInfo {
 	var out []fwk.PodInfo
 	for _, info := range r.profile.NominatedPodsForNode(node) {
 		pod := info.GetPod()
-		if !isMemberOf(pod, d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.pod) {
+		if (d.id == gang.ID{} || d.members.id(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.pod) {
 			out = append(out, info)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -21,28 +23,37 @@ import (
 type feed struct {
 	ctx context.Context
 	*coordinator
-	seen []cache.ResourceEventHandlerRegistration
+	client clientset.Interface
+	seen   []cache.ResourceEventHandlerRegistration
+	// ends holds the labels by which further pods that have ended are watched.
+	endsMu sync.Mutex
+	ends   map[string]bool
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
 func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *sharedInformer) error {
-	f := &feed{ctx: ctx, coordinator: c}
+	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	if err := f.watchGroups(groups); err != nil {
-		return err
-	}
-	if err := f.watchCluster(profile); err != nil {
-		return err
-	}
+	var err error
 	c.promises.wake = func(refs []gang.Ref) { c.carrier.activate(ctx, refs) }
 	c.evictor = &evictor{headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods, promises: c.promises, native: newNativeGroups(factory),
 		budgets: factory.Policy().V1().PodDisruptionBudgets().Lister(), again: c.tryAgain}
+	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
+		return err
+	}
+	c.recorder = profile.EventRecorder()
 	c.waker.wire(c)
 	s := c.status
 	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
 	s.synced = func() bool {
 		return !slices.ContainsFunc(f.seen, func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
+	}
+	if err := f.watchGroups(groups); err != nil {
+		return err
+	}
+	if err := f.watchCluster(profile); err != nil {
+		return err
 	}
 	go s.run(ctx)
 	go c.waker.run(ctx)
@@ -56,14 +67,22 @@ func (f *feed) watchGroups(groups *sharedInformer) error {
 	}
 	f.seen = append(f.seen, seen)
 	for _, finished := range groups.finished {
-		f.pods.finished = append(f.pods.finished, finished.GetStore())
-		seen, err := finished.AddEventHandler(handlers(f.seeMember, func(_, pod *v1.Pod) { f.seeMember(pod) }, f.forget))
+		seen, err := f.watchFinished(finished)
 		if err != nil {
-			return fmt.Errorf("watching finished pods: %w", err)
+			return err
 		}
 		f.seen = append(f.seen, seen)
 	}
 	return nil
+}
+
+func (f *feed) watchFinished(finished cache.SharedIndexInformer) (cache.ResourceEventHandlerRegistration, error) {
+	f.pods.addFinished(finished.GetStore())
+	seen, err := finished.AddEventHandler(handlers(f.seeMember, func(_, pod *v1.Pod) { f.seeMember(pod) }, f.forget))
+	if err != nil {
+		return nil, fmt.Errorf("watching finished pods: %w", err)
+	}
+	return seen, nil
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
@@ -199,11 +218,7 @@ func (f *feed) seeNode(node *v1.Node) {
 
 func (f *feed) seePod(pod *v1.Pod) {
 	if pod.Spec.NodeName != "" {
-		id := gang.ID{}
-		if isMember(pod) {
-			id, _, _ = kubeview.GangOf(pod)
-		}
-		f.headroom.setPod(pod, id)
+		f.headroom.setPod(pod, f.members.id(pod))
 		f.waker.look()
 	}
 	f.seeMember(pod)
@@ -211,8 +226,8 @@ func (f *feed) seePod(pod *v1.Pod) {
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
 func (f *feed) seeMember(pod *v1.Pod) {
-	id, _, err := kubeview.GangOf(pod)
-	if err != nil || !isMember(pod) {
+	of, err := f.members.of(pod)
+	if err != nil || of.ID == (gang.ID{}) {
 		if ref, known := f.ledger.Find(gang.UID(pod.UID)); known {
 			f.carrier.carry(f.ctx, f.ledger.Forget(ref.UID, time.Now()))
 			// Nothing holds it any more.
@@ -220,7 +235,10 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		}
 		return
 	}
-	f.carrier.carry(f.ctx, f.ledger.Observe(id, kubeview.GangMember(pod, f.groups.get(id), f.profiles.of(pod) != nil), time.Now()))
+	if of.Owner.Kind != "" {
+		f.followOwner(of.Owner)
+	}
+	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil), time.Now()))
 }
 
 func (f *feed) losePod(pod *v1.Pod) {

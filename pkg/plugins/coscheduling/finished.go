@@ -35,18 +35,23 @@ func (i *sharedInformer) RunWithContext(ctx context.Context) {
 	i.SharedIndexInformer.RunWithContext(ctx)
 }
 
-// newFinishedInformers watch the members of gangs that have ended.
+// newFinishedInformers watch the pods that have ended and have one of the labels that name a gang.
 func newFinishedInformers(client clientset.Interface, resync time.Duration) []cache.SharedIndexInformer {
+	var informers []cache.SharedIndexInformer
+	for _, label := range kubeview.GangLabels() {
+		informers = append(informers, newFinishedInformer(client, label, resync))
+	}
+	return informers
+}
+
+// newFinishedInformer watches the pods that have ended and have the label.
+func newFinishedInformer(client clientset.Interface, label string, resync time.Duration) cache.SharedIndexInformer {
 	ended := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodPending)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodRunning)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodUnknown)),
 	).String()
-	var informers []cache.SharedIndexInformer
-	for _, label := range kubeview.GangLabels() {
-		informers = append(informers, coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
-			o.FieldSelector, o.LabelSelector = ended, label
-		}))
-	}
-	return informers
+	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
+		o.FieldSelector, o.LabelSelector = ended, label
+	})
 }

@@ -51,7 +51,7 @@ func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if isMemberOf(info.GetPod(), id) {
+			if c.members.id(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}

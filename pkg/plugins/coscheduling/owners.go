@@ -18,7 +18,7 @@ import (
 type ownerFollower struct {
 	client dynamic.Interface
 	// changed is told what holds for a gang, by one goroutine and without any lock held.
-	changed func(context.Context, gang.ID, kubeview.GangOwnerState)
+	changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)
 	running sync.WaitGroup
 	// kick wakes the goroutine that tells.
 	kick chan struct{}
@@ -41,7 +41,7 @@ type followedGang struct {
 }
 
 // newOwnerFollower makes a follower that reads objects with the rights of config.
-func newOwnerFollower(ctx context.Context, config *restclient.Config, changed func(context.Context, gang.ID, kubeview.GangOwnerState)) (*ownerFollower, error) {
+func newOwnerFollower(ctx context.Context, config *restclient.Config, changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)) (*ownerFollower, error) {
 	config = restclient.CopyConfig(config)
 	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Name
 	client, err := dynamic.NewForConfig(config)
@@ -108,26 +108,26 @@ func (f *ownerFollower) tell(ctx context.Context) {
 			return
 		case <-f.kick:
 		}
-		for id, state := range f.news {
+		for owner, state := range f.news {
 			if ctx.Err() != nil {
 				return
 			}
-			f.changed(ctx, id, state)
+			f.changed(ctx, owner, state)
 		}
 	}
 }
 
 // news yields the gangs for which something else holds than what was told last.
-func (f *ownerFollower) news(yield func(gang.ID, kubeview.GangOwnerState) bool) {
+func (f *ownerFollower) news(yield func(kubeview.GangOwner, kubeview.GangOwnerState) bool) {
 	for {
-		id, state, found := f.next()
-		if !found || !yield(id, state) {
+		owner, state, found := f.next()
+		if !found || !yield(owner, state) {
 			return
 		}
 	}
 }
 
-func (f *ownerFollower) next() (gang.ID, kubeview.GangOwnerState, bool) {
+func (f *ownerFollower) next() (kubeview.GangOwner, kubeview.GangOwnerState, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id := range f.dirty {
@@ -138,9 +138,9 @@ func (f *ownerFollower) next() (gang.ID, kubeview.GangOwnerState, bool) {
 			continue
 		}
 		g.told, g.heard = state, true
-		return id, state, true
+		return g.owner, state, true
 	}
-	return gang.ID{}, kubeview.GangOwnerState{}, false
+	return kubeview.GangOwner{}, kubeview.GangOwnerState{}, false
 }
 
 func ownerKey(namespace, name string) string { return namespace + "/" + name }

@@ -42,7 +42,8 @@ func listen(t *testing.T, box *sandboxtest.Box, config *restclient.Config) *hear
 	ctx, cancel := context.WithCancel(t.Context())
 	h := &hearing{box: box, ctx: ctx, told: map[gang.ID]kubeview.GangOwnerState{}}
 	var err error
-	h.ownerFollower, err = newOwnerFollower(ctx, config, func(_ context.Context, id gang.ID, s kubeview.GangOwnerState) {
+	h.ownerFollower, err = newOwnerFollower(ctx, config, func(_ context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
+		id := owner.Gang()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		s.APIVersion, s.UID = "", ""
@@ -102,7 +103,7 @@ func (h *hearing) followPods(t *testing.T, namespace string, n int) {
 			t.Fatalf("pod %s: gang %v of %+v, error %v", pods[i].Name, m.ID, m.Owner, err)
 		}
 		ids[m.ID] = true
-		classes[kubeview.GangMember(&pods[i], nil, true).Class] = true
+		classes[kubeview.GangMember(&pods[i], kubeview.Membership{}, nil, true).Class] = true
 		h.follow(h.ctx, m.Owner)
 	}
 	if len(ids) != 1 || len(classes) != 1 {

@@ -65,7 +65,7 @@ func (*Plugin) Name() string { return Name }
 
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what promises look at.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if isMember(pod) {
+	if p.shared.members.has(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}}}, nil

@@ -225,12 +225,12 @@ func (p *Plugin) guard() {
 
 // spares reports whether no gang is left with less than its minimum if the victim is evicted.
 func (c *coordinator) spares(victim preemption.Victim, preemptor *v1.Pod) bool {
-	if isMember(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
+	if c.members.has(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
 		return false
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
-		if isMember(pod) && !c.ledger.Surplus(gang.UID(pod.UID)) {
+		if c.members.has(pod) && !c.ledger.Surplus(gang.UID(pod.UID)) {
 			return false
 		}
 	}

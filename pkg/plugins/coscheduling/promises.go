@@ -14,7 +14,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // promiseKind says why capacity is promised to a gang.
@@ -44,6 +43,7 @@ type promise struct {
 
 // promises owns what is promised. Cycles read an immutable view of it without a lock.
 type promises struct {
+	members members
 	// allowsBackfill reports whether the pod may use what is promised for a turn.
 	allowsBackfill func(*v1.Pod) bool
 	// wake is told of pods that were turned away for a promise that has ended.
@@ -232,7 +232,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
 		return gang.ID{}, false
 	}
-	id, _, _ := kubeview.GangOf(pod)
+	id := p.members.id(pod)
 	priority := corev1helpers.PodPriority(pod)
 	with := node
 	var to gang.ID

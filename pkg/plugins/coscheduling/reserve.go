@@ -8,12 +8,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // Reserve records that the member holds its assignment.
 func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
+	if !p.shared.members.has(pod) || state.IsPodGroupSchedulingCycle() {
 		return nil
 	}
 	c := p.shared
@@ -22,15 +21,14 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
-	id, _, _ := kubeview.GangOf(pod)
-	c.promises.take(id, gang.UID(pod.UID), node)
+	c.promises.take(c.members.id(pod), gang.UID(pod.UID), node)
 	return nil
 }
 
 // Unreserve records that the member has given its assignment back. It may be called without Reserve, when another
 // plugin's Reserve failed before.
 func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
-	if !isMember(pod) || state.IsPodGroupSchedulingCycle() {
+	if !p.shared.members.has(pod) || state.IsPodGroupSchedulingCycle() {
 		return
 	}
 	c := p.shared
@@ -40,7 +38,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.
 func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (*fwk.Status, time.Duration) {
-	if !isMember(pod) {
+	if !p.shared.members.has(pod) {
 		return nil, 0
 	}
 	c := p.shared

@@ -23,17 +23,17 @@ const unservedPause = time.Minute
 // is faster wins. It reports whether there is a PodGroup to write the status of.
 func (s *statusWriter) keepStandIn(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup, now time.Time) (bool, error) {
 	switch {
-	case pg == nil && v.Labelled > 0:
+	case pg == nil && v.Undeclared > 0:
 		// Its status is written when the informer tells of it.
 		return false, s.createStandIn(ctx, id, v, now)
 	case pg == nil:
 		return false, nil
 	case !kubeview.IsStandIn(pg) || pg.DeletionTimestamp != nil:
 		return true, nil
-	case v.Labelled == 0:
+	case v.Undeclared == 0:
 		return false, s.groups.remove(ctx, pg)
 	default:
-		return true, s.correctStandIn(ctx, pg, kubeview.StandIn(id, v.Labelled, s.members(id)))
+		return true, s.correctStandIn(ctx, pg, kubeview.StandIn(id, v.Undeclared, s.members(id)))
 	}
 }
 
@@ -52,7 +52,7 @@ func (s *statusWriter) createStandIn(ctx context.Context, id gang.ID, v gang.Vie
 	if now.Before(s.unserved()) {
 		return nil
 	}
-	pg := kubeview.StandIn(id, v.Labelled, s.members(id))
+	pg := kubeview.StandIn(id, v.Undeclared, s.members(id))
 	if len(pg.OwnerReferences) == 0 {
 		return nil
 	}

@@ -23,6 +23,9 @@ const (
 	retryPause  = 50 * time.Millisecond
 	// touchAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	touchAnyway = time.Minute
+	// rewordEvery is how often the reasons of gangs that are ruled out are brought up to date, of rewordAtOnce gangs at a time.
+	rewordEvery  = time.Second
+	rewordAtOnce = 100
 	// promiseGrace is how long what pods were evicted for is kept after the last of them has gone.
 	promiseGrace = time.Minute
 )
@@ -56,6 +59,9 @@ type waker struct {
 	turns    reservations
 	batchAt  time.Time
 	anywayAt time.Time
+	// ruledOut holds the gangs that the account rules out, in the order in which to look at them again.
+	ruledOut   []gang.ID
+	rewordedAt time.Time
 }
 
 type touch struct {
@@ -70,6 +76,8 @@ type waitingGang struct {
 	pods     []*v1.Pod
 	needs    needs
 	required []string
+	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
+	ruledOut, listed bool
 }
 
 func newWaker() *waker {
@@ -128,7 +136,7 @@ func (w *waker) run(ctx context.Context) {
 func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	fresh := w.refresh(now)
 	w.tidy(now)
-	w.spread(now)
+	w.spread(ctx, now)
 	slices.SortFunc(fresh, func(a, b *waitingGang) int {
 		switch {
 		case a.Key.Less(b.Key):
@@ -166,6 +174,7 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	}
 	w.carrier.carry(ctx, w.ledger.Expire(w.settings.backoff, now))
 	w.reserve(ctx, now)
+	w.reword(now)
 	return max(pause, settlePause)
 }
 
@@ -181,14 +190,19 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		known := w.waiting[id]
 		waits, ok := w.ledger.Waiting(id)
 		if !ok {
-			if v, exists := w.ledger.View(id); known != nil && (!exists || v.Started || !v.Quorum()) {
+			v, exists := w.ledger.View(id)
+			if known != nil && (!exists || v.Started || !v.Quorum()) {
 				w.drop(known)
+			}
+			if !exists {
+				w.owners.drop(id)
 			}
 			continue
 		}
 		g := w.describe(waits)
 		if known != nil {
 			w.unindex(known)
+			g.ruledOut, g.listed = known.ruledOut, known.listed
 		}
 		w.waiting[id] = g
 		for _, s := range g.shapes {
@@ -255,7 +269,7 @@ func (w *waker) drop(g *waitingGang) {
 }
 
 // spread tells the gangs concerned what has happened.
-func (w *waker) spread(now time.Time) {
+func (w *waker) spread(ctx context.Context, now time.Time) {
 	w.mu.Lock()
 	touches := w.touches
 	w.touches = map[touch]bool{}
@@ -268,6 +282,7 @@ func (w *waker) spread(now time.Time) {
 	}
 	if eased || len(gained) > 0 {
 		w.promises.retry()
+		w.help(ctx)
 	}
 	anyway := now.After(w.anywayAt)
 	if anyway {
@@ -287,13 +302,62 @@ func (w *waker) spread(now time.Time) {
 	}
 }
 
+// help wakes the members of gangs that have started and lack some, where there is room for them now: before any other gang is
+// invited, and whatever pause the queue has put on them.
+func (w *waker) help(ctx context.Context) {
+	var roomy []gang.Ref
+	for _, ref := range w.ledger.Stragglers() {
+		pod := w.pods.pod(ref)
+		if pod == nil {
+			continue
+		}
+		key := w.headroom.acquire(pod)
+		if now, _ := w.headroom.slots(key); now > 0 {
+			roomy = append(roomy, ref)
+		}
+		w.headroom.release(key)
+	}
+	w.carrier.activate(ctx, roomy)
+}
+
+// reword looks again at some of the gangs that were ruled out, those first that were not looked at for the longest time: what
+// they lack changes with every pod that comes, which is nothing to try them for.
+func (w *waker) reword(now time.Time) {
+	if now.Sub(w.rewordedAt) < rewordEvery {
+		return
+	}
+	w.rewordedAt = now
+	for range min(rewordAtOnce, len(w.ruledOut)) {
+		id := w.ruledOut[0]
+		w.ruledOut = w.ruledOut[1:]
+		g := w.waiting[id]
+		if g == nil || !g.ruledOut {
+			if g != nil {
+				g.listed = false
+			}
+			continue
+		}
+		if reason := w.ruleOut(g); reason != "" {
+			w.ledger.RuleOut(id, reason, now)
+		} else {
+			w.rounds.Touch(id, now)
+		}
+		w.ruledOut = append(w.ruledOut, id)
+	}
+}
+
 // decide invites the gang to plan, or tells it why it cannot start without trying, and reports which.
 func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool {
 	if reason := w.ruleOut(g); reason != "" {
 		w.ledger.RuleOut(g.ID, reason, now)
 		w.rounds.Wait(g.ID, g.Key, now, now)
+		if g.ruledOut = true; !g.listed {
+			g.listed = true
+			w.ruledOut = append(w.ruledOut, g.ID)
+		}
 		return false
 	}
+	g.ruledOut = false
 	w.carrier.carry(ctx, w.ledger.Invite(g.ID, now))
 	return true
 }
