@@ -79,16 +79,28 @@ func (l *Ledger) Turn(uid UID) Turn {
 		return Turn{Kind: Hold, Why: "waiting until the group of the pod is known"}
 	}
 	g := m.group
+	if g.invited && m.stage == queued && m.mayLead() {
+		// Another may have been invited since, but this one is here first.
+		g.leader, m.declined = m, false
+	}
 	kind, why := m.turn()
 	t := Turn{Kind: kind, Why: why}
 	switch kind {
 	case Hold:
 		m.move(isDenied)
 	case Free:
+		m.move(isLet)
 		m.move(goesAlone)
 	case Follow:
+		m.move(isLet)
 		t.Node = g.plan.node(uid)
 	case Lead:
+		if g.mayPlan() {
+			// Asked again after the attempt has failed, the turn is the same and the member stays held.
+			m.move(isLet)
+		}
+		// It has come, so that no other is invited in its place.
+		delete(l.invited, g.id)
 		total, roles := g.census.settled(), map[string]int{}
 		for _, s := range g.members {
 			switch {
@@ -185,12 +197,4 @@ func (g *group) key() Key {
 		k.Time, k.Tie = s.Created, s.UID
 	}
 	return k
-}
-
-// Blocked reports whether the group of the member did not fit when it was last tried.
-func (l *Ledger) Blocked(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	return m != nil && m.group.block != nil
 }

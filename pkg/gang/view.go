@@ -67,7 +67,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil {
+	if g == nil || g.empty() {
 		return View{}, false
 	}
 	c := &g.census
@@ -190,6 +190,7 @@ func (l *Ledger) Tally() map[string]int {
 	t := map[string]int{"incomplete": 0, "waiting": 0, "unschedulable": 0, "starting": 0, "degraded": 0, "started": 0}
 	for _, g := range l.groups {
 		switch {
+		case g.empty():
 		case g.met():
 			t["started"]++
 		case g.started():
