@@ -31,7 +31,7 @@ type View struct {
 	Foreign int
 	// Leader stands for the group in the queue; its UID is empty if there is none.
 	Leader Ref
-	// Any is one of the members.
+	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
 	// Labelled is the minimum that members carry themselves, 0 if none does.
 	Labelled int
@@ -88,13 +88,17 @@ func (l *Ledger) View(id ID) (View, bool) {
 	if g.leader != nil {
 		v.Leader = g.leader.Ref()
 	}
+	var example *member
 	for _, m := range g.members {
-		if v.Any.UID == "" || !m.Ours {
-			v.Any = m.Ref()
+		if example == nil || (m.Ours == example.Ours && m.before(example)) || (!m.Ours && example.Ours) {
+			example = m
 		}
 		if !m.Ours && m.State == Pending {
 			v.Foreign++
 		}
+	}
+	if example != nil {
+		v.Any = example.Ref()
 	}
 	if label := g.specs[Label]; label != nil {
 		v.Labelled = label.Minimum.Total
