@@ -44,15 +44,17 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		s.declined = false
 	}
 	l.planned[g.id] = g
-	if proceed = p.node(leader) != "" && g.turnCame(p, leader); !proceed {
+	if proceed = p.node(leader) != "" && g.turnCame(p, leader); proceed {
+		m.move(isLet)
+	} else {
 		m.move(isDenied)
 	}
 	return l.settle(g, now), true, proceed
 }
 
 // Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the plan, or
-// whether it needs none. A member whose plan has changed under it is activated when it may go.
-func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
+// whether it needs none. If not, Unreserve has to follow.
+func (l *Ledger) Reserve(uid UID, node string, _ time.Time) (Effects, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
@@ -71,7 +73,7 @@ func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 		m.move(reserves)
 	default:
 		m.move(isDenied)
-		return l.settle(m.group, now), false
+		return Effects{}, false
 	}
 	m.node = node
 	l.changed(m.group.id)

@@ -44,10 +44,10 @@ func (l *Ledger) Block(id ID, reason string, short []string, backoff Backoff, no
 	if g == nil {
 		return Effects{}
 	}
-	if g.leader != nil {
-		g.leader.move(isDenied)
+	if g.planner != nil {
+		g.planner.move(isDenied)
 	}
-	return l.block(g, reason, short, true, backoff, now)
+	return l.block(g, reason, short, g.planner != nil && g.planner == g.leader, backoff, now)
 }
 
 // RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an

@@ -62,7 +62,8 @@ type group struct {
 	census  census
 	// holding counts members that hold an assignment in memory.
 	holding int
-	leader  *member
+	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
+	leader, planner *member
 	// placedOnce is set once the minimum had been placed, until no member is left that ever had a node; present is
 	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was taken.
 	placedOnce, present, recalled bool
@@ -299,6 +300,9 @@ func (l *Ledger) forget(m *member, now time.Time) Effects {
 	delete(l.member, m.UID)
 	if g.leader == m {
 		g.leader = nil
+	}
+	if g.planner == m {
+		g.planner = nil
 	}
 	if m.Minimum > 0 {
 		l.relabel(g, m)

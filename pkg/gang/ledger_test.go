@@ -177,6 +177,8 @@ func TestView(t *testing.T) {
 	l.Observe(g1, changed(3, func(m *Member) { m.Ours = false }), t0)
 	l.Observe(g1, inState(4, Failed), t0)
 	l.Note(g1, "note")
+	l.Invite(g1, t0)
+	l.Turn(uid(0))
 	l.Block(g1, "too big", nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
@@ -234,7 +236,18 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 		do   func(l *Ledger)
 		want map[UID]string
 	}{
-		{"by the leader's cycle, which says so itself", func(l *Ledger) { l.Block(g1, "too big", nil, testBackoff, t0) }, map[UID]string{uid(1): "too big"}},
+		{"by the leader's cycle, which says so itself", func(l *Ledger) {
+			l.Invite(g1, t0)
+			l.Turn(uid(0))
+			l.Block(g1, "too big", nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big"}},
+		{"by the cycle of one that is gone", func(l *Ledger) {
+			l.Observe(g1, pending(2), t0)
+			l.Invite(g1, t0)
+			l.Turn(uid(0))
+			l.Forget(uid(0), t0)
+			l.Block(g1, "too big", nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
 		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.RuleOut(g1, "no room", t0) },
 			map[UID]string{uid(0): "no room", uid(1): "no room"}},
 		{"a leader that was not tried yet has nothing to say", func(*Ledger) {}, map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},

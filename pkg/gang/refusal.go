@@ -13,7 +13,8 @@ type Refusal struct{ Class, Node string }
 const maxSetbacks = 3
 
 // Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has turned the
-// member away after all; or, if the member had been let go, it could not be bound.
+// member away after all; or, if the member had been let go, it could not be bound. It has to be called, too, if the member could
+// not reserve, and activates one that may go on differently.
 func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,21 +39,23 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 	case node != "":
 		m.move(isDenied)
 		return l.refuse(m, fmt.Sprintf("node %s turned pod %s away when it reserved its place", node, m.Name), backoff, now)
-	case before.holds():
-		return l.settle(g, now)
+	case before == alone, before == done:
+		return Effects{}
 	}
-	return Effects{}
+	// What it was to take was lost in the meantime.
+	m.move(isDenied)
+	return l.settle(g, now)
 }
 
-// comeBack takes note of a member that was let go and could not be bound. In a group that has started it is an ordinary pod,
-// which the scheduling queue tries again by itself. Otherwise the group pauses before it is planned again, if it still needs
-// the member when the others have been bound.
+// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is tried
+// again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group pauses before
+// it is planned again, if it still needs the member when the others have been bound.
 func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	g := m.group
 	switch p := g.plan; {
-	case g.started():
+	case p.node(m.UID) == "" && g.started():
 		m.move(isLet)
-	case p != nil && p.failure == nil:
+	case p != nil && p.failure == nil && !g.started():
 		g.attempts++
 		p.failure = &block{reason: fmt.Sprintf("gang %s: pod %s could not be bound to node %s", g.id, m.Name, m.node),
 			retryAt: now.Add(backoff.after(g.attempts))}

@@ -171,9 +171,8 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 		l := releasedGangOf(t, 3, 2)
 		l.Observe(g1, bound(0, node(0)), t0)
 		l.Observe(g1, bound(1, node(1)), t0)
-		// The scheduling queue tries it again by itself, after a pause of its own.
-		if e := l.Unreserve(uid(2), testBackoff, t0); len(e.Activate) != 0 {
-			t.Errorf("activated %v", e.Activate)
+		if diff := cmp.Diff([]UID{uid(2)}, uids(l.Unreserve(uid(2), testBackoff, t0).Activate)); diff != "" {
+			t.Errorf("activated (-want +got):\n%s", diff)
 		}
 		if turn := l.Turn(uid(2)); turn.Kind != Free {
 			t.Errorf("turn %+v", turn)

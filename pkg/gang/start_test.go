@@ -142,6 +142,7 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l := gangOf(0, 4)
 			l.Observe(g1, pending(9), t0)
 			tc.do(l)
+			l.Invite(g1, t0)
 			turn := l.Turn(uid(9))
 			v, _ := l.View(g1)
 			if v.Started != tc.started || turn.Kind != tc.kind || turn.Why != tc.why {

@@ -50,10 +50,7 @@ func (l *Ledger) Admit(uid UID) (ok bool, why string) {
 	case kind == Lead && !m.group.mayPlan():
 		// Only an invitation lets it in; a queue that tries it on the off chance does not.
 		m.move(isDenied)
-		if m.group.block != nil {
-			return false, m.group.block.reason
-		}
-		return false, fmt.Sprintf("gang %s waits to be planned", m.group.id)
+		return false, m.group.uninvited()
 	}
 	m.move(isLet)
 	m.freeze()
@@ -84,6 +81,11 @@ func (l *Ledger) Turn(uid UID) Turn {
 		g.leader, m.declined = m, false
 	}
 	kind, why := m.turn()
+	if kind == Lead && !g.mayPlan() && !(g.planner == m && m.stage == held) {
+		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that has found
+		// the group not to fit still leads.
+		kind, why = Hold, g.uninvited()
+	}
 	t := Turn{Kind: kind, Why: why}
 	switch kind {
 	case Hold:
@@ -95,8 +97,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 		m.move(isLet)
 		t.Node = g.plan.node(uid)
 	case Lead:
-		if g.mayPlan() {
-			// Asked again after the attempt has failed, the turn is the same and the member stays held.
+		if g.planner = m; g.mayPlan() {
 			m.move(isLet)
 		}
 		// It has come, so that no other is invited in its place.
@@ -170,6 +171,14 @@ func (g *group) incomplete() string {
 		}
 	}
 	return fmt.Sprintf("gang %s has %d of the %d members that it needs", g.id, g.census.existing(), minimum.Total)
+}
+
+// uninvited says why the leader may not plan now.
+func (g *group) uninvited() string {
+	if g.block != nil {
+		return g.block.reason
+	}
+	return fmt.Sprintf("gang %s waits to be planned", g.id)
 }
 
 func (g *group) leaderName() string {

@@ -1,0 +1,242 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// happen does one random thing at the API server.
+func (w *world) happen() {
+	exists := w.all(func(p *worldPod) bool { return !p.deleted })
+	switch w.draw(13, "what happens") {
+	case 0, 1, 2, 3:
+		i := w.next
+		w.next++
+		p := &worldPod{Member: pending(i), group: g1}
+		p.Class, p.Role = rapid.SampledFrom([]string{"a", "b"}).Draw(w.t, "class"), rapid.SampledFrom([]string{"", "leader"}).Draw(w.t, "role")
+		if w.draw(6, "gated") == 0 {
+			p.State = Gated
+		}
+		if w.draw(6, "group") == 0 {
+			p.group = g2
+		}
+		w.pods[p.UID] = p
+		w.observe(p)
+		if p.State == Pending {
+			w.enqueue(p)
+		}
+	case 4:
+		if p := w.some(w.all(func(p *worldPod) bool { return p.State == Gated && !p.deleted })); p != nil {
+			p.State = Pending
+			w.observe(p)
+			w.enqueue(p)
+		}
+	case 5:
+		if p := w.some(exists); p != nil {
+			w.end(p, rapid.SampledFrom([]State{Succeeded, Failed, Terminating}).Draw(w.t, "end"))
+		}
+	case 6:
+		if p := w.some(exists); p != nil {
+			w.remove(p)
+		}
+	case 7:
+		if p := w.some(exists); p != nil {
+			w.relabel(p, rapid.SampledFrom([]ID{{}, g1, g2}).Draw(w.t, "label"))
+		}
+	case 8:
+		// What the informers tell late means nothing.
+		if p := w.some(w.all(func(p *worldPod) bool { return p.State != Pending && p.State != Gated && p.member() && !p.deleted })); p != nil {
+			late := p.Member
+			late.State = Pending
+			if e := w.l.Observe(p.group, late, w.now); !e.Empty() {
+				w.t.Fatalf("a late observation of %s has effects %+v", p.UID, e)
+			}
+		}
+	case 9, 10:
+		id := rapid.SampledFrom([]ID{g1, g1, g1, g2}).Draw(w.t, "group")
+		w.changes++
+		if w.draw(8, "PodGroup is deleted") == 0 {
+			w.carryOut(w.l.Undefine(id, Object, w.now))
+			break
+		}
+		s := Spec{Minimum: Minimum{Total: 1 + w.draw(4, "minimum")}, Created: t0, UID: "g", Timeout: 30 * time.Second}
+		if w.draw(3, "with roles") == 0 {
+			s.Minimum.Roles = map[string]int{"leader": 1}
+		}
+		w.carryOut(w.l.Define(id, Object, s, w.now))
+	case 11:
+		w.changes++
+		w.carryOut(w.l.Recall(g1, w.draw(2, "started") == 0, w.now))
+	case 12:
+		if p := w.some(exists); p != nil {
+			if p.barred = !p.barred; !p.barred && p.place == parked {
+				w.enqueue(p)
+			}
+		}
+	}
+}
+
+// end lets a pod finish, fail or be deleted with a grace.
+func (w *world) end(p *worldPod, s State) {
+	if s.rank() <= p.State.rank() {
+		return
+	}
+	w.t.Logf("end %s: %d", p.UID, s)
+	p.State = s
+	if p.place == parked || p.place == active {
+		p.place = settledDown
+	}
+	w.observe(p)
+}
+
+// remove deletes a pod: the scheduler turns it away if it waits in Permit.
+func (w *world) remove(p *worldPod) {
+	w.t.Logf("remove %s", p.UID)
+	w.changes++
+	p.deleted = true
+	if p.member() {
+		w.carryOut(w.l.Forget(p.UID, w.now))
+	}
+	switch p.place {
+	case parked, active:
+		p.place = settledDown
+	case waiting:
+		p.rejected = true
+	}
+}
+
+// relabel makes a pod a member of another group, or of none.
+func (w *world) relabel(p *worldPod, id ID) {
+	if p.group == id {
+		return
+	}
+	w.t.Logf("relabel %s to %s", p.UID, id)
+	was := p.group
+	p.group = id
+	p.left = p.place != parked && p.place != settledDown
+	w.changes++
+	switch {
+	case id != ID{}:
+		w.observe(p)
+	case was != ID{}:
+		w.carryOut(w.l.Forget(p.UID, w.now))
+	}
+	if p.place == parked && p.State == Pending && (was == ID{}) {
+		w.enqueue(p)
+	}
+}
+
+// step does one random thing.
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(w.draw(4000, "ms")) * time.Millisecond)
+	switch w.draw(14, "step") {
+	case 0, 1, 2:
+		w.happen()
+	case 3, 4, 5, 6:
+		if p := w.some(w.at(active)); p != nil {
+			w.cycle(p)
+		}
+	case 7, 8:
+		if p := w.some(w.at(waiting, writing, written, binding)); p != nil {
+			w.finish(p)
+		}
+	case 9:
+		w.timers()
+	case 10, 11:
+		w.wake()
+	case 12:
+		w.carryOut(w.l.Expire(testBackoff, w.now))
+	case 13:
+		// The queue tries pods on the off chance, and the account of the cluster rules groups out.
+		if p := w.some(w.at(parked)); p != nil && p.State == Pending {
+			w.enqueue(p)
+		}
+		if w.draw(3, "ruled out") == 0 {
+			w.l.RuleOut(g1, "no room", w.now)
+		}
+	}
+	w.compare()
+}
+
+// timers ends the waits of pods whose time is over, whatever the ledger knows of that.
+func (w *world) timers() {
+	for _, p := range w.at(waiting, written) {
+		if !w.now.Before(p.deadline) {
+			p.rejected = true
+		}
+	}
+}
+
+// wake invites the groups that may be planned.
+func (w *world) wake() {
+	for _, id := range []ID{g1, g2} {
+		if waits, ok := w.l.Waiting(id); ok && !w.now.Before(waits.RetryAt) {
+			w.carryOut(w.l.Invite(id, w.now))
+		}
+	}
+}
+
+func TestLedgerAgainstModel(t *testing.T) {
+	t.Parallel()
+	visited := map[stage]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.visited = visited
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			w.step()
+		}
+		w.drain()
+	})
+	for s := range stages {
+		if visited[s] == 0 {
+			t.Errorf("no member was ever at stage %d: the model does not do what it is for", s)
+		}
+	}
+}
+
+// drain lets time pass without further surprises and with room for all. Nothing comes to the queue then but what the ledger
+// activates, what other plugins had kept out, and what the scheduler tries again after an error.
+func (w *world) drain() {
+	w.calm = true
+	for _, p := range w.pods {
+		kept := p.barred || p.foreign
+		if p.barred = false; kept && p.place == parked {
+			w.enqueue(p)
+		}
+	}
+	for range 40 {
+		w.now = w.now.Add(11 * time.Second)
+		w.timers()
+		w.carryOut(w.l.Expire(testBackoff, w.now))
+		w.wake()
+		for range w.next + 1 {
+			for _, p := range w.at(active) {
+				w.cycle(p)
+			}
+			for _, p := range w.at(waiting, writing, written, binding) {
+				w.finish(p)
+			}
+		}
+		w.compare()
+	}
+	if stuck := w.at(waiting, writing, written, binding); len(stuck) > 0 {
+		w.t.Fatalf("%s waits for ever at place %d", stuck[0].UID, stuck[0].place)
+	}
+	for _, p := range w.all(func(p *worldPod) bool { return !p.deleted && p.State == Pending }) {
+		if !p.member() {
+			w.t.Fatalf("%s is no member and was not placed: place %d", p.UID, p.place)
+		}
+		g := w.l.groups[p.group]
+		switch _, told := w.l.Held(p.group)[p.Ref()]; {
+		case g.spec() != nil && (g.started() || g.quorum()):
+			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID, g.members[p.UID].stage,
+				g.started(), g.block, g.plan)
+		case p.place != parked:
+			w.t.Fatalf("%s of an incomplete gang is at place %d", p.UID, p.place)
+		case !told:
+			w.t.Fatalf("%s is not told why it is held", p.UID)
+		}
+	}
+}
