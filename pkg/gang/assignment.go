@@ -81,21 +81,23 @@ func (l *Ledger) Reserve(uid UID, node string, _ time.Time) (Effects, bool) {
 }
 
 // Permit tells a member that has reserved whether it may be bound now (wait is zero), has to wait for its siblings for at
-// most wait, or has lost its assignment (ok is false). One that siblings depend on goes on, to wait in Prepared.
-func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
+// most wait, or has lost its assignment (ok is false). One that siblings depend on comes first: it goes on, and waits
+// after Prepared.
+func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
 	switch {
 	case m == nil:
-		return Effects{}, 0, false
+		return Effects{}, 0, false, false
 	case m.stage == preparing:
-		return Effects{}, 0, m.group.plan.node(uid) != ""
+		return Effects{}, 0, true, m.group.plan.node(uid) != ""
 	}
-	return l.await(m, now)
+	e, wait, ok = l.await(m, now)
+	return e, wait, false, ok
 }
 
-// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how to go on.
+// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes on.
 func (l *Ledger) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -92,7 +92,7 @@ func reserve(t *testing.T, l *Ledger, members ...int) Effects {
 			t.Fatalf("member %d cannot reserve", i)
 		}
 		all = merge(all, e)
-		if e, _, ok = l.Permit(uid(i), t0); !ok {
+		if e, _, _, ok = l.Permit(uid(i), t0); !ok {
 			t.Fatalf("member %d has lost its assignment", i)
 		}
 		all = merge(all, e)

@@ -182,7 +182,7 @@ func TestView(t *testing.T) {
 	l.Block(g1, "too big", nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
-		Minimum: roles, Running: 1, Note: "note", Foreign: 1, Reason: "too big", ByCycle: true, Priorities: []int32{-5, 0},
+		Minimum: roles, Running: 1, Note: "note", Foreign: 1, Reason: "too big", ByCycle: true, Priority: -5, Priorities: []int32{-5, 0},
 		Roles:  map[string]RoleView{"leader": {Minimum: 1, Existing: 1, Settled: 1}, "worker": {Existing: 1}},
 		Leader: Ref{UID: uid(0), Namespace: "ns", Name: "p00"}, Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}

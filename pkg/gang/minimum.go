@@ -46,6 +46,15 @@ func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 	return left
 }
 
+// Members is the smallest number of members that can meet the minimum.
+func (m Minimum) Members() int {
+	roles := 0
+	for _, n := range m.Roles {
+		roles += max(n, 0)
+	}
+	return max(m.Total, roles)
+}
+
 // Equal reports whether both ask for the same.
 func (m Minimum) Equal(o Minimum) bool { return m.Total == o.Total && maps.Equal(m.Roles, o.Roles) }
 

@@ -60,7 +60,7 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 			l.Reserve(uid(2), "x", t0)
 			l.Permit(uid(2), t0)
 			l.Reserve(uid(3), "y", t0)
-			e, wait, ok := l.Permit(uid(3), t0)
+			e, wait, _, ok := l.Permit(uid(3), t0)
 			if !ok || wait != 0 {
 				t.Fatalf("the last member waits %s, ok %t", wait, ok)
 			}

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -35,6 +36,8 @@ type View struct {
 	Any Ref
 	// Labelled is the minimum that members carry themselves, 0 if none does.
 	Labelled int
+	// Priority is the lowest of the members.
+	Priority int32
 	// Priorities holds those of the members, the lowest first, if they differ.
 	Priorities []int32
 }
@@ -71,7 +74,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Count: c.states, Running: c.running, Holding: g.holding, Started: g.started(), Degraded: g.started() && !g.met(), Note: g.note}
+	v := View{Count: c.states, Running: c.running, Holding: g.holding, Started: g.started(), Degraded: g.started() && !g.met(), Note: g.note, Priority: c.priority()}
 	var roles map[string]int
 	if s := g.spec(); s != nil {
 		v.Minimum, roles = s.Minimum, s.Minimum.Roles
@@ -210,4 +213,58 @@ func (l *Ledger) Tally() map[string]int {
 		}
 	}
 	return t
+}
+
+// Surplus reports whether the bound member is one of those that its group can spare: the least important ones beyond its
+// minimum, all of which may go.
+func (l *Ledger) Surplus(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return true
+	}
+	g := m.group
+	s := g.spec()
+	if s == nil || !g.met() {
+		return false
+	}
+	var bound []*member
+	for _, o := range g.members {
+		if o.State == Bound {
+			bound = append(bound, o)
+		}
+	}
+	// Of equal priority the younger goes first.
+	slices.SortFunc(bound, func(a, b *member) int {
+		switch {
+		case a.Priority != b.Priority:
+			return cmp.Compare(a.Priority, b.Priority)
+		case b.before(a):
+			return -1
+		}
+		return 1
+	})
+	total, roles := g.census.settled(), map[string]int{}
+	for _, o := range bound {
+		total--
+		roles[o.Role]++
+		spared := s.Minimum.MetBy(total, func(role string) int { return g.census.settledIn(role) - roles[role] })
+		if !spared {
+			total++
+			roles[o.Role]--
+		}
+		if o == m {
+			return spared
+		}
+	}
+	return false
+}
+
+// Alone reports whether the member is being scheduled as an ordinary pod.
+func (l *Ledger) Alone(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	return m != nil && m.stage == alone
 }

@@ -11,6 +11,8 @@ type Waiting struct {
 	Key Key
 	// Fresh is set if nothing has kept the group from starting yet, or what did is out of date.
 	Fresh bool
+	// Since is when enough members existed.
+	Since time.Time
 	// RetryAt is when the pause after the last attempt ends.
 	RetryAt time.Time
 	// Need is what is missing to the minimum, Of what the whole minimum is.
@@ -37,7 +39,7 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 		return Waiting{}, false
 	}
 	s := g.spec()
-	w := Waiting{ID: id, Key: g.key(), Fresh: g.block == nil, Of: s.Minimum, Held: g.census.settled(),
+	w := Waiting{ID: id, Key: g.key(), Fresh: g.block == nil, Since: g.quorumAt, Of: s.Minimum, Held: g.census.settled(),
 		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn)}
 	if g.block != nil {
 		w.RetryAt = g.block.retryAt
