@@ -150,7 +150,7 @@ func (w *world) reserve(p *worldPod, node string, ordinary bool) {
 		e, wait, first, ok = w.l.Permit(p.UID, w.now)
 		return e, wait, ok
 	})
-	if first {
+	if first && p.place == binding {
 		p.place = writing
 	}
 }
