@@ -10,7 +10,7 @@ import (
 
 // Board is a dry run on the cluster, on which members are placed one after the other.
 type Board interface {
-	// Place places the member on the node that is best for it now, given everybody placed before. ok is false if there is none.
+	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if there is none.
 	Place(m Member) (a Assignment, ok bool, err error)
 }
 
@@ -104,7 +104,7 @@ func orders(members []Member, need Minimum, hardness func(class string) float64)
 		byClass[m.Class] = append(byClass[m.Class], m)
 	}
 	if len(hardest) == 1 {
-		return [][]Member{members}
+		return [][]Member{requiredFirst(members, members, need)}
 	}
 	slices.SortStableFunc(hardest, func(a, b string) int { return cmp.Compare(hardness(b), hardness(a)) })
 	row := func(classes []string) []Member {

@@ -10,12 +10,10 @@ type census struct {
 	running    int
 	priorities map[int32]int
 	labelled   map[int]int
-	// plannable counts the pending members that this scheduler places, by class.
-	plannable map[string]int
 }
 
 func newCensus() census {
-	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, labelled: map[int]int{}, plannable: map[string]int{}}
+	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, labelled: map[int]int{}}
 }
 
 // count adds the member as it is observed, by one, or takes it out, by minus one.
@@ -36,9 +34,6 @@ func (c *census) count(m *Member, by int) {
 	tally(c.priorities, m.Priority, by)
 	if m.Minimum > 0 {
 		tally(c.labelled, m.Minimum, by)
-	}
-	if m.State == Pending && m.Ours {
-		tally(c.plannable, m.Class, by)
 	}
 }
 

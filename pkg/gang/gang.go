@@ -101,16 +101,20 @@ type Effects struct {
 	Activate []Ref
 	// Allow lists members that wait for their siblings and may now be bound.
 	Allow []Ref
-	// Reject lists members that wait for their siblings and have to give their assignments back.
-	Reject []Ref
-	// Reason says why members are rejected.
-	Reason string
+	// Reject lists members that wait for their siblings, or write what siblings depend on, and have to give their assignments back.
+	Reject []Rejection
 	// Started is set when a group has its minimum bound for the first time, and Waited is how long that took since it had
 	// enough members.
 	Started bool
 	Waited  time.Duration
 	// Lost lists members of a started group that have lost their node, while the group has fewer than its minimum.
 	Lost []Loss
+}
+
+// Rejection is a member that has to give its assignment back, and why.
+type Rejection struct {
+	Ref
+	Reason string
 }
 
 // Loss is a member that has lost its node.

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -11,8 +12,9 @@ type Ledger struct {
 	mu     sync.Mutex
 	groups map[ID]*group
 	member map[UID]*member
-	// planned holds the groups whose plan has not been committed, the only ones that can run out of time.
-	planned map[ID]*group
+	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
+	// those whose leader was invited to plan, and some that it has done so since.
+	planned, invited map[ID]*group
 	// degraded holds the groups that have started and have fewer than their minimum.
 	degraded map[ID]*group
 	timeout  time.Duration
@@ -25,7 +27,8 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	if changed == nil {
 		changed = func(ID) {}
 	}
-	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, degraded: map[ID]*group{}, timeout: timeout, changed: changed}
+	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
+		degraded: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 
 // Source is where a group's specification comes from. Where several speak, the first counts.
@@ -48,10 +51,10 @@ type member struct {
 	stage stage
 	// node is the assignment that the member holds in memory; it means nothing at stages that hold none.
 	node string
-	// epoch is the plan under which the assignment was given.
-	epoch uint64
-	key   Key
-	keyed bool
+	// declined is set while others are to lead rather than this one, which could not plan or did not come.
+	declined bool
+	key      Key
+	keyed    bool
 }
 
 type group struct {
@@ -61,19 +64,22 @@ type group struct {
 	census  census
 	// holding counts members that hold an assignment in memory.
 	holding int
-	leader  *member
+	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
+	leader, planner *member
 	// placedOnce is set once the minimum had been placed, until no member is left that ever had a node; present is
 	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was taken.
 	placedOnce, present, recalled bool
 	// quorumAt is when enough members existed for the first time.
 	quorumAt time.Time
-	// invited is set while the leader may enter the queue to plan.
-	invited bool
-	plan    *plan
-	block   *block
-	epoch   uint64
+	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
+	invited   bool
+	invitedAt time.Time
+	plan      *plan
+	block     *block
 	// attempts counts plans that failed in a row.
 	attempts int
+	// declined counts leaders that declined since the last attempt.
+	declined int
 	// note says why the group is not complete, if the number of members does not tell.
 	note string
 }
@@ -134,22 +140,28 @@ func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.specs[by] == nil {
+	if g == nil {
 		return Effects{}
 	}
-	g.specs[by] = nil
-	g.unblock()
-	e := l.settle(g, now)
+	var e Effects
+	if g.specs[by] != nil {
+		g.specs[by] = nil
+		g.unblock()
+		e = l.settle(g, now)
+	}
 	l.drop(g)
 	return e
 }
 
-// Recall records that the group had started when a scheduler last wrote its status. Only the first such word counts: later
-// ones repeat what this ledger said.
+// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any member
+// is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that never shows.
 func (l *Ledger) Recall(id ID, started bool, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
+	if g == nil && started {
+		g = l.open(id)
+	}
 	if g == nil || g.recalled {
 		return Effects{}
 	}
@@ -205,13 +217,15 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	}
 	if known != nil && known.group.id != id {
 		e = l.forget(known, now)
+		// What it leaves behind is its place in the group, not its node.
+		e.Lost = nil
 		known = nil
 	}
 	if known != nil && known.Member == m {
 		return e
 	}
 	g := l.open(id)
-	if g.block != nil && m.State == Pending && g.news(known, &m) {
+	if g.block != nil && g.news(known, &m) {
 		g.unblock()
 	}
 	lost := known != nil && known.State == Bound && (m.State == Failed || m.State == Terminating)
@@ -230,8 +244,7 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	if m.State == Pending {
 		known.move(isPending)
 	} else {
-		// Bound by us or by another scheduler, or going away: what is held in memory is history.
-		known.move(isPlaced)
+		e = merge(e, known.leavePlan())
 	}
 	if m.Minimum > 0 || g.specs[Label] != nil {
 		l.relabel(g, known)
@@ -254,40 +267,66 @@ func (g *group) loss(m *member) []Loss {
 	return []Loss{{Group: g.id, Member: m.Ref(), Node: m.Node}}
 }
 
-// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it asks
-// for something else now, or it is one more of a class that all found a place.
+// leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going away. If it
+// waits for its siblings it need not do that any longer.
+func (m *member) leavePlan() Effects {
+	var e Effects
+	if m.stage.waits() {
+		e.Reject = []Rejection{{Ref: m.Ref(), Reason: fmt.Sprintf("pod %s is no pending member of gang %s any more", m.Name, m.group.id)}}
+	}
+	m.move(isPlaced)
+	m.group.plan.drop(m.UID)
+	return e
+}
+
+// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it does
+// not need a node any more, it asks for something else now, or it is one more of a class whose members all found a place.
 func (g *group) news(known *member, m *Member) bool {
-	if known != nil && known.State == Pending {
-		return known.Class != m.Class
+	switch waited := known != nil && known.State == Pending; {
+	case m.State == Bound || m.State == Succeeded:
+		return known == nil || known.State.rank() < Bound.rank()
+	case m.State != Pending:
+		return false
+	case waited:
+		return known.Class != m.Class || known.Role != m.Role
 	}
 	return !g.block.short[m.Class]
 }
 
-// Forget removes a member that does not exist any more, or is no member any more.
+// Forget removes a member that does not exist any more, or is no member any more: one that was held for its group is
+// activated, to be scheduled like any pod if it still exists.
 func (l *Ledger) Forget(uid UID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m := l.member[uid]; m != nil {
-		return l.forget(m, now)
+	m := l.member[uid]
+	if m == nil {
+		return Effects{}
 	}
-	return Effects{}
+	free := m.Ours && (m.stage == held || m.stage.waits())
+	e := l.forget(m, now)
+	if free {
+		e.Activate = append(e.Activate, m.Ref())
+	}
+	return e
 }
 
 func (l *Ledger) forget(m *member, now time.Time) Effects {
 	g := m.group
 	wasBound := m.State == Bound
-	m.move(isPlaced)
+	left := m.leavePlan()
 	g.census.count(&m.Member, -1)
 	delete(g.members, m.UID)
 	delete(l.member, m.UID)
 	if g.leader == m {
 		g.leader = nil
 	}
-	g.plan.drop(m.UID)
+	if g.planner == m {
+		g.planner = nil
+	}
 	if m.Minimum > 0 {
 		l.relabel(g, m)
 	}
-	e := l.settle(g, now)
+	e := merge(left, l.settle(g, now))
 	if wasBound {
 		e.Lost = append(e.Lost, g.loss(m)...)
 	}
@@ -306,22 +345,26 @@ func (l *Ledger) open(id ID) *group {
 
 // drop forgets a group of which nothing is left.
 func (l *Ledger) drop(g *group) {
-	if len(g.members) == 0 && g.spec() == nil {
+	if g.empty() {
 		delete(l.groups, g.id)
 		delete(l.planned, g.id)
 		delete(l.degraded, g.id)
+		delete(l.invited, g.id)
 	}
 }
 
-// lead returns the member that stands for the group in the queue: the oldest that can be placed, chosen again only
-// when it is gone, so that the queue sees one leader at a time.
+// empty reports whether the group has neither members nor a specification: at most its start is remembered.
+func (g *group) empty() bool { return len(g.members) == 0 && g.spec() == nil }
+
+// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined, chosen
+// again only when it is gone, so that the queue sees one leader at a time.
 func (g *group) lead() *member {
-	if g.leader != nil && g.leader.mayLead() {
+	if g.leader != nil && g.leader.mayLead() && !g.leader.declined {
 		return g.leader
 	}
 	g.leader = nil
 	for _, m := range g.members {
-		if m.mayLead() && (g.leader == nil || m.before(g.leader)) {
+		if m.mayLead() && (g.leader == nil || m.leadsBefore(g.leader)) {
 			g.leader = m
 		}
 	}
@@ -329,6 +372,13 @@ func (g *group) lead() *member {
 }
 
 func (m *member) mayLead() bool { return m.State == Pending && m.Ours && !m.stage.holds() }
+
+func (m *member) leadsBefore(o *member) bool {
+	if m.declined != o.declined {
+		return o.declined
+	}
+	return m.before(o)
+}
 
 func (m *Member) before(o *Member) bool {
 	if !m.Created.Equal(o.Created) {
@@ -347,9 +397,6 @@ func merge(a, b Effects) Effects {
 	a.Allow = append(a.Allow, b.Allow...)
 	a.Reject = append(a.Reject, b.Reject...)
 	a.Lost = append(a.Lost, b.Lost...)
-	if b.Reason != "" {
-		a.Reason = b.Reason
-	}
 	if b.Started {
 		a.Started, a.Waited = true, b.Waited
 	}

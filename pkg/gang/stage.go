@@ -9,7 +9,7 @@ const (
 	held stage = iota
 	// queued members have been let into the queue; their next cycle asks for its turn.
 	queued
-	// alone members are being scheduled as ordinary pods, outside any plan.
+	// alone members are being scheduled as ordinary pods, outside any plan, and have no assignment yet.
 	alone
 	// preparing members hold their assignment in memory and write what siblings depend on, such as a claim that they share.
 	preparing
@@ -34,7 +34,7 @@ const (
 	// reserves: it holds its assignment; reservesFirst: and lets siblings follow before all of them hold theirs.
 	reserves
 	reservesFirst
-	// isPrepared: what siblings depend on has been written. isReleased: all siblings hold theirs.
+	// isPrepared: what siblings depend on has been written. isReleased: it need not wait for siblings any longer.
 	isPrepared
 	isReleased
 	// givesBack: it holds its assignment no longer and has no node.
@@ -47,9 +47,9 @@ const (
 
 // stageTable holds the stage that follows, by stage and occurrence. What is left out of a row leaves the stage as it is.
 var stageTable = [stages]map[occurrence]stage{
-	held:      {isLet: queued, goesAlone: alone, reserves: assigned, reservesFirst: preparing, isPlaced: done},
+	held:      {isLet: queued, reserves: assigned, reservesFirst: preparing, isPlaced: done},
 	queued:    {isDenied: held, goesAlone: alone, reserves: assigned, reservesFirst: preparing, isPlaced: done},
-	alone:     {isDenied: held, isLet: queued, reserves: assigned, reservesFirst: preparing, givesBack: queued, isPlaced: done},
+	alone:     {isDenied: held, isLet: queued, reserves: released, isPlaced: done},
 	preparing: {isPrepared: assigned, isReleased: released, givesBack: held, isPlaced: done},
 	assigned:  {isReleased: released, givesBack: held, isPlaced: done},
 	released:  {givesBack: held, isPlaced: done},
@@ -58,6 +58,12 @@ var stageTable = [stages]map[occurrence]stage{
 
 // holds reports whether a member at this stage holds an assignment in memory.
 func (s stage) holds() bool { return s == preparing || s == assigned || s == released }
+
+// ready reports whether a member at this stage can be bound as soon as its siblings can.
+func (s stage) ready() bool { return s == assigned || s == released }
+
+// waits reports whether a member at this stage holds an assignment that can still be asked back.
+func (s stage) waits() bool { return s == preparing || s == assigned }
 
 // move changes the member's stage by what happened to it. It is the only place that does.
 func (m *member) move(o occurrence) {

@@ -50,10 +50,7 @@ func (l *Ledger) Admit(uid UID) (ok bool, why string) {
 	case kind == Lead && !m.group.mayPlan():
 		// Only an invitation lets it in; a queue that tries it on the off chance does not.
 		m.move(isDenied)
-		if m.group.block != nil {
-			return false, m.group.block.reason
-		}
-		return false, fmt.Sprintf("gang %s waits to be planned", m.group.id)
+		return false, m.group.uninvited()
 	}
 	m.move(isLet)
 	m.freeze()
@@ -79,16 +76,32 @@ func (l *Ledger) Turn(uid UID) Turn {
 		return Turn{Kind: Hold, Why: "waiting until the group of the pod is known"}
 	}
 	g := m.group
+	if g.invited && m.stage == queued && m.mayLead() {
+		// Another may have been invited since, but this one is here first.
+		g.leader, m.declined = m, false
+	}
 	kind, why := m.turn()
+	if kind == Lead && !g.mayPlan() && !(g.planner == m && m.stage == held) {
+		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that has found
+		// the group not to fit still leads.
+		kind, why = Hold, g.uninvited()
+	}
 	t := Turn{Kind: kind, Why: why}
 	switch kind {
 	case Hold:
 		m.move(isDenied)
 	case Free:
+		m.move(isLet)
 		m.move(goesAlone)
 	case Follow:
+		m.move(isLet)
 		t.Node = g.plan.node(uid)
 	case Lead:
+		if g.planner = m; g.mayPlan() {
+			m.move(isLet)
+		}
+		// It has come, so that no other is invited in its place.
+		delete(l.invited, g.id)
 		total, roles := g.census.settled(), map[string]int{}
 		for _, s := range g.members {
 			switch {
@@ -160,6 +173,14 @@ func (g *group) incomplete() string {
 	return fmt.Sprintf("gang %s has %d of the %d members that it needs", g.id, g.census.existing(), minimum.Total)
 }
 
+// uninvited says why the leader may not plan now.
+func (g *group) uninvited() string {
+	if g.block != nil {
+		return g.block.reason
+	}
+	return fmt.Sprintf("gang %s waits to be planned", g.id)
+}
+
 func (g *group) leaderName() string {
 	if g.leader == nil {
 		return "of another scheduler"
@@ -185,12 +206,4 @@ func (g *group) key() Key {
 		k.Time, k.Tie = s.Created, s.UID
 	}
 	return k
-}
-
-// Blocked reports whether the group of the member did not fit when it was last tried.
-func (l *Ledger) Blocked(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	return m != nil && m.group.block != nil
 }

@@ -32,7 +32,7 @@ type View struct {
 	Foreign int
 	// Leader stands for the group in the queue; its UID is empty if there is none.
 	Leader Ref
-	// Any is one of the members.
+	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
 	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
 	Undeclared int
@@ -70,7 +70,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil {
+	if g == nil || g.empty() {
 		return View{}, false
 	}
 	c := &g.census
@@ -91,13 +91,17 @@ func (l *Ledger) View(id ID) (View, bool) {
 	if g.leader != nil {
 		v.Leader = g.leader.Ref()
 	}
+	var example *member
 	for _, m := range g.members {
-		if v.Any.UID == "" || !m.Ours {
-			v.Any = m.Ref()
+		if example == nil || (m.Ours == example.Ours && m.before(example)) || (!m.Ours && example.Ours) {
+			example = m
 		}
 		if !m.Ours && m.State == Pending {
 			v.Foreign++
 		}
+	}
+	if example != nil {
+		v.Any = example.Ref()
 	}
 	for _, s := range g.specs[Owner:] {
 		if s != nil {
@@ -196,6 +200,7 @@ func (l *Ledger) Tally() map[string]int {
 	t := map[string]int{"incomplete": 0, "waiting": 0, "unschedulable": 0, "starting": 0, "degraded": 0, "started": 0}
 	for _, g := range l.groups {
 		switch {
+		case g.empty():
 		case g.met():
 			t["started"]++
 		case g.started():

@@ -30,7 +30,7 @@ type WaitingClass struct {
 	Example     Ref
 }
 
-// Waiting returns the group if it waits to be planned and nobody has been invited to do it.
+// Waiting returns the group if it waits to be planned and its leader has not been invited to do it.
 func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,51 +77,60 @@ func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	if g == nil || g.plan != nil || g.invited || g.started() || !g.quorum() {
 		return Effects{}
 	}
-	g.invited = true
+	return l.invite(g, now)
+}
+
+// invite lets the leader enter the queue to plan.
+func (l *Ledger) invite(g *group, now time.Time) Effects {
+	g.invited, g.invitedAt = true, now
+	l.invited[g.id] = g
 	return l.settle(g, now)
 }
 
-// Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the classes
-// of which not every member found a node. The group holds nothing afterwards.
-func (l *Ledger) Block(id ID, reason string, short []string, backoff Backoff, now time.Time) Effects {
+// patience is how long a group waits for the leader that was invited to plan: another plugin may keep it out of the queue.
+const patience = 10 * time.Second
+
+// passOver invites another leader in place of one that does not come.
+func (l *Ledger) passOver(g *group, now time.Time) Effects {
+	if m := g.lead(); m != nil {
+		g.decline(m)
+	}
+	return l.invite(g, now)
+}
+
+// decline passes the lead on from the member, which cannot plan, and reports whether there is another that has not declined.
+func (g *group) decline(m *member) bool {
+	m.declined, g.leader = true, nil
+	if next := g.lead(); next != nil && !next.declined {
+		return true
+	}
+	for _, o := range g.members {
+		o.declined = false
+	}
+	return false
+}
+
+// maxDeclined is how many leaders in a row may decline before the group is blocked.
+const maxDeclined = 3
+
+// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another one
+// leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt is led by
+// one that has not declined yet.
+func (l *Ledger) Decline(uid UID, why string, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
+	m := l.member[uid]
+	if m == nil {
 		return Effects{}
 	}
-	if g.leader != nil {
-		g.leader.move(isDenied)
+	g := m.group
+	if kind, _ := m.turn(); kind != Lead {
+		return Effects{}
 	}
-	return l.blockGroup(g, reason, short, true, backoff, now)
-}
-
-// RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
-// attempt, so the pauses start anew.
-func (l *Ledger) RuleOut(id ID, reason string, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil || g.plan != nil || g.started() || !g.quorum() {
-		return
+	m.move(isDenied)
+	g.declined++
+	if another := g.decline(m); !another || g.declined == maxDeclined {
+		return l.block(g, why, nil, g.leader == m, backoff, now)
 	}
-	g.attempts, g.invited = 0, false
-	if g.block != nil && g.block.reason == reason && !g.block.cycle {
-		return
-	}
-	g.block = &block{reason: reason, tried: now, retryAt: now}
-	l.changed(id)
-}
-
-func (l *Ledger) blockGroup(g *group, reason string, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
-	g.attempts++
-	g.block = &block{reason: reason, tried: now, retryAt: now.Add(backoff.after(g.attempts)), cycle: cycle, short: map[string]bool{}}
-	for _, class := range short {
-		g.block.short[class] = true
-	}
-	attempts := g.attempts
-	e := l.release(g, reason)
-	e = merge(e, l.settle(g, now))
-	g.attempts = attempts
-	return e
+	return l.invite(g, now)
 }

@@ -40,7 +40,7 @@ func (c *carrier) carry(ctx context.Context, e gang.Effects) {
 		c.deliver(ctx, profile, r, answer{allowed: true})
 	}
 	for _, r := range e.Reject {
-		c.deliver(ctx, profile, r, answer{reason: e.Reason})
+		c.deliver(ctx, profile, r.Ref, answer{reason: r.Reason})
 	}
 	c.activate(ctx, e.Activate)
 }
