@@ -30,11 +30,11 @@ func TestGangsByLabelsAlone(t *testing.T) {
 			l.Forget(uid(3), t0)
 		}, 3, 3, true},
 		{"an object wins over the labels", func(l *Ledger) { l.Define(g1, Object, minimumOf(2), t0) }, 2, 3, true},
-		{"an owner wins over the labels", func(l *Ledger) { l.Define(g1, Owner, minimumOf(2), t0) }, 2, 3, true},
+		{"an owner wins over the labels", func(l *Ledger) { l.Define(g1, Owner, minimumOf(2), t0) }, 2, 2, true},
 		{"an object wins over an owner", func(l *Ledger) {
 			l.Define(g1, Owner, minimumOf(9), t0)
 			l.Define(g1, Object, minimumOf(2), t0)
-		}, 2, 3, true},
+		}, 2, 9, true},
 		{"the labels hold again when the object is gone", func(l *Ledger) {
 			l.Define(g1, Object, minimumOf(9), t0)
 			l.Undefine(g1, Object, t0)

@@ -2,18 +2,14 @@ package coscheduling
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -35,32 +31,29 @@ type coordinator struct {
 	owners   *ownerFollower
 	status   *statusWriter
 	recorder events.EventRecorderLogger
-	start    sync.Once
-	startErr error
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
-	client, err := newPodGroupClient(profile.KubeConfig())
+	factory := profile.SharedInformerFactory()
+	c, err := informers.Shared(factory, func() (*coordinator, error) {
+		client, err := newPodGroupClient(profile.KubeConfig())
+		if err != nil {
+			return nil, err
+		}
+		groups, err := informGroups(factory, client)
+		if err != nil {
+			return nil, err
+		}
+		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
+		c.profiles.add(profile)
+		return c, c.run(ctx, profile, groups)
+	})
 	if err != nil {
 		return nil, err
 	}
-	informer, ok := profile.SharedInformerFactory().InformerFor(&schedulingv1alpha1.PodGroup{}, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		groups := cache.NewSharedIndexInformer(podGroupLister{client: client}, &schedulingv1alpha1.PodGroup{}, resync, byNamespace)
-		return &sharedInformer{
-			SharedIndexInformer: groups,
-			finished:            newFinishedInformers(cs, resync),
-			coordinator:         newCoordinator(s, &podGroups{client: client, store: groups.GetStore()}),
-		}
-	}).(*sharedInformer)
-	if !ok {
-		return nil, fmt.Errorf("watching PodGroups: the informer factory has another informer for them")
-	}
-	c := informer.coordinator
 	c.profiles.add(profile)
-	c.start.Do(func() { c.startErr = c.run(ctx, profile, informer) })
-	return c, c.startErr
+	return c, nil
 }
 
 // newCoordinator wires the parts that know nothing of informers.

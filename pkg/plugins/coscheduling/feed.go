@@ -31,7 +31,7 @@ type feed struct {
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *sharedInformer) error {
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *groupInformer) error {
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
@@ -60,7 +60,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	return nil
 }
 
-func (f *feed) watchGroups(groups *sharedInformer) error {
+func (f *feed) watchGroups(groups *groupInformer) error {
 	seen, err := groups.AddEventHandler(handlers(f.seeGroup, func(_, pg *schedulingv1alpha1.PodGroup) { f.seeGroup(pg) }, f.loseGroup))
 	if err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
