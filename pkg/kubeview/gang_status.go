@@ -72,7 +72,7 @@ func roleStatus(v gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
 	for _, name := range slices.Sorted(maps.Keys(v.Roles)) {
 		r := v.Roles[name]
-		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMembers: int32(r.Minimum), Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
+		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(r.Minimum), Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
 	}
 	return roles
 }

@@ -225,6 +225,9 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 // describe finds out what the gang needs.
 func (w *waker) describe(waits gang.Waiting) *waitingGang {
 	g := &waitingGang{Waiting: waits}
+	if w.headroom.anyBelow(waits.Key.Priority) {
+		g.needs = needsEvictions
+	}
 	for _, c := range waits.Classes {
 		pod := w.pods.pod(c.Example)
 		g.pods = append(g.pods, pod)
@@ -360,9 +363,6 @@ func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool 
 		return false
 	}
 	g.ruledOut = false
-	if w.headroom.anyBelow(g.Key.Priority) {
-		g.needs |= needsEvictions
-	}
 	w.carrier.carry(ctx, w.ledger.Invite(g.ID, now))
 	return true
 }
