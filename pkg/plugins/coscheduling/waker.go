@@ -38,6 +38,8 @@ const (
 	needsDevices
 	// needsPods is set if where a member may go depends on which pods are where.
 	needsPods
+	// needsAnything concerns every gang.
+	needsAnything
 	// needsEvictions is set if pods of lower priority are in the way.
 	needsEvictions
 )
@@ -224,9 +226,9 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 
 // describe finds out what the gang needs.
 func (w *waker) describe(waits gang.Waiting) *waitingGang {
-	g := &waitingGang{Waiting: waits}
+	g := &waitingGang{Waiting: waits, needs: needsAnything}
 	if w.headroom.anyBelow(waits.Key.Priority) {
-		g.needs = needsEvictions
+		g.needs |= needsEvictions
 	}
 	for _, c := range waits.Classes {
 		pod := w.pods.pod(c.Example)
