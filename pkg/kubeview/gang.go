@@ -82,7 +82,7 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
 		Generation: pg.Generation,
-		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey] + fmt.Sprint(MinResources(pg)),
+		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey] + fmt.Sprint(Amounts(pg.Spec.MinResources)),
 	}
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
 		// The framework lets no pod wait for longer.

@@ -186,7 +186,7 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if kubeview.IsStandIn(pg) {
+	if isStandIn(pg) {
 		// It says what the members' labels say, only later.
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.status.hurry(id)
@@ -200,7 +200,7 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[kubeview.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, kubeview.HadStarted(pg), now))
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, hadStarted(pg), now))
 }
 
 func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
