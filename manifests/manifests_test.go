@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -220,5 +222,25 @@ func TestTheStaticPodDiffersFromTheReplacementInItsKubeconfigOnly(t *testing.T) 
 	delete(client, "kubeconfig")
 	if diff := cmp.Diff(read[map[string]any](t, "replace-default/scheduler-config.yaml"), got); diff != "" {
 		t.Errorf("configuration (-replace-default +static-pod):\n%s", diff)
+	}
+}
+
+// Operators that write PodGroups for scheduler-plugins, whose type has no minimum, write 0 for "the default".
+func TestThePodGroupTakesNoScheduleTimeoutForTheDefault(t *testing.T) {
+	t.Parallel()
+	crd := read[apiextensionsv1.CustomResourceDefinition](t, "crd/scheduling.x-k8s.io_podgroups.yaml")
+	var schema apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil); err != nil {
+		t.Fatal(err)
+	}
+	validator, _, err := validation.NewSchemaValidator(&schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seconds, valid := range map[int64]bool{-1: false, 0: true, 60: true} {
+		errs := validation.ValidateCustomResource(nil, map[string]any{"spec": map[string]any{"minMember": int64(3), "scheduleTimeoutSeconds": seconds}}, validator)
+		if (len(errs) == 0) != valid {
+			t.Errorf("scheduleTimeoutSeconds %d: errors %v, want it valid: %t", seconds, errs, valid)
+		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // rights are the rules of our own roles and of the stock scheduler's.
@@ -111,6 +113,16 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"watch scheduling.k8s.io/podgroups",
 		"patch scheduling.k8s.io/podgroups/status",
 		"update scheduling.k8s.io/podgroups/status",
+	}
+	// What gangs are made of.
+	for _, kind := range kubeview.GangOwnerKindNames() {
+		owner, _ := kubeview.GangOwnerKindOf(kind)
+		if owner.Group == "apps" || owner.Group == "" {
+			continue
+		}
+		for _, verb := range []string{"get", "list", "watch"} {
+			want = append(want, verb+" "+owner.Group+"/"+owner.Resource)
+		}
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, missing(stock, own)); diff != "" {

@@ -82,7 +82,9 @@ func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 		"gpu-aware-scheduler":      profile(map[string]int32{"GPUAware": 20, "NodeResourcesFit": 1}),
 		"cost-optimized-scheduler": profile(map[string]int32{"CostOptimized": 20, "GPUAware": 2, "NodeResourcesFit": 1}),
 		"gang-scheduler":           profile(map[string]int32{"NodeResourcesFit": 5}),
-		"berth-scheduler":          profile(map[string]int32{"GPUAware": 20, "CostOptimized": 20, "NodeResourcesFit": 1}),
+		// The name that KubeRay gives to its pods.
+		"scheduler-plugins-scheduler": profile(map[string]int32{"NodeResourcesFit": 5}),
+		"berth-scheduler":             profile(map[string]int32{"GPUAware": 20, "CostOptimized": 20, "NodeResourcesFit": 1}),
 	}
 	replacement := map[string]ours{"default-scheduler": profile(map[string]int32{"GPUAware": 20, "NodeResourcesFit": 1})}
 	for name, p := range second {

@@ -70,9 +70,9 @@ func (w *world) gang(ctx context.Context, id gang.ID) *Gang {
 		if of, spec, err := kubeview.GangOf(pod); err != nil || of != id {
 			continue
 		} else if spec != nil {
-			g.MinMember = spec.MinMember
+			g.MinMember = spec.Minimum.Total
 		}
-		switch kubeview.GangMember(pod, true).State {
+		switch kubeview.GangMember(pod, kubeview.Membership{}, nil, true).State {
 		case gang.Bound:
 			g.Bound++
 		case gang.Gated:

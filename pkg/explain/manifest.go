@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -137,13 +139,13 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	case *v1.Pod:
 		m.pod(o)
 	case *batchv1.Job:
-		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Parallelism)
+		return m.template(batchv1.SchemeGroupVersion.WithKind("Job"), o.ObjectMeta, &o.Spec.Template, o.Spec.Parallelism)
 	case *appsv1.Deployment:
-		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+		return m.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.StatefulSet:
-		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+		return m.template(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.ReplicaSet:
-		return m.template(o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+		return m.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
 	default:
 		if kubeview.InSnapshot(obj.GroupVersionKind()) {
 			typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
@@ -153,10 +155,14 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	return nil
 }
 
-// template makes the pods of a set. The owner is told too, since some plugins treat pods of some owners in their own way.
-func (m *Manifest) template(owner metav1.ObjectMeta, t *v1.PodTemplateSpec, replicas *int32) error {
+// template makes the pods that a controller creates for an object of that kind. A Deployment's come from its ReplicaSets.
+func (m *Manifest) template(kind schema.GroupVersionKind, owner metav1.ObjectMeta, t *v1.PodTemplateSpec, replicas *int32) error {
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = owner.Namespace
+	if owner.UID == "" {
+		owner.UID = types.UID(kind.Kind + "/" + owner.Namespace + "/" + owner.Name)
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, kind)}
 	n := 1
 	if id, _, err := kubeview.GangOf(pod); err == nil && id.Name != "" && replicas != nil {
 		n = int(*replicas)

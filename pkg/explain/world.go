@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,9 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 		return err
 	}
 	defer sched.Stop()
+	settle()
+	// Gangs that wait are invited to plan a moment after their members are known.
+	time.Sleep(time.Second) //nolint:forbidigo // virtual time
 	settle()
 	w.sched, w.fw = sched, sched.Profiles[target.Spec.SchedulerName]
 	snapshot, ok := w.fw.SnapshotSharedLister().(*internalcache.Snapshot)

@@ -1,8 +1,8 @@
-// Package gang decides when the pods of a group may start, in which order groups come, and where each member sits.
+// Package gang decides when the pods of a group may start, in which order groups come, and which node each member gets.
 //
 // It knows no Kubernetes: members are identities with a state, nodes are names, and the time is an argument. The
 // Ledger is the one owner of what is known about every group; it is fed by idempotent observations, answers in
-// constant time, and can be rebuilt from observations at any moment. Build turns a trial of the cluster into a plan.
+// constant time, and can be rebuilt from observations at any moment. Build turns a dry run on the cluster into a plan.
 package gang
 
 import "time"
@@ -18,24 +18,30 @@ func (id ID) String() string { return id.Namespace + "/" + id.Name }
 
 // Spec is what a group asks for.
 type Spec struct {
-	// MinMember is the number of members that have to start together, at least 1.
-	MinMember int
+	// Minimum is how many members have to start together.
+	Minimum Minimum
 	// Created orders groups of the same priority; it must not change during the life of the group.
 	Created time.Time
 	// UID breaks ties of Created.
 	UID UID
-	// Timeout is how long members may hold seats while the rest of the plan is being reserved.
+	// Timeout is how long members may hold assignments while the rest of the plan is being reserved.
 	Timeout time.Duration
-	// Placement is whatever else the group asks for, in any form; a change makes a group that did not fit be tried anew.
+	// Placement is whatever else the group asks for, in any form. After a change a group that did not fit is tried again.
 	Placement string
 	// Generation changes with every edit of the specification.
 	Generation int64
 }
 
-// State is what is known of a member.
+// Equal reports whether both ask for the same.
+func (s *Spec) Equal(o *Spec) bool {
+	return s.Minimum.Equal(o.Minimum) && s.Created.Equal(o.Created) && s.UID == o.UID && s.Timeout == o.Timeout &&
+		s.Placement == o.Placement && s.Generation == o.Generation
+}
+
+// State is what the API server shows of a member.
 type State uint8
 
-// The states of a member.
+// The states of a member. One never returns to an earlier rank, see rank.
 const (
 	// Gated members carry scheduling gates of their own and cannot be placed yet.
 	Gated State = iota
@@ -43,7 +49,7 @@ const (
 	Pending
 	// Bound members have a node.
 	Bound
-	// Succeeded members have finished well; they count towards the minimum and need no seat.
+	// Succeeded members have finished well; they count towards the minimum and need no node.
 	Succeeded
 	// Failed members have finished badly; they count for nothing.
 	Failed
@@ -51,6 +57,11 @@ const (
 	Terminating
 	states
 )
+
+// rank orders the states by time: observations that would take a member back to a lower rank are late and mean nothing.
+func (s State) rank() int {
+	return [states]int{Gated: 0, Pending: 1, Bound: 2, Terminating: 3, Succeeded: 4, Failed: 4}[s]
+}
 
 // Member is one pod of a group as observed.
 type Member struct {
@@ -66,6 +77,8 @@ type Member struct {
 	Running bool
 	// Class is equal for members that are interchangeable for placement.
 	Class string
+	// Role is the member's part in the group, empty if it has none.
+	Role string
 	// Ours is false for members that another scheduler places; they are counted, never planned.
 	Ours bool
 	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
@@ -88,17 +101,30 @@ type Effects struct {
 	Activate []Ref
 	// Allow lists members that wait for their siblings and may now be bound.
 	Allow []Ref
-	// Reject lists members that wait for their siblings and have to give their seats back.
-	Reject []Ref
-	// Reason says why members are rejected.
-	Reason string
+	// Reject lists members that wait for their siblings, or write what siblings depend on, and have to give their assignments back.
+	Reject []Rejection
 	// Started is set when a group has its minimum bound for the first time, and Waited is how long that took since it had
 	// enough members.
 	Started bool
 	Waited  time.Duration
+	// Lost lists members of a started group that have lost their node, while the group has fewer than its minimum.
+	Lost []Loss
+}
+
+// Rejection is a member that has to give its assignment back, and why.
+type Rejection struct {
+	Ref
+	Reason string
+}
+
+// Loss is a member that has lost its node.
+type Loss struct {
+	Group  ID
+	Member Ref
+	Node   string
 }
 
 // Empty reports whether there is nothing to do.
 func (e *Effects) Empty() bool {
-	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0 && !e.Started
+	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0 && len(e.Lost) == 0 && !e.Started
 }

@@ -7,9 +7,7 @@ import (
 
 // labelled is a member that carries the minimum itself.
 func labelled(i, minimum int) Member {
-	m := pending(i)
-	m.Minimum = minimum
-	return m
+	return changed(i, func(m *Member) { m.Minimum = minimum })
 }
 
 func TestGangsByLabelsAlone(t *testing.T) {
@@ -31,10 +29,15 @@ func TestGangsByLabelsAlone(t *testing.T) {
 			l.Observe(g1, labelled(3, 5), t0)
 			l.Forget(uid(3), t0)
 		}, 3, 3, true},
-		{"an object wins over the labels", func(l *Ledger) { l.Define(g1, Spec{MinMember: 2, Created: t0, UID: "g1"}, t0) }, 2, 3, true},
+		{"an object wins over the labels", func(l *Ledger) { l.Define(g1, Object, minimumOf(2), t0) }, 2, 3, true},
+		{"an owner wins over the labels", func(l *Ledger) { l.Define(g1, Owner, minimumOf(2), t0) }, 2, 2, true},
+		{"an object wins over an owner", func(l *Ledger) {
+			l.Define(g1, Owner, minimumOf(9), t0)
+			l.Define(g1, Object, minimumOf(2), t0)
+		}, 2, 9, true},
 		{"the labels hold again when the object is gone", func(l *Ledger) {
-			l.Define(g1, Spec{MinMember: 9, Created: t0, UID: "g1"}, t0)
-			l.Undefine(g1, t0)
+			l.Define(g1, Object, minimumOf(9), t0)
+			l.Undefine(g1, Object, t0)
 		}, 3, 3, true},
 		{"members that drop the label wait for an object", func(l *Ledger) {
 			for i := range 3 {
@@ -50,9 +53,10 @@ func TestGangsByLabelsAlone(t *testing.T) {
 			}
 			tc.do(l)
 			v, _ := l.View(g1)
-			if v.MinMember != tc.minimum || v.Labelled != tc.byLabels {
-				t.Errorf("minimum %d, by labels %d; want %d and %d", v.MinMember, v.Labelled, tc.minimum, tc.byLabels)
+			if v.Minimum.Total != tc.minimum || v.Undeclared != tc.byLabels {
+				t.Errorf("minimum %d, by labels %d; want %d and %d", v.Minimum.Total, v.Undeclared, tc.minimum, tc.byLabels)
 			}
+			l.Invite(g1, t0)
 			if leads, why := l.Admit(uid(0)); leads != tc.leads {
 				t.Errorf("member 0 is admitted: %t (%s), want %t", leads, why, tc.leads)
 			}
@@ -68,6 +72,7 @@ func TestGangByLabelsIsAsOldAsItsOldestMember(t *testing.T) {
 		m.Created = t0.Add(-age)
 		l.Observe(g1, m, t0)
 	}
+	l.Invite(g1, t0)
 	if ok, why := l.Admit(uid(1)); !ok {
 		t.Fatalf("the oldest member does not lead: %s", why)
 	}

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -11,12 +12,13 @@ type Ledger struct {
 	mu     sync.Mutex
 	groups map[ID]*group
 	member map[UID]*member
-	// planned holds the groups whose plan has not been committed, the only ones that can run out of time.
-	planned map[ID]*group
-	// blocked holds the groups that did not fit when they were last tried.
-	blocked map[ID]*group
-	timeout time.Duration
-	changed func(ID)
+	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
+	// those whose leader was invited to plan, and some that it has done so since.
+	planned, invited map[ID]*group
+	// degraded holds the groups that have started and have fewer than their minimum.
+	degraded map[ID]*group
+	timeout  time.Duration
+	changed  func(ID)
 }
 
 // NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be nil, is
@@ -25,259 +27,317 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	if changed == nil {
 		changed = func(ID) {}
 	}
-	return &Ledger{
-		groups:  map[ID]*group{},
-		member:  map[UID]*member{},
-		planned: map[ID]*group{},
-		blocked: map[ID]*group{},
-		timeout: timeout,
-		changed: changed,
-	}
+	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
+		degraded: map[ID]*group{}, timeout: timeout, changed: changed}
 }
+
+// Source is where a group's specification comes from. Where several speak, the first counts.
+type Source int
+
+// The sources of a specification, in order of precedence.
+const (
+	// Object is a PodGroup.
+	Object Source = iota
+	// Owner is the controller that creates the members.
+	Owner
+	// Label is what the members carry themselves.
+	Label
+	sources
+)
 
 type member struct {
 	Member
 	group *group
-	// parked is set while the pod is held back, so that it is activated exactly once when that ends.
-	parked bool
-	// free is set while the pod is scheduled as an ordinary one, outside any plan.
-	free bool
-	// seated is the node of the seat that the pod holds in memory and has not been bound to yet.
-	seated string
-	// epoch is the plan under which seated was given.
-	epoch uint64
-	key   Key
-	keyed bool
+	stage stage
+	// node is the assignment that the member holds in memory; it means nothing at stages that hold none.
+	node string
+	// declined is set while others are to lead rather than this one, which could not plan or did not come.
+	declined bool
+	key      Key
+	keyed    bool
 }
 
 type group struct {
-	id ID
-	// object is the specification by an object of its own; label the one that members carry themselves. The object wins.
-	object, label *Spec
-	members       map[UID]*member
-	count         [states]int
-	running       int
-	// seated counts members that hold a seat in memory.
-	seated     int
-	priorities map[int32]int
-	// minimums counts the members by what they say the minimum is.
-	minimums map[int]int
-	leader   *member
-	// started is set once the minimum was bound, which makes later losses a degradation.
-	started bool
+	id      ID
+	specs   [sources]*Spec
+	members map[UID]*member
+	census  census
+	// holding counts members that hold an assignment in memory.
+	holding int
+	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
+	leader, planner *member
+	// placedOnce is set once the minimum had been placed, until no member is left that ever had a node; present is
+	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was taken.
+	placedOnce, present, recalled bool
 	// quorumAt is when enough members existed for the first time.
 	quorumAt time.Time
-	plan     *plan
-	block    *block
-	epoch    uint64
+	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
+	invited   bool
+	invitedAt time.Time
+	plan      *plan
+	block     *block
 	// attempts counts plans that failed in a row.
 	attempts int
-	// recoveries counts how often the present plan lost a seat before it was committed.
-	recoveries int
+	// declined counts leaders that declined since the last attempt.
+	declined int
+	// note says why the group is not complete, if the number of members does not tell.
+	note string
 }
 
+// spec is the specification that counts, or nil.
 func (g *group) spec() *Spec {
-	if g.object != nil {
-		return g.object
-	}
-	return g.label
-}
-
-// settled is the number of members that need no seat any more.
-func (g *group) settled() int { return g.count[Bound] + g.count[Succeeded] }
-
-// complete reports whether the minimum runs, so that any further member is an ordinary pod.
-func (g *group) complete() bool { s := g.spec(); return s != nil && g.settled() >= s.MinMember }
-
-// quorum reports whether enough members exist to start.
-func (g *group) quorum() bool {
-	s := g.spec()
-	return s != nil && g.settled()+g.count[Pending] >= s.MinMember
-}
-
-func (g *group) priority() int32 {
-	lowest, first := int32(0), true
-	for p := range g.priorities {
-		if first || p < lowest {
-			lowest, first = p, false
+	for _, s := range g.specs {
+		if s != nil {
+			return s
 		}
 	}
-	return lowest
+	return nil
 }
 
-// Define records the specification of a group by an object of its own.
-func (l *Ledger) Define(id ID, spec Spec, now time.Time) Effects {
+// met reports whether the minimum is placed.
+func (g *group) met() bool { s := g.spec(); return s != nil && g.census.met(s.Minimum) }
+
+// quorum reports whether enough members exist to start.
+func (g *group) quorum() bool { s := g.spec(); return s != nil && g.census.quorum(s.Minimum) }
+
+// started reports whether the group is past its first start: the minimum was placed, and a member is left of those that
+// have had a node. From then on members are placed one by one, because to wait for a minimum again would lock out the
+// replacement of one member for ever where another is never replaced.
+func (g *group) started() bool { return g.placedOnce && g.census.begun() > 0 }
+
+// Define records the specification of a group by a source. Without a time of creation it is as old as its oldest member.
+func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.open(id)
-	if g.object != nil && *g.object == spec {
+	if spec.Created.IsZero() {
+		spec.Created = g.age(now)
+	}
+	if g.specs[by] != nil && g.specs[by].Equal(&spec) {
 		return Effects{}
 	}
-	g.object = &spec
-	l.unblock(g)
+	g.specs[by] = &spec
+	g.unblock()
 	return l.settle(g, now)
+}
+
+// age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
+func (g *group) age(now time.Time) time.Time {
+	if s := g.specs[Owner]; s != nil {
+		return s.Created
+	}
+	oldest := now
+	for _, m := range g.members {
+		if m.Created.Before(oldest) {
+			oldest = m.Created
+		}
+	}
+	return oldest
+}
+
+// Undefine forgets the specification by a source. Without any, members that have no node wait for a new one.
+func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return Effects{}
+	}
+	var e Effects
+	if g.specs[by] != nil {
+		g.specs[by] = nil
+		g.unblock()
+		e = l.settle(g, now)
+	}
+	l.drop(g)
+	return e
+}
+
+// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any member
+// is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that never shows.
+func (l *Ledger) Recall(id ID, started bool, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil && started {
+		g = l.open(id)
+	}
+	if g == nil || g.recalled {
+		return Effects{}
+	}
+	g.recalled = true
+	if !started || g.placedOnce {
+		return Effects{}
+	}
+	g.placedOnce = true
+	return l.settle(g, now)
+}
+
+// Note records why the group is not complete, if the number of members does not tell; the empty text takes it back.
+func (l *Ledger) Note(id ID, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.groups[id]; g != nil && g.note != why {
+		g.note = why
+		l.changed(id)
+	}
 }
 
 // relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they
 // disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
 // oldest member that was ever seen to say so.
 func (l *Ledger) relabel(g *group, m *member) {
-	minimum := g.minimum()
+	minimum, before := g.census.largestLabel(), g.specs[Label]
 	if minimum == 0 {
-		g.label = nil
+		g.specs[Label] = nil
 		return
 	}
-	spec := Spec{MinMember: minimum, UID: UID(g.id.String()), Timeout: l.timeout}
-	if g.label != nil {
-		spec.Created = g.label.Created
+	spec := Spec{Minimum: Minimum{Total: minimum}, UID: UID(g.id.String()), Timeout: l.timeout}
+	if before != nil {
+		spec.Created = before.Created
 	}
-	if g.label == nil || (m.Minimum > 0 && m.Created.Before(spec.Created)) {
+	if before == nil || (m.Minimum > 0 && m.Created.Before(spec.Created)) {
 		spec.Created = m.Created
 	}
-	if g.label == nil || g.label.MinMember != minimum {
-		l.unblock(g)
+	if before == nil || before.Minimum.Total != minimum {
+		g.unblock()
 	}
-	g.label = &spec
+	g.specs[Label] = &spec
 }
 
-// minimum is the largest that members carry themselves.
-func (g *group) minimum() int {
-	largest := 0
-	for n := range g.minimums {
-		largest = max(largest, n)
-	}
-	return largest
-}
-
-// Undefine forgets the specification by an object: members that are not bound wait for a new one.
-func (l *Ledger) Undefine(id ID, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil || g.object == nil {
-		return Effects{}
-	}
-	g.object = nil
-	l.unblock(g)
-	e := l.settle(g, now)
-	l.drop(g)
-	return e
-}
-
-// Observe records what is known of a member. A member that moves to another group leaves its old one.
+// Observe records what is known of a member. A member that moves to another group leaves its old one. What is older than
+// what is known already, as the order of two informers does not tell, means nothing.
 func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var e Effects
 	known := l.member[m.UID]
+	if known != nil && known.State.rank() > m.State.rank() {
+		return e
+	}
 	if known != nil && known.group.id != id {
 		e = l.forget(known, now)
+		// What it leaves behind is its place in the group, not its node.
+		e.Lost = nil
 		known = nil
 	}
 	if known != nil && known.Member == m {
 		return e
 	}
 	g := l.open(id)
-	if g.block != nil && m.State == Pending && g.news(known, &m) {
-		l.unblock(g)
+	if g.block != nil && g.news(known, &m) {
+		g.unblock()
 	}
+	lost := known != nil && known.State == Bound && (m.State == Failed || m.State == Terminating)
 	if known == nil {
-		known = &member{Member: m, group: g, parked: true}
+		known = &member{Member: m, group: g, stage: done}
 		l.member[m.UID] = known
 		g.members[m.UID] = known
 	} else {
-		g.uncount(known)
+		g.census.count(&known.Member, -1)
+		if lost {
+			m.Node = known.Node
+		}
 		known.Member = m
 	}
-	g.add(known)
-	if m.Minimum > 0 || g.label != nil {
-		l.relabel(g, known)
+	g.census.count(&known.Member, 1)
+	if m.State == Pending {
+		known.move(isPending)
+	} else {
+		e = merge(e, known.leavePlan())
 	}
-	if m.State != Pending && known.seated != "" {
-		// Bound by us or by somebody else, or going away: either way the seat in memory is history.
-		known.sit("")
+	if m.Minimum > 0 || g.specs[Label] != nil {
+		l.relabel(g, known)
 	}
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
 	}
-	return merge(e, l.settle(g, now))
+	e = merge(e, l.settle(g, now))
+	if lost {
+		e.Lost = append(e.Lost, g.loss(known)...)
+	}
+	return e
 }
 
-// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it asks
-// for something else now, or for what none of its siblings asks for.
+// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place.
+func (g *group) loss(m *member) []Loss {
+	if !g.started() || g.met() || m.Node == "" {
+		return nil
+	}
+	return []Loss{{Group: g.id, Member: m.Ref(), Node: m.Node}}
+}
+
+// leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going away. If it
+// waits for its siblings it need not do that any longer.
+func (m *member) leavePlan() Effects {
+	var e Effects
+	if m.stage.waits() {
+		e.Reject = []Rejection{{Ref: m.Ref(), Reason: fmt.Sprintf("pod %s is no pending member of gang %s any more", m.Name, m.group.id)}}
+	}
+	m.move(isPlaced)
+	m.group.plan.drop(m.UID)
+	return e
+}
+
+// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it does
+// not need a node any more, it asks for something else now, or it is one more of a class whose members all found a place.
 func (g *group) news(known *member, m *Member) bool {
-	if known != nil {
-		return known.Class != m.Class
+	switch waited := known != nil && known.State == Pending; {
+	case m.State == Bound || m.State == Succeeded:
+		return known == nil || known.State.rank() < Bound.rank()
+	case m.State != Pending:
+		return false
+	case waited:
+		return known.Class != m.Class || known.Role != m.Role
 	}
-	for _, o := range g.members {
-		if o.State == Pending && o.Class == m.Class {
-			return false
-		}
-	}
-	return true
+	return !g.block.short[m.Class]
 }
 
-// Forget removes a member that does not exist any more.
+// Forget removes a member that does not exist any more, or is no member any more: one that was held for its group is
+// activated, to be scheduled like any pod if it still exists.
 func (l *Ledger) Forget(uid UID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m := l.member[uid]; m != nil {
-		return l.forget(m, now)
+	m := l.member[uid]
+	if m == nil {
+		return Effects{}
 	}
-	return Effects{}
+	free := m.Ours && (m.stage == held || m.stage.waits())
+	e := l.forget(m, now)
+	if free {
+		e.Activate = append(e.Activate, m.Ref())
+	}
+	return e
 }
 
 func (l *Ledger) forget(m *member, now time.Time) Effects {
 	g := m.group
-	m.sit("")
-	g.uncount(m)
+	wasBound := m.State == Bound
+	left := m.leavePlan()
+	g.census.count(&m.Member, -1)
 	delete(g.members, m.UID)
 	delete(l.member, m.UID)
 	if g.leader == m {
 		g.leader = nil
 	}
-	if g.plan != nil {
-		delete(g.plan.seats, m.UID)
+	if g.planner == m {
+		g.planner = nil
 	}
 	if m.Minimum > 0 {
 		l.relabel(g, m)
 	}
-	e := l.settle(g, now)
+	e := merge(left, l.settle(g, now))
+	if wasBound {
+		e.Lost = append(e.Lost, g.loss(m)...)
+	}
 	l.drop(g)
 	return e
-}
-
-func (g *group) add(m *member) {
-	g.count[m.State]++
-	if m.Running {
-		g.running++
-	}
-	g.priorities[m.Priority]++
-	if m.Minimum > 0 {
-		g.minimums[m.Minimum]++
-	}
-}
-
-func (g *group) uncount(m *member) {
-	g.count[m.State]--
-	if m.Running {
-		g.running--
-	}
-	if g.priorities[m.Priority]--; g.priorities[m.Priority] == 0 {
-		delete(g.priorities, m.Priority)
-	}
-	if m.Minimum == 0 {
-		return
-	}
-	if g.minimums[m.Minimum]--; g.minimums[m.Minimum] == 0 {
-		delete(g.minimums, m.Minimum)
-	}
 }
 
 func (l *Ledger) open(id ID) *group {
 	g := l.groups[id]
 	if g == nil {
-		g = &group{id: id, members: map[UID]*member{}, priorities: map[int32]int{}, minimums: map[int]int{}}
+		g = &group{id: id, members: map[UID]*member{}, census: newCensus()}
 		l.groups[id] = g
 	}
 	return g
@@ -285,40 +345,42 @@ func (l *Ledger) open(id ID) *group {
 
 // drop forgets a group of which nothing is left.
 func (l *Ledger) drop(g *group) {
-	if len(g.members) == 0 && g.object == nil {
+	if g.empty() {
 		delete(l.groups, g.id)
 		delete(l.planned, g.id)
-		delete(l.blocked, g.id)
+		delete(l.degraded, g.id)
+		delete(l.invited, g.id)
 	}
 }
 
-// lead returns the member that stands for the group in the queue: the oldest that can be placed, chosen anew only
-// when it is gone, so that the queue sees one leader at a time.
+// empty reports whether the group has neither members nor a specification: at most its start is remembered.
+func (g *group) empty() bool { return len(g.members) == 0 && g.spec() == nil }
+
+// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined, chosen
+// again only when it is gone, so that the queue sees one leader at a time.
 func (g *group) lead() *member {
-	if g.leader != nil && g.leader.State == Pending && g.leader.Ours && g.leader.seated == "" {
+	if g.leader != nil && g.leader.mayLead() && !g.leader.declined {
 		return g.leader
 	}
 	g.leader = nil
 	for _, m := range g.members {
-		if m.State == Pending && m.Ours && m.seated == "" && (g.leader == nil || m.before(g.leader)) {
+		if m.mayLead() && (g.leader == nil || m.leadsBefore(g.leader)) {
 			g.leader = m
 		}
 	}
 	return g.leader
 }
 
-// sit records the seat that the member holds in memory; the empty node is none.
-func (m *member) sit(node string) {
-	if m.seated != "" {
-		m.group.seated--
+func (m *member) mayLead() bool { return m.State == Pending && m.Ours && !m.stage.holds() }
+
+func (m *member) leadsBefore(o *member) bool {
+	if m.declined != o.declined {
+		return o.declined
 	}
-	if node != "" {
-		m.group.seated++
-	}
-	m.seated = node
+	return m.before(o)
 }
 
-func (m *member) before(o *member) bool {
+func (m *Member) before(o *Member) bool {
 	if !m.Created.Equal(o.Created) {
 		return m.Created.Before(o.Created)
 	}
@@ -328,13 +390,13 @@ func (m *member) before(o *member) bool {
 	return m.UID < o.UID
 }
 
+func (m *member) before(o *member) bool { return m.Member.before(&o.Member) }
+
 func merge(a, b Effects) Effects {
 	a.Activate = append(a.Activate, b.Activate...)
 	a.Allow = append(a.Allow, b.Allow...)
 	a.Reject = append(a.Reject, b.Reject...)
-	if b.Reason != "" {
-		a.Reason = b.Reason
-	}
+	a.Lost = append(a.Lost, b.Lost...)
 	if b.Started {
 		a.Started, a.Waited = true, b.Waited
 	}

@@ -1,246 +1,242 @@
 package gang
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-// world is a naive model of the API and the scheduler around a ledger: what is true of each pod, and which pods wait in
-// Permit. The properties are checked against it after every step.
-type world struct {
-	l   *Ledger
-	now time.Time
-	min int
-	// truth holds every pod's state; waiting those that hold a seat and wait; going those that were let go and are not
-	// bound yet; queued those that are in the queue.
-	truth   map[UID]Member
-	waiting map[UID]string
-	going   map[UID]string
-	queued  map[UID]bool
-	next    int
-	defined bool
-}
-
-func (w *world) apply(t *rapid.T, e Effects) {
-	for _, r := range e.Activate {
-		if ok, _ := w.l.Admit(r.UID); ok {
-			w.queued[r.UID] = true
+// happen does one random thing at the API server.
+func (w *world) happen() {
+	exists := w.all(func(p *worldPod) bool { return !p.deleted })
+	switch w.draw(13, "what happens") {
+	case 0, 1, 2, 3:
+		i := w.next
+		w.next++
+		p := &worldPod{Member: pending(i), group: g1}
+		p.Class, p.Role = rapid.SampledFrom([]string{"a", "b"}).Draw(w.t, "class"), rapid.SampledFrom([]string{"", "leader"}).Draw(w.t, "role")
+		if w.draw(6, "gated") == 0 {
+			p.State = Gated
 		}
-	}
-	for _, r := range e.Allow {
-		node, waits := w.waiting[r.UID]
-		if !waits {
-			t.Fatalf("%s is let go and does not wait", r.UID)
+		if w.draw(6, "group") == 0 {
+			p.group = g2
 		}
-		delete(w.waiting, r.UID)
-		w.going[r.UID] = node
-	}
-	for _, r := range e.Reject {
-		if _, waits := w.waiting[r.UID]; !waits {
-			t.Fatalf("%s is sent back and does not wait", r.UID)
+		w.pods[p.UID] = p
+		w.observe(p)
+		if p.State == Pending {
+			w.enqueue(p)
 		}
-		delete(w.waiting, r.UID)
-		w.apply(t, w.l.Unreserve(r.UID, w.now))
-		w.queued[r.UID] = true
-	}
-}
-
-func (w *world) settled() int {
-	n := 0
-	for _, m := range w.truth {
-		if m.State == Bound || m.State == Succeeded {
-			n++
+	case 4:
+		if p := w.some(w.all(func(p *worldPod) bool { return p.State == Gated && !p.deleted })); p != nil {
+			p.State = Pending
+			w.observe(p)
+			w.enqueue(p)
 		}
-	}
-	return n
-}
-
-func (w *world) pick(t *rapid.T, from map[UID]bool) (UID, bool) {
-	var all []UID
-	for i := range w.next {
-		if from[uid(i)] {
-			all = append(all, uid(i))
+	case 5:
+		if p := w.some(exists); p != nil {
+			w.end(p, rapid.SampledFrom([]State{Succeeded, Failed, Terminating}).Draw(w.t, "end"))
 		}
-	}
-	if len(all) == 0 {
-		return "", false
-	}
-	return rapid.SampledFrom(all).Draw(t, "pod"), true
-}
-
-// cycle runs the scheduling cycle of a queued pod; fits says how many seats the cluster has.
-func (w *world) cycle(t *rapid.T, pod UID, fits int) {
-	delete(w.queued, pod)
-	turn := w.l.Turn(pod)
-	node := "n-" + string(pod)
-	switch turn.Kind {
-	case Hold:
-		return
-	case Lead:
-		seats := map[UID]string{}
-		for _, m := range turn.Members {
-			if len(seats) < fits {
-				seats[m.UID] = "n-" + string(m.UID)
+	case 6:
+		if p := w.some(exists); p != nil {
+			w.remove(p)
+		}
+	case 7:
+		if p := w.some(exists); p != nil {
+			w.relabel(p, rapid.SampledFrom([]ID{{}, g1, g2}).Draw(w.t, "label"))
+		}
+	case 8:
+		// What the informers tell late means nothing.
+		if p := w.some(w.all(func(p *worldPod) bool { return p.State != Pending && p.State != Gated && p.member() && !p.deleted })); p != nil {
+			late := p.Member
+			late.State = Pending
+			if e := w.l.Observe(p.group, late, w.now); !e.Empty() {
+				w.t.Fatalf("a late observation of %s has effects %+v", p.UID, e)
 			}
 		}
-		if len(seats) < turn.Need || seats[pod] == "" {
-			w.apply(t, w.l.Block(pod, "does not fit", testBackoff, w.now))
-			return
+	case 9, 10:
+		id := rapid.SampledFrom([]ID{g1, g1, g1, g2}).Draw(w.t, "group")
+		w.changes++
+		if w.draw(8, "PodGroup is deleted") == 0 {
+			w.carryOut(w.l.Undefine(id, Object, w.now))
+			break
 		}
-		e, ok := w.l.Propose(pod, seats, w.now)
-		w.apply(t, e)
-		if !ok {
-			t.Fatalf("a plan that serves was refused: need %d, %d seats", turn.Need, len(seats))
+		s := Spec{Minimum: Minimum{Total: 1 + w.draw(4, "minimum")}, Created: t0, UID: "g", Timeout: 30 * time.Second}
+		if w.draw(3, "with roles") == 0 {
+			s.Minimum.Roles = map[string]int{"leader": 1}
+		}
+		w.carryOut(w.l.Define(id, Object, s, w.now))
+	case 11:
+		w.changes++
+		w.carryOut(w.l.Recall(g1, w.draw(2, "started") == 0, w.now))
+	case 12:
+		if p := w.some(exists); p != nil {
+			if p.barred = !p.barred; !p.barred && p.place == parked {
+				w.enqueue(p)
+			}
 		}
 	}
-	if _, ok := w.l.Reserve(pod, node, w.now); !ok {
-		t.Fatalf("%s may go (%v) and cannot reserve", pod, turn.Kind)
-	}
-	e, wait, ok := w.l.Permit(pod, w.now)
-	if !ok {
-		t.Fatalf("%s lost its seat within its own cycle", pod)
-	}
-	if wait > 0 {
-		w.waiting[pod] = node
-	} else {
-		w.going[pod] = node
-	}
-	w.apply(t, e)
 }
 
-func (w *world) observe(t *rapid.T, m Member) {
-	w.truth[m.UID] = m
-	w.apply(t, w.l.Observe(g1, m, w.now))
+// end lets a pod finish, fail or be deleted with a grace.
+func (w *world) end(p *worldPod, s State) {
+	if s.rank() <= p.State.rank() {
+		return
+	}
+	w.t.Logf("end %s: %d", p.UID, s)
+	p.State = s
+	if p.place == parked || p.place == active {
+		p.place = settledDown
+	}
+	w.observe(p)
 }
 
-func (w *world) keys(m map[UID]string) map[UID]bool {
-	out := map[UID]bool{}
-	for k := range m {
-		out[k] = true
+// remove deletes a pod: the scheduler turns it away if it waits in Permit.
+func (w *world) remove(p *worldPod) {
+	w.t.Logf("remove %s", p.UID)
+	w.changes++
+	p.deleted = true
+	if p.member() {
+		w.carryOut(w.l.Forget(p.UID, w.now))
 	}
-	return out
+	switch p.place {
+	case parked, active:
+		p.place = settledDown
+	case waiting:
+		p.rejected = true
+	}
+}
+
+// relabel makes a pod a member of another group, or of none.
+func (w *world) relabel(p *worldPod, id ID) {
+	if p.group == id {
+		return
+	}
+	w.t.Logf("relabel %s to %s", p.UID, id)
+	was := p.group
+	p.group = id
+	p.left = p.place != parked && p.place != settledDown
+	w.changes++
+	switch {
+	case id != ID{}:
+		w.observe(p)
+	case was != ID{}:
+		w.carryOut(w.l.Forget(p.UID, w.now))
+	}
+	if p.place == parked && p.State == Pending && (was == ID{}) {
+		w.enqueue(p)
+	}
 }
 
 // step does one random thing.
-func (w *world) step(t *rapid.T) {
-	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
-	alive := map[UID]bool{}
-	for u := range w.truth {
-		alive[u] = true
-	}
-	switch rapid.IntRange(0, 10).Draw(t, "step") {
-	case 0, 1:
-		w.next++
-		w.observe(t, pending(w.next-1))
-	case 2:
-		if u, ok := w.pick(t, alive); ok {
-			delete(w.truth, u)
-			delete(w.queued, u)
-			delete(w.going, u)
-			_, waited := w.waiting[u]
-			delete(w.waiting, u)
-			w.apply(t, w.l.Forget(u, w.now))
-			if waited {
-				w.apply(t, w.l.Unreserve(u, w.now))
-			}
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(w.draw(4000, "ms")) * time.Millisecond)
+	switch w.draw(14, "step") {
+	case 0, 1, 2:
+		w.happen()
+	case 3, 4, 5, 6:
+		if p := w.some(w.at(active)); p != nil {
+			w.cycle(p)
 		}
-	case 3, 4, 5:
-		if u, ok := w.pick(t, w.queued); ok {
-			w.cycle(t, u, rapid.IntRange(0, 8).Draw(t, "fits"))
-		}
-	case 6, 7:
-		if u, ok := w.pick(t, w.keys(w.going)); ok {
-			m := w.truth[u]
-			m.State, m.Node = Bound, w.going[u]
-			delete(w.going, u)
-			w.observe(t, m)
-		}
-	case 8:
-		if u, ok := w.pick(t, w.keys(w.going)); ok {
-			delete(w.going, u)
-			w.apply(t, w.l.Unreserve(u, w.now))
-			if ok, _ := w.l.Admit(u); ok {
-				w.queued[u] = true
-			}
+	case 7, 8:
+		if p := w.some(w.at(waiting, writing, written, binding)); p != nil {
+			w.finish(p)
 		}
 	case 9:
-		due, _ := w.l.Due(w.now, func(time.Time) bool { return true })
-		for _, d := range due {
-			w.apply(t, w.l.Retry(d.ID, w.now))
+		w.timers()
+	case 10, 11:
+		w.wake()
+	case 12:
+		w.carryOut(w.l.Expire(testBackoff, w.now))
+	case 13:
+		// The queue tries pods on the off chance, and the account of the cluster rules groups out.
+		if p := w.some(w.at(parked)); p != nil && p.State == Pending {
+			w.enqueue(p)
 		}
-		w.apply(t, w.l.Expire(testBackoff, w.now))
-	case 10:
-		w.min = rapid.IntRange(1, 6).Draw(t, "min")
-		w.defined = true
-		w.apply(t, w.l.Define(g1, Spec{MinMember: w.min, Created: t0, UID: "g1", Timeout: time.Minute}, w.now))
+		if w.draw(3, "ruled out") == 0 {
+			w.l.RuleOut(g1, "no room", w.now)
+		}
+	}
+	w.compare()
+}
+
+// timers ends the waits of pods whose time is over, whatever the ledger knows of that.
+func (w *world) timers() {
+	for _, p := range w.at(waiting, written) {
+		if !w.now.Before(p.deadline) {
+			p.rejected = true
+		}
+	}
+}
+
+// wake invites the groups that may be planned.
+func (w *world) wake() {
+	for _, id := range []ID{g1, g2} {
+		if waits, ok := w.l.Waiting(id); ok && !w.now.Before(waits.RetryAt) {
+			w.carryOut(w.l.Invite(id, w.now))
+		}
 	}
 }
 
 func TestLedgerAgainstModel(t *testing.T) {
 	t.Parallel()
+	visited := map[stage]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{l: NewLedger(time.Minute, nil), now: t0, truth: map[UID]Member{}, waiting: map[UID]string{}, going: map[UID]string{}, queued: map[UID]bool{}}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			before := len(w.going)
-			w.step(t)
-			// Members are let go only in numbers that make the gang whole.
-			if started := len(w.going) > before; started && w.defined && w.settled()+len(w.going) < w.min {
-				t.Fatalf("%d members go and %d are placed, of a minimum of %d", len(w.going), w.settled(), w.min)
-			}
-			for u := range w.truth {
-				if !w.defined && (w.waiting[u] != "" || w.going[u] != "") {
-					t.Fatalf("%s holds a seat without a specification", u)
-				}
-			}
-			v, known := w.l.View(g1)
-			if known && v.Settled() != w.settled() {
-				t.Fatalf("the ledger counts %d placed members, there are %d", v.Settled(), w.settled())
-			}
-			if known && v.Seated < len(w.waiting) {
-				t.Fatalf("the ledger counts %d seats, %d members wait", v.Seated, len(w.waiting))
-			}
+		w := newWorld(t)
+		w.visited = visited
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			w.step()
 		}
-		w.drain(t)
+		w.drain()
 	})
+	for s := range stages {
+		if visited[s] == 0 {
+			t.Errorf("no member was ever at stage %d: the model does not do what it is for", s)
+		}
+	}
 }
 
-// drain lets time pass without further surprises: whatever can start has started then, and nobody waits for ever.
-func (w *world) drain(t *rapid.T) {
-	for range 200 {
-		w.now = w.now.Add(time.Minute)
-		for u := range w.keys(w.going) {
-			m := w.truth[u]
-			m.State, m.Node = Bound, w.going[u]
-			delete(w.going, u)
-			w.observe(t, m)
+// drain lets time pass without further surprises and with room for all. Nothing comes to the queue then but what the ledger
+// activates, what other plugins had kept out, and what the scheduler tries again after an error.
+func (w *world) drain() {
+	w.calm = true
+	for _, p := range w.pods {
+		kept := p.barred || p.foreign
+		if p.barred = false; kept && p.place == parked {
+			w.enqueue(p)
 		}
-		due, _ := w.l.Due(w.now, func(time.Time) bool { return true })
-		for _, d := range due {
-			w.apply(t, w.l.Retry(d.ID, w.now))
-		}
-		for u := range w.truth {
-			if w.truth[u].State == Pending && w.waiting[u] == "" && !w.queued[u] {
-				if ok, _ := w.l.Admit(u); ok {
-					w.queued[u] = true
-				}
+	}
+	for range 40 {
+		w.now = w.now.Add(11 * time.Second)
+		w.timers()
+		w.carryOut(w.l.Expire(testBackoff, w.now))
+		w.wake()
+		for range w.next + 1 {
+			for _, p := range w.at(active) {
+				w.cycle(p)
+			}
+			for _, p := range w.at(waiting, writing, written, binding) {
+				w.finish(p)
 			}
 		}
-		if u, ok := w.pick(t, w.queued); ok {
-			w.cycle(t, u, 100)
-		} else {
-			w.apply(t, w.l.Expire(testBackoff, w.now))
+		w.compare()
+	}
+	if stuck := w.at(waiting, writing, written, binding); len(stuck) > 0 {
+		w.t.Fatalf("%s waits for ever at place %d", stuck[0].UID, stuck[0].place)
+	}
+	for _, p := range w.all(func(p *worldPod) bool { return !p.deleted && p.State == Pending }) {
+		if !p.member() {
+			w.t.Fatalf("%s is no member and was not placed: place %d", p.UID, p.place)
 		}
-	}
-	if len(w.waiting) > 0 {
-		t.Fatalf("%d members wait for ever", len(w.waiting))
-	}
-	if w.defined && len(w.truth) >= w.min && w.settled() != len(w.truth) {
-		t.Fatalf("%s: %d of %d members are placed at the end, with room for all", fmt.Sprint(w.truth), w.settled(), len(w.truth))
-	}
-	if (!w.defined || len(w.truth) < w.min) && len(w.queued) > 0 && w.settled() == 0 {
-		t.Fatalf("%d members of an incomplete gang are in the queue", len(w.queued))
+		g := w.l.groups[p.group]
+		switch _, told := w.l.Held(p.group)[p.Ref()]; {
+		case g.spec() != nil && (g.started() || g.quorum()):
+			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID, g.members[p.UID].stage,
+				g.started(), g.block, g.plan)
+		case p.place != parked:
+			w.t.Fatalf("%s of an incomplete gang is at place %d", p.UID, p.place)
+		case !told:
+			w.t.Fatalf("%s is not told why it is held", p.UID)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +12,10 @@ var anyOrder = cmpopts.SortSlices(func(a, b UID) bool { return a < b })
 
 func TestAdmit(t *testing.T) {
 	t.Parallel()
+	invited := func(l *Ledger) *Ledger {
+		l.Invite(g1, t0)
+		return l
+	}
 	for _, tc := range []struct {
 		name   string
 		ledger func() *Ledger
@@ -26,52 +29,89 @@ func TestAdmit(t *testing.T) {
 			l.Observe(g1, pending(0), t0)
 			return l
 		}, uid(0), false, "waiting for PodGroup ns/one"},
+		{"a note says why there is no specification", func() *Ledger {
+			l := NewLedger(time.Minute, nil)
+			l.Observe(g1, pending(0), t0)
+			l.Note(g1, "label pod-group/min-available is missing")
+			return l
+		}, uid(0), false, "label pod-group/min-available is missing"},
+		{"a note says why members are missing", func() *Ledger {
+			l := gangOf(1, 4)
+			l.Note(g1, "StatefulSet one creates its pods one after the other")
+			return l
+		}, uid(0), false, "StatefulSet one creates its pods one after the other"},
+		{"a note that was taken back says nothing", func() *Ledger {
+			l := gangOf(1, 4)
+			l.Note(g1, "StatefulSet one creates its pods one after the other")
+			l.Note(g1, "")
+			return l
+		}, uid(0), false, "gang ns/one has 1 of the 4 members that it needs"},
 		{"a member waits for siblings", func() *Ledger { return gangOf(3, 4) }, uid(0), false, "gang ns/one has 3 of the 4 members that it needs"},
-		{"the oldest member of a full gang leads", func() *Ledger { return gangOf(4, 4) }, uid(0), true, ""},
-		{"the others are represented", func() *Ledger { return gangOf(4, 4) }, uid(2), false, "gang ns/one is represented by pod p00"},
+		{"a member waits for siblings with a role", func() *Ledger {
+			l := gangOf(4, 4)
+			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Created: t0, UID: "g1"}, t0)
+			return l
+		}, uid(0), false, "gang ns/one has 0 of the 1 members with role leader that it needs"},
+		{"the oldest member of a full gang waits for an invitation", func() *Ledger { return gangOf(4, 4) }, uid(0), false, "gang ns/one waits to be planned"},
+		{"the oldest member of an invited gang leads", func() *Ledger { return invited(gangOf(4, 4)) }, uid(0), true, ""},
+		{"the others are represented", func() *Ledger { return invited(gangOf(4, 4)) }, uid(2), false, "gang ns/one is represented by pod p00"},
 		{"gated members do not count", func() *Ledger {
 			l := gangOf(4, 4)
-			m := pending(3)
-			m.State = Gated
-			l.Observe(g1, m, t0)
+			l.Observe(g1, inState(4, Gated), t0)
+			l.Forget(uid(3), t0)
 			return l
 		}, uid(0), false, "gang ns/one has 3 of the 4 members that it needs"},
 		{"members that have finished count", func() *Ledger {
 			l := gangOf(4, 4)
-			m := pending(3)
-			m.State = Succeeded
-			l.Observe(g1, m, t0)
-			return l
+			l.Observe(g1, inState(3, Succeeded), t0)
+			return invited(l)
 		}, uid(0), true, ""},
+		{"members that have failed do not count", func() *Ledger {
+			l := gangOf(4, 4)
+			l.Observe(g1, inState(3, Failed), t0)
+			return l
+		}, uid(0), false, "gang ns/one has 3 of the 4 members that it needs"},
 		{"members that another scheduler places count but never lead", func() *Ledger {
 			l := gangOf(4, 4)
-			m := pending(0)
-			m.Ours = false
-			l.Observe(g1, m, t0)
-			return l
+			l.Observe(g1, changed(0, func(m *Member) { m.Ours = false }), t0)
+			return invited(l)
 		}, uid(1), true, ""},
 		{"a lowered minimum is enough", func() *Ledger {
 			l := gangOf(3, 4)
-			l.Define(g1, Spec{MinMember: 3, Created: t0, UID: "g1"}, t0)
-			return l
+			l.Define(g1, Object, minimumOf(3), t0)
+			return invited(l)
 		}, uid(0), true, ""},
 		{"a PodGroup that was deleted is waited for again", func() *Ledger {
 			l := gangOf(4, 4)
-			l.Undefine(g1, t0)
+			l.Undefine(g1, Object, t0)
 			return l
 		}, uid(0), false, "waiting for PodGroup ns/one"},
 		{"surplus members of a started gang are ordinary pods", func() *Ledger {
-			l := gangOf(5, 4)
-			for i := range 4 {
-				l.Observe(g1, bound(i, "n"), t0)
-			}
+			l := runningGangOf(4, 4)
+			l.Observe(g1, pending(4), t0)
 			return l
 		}, uid(4), true, ""},
-		{"a siblings in the plan may follow", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Propose(uid(0), seatsFor(0, 1, 2, 3), t0)
+		{"a member with an assignment may follow", func() *Ledger { return plannedGangOf(t, 4, 4) }, uid(3), true, ""},
+		{"a member without an assignment waits for the others", func() *Ledger {
+			l := gangOf(4, 3)
+			l.Invite(g1, t0)
+			l.Propose(uid(0), proposalFor(0, 1, 2), t0)
 			return l
-		}, uid(3), true, ""},
+		}, uid(3), false, "gang ns/one: no node for this member in the plan that is being carried out"},
+		{"a member whose turn in an ordered plan has not come waits", func() *Ledger {
+			l := gangOf(4, 4)
+			l.Invite(g1, t0)
+			p := proposalFor(0, 1, 2, 3)
+			p.Ordered = true
+			l.Propose(uid(0), p, t0)
+			return l
+		}, uid(3), false, "gang ns/one: waiting for its turn in the plan that is being carried out"},
+		{"a pod that is bound is not admitted", func() *Ledger { return runningGangOf(4, 4) }, uid(0), false, "not schedulable"},
+		{"a blocked gang says why", func() *Ledger {
+			l := gangOf(4, 4)
+			l.Block(g1, "too big", nil, testBackoff, t0)
+			return l
+		}, uid(1), false, "too big"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,299 +123,182 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-func TestMembersAreActivatedOnceWhenTheyMayGo(t *testing.T) {
+func TestOrder(t *testing.T) {
 	t.Parallel()
-	l := gangOf(3, 4)
-	e := l.Observe(g1, pending(3), t0)
-	if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
-		t.Fatalf("the last member completes the gang and wakes its leader (-want +got):\n%s", diff)
-	}
-	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
-		t.Fatalf("an observation that says nothing new has effects %+v", e)
-	}
-	if ok, why := l.Admit(uid(0)); !ok {
-		t.Fatalf("the leader is not admitted: %s", why)
-	}
-	e, ok := l.Propose(uid(0), seatsFor(0, 1, 2, 3), t0)
-	if !ok {
-		t.Fatal("the plan was refused")
-	}
-	if diff := cmp.Diff([]UID{uid(1), uid(2), uid(3)}, uids(e.Activate), anyOrder); diff != "" {
-		t.Fatalf("the plan wakes the siblings (-want +got):\n%s", diff)
-	}
-}
-
-func TestGangGoesTogether(t *testing.T) {
-	t.Parallel()
-	l := gangOf(3, 3)
-	if _, ok := l.Propose(uid(0), seatsFor(0, 1, 2), t0); !ok {
-		t.Fatal("the plan was refused")
-	}
-	for i := range 2 {
-		if _, ok := l.Reserve(uid(i), seatsFor(i)[uid(i)], t0); !ok {
-			t.Fatalf("member %d could not take its seat", i)
+	first := func(l *Ledger, pod UID) Key {
+		t.Helper()
+		if ok, why := l.Admit(pod); !ok {
+			t.Fatalf("%s is held: %s", pod, why)
 		}
-		e, wait, ok := l.Permit(uid(i), t0.Add(time.Second))
-		if !ok || wait != 59*time.Second || !e.Empty() {
-			t.Fatalf("member %d: wait %s, ok %t, effects %+v; want it to wait for the rest of the timeout", i, wait, ok, e)
-		}
+		k, _ := l.Key(pod)
+		return k
 	}
-	l.Observe(g1, pending(3), t0)
-	if _, ok := l.Reserve(uid(3), "n03", t0); ok {
-		t.Fatal("a member without a seat in the plan took one")
-	}
-	if _, ok := l.Reserve(uid(2), "n02", t0); !ok {
-		t.Fatal("the last member could not take its seat")
-	}
-	e, wait, ok := l.Permit(uid(2), t0)
-	if !ok || wait != 0 {
-		t.Fatalf("the last member waits %s, ok %t", wait, ok)
-	}
-	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow), anyOrder); diff != "" {
-		t.Fatalf("the last member lets the others go (-want +got):\n%s", diff)
-	}
-}
-
-func TestSeatsAreGivenBackTogether(t *testing.T) {
-	t.Parallel()
-	waiting := func() *Ledger {
-		l := gangOf(3, 3)
-		l.Propose(uid(0), seatsFor(0, 1, 2), t0)
-		for i := range 2 {
-			l.Reserve(uid(i), seatsFor(i)[uid(i)], t0)
-			l.Permit(uid(i), t0)
-		}
-		return l
-	}
-	for _, tc := range []struct {
-		name   string
-		do     func(l *Ledger) Effects
-		reject []UID
-		reason string
-	}{
-		{"when a waiting member times out", func(l *Ledger) Effects { return l.Unreserve(uid(0), t0) }, []UID{uid(1)},
-			"gang ns/one lost a member before all 3 had a seat"},
-		{"when a member that has no seat yet is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }, []UID{uid(0), uid(1)},
-			"gang ns/one lost a member before all 3 had a seat"},
-		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, t0) }, []UID{uid(0), uid(1)},
-			"PodGroup ns/one was deleted"},
-		{"when the time is over", func(l *Ledger) Effects { return l.Expire(testBackoff, t0.Add(2*time.Minute)) }, []UID{uid(0), uid(1)},
-			"gang ns/one: 2 of 3 seats reserved when the schedule timeout of 1m0s was over"},
-		{"when the rest turns out not to fit", func(l *Ledger) Effects {
-			l.Broken(uid(2), "node is gone", testBackoff, t0)
-			return l.Block(uid(2), "does not fit", testBackoff, t0)
-		}, []UID{uid(0), uid(1)}, "does not fit"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			e := tc.do(waiting())
-			if diff := cmp.Diff(tc.reject, uids(e.Reject), anyOrder); diff != "" {
-				t.Errorf("rejected (-want +got):\n%s", diff)
-			}
-			if e.Reason != tc.reason {
-				t.Errorf("reason %q, want %q", e.Reason, tc.reason)
-			}
-		})
-	}
-}
-
-func TestPlanLosesAnUnneededSeat(t *testing.T) {
-	t.Parallel()
-	l := gangOf(3, 2)
-	l.Propose(uid(0), seatsFor(0, 1, 2), t0)
-	for i := range 2 {
-		l.Reserve(uid(i), seatsFor(i)[uid(i)], t0)
-		l.Permit(uid(i), t0)
-	}
-	e := l.Forget(uid(2), t0)
-	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow), anyOrder); diff != "" {
-		t.Errorf("the two that are enough go (-want +got):\n%s", diff)
-	}
-}
-
-func TestBrokenSeatIsPlannedAnewForTheRest(t *testing.T) {
-	t.Parallel()
-	l := gangOf(4, 4)
-	l.Propose(uid(0), seatsFor(0, 1, 2, 3), t0)
-	for i := range 2 {
-		l.Reserve(uid(i), seatsFor(i)[uid(i)], t0)
-		l.Permit(uid(i), t0)
-	}
-	e := l.Broken(uid(2), "node is gone", testBackoff, t0)
-	if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); diff != "" {
-		t.Fatalf("the member whose seat is gone leads (-want +got):\n%s", diff)
-	}
-	turn := l.Turn(uid(2))
-	var members []UID
-	for _, m := range turn.Members {
-		members = append(members, m.UID)
-	}
-	if turn.Kind != Lead || turn.Need != 2 || turn.Held != 2 || !slices.Equal(members, []UID{uid(2), uid(3)}) {
-		t.Fatalf("turn %+v; want to lead members 2 and 3 with 2 held", turn)
-	}
-	if _, ok := l.Propose(uid(2), map[UID]string{uid(2): "x", uid(3): "y"}, t0); !ok {
-		t.Fatal("the second plan was refused")
-	}
-	l.Reserve(uid(2), "x", t0)
-	l.Reserve(uid(3), "y", t0)
-	e, wait, ok := l.Permit(uid(3), t0)
-	if !ok || wait != 0 {
-		t.Fatalf("the last member waits %s, ok %t", wait, ok)
-	}
-	if diff := cmp.Diff([]UID{uid(0), uid(1), uid(2)}, uids(e.Allow), anyOrder); diff != "" {
-		t.Errorf("all go (-want +got):\n%s", diff)
-	}
-}
-
-func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	l.Admit(uid(0))
-	since := func(time.Time) bool { return true }
-	now := t0
-	for _, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
-		l.Block(uid(0), "too big", testBackoff, now)
-		if want > 0 {
-			due, next := l.Due(now, since)
-			if len(due) != 0 || next.Sub(now) != want {
-				t.Fatalf("after the failure the next attempt is in %s and %d gangs are due, want in %s", next.Sub(now), len(due), want)
-			}
-			now = next
-		}
-		due, _ := l.Due(now, since)
-		if len(due) != 1 || due[0].Need != 2 || due[0].Classes["a"] != 2 {
-			t.Fatalf("due %+v; want the gang with two members to seat", due)
-		}
-		e := l.Retry(due[0].ID, now)
-		if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
-			t.Fatalf("the leader is woken (-want +got):\n%s", diff)
-		}
-	}
-}
-
-func TestHalfBoundGangIsCompletedFirst(t *testing.T) {
-	t.Parallel()
-	l := gangOf(4, 4)
-	for i := range 2 {
-		l.Observe(g1, bound(i, "n"), t0)
-	}
-	turn := l.Turn(uid(2))
-	if turn.Kind != Lead || turn.Need != 2 || turn.Held != 2 {
-		t.Fatalf("turn %+v; want to lead for the two that are missing", turn)
-	}
-}
-
-func TestDegradedGangComesFirst(t *testing.T) {
-	t.Parallel()
-	l := gangOf(4, 4)
-	for i := range 4 {
-		l.Observe(g1, bound(i, "n"), t0)
-	}
-	l.Forget(uid(3), t0)
-	l.Observe(g1, pending(9), t0)
-	if ok, why := l.Admit(uid(9)); !ok {
-		t.Fatalf("the replacement is held back: %s", why)
-	}
-	k, _ := l.Key(uid(9))
-	if !k.Degraded {
-		t.Errorf("key %+v; want it to be degraded", k)
-	}
-}
-
-func TestSeatIsTakenOnThePlannedNodeOnly(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	l.Propose(uid(0), seatsFor(0, 1), t0)
-	if _, ok := l.Reserve(uid(1), "elsewhere", t0); ok {
-		t.Fatal("a member took another seat than its own")
-	}
-	if v, _ := l.View(g1); v.Seated != 0 {
-		t.Fatalf("%d members hold seats, want none", v.Seated)
-	}
-	if _, ok := l.Reserve(uid(1), "n01", t0); !ok {
-		t.Fatal("the planned seat was refused")
-	}
-}
-
-func TestPlanThatIsLostInACycleIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	l := gangOf(3, 2)
-	l.Propose(uid(0), seatsFor(0, 1), t0)
-	if turn := l.Turn(uid(0)); turn.Kind != Follow {
-		t.Fatalf("turn %+v; want to follow", turn)
-	}
-	// The plan is lost between the beginning of the cycle and its end.
-	l.Forget(uid(1), t0)
-	e, ok := l.Reserve(uid(0), "n00", t0)
-	if ok {
-		t.Fatal("a seat of a plan that was lost was taken")
-	}
-	if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
-		t.Fatalf("the gang is tried again (-want +got):\n%s", diff)
-	}
-}
-
-func TestBlockedGangWaitsForNews(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	l.Block(uid(0), "too big", testBackoff, t0)
-	if ok, why := l.Admit(uid(0)); ok || why != "too big" {
-		t.Fatalf("Admit of a blocked gang's leader = %t, %q", ok, why)
-	}
-	if l.Reopen(uid(1)) {
-		t.Fatal("a member that does not lead reopened its gang")
-	}
-	if !l.Reopen(uid(0)) {
-		t.Fatal("the leader could not reopen its gang")
-	}
-	if ok, why := l.Admit(uid(0)); !ok {
-		t.Fatalf("the leader is held back after news: %s", why)
-	}
-}
-
-func TestMembersAreNewsToABlockedGang(t *testing.T) {
-	t.Parallel()
-	changed := func(i int, class string) Member {
-		m := pending(i)
-		m.Class = class
-		return m
-	}
+	planned := plannedGangOf(t, 3, 3)
+	degraded := runningGangOf(4, 4)
+	degraded.Forget(uid(3), t0)
+	degraded.Observe(g1, pending(9), t0)
+	fresh := gangOf(2, 2)
+	fresh.Invite(g1, t0)
+	surplus := runningGangOf(2, 2)
+	surplus.Observe(g1, changed(3, func(m *Member) { m.Priority = -1; m.Created = t0.Add(time.Hour) }), t0)
+	mixed := gangOf(2, 2)
+	mixed.Observe(g1, changed(1, func(m *Member) { m.Priority = -2 }), t0)
+	mixed.Invite(g1, t0)
 	for _, tc := range []struct {
 		name string
-		m    Member
-		want []UID
+		got  Key
+		want Key
 	}{
-		{"one more of a kind is none", changed(9, "a"), nil},
-		{"one of another kind is", changed(9, "b"), []UID{uid(0)}},
-		{"one that asks for something else now is", changed(1, "b"), []UID{uid(0)}},
-		{"one that is as it was is none", changed(1, "a"), nil},
+		{"members of a plan that is being carried out come first", first(planned, uid(1)), Key{Committing: true, Time: t0, Tie: "g1"}},
+		{"a gang that has started and lost members comes before its like", first(degraded, uid(9)), Key{Degraded: true, Time: t0, Tie: "g1"}},
+		{"a gang queues since its PodGroup was created", first(fresh, uid(0)), Key{Time: t0, Tie: "g1"}},
+		{"a surplus member queues by itself", first(surplus, uid(3)), Key{Priority: -1, Time: t0.Add(time.Hour), Tie: uid(3)}},
+		{"a gang is as important as its least important member", first(mixed, uid(0)), Key{Priority: -2, Time: t0, Tie: "g1"}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := gangOf(2, 2)
-			l.Block(uid(0), "too big", testBackoff, t0)
-			e := l.Observe(g1, tc.m, t0)
-			if diff := cmp.Diff(tc.want, uids(e.Activate)); diff != "" {
-				t.Errorf("tried again (-want +got):\n%s", diff)
-			}
-		})
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	if _, known := fresh.Key(uid(1)); known {
+		t.Error("a pod that was never admitted has a place in the queue")
 	}
 }
 
-func TestViewTellsPrioritiesThatDiffer(t *testing.T) {
+func TestView(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
 	if v, _ := l.View(g1); len(v.Priorities) != 0 {
 		t.Fatalf("priorities %v of members that agree", v.Priorities)
 	}
-	m := pending(1)
-	m.Priority = -5
-	l.Observe(g1, m, t0)
+	roles := Minimum{Total: 2, Roles: map[string]int{"leader": 1}}
+	l.Define(g1, Object, Spec{Minimum: roles, Created: t0, UID: "g1"}, t0)
+	l.Observe(g1, changed(1, func(m *Member) { m.Priority, m.Role = -5, "worker" }), t0)
+	l.Observe(g1, changed(2, func(m *Member) { m.Role, m.State, m.Node, m.Running = "leader", Bound, "n", true }), t0)
+	l.Observe(g1, changed(3, func(m *Member) { m.Ours = false }), t0)
+	l.Observe(g1, inState(4, Failed), t0)
+	l.Note(g1, "note")
+	l.Invite(g1, t0)
+	l.Turn(uid(0))
+	l.Block(g1, "too big", nil, testBackoff, t0)
 	v, _ := l.View(g1)
-	if diff := cmp.Diff([]int32{-5, 0}, v.Priorities); diff != "" {
-		t.Errorf("priorities (-want +got):\n%s", diff)
+	want := View{
+		Minimum: roles, Running: 1, Note: "note", Foreign: 1, Reason: "too big", ByCycle: true, Priority: -5, Priorities: []int32{-5, 0},
+		Roles:  map[string]RoleView{"leader": {Minimum: 1, Existing: 1, Settled: 1}, "worker": {Existing: 1}},
+		Leader: Ref{UID: uid(0), Namespace: "ns", Name: "p00"}, Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
-	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(l.Members(g1))); diff != "" {
+	want.Count[Pending], want.Count[Bound], want.Count[Failed] = 3, 1, 1
+	if diff := cmp.Diff(want, v); diff != "" {
+		t.Errorf("view (-want +got):\n%s", diff)
+	}
+	if !v.Quorum() || v.Met() || v.Underway() {
+		t.Errorf("quorum %t, met %t, underway %t; want a quorum that is blocked", v.Quorum(), v.Met(), v.Underway())
+	}
+	if diff := cmp.Diff([]UID{uid(0), uid(1), uid(2), uid(3), uid(4)}, uids(l.Members(g1))); diff != "" {
 		t.Errorf("members, the oldest first (-want +got):\n%s", diff)
+	}
+	if r, known := l.Find(uid(2)); !known || r.Name != "p02" {
+		t.Errorf("Find = %v, %t", r, known)
+	}
+}
+
+func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 3, 3)
+	reserve(t, l, 0, 1)
+	l.Observe(g1, bound(7, "x"), t0)
+	if diff := cmp.Diff(map[string]int{node(0): 1, node(1): 1, "x": 1}, l.Nodes(g1)); diff != "" {
+		t.Errorf("nodes while the gang starts (-want +got):\n%s", diff)
+	}
+	// A replacement counts from the moment that it has reserved, so that the next one joins it in its rack.
+	l = runningGangOf(2, 2)
+	l.Observe(g1, inState(0, Failed), t0)
+	l.Observe(g1, pending(2), t0)
+	l.Turn(uid(2))
+	if _, ok := l.Reserve(uid(2), "y", t0); !ok {
+		t.Fatal("a replacement cannot reserve")
+	}
+	if diff := cmp.Diff(map[string]int{node(1): 1, "y": 1}, l.Nodes(g1)); diff != "" {
+		t.Errorf("nodes while a replacement is bound (-want +got):\n%s", diff)
+	}
+}
+
+func TestHeldMembersAreToldWhy(t *testing.T) {
+	t.Parallel()
+	why := func(l *Ledger) map[UID]string {
+		out := map[UID]string{}
+		for r, why := range l.Held(g1) {
+			out[r.UID] = why
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		name string
+		do   func(l *Ledger)
+		want map[UID]string
+	}{
+		{"by the leader's cycle, which says so itself", func(l *Ledger) {
+			l.Invite(g1, t0)
+			l.Turn(uid(0))
+			l.Block(g1, "too big", nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big"}},
+		{"by the cycle of one that is gone", func(l *Ledger) {
+			l.Observe(g1, pending(2), t0)
+			l.Invite(g1, t0)
+			l.Turn(uid(0))
+			l.Forget(uid(0), t0)
+			l.Block(g1, "too big", nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
+		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.RuleOut(g1, "no room", t0) },
+			map[UID]string{uid(0): "no room", uid(1): "no room"}},
+		{"a leader that was not tried yet has nothing to say", func(*Ledger) {}, map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
+		{"members of other schedulers are not ours to tell", func(l *Ledger) {
+			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
+			l.RuleOut(g1, "no room", t0)
+		}, map[UID]string{uid(0): "no room"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := gangOf(2, 2)
+			tc.do(l)
+			if diff := cmp.Diff(tc.want, why(l)); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTally(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		state  string
+		ledger *Ledger
+	}{
+		{"incomplete", gangOf(1, 2)},
+		{"waiting", gangOf(2, 2)},
+		{"unschedulable", func() *Ledger {
+			l := gangOf(2, 2)
+			l.RuleOut(g1, "no room", t0)
+			return l
+		}()},
+		{"starting", plannedGangOf(t, 2, 2)},
+		{"started", runningGangOf(2, 2)},
+		{"degraded", func() *Ledger {
+			l := runningGangOf(2, 2)
+			l.Forget(uid(0), t0)
+			return l
+		}()},
+		{"", func() *Ledger {
+			l := NewLedger(time.Minute, nil)
+			l.Recall(g1, true, t0)
+			return l
+		}()},
+	} {
+		want := map[string]int{"incomplete": 0, "waiting": 0, "unschedulable": 0, "starting": 0, "degraded": 0, "started": 0}
+		if tc.state != "" {
+			want[tc.state] = 1
+		}
+		if diff := cmp.Diff(want, tc.ledger.Tally()); diff != "" {
+			t.Errorf("a gang that is %q (-want +got):\n%s", tc.state, diff)
+		}
 	}
 }

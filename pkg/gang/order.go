@@ -5,8 +5,8 @@ import "time"
 // Key is the place of a pod in the scheduling queue. It is frozen when the pod is admitted to the queue, because a
 // heap whose keys change under it loses its order.
 type Key struct {
-	// Committing is set for members whose siblings hold seats already: they come before everything else, so that seats
-	// are held idle for as short a time as possible.
+	// Committing is set for members of a plan that is being carried out: they come before everything else, so that
+	// assignments are held idle for as short a time as possible.
 	Committing bool
 	// Priority is the lowest priority among the group's members: a group is as important as its least member.
 	Priority int32

@@ -1,121 +1,108 @@
 package gang
 
-import (
-	"fmt"
-	"sort"
-	"strings"
-)
+import "time"
 
-// Board is a trial copy of the cluster on which members are seated one after the other.
-type Board interface {
-	// Best returns the node on which the member is best seated now, given everything seated before it.
-	Best(m Member) (node string, ok bool, err error)
-	// Seat seats the member on the node.
-	Seat(m Member, node string) error
+// Assignment gives a member a node.
+type Assignment struct {
+	UID  UID
+	Node string
+	// First is set for a member that has to write something before siblings can follow, such as the allocation of a claim
+	// that they share. It does that as soon as it has reserved, and waits for its siblings afterwards.
+	First bool
 }
 
-// Result is what came of planning a group.
-type Result struct {
-	// Seats holds the node of each member that was seated.
-	Seats map[UID]string
-	// Need is the number of seats without which the group cannot start.
-	Need int
-	// Short lists the classes of which not every member found a seat.
-	Short []Shortage
+// Proposal is a plan for a group: assignments in the order in which they were found.
+type Proposal struct {
+	Assignments []Assignment
+	// Ordered is set if each has to be reserved after those before it, because what one may take depends on them.
+	Ordered bool
 }
 
-// Shortage is one class of members that do not all fit.
-type Shortage struct {
-	Class        string
-	Wanted, Fits int
+// plan is the assignments that a group has been given and whose members are not bound yet.
+type plan struct {
+	// order holds the members in the order of the proposal. assignments is what each was given, without those whose members
+	// have been bound, have gone, or turned out not to fit.
+	order       []UID
+	assignments map[UID]Assignment
+	// ordered is set if the members reserve one after the other; next is then the index in order of the first that has not.
+	ordered  bool
+	next     int
+	deadline time.Time
+	// enoughAt is when those that hold their assignments were enough for the minimum for the first time.
+	enoughAt time.Time
+	// committed is set once the members that hold an assignment were let go.
+	committed bool
+	// open is set while the plan has lost an assignment and a leader has to plan for the members that remain.
+	open bool
+	// refused holds the nodes that turned out not to take members of a class.
+	refused map[Refusal]bool
+	// setbacks counts refusals since a member last reserved.
+	setbacks int
+	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came back.
+	failure *block
 }
 
-// Feasible reports whether the group can start with the seats found.
-func (r *Result) Feasible() bool { return len(r.Seats) >= r.Need }
+// stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are ready.
+const stragglersGrace = time.Second
 
-// Build seats members on the board, at least need of them and as many as fit. Members of one class are seated in a
-// row, and the classes in the order given by hardness (the hardest first), because what fits almost nowhere must
-// choose before what fits almost everywhere does; within one class the board chooses. Greedy, not optimal: with
-// several classes a feasible assignment can be missed, never an infeasible one returned.
-func Build(members []Member, need int, hardness func(class string) float64, board Board) (Result, error) {
-	r := Result{Seats: make(map[UID]string, len(members)), Need: need}
-	classes := map[string][]Member{}
-	var order []string
-	for _, m := range members {
-		if classes[m.Class] == nil {
-			order = append(order, m.Class)
-		}
-		classes[m.Class] = append(classes[m.Class], m)
+func (p *plan) node(uid UID) string {
+	if p == nil {
+		return ""
 	}
-	sort.SliceStable(order, func(i, j int) bool { return hardness(order[i]) > hardness(order[j]) })
-	for _, class := range order {
-		fits := 0
-		for _, m := range classes[class] {
-			node, ok, err := board.Best(m)
-			if err != nil {
-				return r, err
+	return p.assignments[uid].Node
+}
+
+func (p *plan) drop(uid UID) {
+	if p != nil {
+		delete(p.assignments, uid)
+	}
+}
+
+// pass returns whether the plan lets others reserve after this member, because it has reserved or is not in the plan any more.
+func (g *group) passed(p *plan, uid UID) bool {
+	m := g.members[uid]
+	return p.node(uid) == "" || m == nil || m.stage.ready()
+}
+
+// turnCame reports whether all members that have to reserve before this one have done so.
+func (g *group) turnCame(p *plan, uid UID) bool {
+	if !p.ordered {
+		return true
+	}
+	for p.next < len(p.order) && g.passed(p, p.order[p.next]) {
+		p.next++
+	}
+	return p.next == len(p.order) || p.order[p.next] == uid || g.passed(p, uid)
+}
+
+// serves reports whether the minimum is met when those members of the plan are bound whose stage counts.
+func (g *group) serves(p *plan, counts func(stage) bool) bool {
+	minimum := g.spec().Minimum
+	total := g.census.settled()
+	var roles map[string]int
+	if len(minimum.Roles) > 0 {
+		roles = map[string]int{}
+	}
+	for uid := range p.assignments {
+		if m := g.members[uid]; counts(m.stage) {
+			total++
+			if roles != nil {
+				roles[m.Role]++
 			}
-			if !ok {
-				break
-			}
-			if err := board.Seat(m, node); err != nil {
-				return r, err
-			}
-			r.Seats[m.UID] = node
-			fits++
-		}
-		if fits < len(classes[class]) {
-			r.Short = append(r.Short, Shortage{Class: class, Wanted: len(classes[class]), Fits: fits})
 		}
 	}
-	return r, nil
+	return minimum.MetBy(total, func(role string) int { return g.census.settledIn(role) + roles[role] })
 }
 
-// Reason is one cause that keeps members off nodes, with the number of nodes it concerns.
-type Reason struct {
-	Text  string
-	Nodes int
-}
+func anyStage(stage) bool { return true }
 
-// Explain says in one sentence why a group does not start. describe names what one member of a class asks for, within
-// the kind of domain that all have to share, if any; reasons are what kept the members that found no seat off the nodes.
-func Explain(id ID, t Turn, r Result, describe func(class string) string, within string, reasons []Reason) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "gang %s needs ", id)
-	total := t.MinMember
-	if within != "" {
-		within = " within one " + within
-	}
-	if len(r.Short) == 1 && t.Need == len(t.Members) && r.Short[0].Wanted == len(t.Members) {
-		fmt.Fprintf(&b, "%d × %s%s, fits %d", total, describe(r.Short[0].Class), within, len(r.Seats)+t.Held)
-	} else {
-		fmt.Fprintf(&b, "at least %d of %d members%s, fits %d", total, t.Held+len(t.Members), within, len(r.Seats)+t.Held)
-		for i, s := range r.Short {
-			sep := " ("
-			if i > 0 {
-				sep = ", "
-			}
-			fmt.Fprintf(&b, "%s%d of %d × %s", sep, s.Fits, s.Wanted, describe(s.Class))
-		}
-		if len(r.Short) > 0 {
-			b.WriteString(")")
+// ready counts the members of the plan that can be bound as soon as all can.
+func (g *group) ready(p *plan) int {
+	n := 0
+	for uid := range p.assignments {
+		if g.members[uid].stage.ready() {
+			n++
 		}
 	}
-	if len(reasons) == 0 {
-		return b.String()
-	}
-	sort.Slice(reasons, func(i, j int) bool {
-		if reasons[i].Nodes != reasons[j].Nodes {
-			return reasons[i].Nodes > reasons[j].Nodes
-		}
-		return reasons[i].Text < reasons[j].Text
-	})
-	for i, reason := range reasons {
-		sep := ", "
-		if i == 0 {
-			sep = ": "
-		}
-		fmt.Fprintf(&b, "%s%d %s", sep, reason.Nodes, reason.Text)
-	}
-	return b.String()
+	return n
 }

@@ -1,33 +1,49 @@
 package gang
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
 
 // View is what a group looks like from outside.
 type View struct {
-	// MinMember is 0 while the group has no specification.
-	MinMember int
+	// Minimum is zero while the group has no specification.
+	Minimum Minimum
 	// Count holds the number of members by state.
 	Count [states]int
 	// Running is the number of bound members that run.
 	Running int
-	// Seated is the number of members that hold a seat in memory.
-	Seated int
+	// Roles holds the members of each role that has a minimum or members.
+	Roles map[string]RoleView
+	// Holding is the number of members that hold an assignment in memory.
+	Holding int
+	// Started is set while the group is past its first start: members are placed one by one.
+	Started bool
 	// Degraded is set while a group that had started has fewer than its minimum.
 	Degraded bool
 	// Reason says why the group did not fit when it was last tried; empty if it was not or is being tried.
 	Reason string
+	// ByCycle is set if a scheduling cycle of the leader found the reason and wrote it to the leader.
+	ByCycle bool
+	// Note says why the group is not complete, if the number of members does not tell.
+	Note string
+	// Foreign is the number of members that another scheduler places.
+	Foreign int
 	// Leader stands for the group in the queue; its UID is empty if there is none.
 	Leader Ref
-	// Any is one of the members.
+	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
-	// Labelled is the minimum that members carry themselves, 0 if none does.
-	Labelled int
+	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
+	Undeclared int
+	// Priority is the lowest of the members.
+	Priority int32
 	// Priorities holds those of the members, the lowest first, if they differ.
 	Priorities []int32
 }
+
+// RoleView counts the members of one role.
+type RoleView struct{ Minimum, Existing, Settled int }
 
 // Settled is the number of members that count as placed.
 func (v *View) Settled() int { return v.Count[Bound] + v.Count[Succeeded] }
@@ -35,37 +51,66 @@ func (v *View) Settled() int { return v.Count[Bound] + v.Count[Succeeded] }
 // Existing is the number of members that count towards the quorum.
 func (v *View) Existing() int { return v.Settled() + v.Count[Pending] }
 
+// Quorum reports whether enough members exist to start.
+func (v *View) Quorum() bool {
+	return v.Minimum.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
+}
+
+// Met reports whether the minimum is placed.
+func (v *View) Met() bool {
+	return v.Minimum.MetBy(v.Settled(), func(role string) int { return v.Roles[role].Settled })
+}
+
 // Underway reports whether the group is expected to start in a moment: its members are being created, or it is being
 // planned and bound.
-func (v *View) Underway() bool { return v.Reason == "" && !v.Degraded && v.Settled() < v.MinMember }
+func (v *View) Underway() bool { return v.Reason == "" && !v.Started && !v.Met() }
 
 // View returns what the group looks like, and false if nothing is known of it.
 func (l *Ledger) View(id ID) (View, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil {
+	if g == nil || g.empty() {
 		return View{}, false
 	}
-	v := View{Count: g.count, Running: g.running, Seated: g.seated, Degraded: g.started && !g.complete()}
+	c := &g.census
+	v := View{Count: c.states, Running: c.running, Holding: g.holding, Started: g.started(), Degraded: g.started() && !g.met(), Note: g.note, Priority: c.priority()}
+	var roles map[string]int
 	if s := g.spec(); s != nil {
-		v.MinMember = s.MinMember
+		v.Minimum, roles = s.Minimum, s.Minimum.Roles
+	}
+	for _, role := range slices.Concat(slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(c.roles))) {
+		if v.Roles == nil {
+			v.Roles = map[string]RoleView{}
+		}
+		v.Roles[role] = RoleView{Minimum: roles[role], Existing: c.existingIn(role), Settled: c.settledIn(role)}
 	}
 	if g.block != nil {
-		v.Reason = g.block.reason
+		v.Reason, v.ByCycle = g.block.reason, g.block.cycle
 	}
 	if g.leader != nil {
 		v.Leader = g.leader.Ref()
 	}
+	var example *member
 	for _, m := range g.members {
-		v.Any = m.Ref()
-		break
+		if example == nil || (m.Ours == example.Ours && m.before(example)) || (!m.Ours && example.Ours) {
+			example = m
+		}
+		if !m.Ours && m.State == Pending {
+			v.Foreign++
+		}
 	}
-	if g.label != nil {
-		v.Labelled = g.label.MinMember
+	if example != nil {
+		v.Any = example.Ref()
 	}
-	if len(g.priorities) > 1 {
-		v.Priorities = slices.Sorted(maps.Keys(g.priorities))
+	for _, s := range g.specs[Owner:] {
+		if s != nil {
+			v.Undeclared = s.Minimum.Total
+			break
+		}
+	}
+	if len(c.priorities) > 1 {
+		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
 	}
 	return v, true
 }
@@ -94,7 +139,7 @@ func (l *Ledger) Members(id ID) []Ref {
 	return refs
 }
 
-// Held returns the members that are held back for their group, with why.
+// Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
 func (l *Ledger) Held(id ID) map[Ref]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,11 +149,14 @@ func (l *Ledger) Held(id ID) map[Ref]string {
 	}
 	held := map[Ref]string{}
 	for _, m := range g.members {
-		if m.State != Pending || !m.Ours || m.seated != "" || (g.leader == m && g.block != nil) {
+		if m.State != Pending || !m.Ours || m.stage.holds() {
 			continue
 		}
-		if kind, why := m.turn(); kind == Hold {
+		switch kind, why := m.turn(); {
+		case kind == Hold:
 			held[m.Ref()] = why
+		case kind == Lead && g.block != nil && !g.block.cycle:
+			held[m.Ref()] = g.block.reason
 		}
 	}
 	return held
@@ -125,7 +173,7 @@ func (l *Ledger) Find(uid UID) (Ref, bool) {
 	return m.Ref(), true
 }
 
-// Nodes returns the nodes on which members are bound or hold a seat, with how many.
+// Nodes returns the nodes on which members are bound or hold an assignment, with how many.
 func (l *Ledger) Nodes(id ID) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +186,8 @@ func (l *Ledger) Nodes(id ID) map[string]int {
 		switch {
 		case m.State == Bound:
 			nodes[m.Node]++
-		case m.seated != "":
-			nodes[m.seated]++
+		case m.stage.holds():
+			nodes[m.node]++
 		}
 	}
 	return nodes
@@ -152,9 +200,10 @@ func (l *Ledger) Tally() map[string]int {
 	t := map[string]int{"incomplete": 0, "waiting": 0, "unschedulable": 0, "starting": 0, "degraded": 0, "started": 0}
 	for _, g := range l.groups {
 		switch {
-		case g.complete():
+		case g.empty():
+		case g.met():
 			t["started"]++
-		case g.started:
+		case g.started():
 			t["degraded"]++
 		case g.plan != nil:
 			t["starting"]++
@@ -167,4 +216,73 @@ func (l *Ledger) Tally() map[string]int {
 		}
 	}
 	return t
+}
+
+// Surplus reports whether the bound member is one of those that its group can spare: the least important ones beyond its
+// minimum, all of which may go.
+func (l *Ledger) Surplus(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return true
+	}
+	g := m.group
+	s := g.spec()
+	if s == nil || !g.met() {
+		return false
+	}
+	var bound []*member
+	for _, o := range g.members {
+		if o.State == Bound {
+			bound = append(bound, o)
+		}
+	}
+	// Of equal priority the younger goes first.
+	slices.SortFunc(bound, func(a, b *member) int {
+		switch {
+		case a.Priority != b.Priority:
+			return cmp.Compare(a.Priority, b.Priority)
+		case b.before(a):
+			return -1
+		}
+		return 1
+	})
+	total, roles := g.census.settled(), map[string]int{}
+	for _, o := range bound {
+		total--
+		roles[o.Role]++
+		spared := s.Minimum.MetBy(total, func(role string) int { return g.census.settledIn(role) - roles[role] })
+		if !spared {
+			total++
+			roles[o.Role]--
+		}
+		if o == m {
+			return spared
+		}
+	}
+	return false
+}
+
+// Stragglers returns the pending members of groups that have started and have fewer than their minimum.
+func (l *Ledger) Stragglers() []Ref {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var refs []Ref
+	for _, g := range l.degraded {
+		for _, m := range g.members {
+			if m.mayLead() {
+				refs = append(refs, m.Ref())
+			}
+		}
+	}
+	return refs
+}
+
+// Alone reports whether the member is being scheduled as an ordinary pod.
+func (l *Ledger) Alone(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	return m != nil && m.stage == alone
 }

@@ -1,17 +1,17 @@
 package kubeview
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/informers"
 )
 
 // BadValue says which key of which object holds a value that cannot be used.
@@ -23,6 +23,8 @@ type BadValue struct { //nolint:errname // it is a finding about an object first
 	Key  string
 	// Value as found.
 	Value string
+	// Missing is set if the object lacks the key altogether.
+	Missing bool
 	// Allowed says what the value may be.
 	Allowed string
 }
@@ -32,6 +34,9 @@ const longestQuoted = 120
 
 // Error names object, key, value and what is allowed.
 func (b *BadValue) Error() string {
+	if b.Missing {
+		return fmt.Sprintf("%s %s %s is missing: want %s", b.Object, b.Kind, b.Key, b.Allowed)
+	}
 	value := b.Value
 	if len(value) > longestQuoted {
 		value = value[:longestQuoted] + "…"
@@ -40,7 +45,7 @@ func (b *BadValue) Error() string {
 }
 
 // badValueReporter remembers what was reported, so that a bad value is news once and not at every heartbeat of its node
-// or once a profile.
+// or once for each profile of the scheduler.
 type badValueReporter struct {
 	mu sync.Mutex
 	// reported holds, for each scope and node, the messages that still hold.
@@ -49,41 +54,23 @@ type badValueReporter struct {
 
 type reportKey struct{ scope, node string }
 
-// reporters finds the reporter of a process. The profiles of one scheduler share nothing but their informer factory.
-var reporters = struct {
-	mu        sync.Mutex
-	byFactory map[informers.SharedInformerFactory]*badValueReporter
-}{byFactory: map[informers.SharedInformerFactory]*badValueReporter{}}
-
-// reporterFor returns the reporter of a scheduler, which is forgotten when the scheduler's context ends: the factory holds
-// all that the scheduler knew of its cluster.
-func reporterFor(ctx context.Context, factory informers.SharedInformerFactory) *badValueReporter {
-	reporters.mu.Lock()
-	defer reporters.mu.Unlock()
-	r := reporters.byFactory[factory]
-	if r == nil {
-		r = &badValueReporter{reported: map[reportKey]map[string]bool{}}
-		reporters.byFactory[factory] = r
-		context.AfterFunc(ctx, func() {
-			reporters.mu.Lock()
-			defer reporters.mu.Unlock()
-			delete(reporters.byFactory, factory)
-		})
-	}
-	return r
-}
-
 // WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
 // each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different plugins
-// apart; watches of the same scope in several profiles of a process report once.
-func WatchBadNodeValues(ctx context.Context, handle fwk.Handle, scope string, check func(*v1.Node) []*BadValue) error {
-	r := reporterFor(ctx, handle.SharedInformerFactory())
+// apart; watches of the same scope in several profiles of a scheduler report once.
+func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*BadValue) error {
+	factory := handle.SharedInformerFactory()
+	r, err := informers.Shared(factory, func() (*badValueReporter, error) {
+		return &badValueReporter{reported: map[reportKey]map[string]bool{}}, nil
+	})
+	if err != nil {
+		return err
+	}
 	see := func(obj any) {
 		if node, ok := obj.(*v1.Node); ok {
 			r.report(handle.EventRecorder(), scope, node, check(node))
 		}
 	}
-	_, err := handle.SharedInformerFactory().Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    see,
 		UpdateFunc: func(_, obj any) { see(obj) },
 		DeleteFunc: func(obj any) {

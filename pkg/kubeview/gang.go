@@ -20,28 +20,39 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// GangOf returns the gang that the pod is a member of. Where the pod itself carries the minimum, in the older form by
-// labels alone, spec holds it. A pod that means to be in a gang but says so wrongly is an error.
+// GangOf returns the gang that the pod is a member of by its own word. Where the pod itself carries the minimum, spec holds
+// it. A pod that means to be in a gang but says so wrongly is an error. GangOwnerPolicy.GangOf also knows the gangs of
+// controllers whose pods say nothing.
 func GangOf(pod *v1.Pod) (id gang.ID, spec *gang.Spec, err error) {
+	m, err := (*GangOwnerPolicy)(nil).GangOf(pod)
+	return m.ID, m.Spec, err
+}
+
+// labelledGang reads the labels that name a gang: that of a PodGroup, then the older form by labels alone.
+func labelledGang(pod *v1.Pod) (Membership, error) {
 	if name := pod.Labels[schedulingv1alpha1.PodGroupLabel]; name != "" {
-		return gang.ID{Namespace: pod.Namespace, Name: name}, nil, nil
+		return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}}, nil
 	}
 	name, named := pod.Labels[gangNameLabel]
 	if !named {
-		return gang.ID{}, nil, nil
-	}
-	minAvailable, given := pod.Labels[gangMinAvailableLabel]
-	bad := func(key, value, allowed string) (gang.ID, *gang.Spec, error) {
-		return gang.ID{}, nil, &BadValue{Object: "pod", Kind: "label", Key: key, Value: value, Allowed: allowed}
+		return Membership{}, nil
 	}
 	if name == "" {
-		return bad(gangNameLabel, name, "the name of a group")
+		return Membership{}, &BadValue{Object: "pod", Kind: "label", Key: gangNameLabel, Value: name, Allowed: "the name of a group"}
 	}
-	minMember, parseErr := strconv.ParseInt(minAvailable, 10, 32)
-	if !given || parseErr != nil || minMember < 1 || minMember > maxMinMember {
-		return bad(gangMinAvailableLabel, minAvailable, fmt.Sprintf("a whole number from 1 to %d", maxMinMember))
+	minAvailable, given := pod.Labels[gangMinAvailableLabel]
+	minMember, ok := parseMinimum(minAvailable)
+	if !ok {
+		return Membership{}, &BadValue{Object: "pod", Kind: "label", Key: gangMinAvailableLabel, Value: minAvailable, Missing: !given,
+			Allowed: allowedMinimum}
 	}
-	return gang.ID{Namespace: pod.Namespace, Name: name}, &gang.Spec{MinMember: int(minMember)}, nil
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}, Spec: &gang.Spec{Minimum: gang.Minimum{Total: minMember}}}, nil
+}
+
+// parseMinimum reads the minimum of a gang as a label or an annotation of its pods has it.
+func parseMinimum(text string) (int, bool) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err == nil && n >= 1 && n <= maxMinMember
 }
 
 // GangLabels returns the labels either of which makes a pod the member of a gang.
@@ -50,10 +61,20 @@ func GangLabels() []string { return []string{schedulingv1alpha1.PodGroupLabel, g
 // maxMinMember is the largest minimum that is believed; the CRD has the same bound.
 const maxMinMember = 100000
 
-// GangSpec reads a PodGroup. Timeout replaces an absent scheduleTimeoutSeconds.
-func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec {
+var allowedMinimum = fmt.Sprintf("a whole number from 1 to %d", maxMinMember)
+
+// GangSpec reads a PodGroup. Timeout replaces scheduleTimeoutSeconds where that is absent or 0, as in scheduler-plugins.
+func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, error) {
+	roles, err := minMembersByRole(pg)
+	if err != nil {
+		return gang.Spec{}, err
+	}
+	sum := 0
+	for _, n := range roles {
+		sum += n
+	}
 	s := gang.Spec{
-		MinMember:  max(int(pg.Spec.MinMember), 1),
+		Minimum:    gang.Minimum{Total: max(int(pg.Spec.MinMember), sum, 1), Roles: roles},
 		Created:    pg.CreationTimestamp.Time,
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
@@ -63,11 +84,11 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) gang.Spec 
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
 		s.Timeout = time.Duration(*t) * time.Second
 	}
-	return s
+	return s, nil
 }
 
 // GangMember reads a pod as a member of its gang. Ours says whether the process schedules it.
-func GangMember(pod *v1.Pod, ours bool) gang.Member {
+func GangMember(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Member {
 	m := gang.Member{
 		UID:       gang.UID(pod.UID),
 		Namespace: pod.Namespace,
@@ -76,9 +97,10 @@ func GangMember(pod *v1.Pod, ours bool) gang.Member {
 		Created:   pod.CreationTimestamp.Time,
 		Node:      pod.Spec.NodeName,
 		Ours:      ours,
+		Role:      GangRole(pod, pg),
 	}
-	if _, spec, err := GangOf(pod); err == nil && spec != nil {
-		m.Minimum = spec.MinMember
+	if of.Spec != nil {
+		m.Minimum = of.Spec.Minimum.Total
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
@@ -99,8 +121,8 @@ func GangMember(pod *v1.Pod, ours bool) gang.Member {
 	return m
 }
 
-// placementClass is equal for pods that filters and scores treat alike. Labels that only number the members of a Job or
-// StatefulSet are left out; a pod for which they matter after all finds that out when it takes its seat.
+// placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are left
+// out; a pod for which they matter after all finds that out when it takes its seat.
 func placementClass(pod *v1.Pod) string {
 	var c class
 	c.text(pod.Spec.SchedulerName)
@@ -112,8 +134,8 @@ func placementClass(pod *v1.Pod) string {
 		c.number(amount(name, requests[name]))
 	}
 	c.labels(pod.Spec.NodeSelector)
-	c.labels(without(pod.Labels, ordinalKeys))
-	c.labels(without(pod.Annotations, ordinalKeys))
+	c.labels(withoutOrdinals(pod.Labels))
+	c.labels(withoutOrdinals(pod.Annotations))
 	c.number(int64(len(pod.Spec.Tolerations)))
 	for _, t := range pod.Spec.Tolerations {
 		c.text(t.Key)
@@ -172,24 +194,6 @@ func (c *class) labels(m map[string]string) {
 	}
 }
 
-// ordinalKeys are labels and annotations that number the pods of one owner.
-var ordinalKeys = []string{
-	"batch.kubernetes.io/job-completion-index",
-	"apps.kubernetes.io/pod-index",
-	"statefulset.kubernetes.io/pod-name",
-}
-
-func without(m map[string]string, keys []string) map[string]string {
-	for _, k := range keys {
-		if _, found := m[k]; found {
-			m = maps.Clone(m)
-			maps.DeleteFunc(m, func(k, _ string) bool { return slices.Contains(keys, k) })
-			return m
-		}
-	}
-	return m
-}
-
 // DescribeRequest says what one pod asks for: its extended resources, or CPU and memory if it asks for none.
 func DescribeRequest(pod *v1.Pod) string {
 	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
@@ -211,4 +215,16 @@ func DescribeRequest(pod *v1.Pod) string {
 	default:
 		return "pod"
 	}
+}
+
+// HasHostPorts reports whether the pod asks for ports of its node.
+func HasHostPorts(pod *v1.Pod) bool {
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -2,6 +2,8 @@ package kubeview
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,13 +16,18 @@ import (
 // PodGroupStatus returns the status of pg for what is known of its gang. What does not change keeps its times.
 func PodGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time) schedulingv1alpha1.PodGroupStatus {
 	s := *pg.Status.DeepCopy()
-	minMember := max(int(pg.Spec.MinMember), 1)
+	minimum := v.Minimum
+	if minimum.Total == 0 {
+		// The ledger has not heard of the PodGroup yet.
+		minimum.Total = max(int(pg.Spec.MinMember), 1)
+	}
 	s.Scheduled = int32(v.Count[gang.Bound])
 	s.Running = int32(v.Running)
 	s.Succeeded = int32(v.Count[gang.Succeeded])
 	s.Failed = int32(v.Count[gang.Failed])
-	s.Phase = podGroupPhase(minMember, v)
-	quorum := v.Existing() >= minMember
+	s.Roles = roleStatus(v)
+	s.Phase = podGroupPhase(minimum, v)
+	quorum := v.Existing() >= minimum.Total && v.Quorum()
 	if quorum && s.ScheduleStartTime.IsZero() {
 		s.ScheduleStartTime = metav1.NewTime(now.Truncate(time.Second))
 	}
@@ -33,9 +40,9 @@ func PodGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time)
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
 	set(schedulingv1alpha1.PodGroupQuorum, quorum, "EnoughMembers", "TooFewMembers",
-		fmt.Sprintf("%d of %d members exist", v.Existing(), minMember))
-	scheduled := v.Settled() >= minMember
-	message, reason := fmt.Sprintf("%d of %d members are bound or have succeeded", v.Settled(), minMember), "InProgress"
+		existing(v, minimum))
+	scheduled := v.Settled() >= minimum.Total && v.Met()
+	message, reason := fmt.Sprintf("%d of %s members are bound or have succeeded", v.Settled(), minimum), "InProgress"
 	switch {
 	case scheduled:
 	case v.Reason != "":
@@ -46,25 +53,49 @@ func PodGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time)
 	set(schedulingv1alpha1.PodGroupScheduledCondition, scheduled, "MinimumBound", reason, message)
 	message = ""
 	if v.Degraded {
-		message = fmt.Sprintf("%d of the %d members that started are left", v.Settled(), minMember)
+		message = fmt.Sprintf("%d of the %s members that started are left", v.Settled(), minimum)
 	}
 	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", "NoMembersLost", message)
 	return s
 }
 
-func podGroupPhase(minMember int, v gang.View) schedulingv1alpha1.PodGroupPhase {
+// existing says how many members exist, or why there will never be enough.
+func existing(v gang.View, minimum gang.Minimum) string {
+	if v.Note != "" {
+		return v.Note
+	}
+	return fmt.Sprintf("%d of %s members exist", v.Existing(), minimum)
+}
+
+// roleStatus counts the members by role, by name.
+func roleStatus(v gang.View) []schedulingv1alpha1.PodGroupRole {
+	var roles []schedulingv1alpha1.PodGroupRole
+	for _, name := range slices.Sorted(maps.Keys(v.Roles)) {
+		r := v.Roles[name]
+		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMembers: int32(r.Minimum), Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
+	}
+	return roles
+}
+
+// HadStarted reports whether the status says that the group was past its first start when it was written.
+func HadStarted(pg *schedulingv1alpha1.PodGroup) bool {
+	return meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
+		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
+}
+
+func podGroupPhase(minimum gang.Minimum, v gang.View) schedulingv1alpha1.PodGroupPhase {
 	switch {
-	case v.Count[gang.Succeeded] >= minMember:
+	case v.Count[gang.Succeeded] >= minimum.Total:
 		return schedulingv1alpha1.PodGroupFinished
-	case v.Count[gang.Failed] > 0 && v.Existing() < minMember:
+	case v.Count[gang.Failed] > 0 && v.Existing() < minimum.Total:
 		return schedulingv1alpha1.PodGroupFailed
-	case v.Running+v.Count[gang.Succeeded] >= minMember:
+	case v.Running+v.Count[gang.Succeeded] >= minimum.Total && v.Met():
 		return schedulingv1alpha1.PodGroupRunning
-	case v.Settled() >= minMember:
+	case v.Settled() >= minimum.Total && v.Met():
 		return schedulingv1alpha1.PodGroupScheduled
-	case v.Count[gang.Bound]+v.Seated > 0:
+	case v.Count[gang.Bound]+v.Holding > 0:
 		return schedulingv1alpha1.PodGroupScheduling
-	case v.Existing() >= minMember:
+	case v.Existing() >= minimum.Total && v.Quorum():
 		return schedulingv1alpha1.PodGroupPreScheduling
 	default:
 		return schedulingv1alpha1.PodGroupPending

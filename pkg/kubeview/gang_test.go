@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
 
@@ -40,6 +39,8 @@ func TestGangOf(t *testing.T) {
 		{"a huge minimum", older("a", "99999999999999999999"), gang.ID{}, 0,
 			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "99999999999999999999" is not a whole number from 1 to 100000`},
 		{"a minimum that is absent", map[string]string{gangNameLabel: "a"}, gang.ID{}, 0,
+			`pod label pod-group.scheduling.sigs.k8s.io/min-available is missing: want a whole number from 1 to 100000`},
+		{"a minimum that is empty", older("a", ""), gang.ID{}, 0,
 			`pod label pod-group.scheduling.sigs.k8s.io/min-available: "" is not a whole number from 1 to 100000`},
 		{"a name that is empty", older("", "3"), gang.ID{}, 0, `pod label pod-group.scheduling.sigs.k8s.io/name: "" is not the name of a group`},
 	} {
@@ -56,6 +57,27 @@ func TestGangOf(t *testing.T) {
 			}
 			if id != tc.id || minMember != tc.minMember || message != tc.err {
 				t.Errorf("got %v, minimum %d, error %q; want %v, %d, %q", id, minMember, message, tc.id, tc.minMember, tc.err)
+			}
+		})
+	}
+}
+
+func TestGangSpecTimeout(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		seconds *int32
+		want    time.Duration
+	}{
+		{"absent, the default holds", nil, time.Minute},
+		{"0 means the default, as in scheduler-plugins", ptr.To[int32](0), time.Minute},
+		{"a time of its own", ptr.To[int32](7), 7 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{ScheduleTimeoutSeconds: tc.seconds}}
+			if got := GangSpec(pg, time.Minute).Timeout; got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
 	}
@@ -198,38 +220,6 @@ func TestRoom(t *testing.T) {
 	}
 	r.DropNode("a")
 	want("a node that goes takes its room along", four, false, map[string]int{"b": 2})
-}
-
-func TestTopologyOf(t *testing.T) {
-	t.Parallel()
-	group := func(a map[string]string) *schedulingv1alpha1.PodGroup {
-		return &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: a}}
-	}
-	pod := st.MakePod().Annotations(map[string]string{TopologyRequiredKey: "zone", TopologyPreferredKey: "rack"}).Obj()
-	for _, tc := range []struct {
-		name string
-		pg   *schedulingv1alpha1.PodGroup
-		want GangTopology
-		err  string
-	}{
-		{"the pod speaks where there is no PodGroup", nil, GangTopology{Required: "zone", Preferred: "rack"}, ""},
-		{"the PodGroup speaks first", group(map[string]string{TopologyRequiredKey: "block"}), GangTopology{Required: "block", Preferred: "rack"}, ""},
-		{"to prefer what is required adds nothing", group(map[string]string{TopologyRequiredKey: "rack"}), GangTopology{Required: "rack"}, ""},
-		{"what is no label key is refused", group(map[string]string{TopologyRequiredKey: "a b"}), GangTopology{},
-			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := TopologyOf(tc.pg, pod)
-			message := ""
-			if err != nil {
-				message = err.Error()
-			}
-			if got != tc.want || message != tc.err {
-				t.Errorf("got %+v, error %q; want %+v, %q", got, message, tc.want, tc.err)
-			}
-		})
-	}
 }
 
 func FuzzGangOf(f *testing.F) {

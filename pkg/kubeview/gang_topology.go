@@ -1,57 +1,82 @@
 package kubeview
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
-// GangTopology says within which levels the members of a gang have to, and should, stay together: keys of node labels.
+// maxTopologyLevels is how many levels a gang may name, required and preferred ones together.
+const maxTopologyLevels = 8
+
+// GangTopology says within which levels the members of a gang must stay together, and should: keys of node labels, the
+// widest level first.
 type GangTopology struct {
 	// Required is empty if the members may lie anywhere.
-	Required string
-	// Preferred is empty if nothing narrower than Required is better.
-	Preferred string
+	Required []string
+	// Preferred levels lie within the required ones. Empty if nothing narrower than Required is better.
+	Preferred []string
 }
 
-// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and where that says nothing from a member.
+// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member. The
+// error is a BadValue.
 func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (GangTopology, error) {
 	var t GangTopology
-	for key, level := range map[string]*string{TopologyRequiredKey: &t.Required, TopologyPreferredKey: &t.Preferred} {
+	for _, at := range []struct {
+		key    string
+		levels *[]string
+	}{{TopologyRequiredKey, &t.Required}, {TopologyPreferredKey, &t.Preferred}} {
 		object, value, found := "pod", "", false
 		if pg != nil {
-			if value, found = pg.Annotations[key]; found {
+			if value, found = pg.Annotations[at.key]; found {
 				object = "PodGroup " + pg.Name
 			}
 		}
 		if !found {
-			if value, found = pod.Annotations[key]; !found {
+			if value, found = pod.Annotations[at.key]; !found {
 				continue
 			}
 		}
-		if len(validation.IsQualifiedName(value)) > 0 {
-			return GangTopology{}, &BadValue{Object: object, Kind: "annotation", Key: key, Value: value,
-				Allowed: "the key of a node label, such as topology.kubernetes.io/rack"}
+		levels, allowed := topologyLevels(value)
+		// To prefer what is required adds nothing.
+		levels = slices.DeleteFunc(levels, func(key string) bool { return slices.Contains(t.Required, key) })
+		if allowed == "" && len(t.Required)+len(levels) > maxTopologyLevels {
+			allowed = fmt.Sprintf("allowed together with the %d levels of %s: a gang has at most %d levels", len(t.Required), TopologyRequiredKey, maxTopologyLevels)
 		}
-		*level = value
-	}
-	if t.Preferred == t.Required {
-		t.Preferred = ""
+		if allowed != "" {
+			return GangTopology{}, &BadValue{Object: object, Kind: "annotation", Key: at.key, Value: value, Allowed: allowed}
+		}
+		*at.levels = levels
 	}
 	return t, nil
 }
 
-// Levels returns the label keys that count, the widest first.
-func (t GangTopology) Levels() []string {
-	var out []string
-	for _, key := range []string{t.Required, t.Preferred} {
-		if key != "" {
-			out = append(out, key)
+// topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.
+func topologyLevels(value string) (levels []string, allowed string) {
+	for i, key := range strings.Split(value, ",") {
+		key = strings.TrimSpace(key)
+		switch first := slices.Index(levels, key); {
+		case i == maxTopologyLevels:
+			return nil, fmt.Sprintf("a list of at most %d node label keys", maxTopologyLevels)
+		case len(validation.IsQualifiedName(key)) > 0 && key == value:
+			return nil, "the key of a node label, such as topology.kubernetes.io/rack"
+		case len(validation.IsQualifiedName(key)) > 0:
+			return nil, fmt.Sprintf("a comma-separated list of node label keys, widest level first: item %d is not the key of a label", i+1)
+		case first >= 0:
+			return nil, fmt.Sprintf("a list of different node label keys: item %d repeats item %d", i+1, first+1)
 		}
+		levels = append(levels, key)
 	}
-	return out
+	return levels, ""
 }
+
+// Levels returns the label keys that count, the widest level first; those of Required are the first.
+func (t GangTopology) Levels() []string { return slices.Concat(t.Required, t.Preferred) }
 
 // MayBackfill reports whether the pod may run in room that is kept for a gang: by its own word or by that of its
 // PodGroup, which may be nil.

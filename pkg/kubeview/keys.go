@@ -31,14 +31,25 @@ const RackLabel = "topology.kubernetes.io/rack"
 
 // Keys of Berth's own that concern gangs.
 const (
+	// GangKey is the annotation that makes a gang of the pods of one controller. It stands on the pod template, and its
+	// value is "true".
+	GangKey = "berth.dev/gang"
 	// StandInKey is the annotation by which Berth knows a PodGroup that it made itself for pods that carry their group's
 	// minimum in labels. Its value is the minMember that it wrote.
 	StandInKey = "berth.dev/stand-in"
-	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node label whose value all members must share.
+	// MinMembersByRoleKey is the annotation of a PodGroup that says how many members of each role have to start together.
+	MinMembersByRoleKey = "berth.dev/min-members-by-role"
+	// RoleLabelKey is the annotation of a PodGroup that names the pod label which holds a member's role, RoleKey unless given.
+	RoleLabelKey = "berth.dev/role-label"
+	// RoleKey is the label of a pod with its role in its group.
+	RoleKey = "berth.dev/role"
+	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node labels whose values all members must
+	// share: keys, the widest level first, separated by commas.
 	TopologyRequiredKey = "berth.dev/topology-required"
+	// TopologyPreferredKey is the annotation of a PodGroup or a pod with the node labels whose values all members should
+	// share, within what is required: keys, the widest level first, separated by commas.
+	TopologyPreferredKey = "berth.dev/topology-preferred"
 	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
 	// evicted when that can start. Its value is "allow".
 	BackfillKey = "berth.dev/backfill"
-	// TopologyPreferredKey is the annotation of a PodGroup or a pod with the node label whose value all members should share.
-	TopologyPreferredKey = "berth.dev/topology-preferred"
 )

@@ -10,8 +10,9 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, DeadlineKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
-	GPUsInUseKey, PricePerHourKey, SpotKey, StandInKey, StartWindowKey, TopologyPreferredKey, TopologyRequiredKey,
+	BackfillKey, DeadlineKey, GangKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
+	GPUsInUseKey, MinMembersByRoleKey, PricePerHourKey, RoleKey, RoleLabelKey, SpotKey, StandInKey, StartWindowKey,
+	TopologyPreferredKey, TopologyRequiredKey,
 }
 
 // OwnKeys returns the annotations and labels of Berth's own, sorted.

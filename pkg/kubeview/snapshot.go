@@ -78,7 +78,7 @@ var snapshotAnnotations = []string{
 	openbMilliKey, openbCountKey, openbModelKey, openbIndexKey, openbTimeKey,
 	kaiFractionKey, kaiMemoryKey, kaiDevicesKey, kaiIndexKey,
 	hamiAllocateKey, hamiAllocatedKey, hamiNodeKey, hamiRegisterKey,
-	"berth.dev/topology-required", "berth.dev/topology-preferred", "berth.dev/backfill",
+	GangKey, "berth.dev/topology-required", "berth.dev/topology-preferred", "berth.dev/backfill",
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
 	v1.MirrorPodAnnotationKey,
 	"batch.kubernetes.io/job-completion-index",

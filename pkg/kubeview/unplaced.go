@@ -28,6 +28,7 @@ func WithoutGang(pod *v1.Pod) *v1.Pod {
 	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, gangMinAvailableLabel} {
 		delete(out.Labels, key)
 	}
+	delete(out.Annotations, GangKey)
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -36,18 +37,15 @@ type GPUReader struct {
 	snapshot atomic.Pointer[GPUSnapshot]
 }
 
-var gpuReaders pool[*GPUReader]
-
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without
-// args it returns nil. nodes returns the GPU nodes of the moment; it is called from the background. Calls with the
-// same args and scope (the shared informer factory of a scheduler) share one reader, which runs until the last of
-// their contexts ends, and the nodes of the first. It fails when files that args name cannot be read; it does not
-// wait for the server.
-func StartGPU(ctx context.Context, scope any, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
+// args it returns nil. nodes returns the GPU nodes of the moment; it is called from the background. Calls with the same
+// args and informer factory, as the profiles of one scheduler make them, share one reader, with the context and the nodes
+// of the first. It fails when files that args name cannot be read; it does not wait for the server.
+func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
 	if args == nil {
 		return nil, nil
 	}
-	return gpuReaders.acquire(ctx, scope, args, func(ctx context.Context) (*GPUReader, error) {
+	return share(factory, args, func() (*GPUReader, error) {
 		r, err := newGPUReader(klog.FromContext(ctx), args, nodes)
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -33,15 +34,13 @@ type PriceReader struct {
 	snapshot atomic.Pointer[PriceSnapshot]
 }
 
-var priceReaders pool[*PriceReader]
-
 // StartPrices starts to read the prices that args, with defaults set and validated, ask for, until ctx ends; without
-// args it returns nil. Scope and errors are as with StartGPU.
-func StartPrices(ctx context.Context, scope any, args *config.PriceSignals) (*PriceReader, error) {
+// args it returns nil. Readers are shared and errors arise as with StartGPU.
+func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.PriceSignals) (*PriceReader, error) {
 	if args == nil {
 		return nil, nil
 	}
-	return priceReaders.acquire(ctx, scope, args, func(ctx context.Context) (*PriceReader, error) {
+	return share(factory, args, func() (*PriceReader, error) {
 		r, err := newPriceReader(klog.FromContext(ctx), args)
 		if err != nil {
 			return nil, err

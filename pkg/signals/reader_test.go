@@ -2,6 +2,7 @@ package signals
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,10 +13,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"berth.dev/berth/pkg/apis/config"
 )
 
 // logOf returns a logger and what it has logged.
@@ -112,10 +117,18 @@ func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
 	}
 }
 
-func TestReadersAreSharedAndStopWithTheLastOfTheirContexts(t *testing.T) {
+// newFactory stands for a scheduler: its informer factory is what readers belong to.
+func newFactory() kubeinformers.SharedInformerFactory {
+	return kubeinformers.NewSharedInformerFactory(fake.NewClientset(), 0)
+}
+
+func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
+	var waiting atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		waiting.Add(1)
+		defer waiting.Add(-1)
 		select {
 		case asked <- struct{}{}:
 		default:
@@ -126,69 +139,57 @@ func TestReadersAreSharedAndStopWithTheLastOfTheirContexts(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	nodes := func() []Node { return nil }
-	scope, otherScope := new(int), new(int)
-	first, stopFirst := context.WithCancel(t.Context())
-	second, stopSecond := context.WithCancel(t.Context())
-	third, stopThird := context.WithCancel(t.Context())
-	start := func(ctx context.Context, scope any) *GPUReader {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	scheduler, other := newFactory(), newFactory()
+	args := func(tune ...func(*config.GPUSignals)) *config.GPUSignals {
+		// Longer than this test waits: only the end of the reader ends its requests.
+		a := gpuArgs(server.URL)
+		a.Prometheus.Interval = &metav1.Duration{Duration: time.Hour}
+		a.Prometheus.Timeout = &metav1.Duration{Duration: time.Hour}
+		for _, f := range tune {
+			f(a)
+		}
+		return a
+	}
+	start := func(factory kubeinformers.SharedInformerFactory, args *config.GPUSignals) *GPUReader {
 		t.Helper()
-		args := gpuArgs(server.URL)
-		args.Prometheus.Timeout = &metav1.Duration{Duration: 15 * time.Second}
-		r, err := StartGPU(ctx, scope, args, nodes)
+		r, err := StartGPU(ctx, factory, args, func() []Node { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	one, same, other := start(first, scope), start(second, scope), start(third, otherScope)
-	if one != same {
-		t.Error("the same args and scope have two readers")
+	reader := start(scheduler, args())
+	if start(scheduler, args()) != reader {
+		t.Error("two profiles with the same args have two readers")
 	}
-	if one == other {
-		t.Error("two scopes share a reader")
+	if start(scheduler, args(func(a *config.GPUSignals) { a.FatalXIDs = []int32{79} })) == reader {
+		t.Error("profiles with different args share a reader")
+	}
+	if start(other, args()) == reader {
+		t.Error("two schedulers share a reader")
 	}
 	<-asked
-	if one.Snapshot() == nil {
+	if reader.Snapshot() == nil {
 		t.Error("no snapshot before the first answer")
 	}
-	users := func(scope any) int {
-		gpuReaders.mu.Lock()
-		defer gpuReaders.mu.Unlock()
-		for key, entry := range gpuReaders.running {
-			if key.scope == scope {
-				return entry.users
-			}
-		}
-		return 0
-	}
-	stopFirst()
+	stop()
 	eventually(t, func() {}, func() string {
-		if users(scope) != 1 {
-			return "the first user is not gone"
+		if n := waiting.Load(); n != 0 {
+			return fmt.Sprintf("%d requests still wait for an answer", n)
 		}
 		return ""
 	})
-	stopSecond()
-	stopThird()
-	eventually(t, func() {}, func() string {
-		if users(scope)+users(otherScope) != 0 {
-			return "a reader still runs"
-		}
-		return ""
-	})
-	if again := start(first, scope); again == one {
-		t.Error("a stopped reader is given out again")
-	}
 }
 
 func TestSignalsThatAreNotConfiguredKnowNothing(t *testing.T) {
 	t.Parallel()
-	gpu, err := StartGPU(t.Context(), t, nil, nil)
+	gpu, err := StartGPU(t.Context(), newFactory(), nil, nil)
 	if gpu != nil || err != nil {
 		t.Fatalf("reader %v, error %v", gpu, err)
 	}
-	prices, err := StartPrices(t.Context(), t, nil)
+	prices, err := StartPrices(t.Context(), newFactory(), nil)
 	if prices != nil || err != nil {
 		t.Fatalf("reader %v, error %v", prices, err)
 	}

@@ -1,5 +1,6 @@
-// Package topology groups nodes into domains of a level (an NVLink clique, a rack, a block, a zone) and says in which
-// order the domains are to be tried for a group of pods that has to stay together.
+// Package topology arranges a group of pods on nodes that lie in nested domains: blocks of racks of NVLink cliques,
+// for example. It knows levels and numbers only; which label makes a level and what fits on a node is the caller's
+// business.
 package topology
 
 import (
@@ -9,79 +10,145 @@ import (
 
 // Node is what is known of one node.
 type Node struct {
-	// Within holds the domain of the node at each level, the widest level first; empty if it lies in none.
-	Within []string
-	// Slots bounds from above how many members the node can take.
+	// Path holds the domain of the node at each level, the widest level first; empty where the node lies in none. All
+	// nodes have the same number of levels. Equal names in different domains of the level above are different domains.
+	Path []string
+	// Slots bounds from above how many members of each class the node can take if it takes no others, in the order of
+	// Demand.Want; nil if the node can take none.
+	Slots []int
+	// Held is the number of members that the node already has.
+	Held int
+}
+
+// Demand is what is to be placed.
+type Demand struct {
+	// Want is the number of members of each class, at least one of each. The class that is hardest to place comes
+	// first: the fit of a domain is measured by its slots for that class.
+	Want []int
+	// Need is how many members of all classes together have to be placed at least.
+	Need int
+}
+
+// Arrangement is a part of the nodes on which to try the group.
+type Arrangement struct {
+	// Sets holds the indices of nodes, by domain and in the order in which the domains are to be filled: a set is used
+	// when no further member fits in those before it. Domains that share a wider domain follow each other.
+	Sets [][]int
+	// Slots bounds from above how many of the wanted members fit.
 	Slots int
 }
 
-// Domain is a set of nodes that share their domain at a level and at all wider levels.
-type Domain struct {
-	// Level is the index into Within of the level; -1 is the whole cluster.
-	Level int
-	// Name is the domain's name at that level.
-	Name string
-	// Nodes are the indices of its nodes, in order.
-	Nodes []int
-	// Slots bounds from above how many members the domain can take.
-	Slots int
-}
+const (
+	// mostArrangements is how many arrangements are returned besides whole domains.
+	mostArrangements = 16
+	// mostScans bounds the nodes in these arrangements together, in multiples of the number of nodes.
+	mostScans = 2
+)
 
-// Domains returns the domains of a level in the order of their first nodes. Level -1 is the whole cluster.
-func Domains(nodes []Node, level int) []Domain {
-	if level < 0 {
-		all := Domain{Level: -1, Nodes: make([]int, len(nodes))}
-		for i := range nodes {
-			all.Nodes[i] = i
-			all.Slots += nodes[i].Slots
-		}
-		return []Domain{all}
+// Arrange returns the arrangements of a group in the order in which to try them. The first required levels are not
+// split: all members share one domain of each. The other levels are preferred: as few of their domains as possible
+// are used, first of the widest level, then of the next. Among arrangements that are equal in this, the one that
+// leaves the least room over in its narrowest domains comes first, then the one that does so in the next wider ones.
+//
+// At most 16 such arrangements for all wanted members are returned, with at most about twice as many nodes in them as
+// there are. They are followed by whole domains of the narrowest required level (all nodes if no level is required),
+// so that the group is tried wherever its minimum may fit although slots are only bounds. Domains that may hold all
+// members come first, by best fit; then those that may hold the minimum, largest first. Their sets are ordered in the
+// same way and include nodes without slots. If no domain may hold the minimum, only the largest one is returned, to
+// tell what is missing; its Slots are below Need. If no node has all required labels, there is no arrangement.
+//
+// Preferred domains in which members are held already cost nothing and are filled first. A required domain in which
+// members are held is the only one that counts; of several the one that holds the most members.
+//
+// A node without the label of a required level is left out. A node without the label of a preferred level is a domain
+// of its own at that level and at all narrower ones, and is used only if that makes fewer domains. All such nodes
+// within one wider domain are returned as one set, because nothing is known by which to order them.
+//
+// How exact it is: with one class, the number of domains of the widest preferred level is the least possible, because
+// the largest domains cover a demand with the fewest. At each further level it is the least possible within the
+// domains that are chosen at the level above. Which of several equally small choices leads to the fewest domains
+// below is found by trying them: all if they are few, which is exact, else a bounded number (see choose and search).
+// With several classes, the fewest domains are a minimum set cover: exact if the combinations are few, else greedy.
+// The time grows with nodes·levels·log(nodes).
+func Arrange(nodes []Node, required int, demand Demand) []Arrangement {
+	if len(nodes) == 0 {
+		return nil
 	}
-	var domains []Domain
-	index := map[string]int{}
-	for i := range nodes {
-		within := nodes[i].Within[:level+1]
-		if slices.Contains(within, "") {
-			continue
+	levels := len(nodes[0].Path)
+	roots := pinned(grow(nodes, required, demand.Want).below(required))
+	var out []Arrangement
+	returned := map[*domain]bool{}
+	whole := func(r *domain) {
+		if !returned[r] {
+			returned[r] = true
+			out = append(out, Arrangement{Sets: r.fill(nil), Slots: r.size})
 		}
-		// A length before each name keeps ("a", "b/c") apart from ("a/b", "c").
-		key := ""
-		for _, name := range within {
-			key += string(rune(len(name))) + name
-		}
-		d, known := index[key]
-		if !known {
-			d = len(domains)
-			index[key] = d
-			domains = append(domains, Domain{Level: level, Name: within[level]})
-		}
-		domains[d].Nodes = append(domains[d].Nodes, i)
-		domains[d].Slots += nodes[i].Slots
 	}
-	return domains
-}
-
-// Candidates returns the domains that may hold need members, in the order in which they are to be tried: the narrower
-// level first, down from tightest to widest; within a level the domain that want members leave the least of, because a
-// large domain is to be kept for a group that needs it; then by name.
-func Candidates(nodes []Node, tightest, widest, need, want int) []Domain {
-	var out []Domain
-	for level := tightest; level >= widest; level-- {
-		domains := slices.DeleteFunc(Domains(nodes, level), func(d Domain) bool { return d.Slots < need })
-		slices.SortStableFunc(domains, func(a, b Domain) int {
-			// A domain that takes all that want to come goes before one that takes only those that are needed.
-			if whole, other := a.Slots >= want, b.Slots >= want; whole != other {
-				if whole {
-					return -1
-				}
-				return 1
+	if levels > required && len(demand.Want) > 0 {
+		used := 0
+		for _, s := range search(roots, levels-required, demand.Want, len(nodes)) {
+			if len(out) == mostArrangements || used > mostScans*len(nodes) {
+				break
 			}
-			if a.Slots < want {
-				return cmp.Or(cmp.Compare(b.Slots, a.Slots), cmp.Compare(a.Name, b.Name))
+			sets, n := s.sets()
+			used += n
+			if n == s.root.usable {
+				whole(s.root)
+				continue
 			}
-			return cmp.Or(cmp.Compare(a.Slots, b.Slots), cmp.Compare(a.Name, b.Name))
-		})
-		out = append(out, domains...)
+			out = append(out, Arrangement{Sets: sets, Slots: sum(demand.Want)})
+		}
+	}
+	slices.SortStableFunc(roots, byFit)
+	for _, r := range roots {
+		if r.size >= demand.Need {
+			whole(r)
+		}
+	}
+	if len(out) == 0 && len(roots) > 0 {
+		whole(roots[0])
 	}
 	return out
+}
+
+// pinned returns the domain that holds the most members already, or all domains if none holds any.
+func pinned(roots []*domain) []*domain {
+	most := 0
+	for i, r := range roots {
+		if r.held > roots[most].held {
+			most = i
+		}
+	}
+	if len(roots) > 0 && roots[most].held > 0 {
+		return roots[most : most+1]
+	}
+	return roots
+}
+
+// byFit sorts domains that take more of the wanted members first; of those that take equally many the one that leaves
+// the least room over, because a large domain is better kept for a group that needs it.
+func byFit(a, b *domain) int {
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.first(), b.first()), cmp.Compare(a.name, b.name))
+}
+
+// byFilling sorts domains in the order in which they are filled: those that hold the most members, those by fit, and
+// nodes that are on their own.
+func byFilling(a, b *domain) int {
+	switch {
+	case a.held != b.held:
+		return cmp.Compare(b.held, a.held)
+	case a.alone != b.alone && b.alone:
+		return -1
+	case a.alone != b.alone:
+		return 1
+	}
+	return byFit(a, b)
+}
+
+func sum(counts []int) int {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total
 }

@@ -1,86 +1,208 @@
 package topology
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
-func node(slots int, within ...string) Node { return Node{Within: within, Slots: slots} }
-
-func names(domains []Domain) []string {
-	var out []string
-	for _, d := range domains {
-		out = append(out, d.Name)
+// nodes reads a tree from words of the form path=slots*count, such as b1/r1/c1=8*4: four nodes with eight slots each.
+// A name of - is no name; slots of several classes are joined by +, and ! after them is a member that the first node
+// holds.
+func nodes(t testing.TB, words string) []Node {
+	t.Helper()
+	var out []Node
+	for word := range strings.FieldsSeq(words) {
+		path, rest, _ := strings.Cut(word, "=")
+		slots, repeat, _ := strings.Cut(rest, "*")
+		count := 1
+		if repeat != "" {
+			if _, err := fmt.Sscan(repeat, &count); err != nil {
+				t.Fatalf("reading %q: %v", word, err)
+			}
+		}
+		bare := strings.TrimRight(slots, "!")
+		n := Node{Held: len(slots) - len(bare)}
+		for _, name := range strings.Split(path, "/") {
+			n.Path = append(n.Path, strings.TrimPrefix(name, "-"))
+		}
+		for _, class := range strings.Split(bare, "+") {
+			var number int
+			if _, err := fmt.Sscan(class, &number); err != nil {
+				t.Fatalf("reading %q: %v", word, err)
+			}
+			n.Slots = append(n.Slots, number)
+		}
+		for range count {
+			out = append(out, n)
+			n.Held = 0
+		}
 	}
 	return out
 }
 
-func TestCandidates(t *testing.T) {
-	t.Parallel()
-	nodes := []Node{
-		node(2, "z1", "r1"), node(2, "z1", "r1"), node(2, "z1", "r2"), node(1, "z1", "r2"),
-		node(8, "z2", "r3"), node(2, "z2", ""), node(9, "", "r9"),
+// describe names the domains of an arrangement in order, with the number of nodes of each set.
+func describe(nodes []Node, arrangements []Arrangement) []string {
+	var out []string
+	for _, a := range arrangements {
+		var sets []string
+		for _, set := range a.Sets {
+			// The path of a set that joins nodes on their own is what these share.
+			path := slices.Clone(nodes[set[0]].Path)
+			for level := range path {
+				for _, n := range set {
+					if nodes[n].Path[level] != path[level] || path[level] == "" {
+						path[level] = "-"
+					}
+				}
+			}
+			sets = append(sets, fmt.Sprintf("%s*%d", strings.Join(path, "/"), len(set)))
+		}
+		out = append(out, strings.Join(sets, " "))
 	}
+	return out
+}
+
+func TestOrderOfArrangements(t *testing.T) {
+	t.Parallel()
+	const racks = "z1/r1=2*2 z1/r2=2 z1/r2=1 z2/r3=8"
 	for _, tc := range []struct {
-		name             string
-		tightest, widest int
-		need, want       int
-		names            []string
+		name     string
+		nodes    string
+		required int
+		demand   Demand
+		want     []string
 	}{
-		{"the rack that is filled best comes first", 1, 1, 3, 3, []string{"r2", "r1", "r3"}},
-		{"racks that are too small are left out", 1, 1, 4, 4, []string{"r1", "r3"}},
-		{"racks are tried before zones", 1, 0, 5, 5, []string{"r3", "z1", "z2"}},
-		{"the cluster comes last", 1, -1, 9, 9, []string{"z2", ""}},
-		{"a domain for all comes before one for those that are needed", 1, 1, 3, 4, []string{"r1", "r3", "r2"}},
-		{"nothing is wide enough", 1, 0, 30, 30, nil},
+		// One level.
+		{"a required rack that is filled best comes first", "r1=2*2 r2=2 r2=1 r3=8", 1, Demand{Want: []int{3}, Need: 3},
+			[]string{"r2*2", "r1*2", "r3*1"}},
+		{"required racks that are too small are left out", "r1=2*2 r2=2 r2=1 r3=8", 1, Demand{Want: []int{4}, Need: 4},
+			[]string{"r1*2", "r3*1"}},
+		{"a domain for all comes before one for those that are needed", "r1=2*2 r2=2 r2=1 r3=8", 1, Demand{Want: []int{4}, Need: 3},
+			[]string{"r1*2", "r3*1", "r2*2"}},
+		{"where no domain is large enough the largest is returned", "r1=2*2 r2=2 r2=1 r3=8", 1, Demand{Want: []int{9}, Need: 9},
+			[]string{"r3*1"}},
+		{"racks of the same room come by name, whatever the order of nodes", "b=4 a=4 c=4", 1, Demand{Want: []int{4}, Need: 4},
+			[]string{"a*1", "b*1", "c*1"}},
+		{"a preferred rack is tried before all nodes", "r1=2*2 r2=2 r2=1 r3=8", 0, Demand{Want: []int{4}, Need: 4},
+			[]string{"r1*2", "r3*1", "r1*2 r3*1 r2*2"}},
+		{"a group that no rack holds is split over the fewest, and what fits best comes last", "a=4 b=4 c=3 d=2 e=0", 0, Demand{Want: []int{6}, Need: 6},
+			[]string{"a*1 d*1", "a*1 c*1", "b*1 c*1", "a*1 b*1", "a*1 b*1 c*1 d*1 e*1"}},
+		{"what fits best comes last, out of many, too", "a=19 b=18 c=17 d=16 e=15 f=14 g=13 h=12", 0, Demand{Want: []int{30}, Need: 30},
+			[]string{"a*1 h*1", "a*1 e*1", "a*1 d*1", "a*1 c*1", "a*1 b*1", "a*1 b*1 c*1 d*1 e*1 f*1 g*1 h*1"}},
+		{"a group that takes all racks is tried once", "a=4 b=4", 0, Demand{Want: []int{8}, Need: 8}, []string{"a*1 b*1"}},
+		{"a group of which only the minimum fits is tried on all nodes", "a=2 b=4 c=0", 0, Demand{Want: []int{8}, Need: 5},
+			[]string{"b*1 a*1 c*1"}},
+		{"without levels all nodes are tried", "=4*2 =0", 0, Demand{Want: []int{3}, Need: 3}, []string{"-*3"}},
+
+		// Two levels, the wider one required.
+		{"members share a zone, and a rack where one is large enough", racks, 1, Demand{Want: []int{5}, Need: 5},
+			[]string{"z2/r3*1", "z1/r1*2 z1/r2*2"}},
+		{"a zone that has one rack for all comes before one that needs two, even if that leaves less", racks, 1, Demand{Want: []int{7}, Need: 7},
+			[]string{"z2/r3*1", "z1/r1*2 z1/r2*2"}},
+		{"the zone is not split", racks, 1, Demand{Want: []int{9}, Need: 9}, []string{"z2/r3*1"}},
+		{"of two required levels the narrower one is not split either", racks, 2, Demand{Want: []int{4}, Need: 4},
+			[]string{"z1/r1*2", "z2/r3*1"}},
+		{"racks of the same name in different zones are different", "z1/r=4 z2/r=4", 2, Demand{Want: []int{8}, Need: 4}, []string{"z1/r*1", "z2/r*1"}},
+
+		// Three levels, uneven.
+		{"the clique that fits is found in the largest block", "b1/r1/c1=1*9 b1/r1/c2=1*4 b2/r2/c3=1*5 b2/r3/c4=1*3", 0, Demand{Want: []int{4}, Need: 4},
+			[]string{"b1/r1/c2*4", "b2/r2/c3*5", "b1/r1/c1*9", "b2/r2/c3*5 b2/r3/c4*3 b1/r1/c2*4 b1/r1/c1*9"}},
+		{"of two cliques that fit alike the one in the smaller rack is taken", "b1/r1/c1=4 b1/r1/c2=3 b1/r2/c3=4 b1/r2/c4=1", 1, Demand{Want: []int{4}, Need: 4},
+			[]string{"b1/r2/c3*1", "b1/r1/c1*1", "b1/r2/c3*1 b1/r2/c4*1 b1/r1/c1*1 b1/r1/c2*1"}},
+		{"one block with many cliques comes before two blocks with few",
+			"b1/r1/c1=2 b1/r1/c2=2 b1/r2/c3=2 b1/r2/c4=2 b2/r3/c5=7 b3/r4/c6=7", 0, Demand{Want: []int{8}, Need: 8},
+			[]string{"b1/r1/c1*1 b1/r1/c2*1 b1/r2/c3*1 b1/r2/c4*1",
+				"b1/r1/c1*1 b1/r1/c2*1 b1/r2/c3*1 b1/r2/c4*1 b2/r3/c5*1 b3/r4/c6*1"}},
+		{"fewer racks come before fewer cliques", "b1/r1/c1=2 b1/r1/c2=2 b1/r1/c3=2 b1/r2/c4=5 b1/r3/c5=5", 1, Demand{Want: []int{6}, Need: 6},
+			[]string{"b1/r1/c1*1 b1/r1/c2*1 b1/r1/c3*1", "b1/r1/c1*1 b1/r1/c2*1 b1/r1/c3*1 b1/r2/c4*1 b1/r3/c5*1"}},
+		{"the domains of one block follow each other, large ones first",
+			"b1/r1/c1=3 b2/r2/c2=4 b1/r3/c3=2 b2/r4/c4=6", 0, Demand{Want: []int{15}, Need: 15},
+			[]string{"b2/r4/c4*1 b2/r2/c2*1 b1/r1/c1*1 b1/r3/c3*1"}},
+
+		// Labels that are missing.
+		{"a node without a required label is out", "r1=2 -=8 r2=0", 1, Demand{Want: []int{2}, Need: 2}, []string{"r1*1"}},
+		{"without a label on any node all are tried, in no order", "-=1*5", 0, Demand{Want: []int{4}, Need: 4}, []string{"-*5"}},
+		{"nodes without a preferred label come last where as many domains are used", "-=4 r1=5 -=9", 0, Demand{Want: []int{4}, Need: 4},
+			[]string{"r1*1", "r1*1 -*2"}},
+		{"a node without a label is better than two racks", "r1=1 r2=1 -=2 -=1", 0, Demand{Want: []int{2}, Need: 2}, []string{"-*2", "r1*1 r2*1 -*2"}},
+		{"nodes without a label help out where racks do not do", "r1=2 r2=1 -=1*3 r3=0", 0, Demand{Want: []int{5}, Need: 5},
+			[]string{"r1*1 r2*1 r3*1 -*3"}},
+		{"a node without a rack is in its block all the same", "b1/r1=2 b1/-=2 b2/r2=3", 1, Demand{Want: []int{4}, Need: 4},
+			[]string{"b1/r1*1 b1/-*1"}},
+
+		// Members that have a place.
+		{"the others join in a required domain, though another fits better", "r1=9! r2=2", 1, Demand{Want: []int{2}, Need: 2}, []string{"r1*1"}},
+		{"the others join where most are", "r1=9! r2=2!!", 1, Demand{Want: []int{2}, Need: 2}, []string{"r2*1"}},
+		{"a full required domain is returned to tell what is missing", "r1=0! r2=2", 1, Demand{Want: []int{2}, Need: 2}, []string{"r1*1"}},
+		{"the others should join in a preferred domain", "r1=9! r2=2", 0, Demand{Want: []int{2}, Need: 2}, []string{"r1*1", "r1*1 r2*1"}},
+		{"those that find no room in their preferred rack stay in its block", "b1/r1=1! b1/r2=3 b1/r3=2 b2/r4=3", 0, Demand{Want: []int{3}, Need: 3},
+			[]string{"b1/r1*1 b1/r3*1", "b1/r1*1 b1/r2*1", "b1/r1*1 b1/r2*1 b1/r3*1 b2/r4*1"}},
+		{"a full rack is not filled", "r1=0! r2=2 r3=3", 0, Demand{Want: []int{2}, Need: 2}, []string{"r2*1", "r3*1", "r1*1 r2*1 r3*1"}},
+
+		// Several classes.
+		{"a rack has room for each class", "r1=8+0 r2=4+1 r3=0+9", 1, Demand{Want: []int{4, 1}, Need: 5}, []string{"r2*1"}},
+		{"racks complement each other", "r1=8+0 r2=2+1 r3=0+9 r4=3+0", 0, Demand{Want: []int{4, 2}, Need: 6},
+			[]string{"r1*1 r3*1", "r1*1 r2*1 r4*1 r3*1"}},
+		{"fit is measured by the first class", "r1=9+2 r2=5+99", 1, Demand{Want: []int{4, 1}, Need: 5}, []string{"r2*1", "r1*1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.names, names(Candidates(nodes, tc.tightest, tc.widest, tc.need, tc.want))); diff != "" {
-				t.Errorf("order (-want +got):\n%s", diff)
+			all := nodes(t, tc.nodes)
+			if diff := cmp.Diff(tc.want, describe(all, Arrange(all, tc.required, tc.demand))); diff != "" {
+				t.Errorf("arrangements (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestEqualNamesInDifferentParentsAreDifferentDomains(t *testing.T) {
+func TestNothingToArrange(t *testing.T) {
 	t.Parallel()
-	nodes := []Node{node(1, "z1", "r"), node(1, "z2", "r")}
-	if got := len(Domains(nodes, 1)); got != 2 {
-		t.Errorf("%d domains, want 2", got)
+	for _, tc := range []struct {
+		name     string
+		nodes    string
+		required int
+		demand   Demand
+		want     []string
+	}{
+		{"without nodes, where a level is required", "", 1, Demand{Want: []int{2}, Need: 2}, nil},
+		{"without nodes, where a level is preferred", "", 0, Demand{Want: []int{2}, Need: 2}, nil},
+		{"without a node that has the label", "-=2", 1, Demand{Want: []int{2}, Need: 2}, nil},
+		{"without members", "r1=2 r2=3", 0, Demand{}, []string{"r1*1 r2*1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			all := nodes(t, tc.nodes)
+			if diff := cmp.Diff(tc.want, describe(all, Arrange(all, tc.required, tc.demand))); diff != "" {
+				t.Errorf("arrangements (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
-// Domains of a level never share a node, and their slots are those of their nodes.
-func TestDomainsAreAPartition(t *testing.T) {
+func TestSlotsOfAnArrangement(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"", "a", "b", "ab"})
-		nodes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Node {
-			return node(rapid.IntRange(0, 9).Draw(t, "slots"), name.Draw(t, "zone"), name.Draw(t, "rack"))
-		})).Draw(t, "nodes")
-		for level := -1; level < 2; level++ {
-			seen := map[int]bool{}
-			for _, d := range Domains(nodes, level) {
-				slots := 0
-				for _, n := range d.Nodes {
-					if seen[n] {
-						t.Fatalf("node %d lies in two domains of level %d", n, level)
-					}
-					seen[n] = true
-					slots += nodes[n].Slots
-				}
-				if slots != d.Slots {
-					t.Fatalf("domain %q counts %d slots, its nodes have %d", d.Name, d.Slots, slots)
-				}
+	for _, tc := range []struct {
+		name   string
+		demand Demand
+		want   []int
+	}{
+		{"an arrangement for all counts those that are wanted", Demand{Want: []int{3}, Need: 1}, []int{3, 3, 3}},
+		{"one for some counts these", Demand{Want: []int{9}, Need: 6}, []int{8}},
+		{"one for too few tells so", Demand{Want: []int{9}, Need: 9}, []int{8}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var got []int
+			for _, a := range Arrange(nodes(t, "r1=5 r2=3"), 0, tc.demand) {
+				got = append(got, a.Slots)
 			}
-			for i, n := range nodes {
-				if level >= 0 && !seen[i] && n.Within[0] != "" && (level == 0 || n.Within[1] != "") {
-					t.Fatalf("node %d is in no domain of level %d", i, level)
-				}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("slots (-want +got):\n%s", diff)
 			}
-		}
-	})
+		})
+	}
 }

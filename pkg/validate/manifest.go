@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,13 +129,13 @@ func (d *document) keys(obj runtime.Object) {
 	case *v1.Pod:
 		d.pod(o, "metadata")
 	case *batchv1.Job:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), o.Name, &o.Spec.Template)
 	case *appsv1.Deployment:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *appsv1.StatefulSet:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(o, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.Name, &o.Spec.Template)
 	case *appsv1.ReplicaSet:
-		d.pod(&v1.Pod{ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, "spec.template.metadata")
+		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *v1.Node:
 		keys := kubeview.DefaultGPUKeys()
 		_, bad := keys.ReadGPUNode(o)
@@ -158,6 +159,26 @@ func (d *document) keys(obj runtime.Object) {
 		if _, ok := obj.(*unstructured.Unstructured); !ok {
 			d.unknownKeys("metadata")
 		}
+	}
+}
+
+// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come from
+// its ReplicaSets. Obj is what stands in the document.
+func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
+	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
+	d.pod(pod, "spec.template.metadata")
+	m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
+	owner, owned := kubeview.GangOwnerKindOf(m.Owner.Kind)
+	if err != nil || !owned || d.Kind != owner.Kind {
+		return
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return
+	}
+	if why := owner.States(&unstructured.Unstructured{Object: fields})[m.Owner.Part].Why; why != "" {
+		d.findAt(Error, "gang", d.keyLine("spec.template.metadata", kubeview.GangKey), why)
 	}
 }
 

@@ -24,9 +24,17 @@ type CoschedulingArgs struct {
 	// 3600, default 10.
 	RetryMaxSeconds *int32 `json:"retryMaxSeconds,omitempty"`
 
+	// RecoverySeconds is how long the room of a member of a started gang that has failed or was deleted is kept for its
+	// replacement, against pods of the gang's priority or less. From 0 (not at all) to 3600, default 30.
+	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
+
 	// Reservation keeps nodes for the first gang that does not fit, so that a stream of smaller work cannot starve it.
 	// Absent, nothing is kept.
 	Reservation *GangReservation `json:"reservation,omitempty"`
+
+	// GangOwners makes gangs of the pods of some controllers without a word in their pod templates. Absent, pods are in a
+	// gang only if they carry a label of one or the annotation berth.dev/gang.
+	GangOwners *GangOwners `json:"gangOwners,omitempty"`
 }
 
 // GangReservation keeps nodes that a gang needs from other pods of its priority or less, until it starts. Pods that
@@ -35,6 +43,8 @@ type GangReservation struct {
 	// MaxNodesPercent is the largest part of all nodes that may be kept; a gang that needs more gets no reservation.
 	// From 1 to 100, default 50.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
+	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 0.
+	AfterSeconds *int32 `json:"afterSeconds,omitempty"`
 	// TTLSeconds is how long nodes are kept for one gang before the next one has its turn. From 1 to 604800, default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 }
@@ -44,9 +54,14 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	setDefault(&args.ScheduleTimeoutSeconds, 60)
 	setDefault(&args.RetryInitialSeconds, 1)
 	setDefault(&args.RetryMaxSeconds, 10)
+	setDefault(&args.RecoverySeconds, 30)
 	if r := args.Reservation; r != nil {
 		setDefault(&r.MaxNodesPercent, 50)
+		setDefault(&r.AfterSeconds, 0)
 		setDefault(&r.TTLSeconds, 3600)
+	}
+	if o := args.GangOwners; o != nil {
+		setDefaultsGangOwners(o)
 	}
 }
 
@@ -56,10 +71,15 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1, 900)...)
 	errs = append(errs, validateRange(path.Child("retryInitialSeconds"), int64(*args.RetryInitialSeconds), 1, 3600)...)
 	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds), int64(*args.RetryInitialSeconds), 3600)...)
+	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
 	if r := args.Reservation; r != nil {
 		at := path.Child("reservation")
 		errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 1, 100)...)
+		errs = append(errs, validateRange(at.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
 		errs = append(errs, validateRange(at.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
+	}
+	if o := args.GangOwners; o != nil {
+		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)
 	}
 	return errs.ToAggregate()
 }

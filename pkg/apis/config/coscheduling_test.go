@@ -3,6 +3,7 @@ package config
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
@@ -26,6 +27,23 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			"args.reservation.maxNodesPercent: Invalid value: 101: want a whole number from 1 to 100"},
 		{"a reservation for no time", CoschedulingArgs{Reservation: &GangReservation{TTLSeconds: ptr.To[int32](-1)}},
 			"args.reservation.ttlSeconds: Invalid value: -1: want a whole number from 1 to 604800"},
+		{"gangs of the controllers of a profile", CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"gang-scheduler"}}}, ""},
+		{"gangs of some kinds everywhere", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "StatefulSet"}, Namespaces: []string{"*"}}}, ""},
+		{"gangs of controllers nowhere", CoschedulingArgs{GangOwners: &GangOwners{}},
+			`args.gangOwners: Required value: want profiles, namespaces or both; "*" stands for all`},
+		{"a kind that nobody knows", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "VolcanoJob"}, Profiles: []string{"a"}}},
+			`args.gangOwners.kinds[1]: Unsupported value: "VolcanoJob": supported values: "Job", "JobSet", "LeaderWorkerSet", "MPIJob", ` +
+				`"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster", "StatefulSet"`},
+		{"a kind twice", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "Job"}, Profiles: []string{"a"}}},
+			`args.gangOwners.kinds[1]: Duplicate value: "Job"`},
+		{"all namespaces and one more", CoschedulingArgs{GangOwners: &GangOwners{Namespaces: []string{"a", "*"}}},
+			`args.gangOwners.namespaces[1]: Invalid value: "*": stands for all and has to stand alone`},
+		{"a namespace that cannot be", CoschedulingArgs{GangOwners: &GangOwners{Namespaces: []string{"A_b"}}},
+			`args.gangOwners.namespaces[0]: Invalid value: "A_b": want the name of a namespace`},
+		{"a profile without a name", CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{""}}},
+			`args.gangOwners.profiles[0]: Invalid value: "": want the schedulerName of a profile`},
+		{"a JobSet in other parts", CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To[GangJobSetPer]("Pod")}},
+			`args.gangOwners.jobSetPer: Unsupported value: "Pod": supported values: "JobSet", "ReplicatedJob", "Replica"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -38,5 +56,21 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 				t.Errorf("error %q, want %q", message, tc.err)
 			}
 		})
+	}
+}
+
+func TestDefaultGangOwners(t *testing.T) {
+	t.Parallel()
+	args := CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"a"}}}
+	SetDefaultsCoschedulingArgs(&args)
+	want := &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To(GangPerJobSet), Kinds: []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet",
+		"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster"}}
+	if diff := cmp.Diff(want, args.GangOwners); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	off := CoschedulingArgs{}
+	SetDefaultsCoschedulingArgs(&off)
+	if off.GangOwners != nil {
+		t.Errorf("without gangOwners: got %+v", off.GangOwners)
 	}
 }

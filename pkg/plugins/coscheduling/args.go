@@ -9,16 +9,22 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // settings are the args as domain values.
 type settings struct {
 	timeout time.Duration
 	backoff gang.Backoff
-	// reserve is set if nodes are kept for the first gang that does not fit: at most maxPercent of them, for at most ttl.
-	reserve    bool
-	maxPercent int
-	ttl        time.Duration
+	// recovery is how long the room of a lost member is kept for its replacement; 0 is not at all.
+	recovery time.Duration
+	// owners says of which pods gangs are made without a word in them.
+	owners *kubeview.GangOwnerPolicy
+	// reserve is set if capacity is promised to the first gang that has waited for patience: on at most maxPercent of the nodes,
+	// for at most ttl.
+	reserve       bool
+	patience, ttl time.Duration
+	maxPercent    int
 }
 
 func settingsFrom(obj runtime.Object, profile string) (settings, error) {
@@ -35,8 +41,9 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 		timeout: seconds(args.ScheduleTimeoutSeconds),
 		backoff: gang.Backoff{Initial: seconds(args.RetryInitialSeconds), Max: seconds(args.RetryMaxSeconds)},
 	}
+	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
 	if r := args.Reservation; r != nil {
-		s.reserve, s.maxPercent, s.ttl = true, int(*r.MaxNodesPercent), seconds(r.TTLSeconds)
+		s.reserve, s.maxPercent, s.ttl, s.patience = true, int(*r.MaxNodesPercent), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	}
 	return s, nil
 }

@@ -2,58 +2,103 @@ package coscheduling
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/topology"
 )
 
-// arrangement is a seating of a gang, or of as much of it as fits.
+// arrangement is a plan for a gang, or for as much of it as fits.
 type arrangement struct {
 	gang.Result
-	*board
-	// within is the label key of the level that all members have to share, or empty.
+	*dryRun
+	// within names the level that all members have to share, or is empty.
 	within string
+	// ordered is set if members have to reserve in the order of the plan.
+	ordered bool
 }
 
-// arrange seats the gang on nodes, within one domain if it asks for that: in the domain that fits it most tightly.
-// prepare, which may be nil, changes each board before anybody is seated.
-func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo, prepare func(*board) error) (*arrangement, error) {
-	levels, err := c.topology(id, c.pod(turn.Members[0].Ref()))
+// part is a set of nodes on which to try a gang.
+type part struct {
+	nodes []fwk.NodeInfo
+	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not matter.
+	ranks []int
+}
+
+// arrange places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
+// domains as possible of those that it prefers. prepare, which may be nil, changes each dry run before anybody is placed.
+func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo, prepare func(*dryRun) error) (*arrangement, error) {
+	levels, err := c.topology(id, c.pods.pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
 	var best *arrangement
+	examined := 0
 	for _, part := range c.parts(id, levels, turn, nodes, prepare != nil) {
-		b, err := c.newBoard(ctx, turn.Members, part)
+		a, err := c.try(ctx, id, turn, part, prepare)
 		if err != nil {
 			return nil, err
 		}
-		if prepare != nil {
-			if err := prepare(b); err != nil {
-				return nil, err
-			}
+		examined += a.examined
+		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
+			best = a
 		}
-		r, err := gang.Build(turn.Members, turn.Need, b.hardness, b)
-		if err != nil {
-			return nil, err
-		}
-		if best == nil || len(r.Seats) > len(best.Seats) {
-			if best != nil {
-				b.examined += best.examined
-			}
-			best = &arrangement{Result: r, board: b, within: levels.Required}
-		}
-		if r.Feasible() {
-			return best, nil
+		best.examined = examined
+		if a.Feasible() {
+			break
 		}
 	}
+	if len(levels.Required) > 0 {
+		best.within = levels.Required[len(levels.Required)-1]
+	}
+	best.ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+		r := best.classes[m.Class]
+		return orderMatters(r.profile, r.pod)
+	})
 	return best, nil
+}
+
+// try places the gang on one set of nodes.
+func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
+	var last *dryRun
+	finish := func() {
+		if last != nil {
+			last.close()
+		}
+	}
+	defer finish()
+	open := func() (*dryRun, error) {
+		finish()
+		d, err := c.newDryRun(ctx, id, turn.Members, on)
+		if err != nil {
+			return nil, err
+		}
+		last = d
+		if prepare != nil {
+			return d, prepare(d)
+		}
+		return d, nil
+	}
+	first, err := open()
+	if err != nil {
+		return nil, err
+	}
+	result, d, err := gang.Build(turn.Members, turn.Need, first.hardness, func() (*dryRun, error) {
+		if d := first; d != nil {
+			first = nil
+			return d, nil
+		}
+		return open()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &arrangement{Result: result, dryRun: d}, nil
 }
 
 // topology returns the levels that the gang asks for.
@@ -61,114 +106,106 @@ func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, 
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(c.podGroup(id), pod)
-}
-
-// podGroup returns the PodGroup of the gang, or nil.
-func (c *coordinator) podGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
-	obj, exists, err := c.status.store.GetByKey(id.String())
-	if err != nil || !exists {
-		return nil
-	}
-	return obj.(*schedulingv1alpha1.PodGroup)
+	return kubeview.TopologyOf(c.groups.get(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
-func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, evicting bool) [][]fwk.NodeInfo {
+func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, evicting bool) []part {
 	keys := levels.Levels()
 	if len(keys) == 0 {
-		return [][]fwk.NodeInfo{nodes}
+		return []part{{nodes: nodes}}
 	}
-	slots := map[string]int{}
-	counted := map[string]bool{}
+	tree := make([]topology.Node, len(nodes))
+	index := make(map[string]int, len(nodes))
+	held := c.ledger.Nodes(id)
+	for i, n := range nodes {
+		name := n.Node().Name
+		index[name] = i
+		tree[i] = topology.Node{Path: make([]string, len(keys)), Held: held[name]}
+		for k, key := range keys {
+			tree[i].Path[k] = n.Node().Labels[key]
+		}
+	}
+	demand := topology.Demand{Need: turn.Need.Total}
+	classes := map[string]int{}
 	for _, m := range turn.Members {
-		pod := c.pod(m.Ref())
-		if counted[m.Class] || pod == nil {
+		if at, known := classes[m.Class]; known {
+			demand.Want[at]++
 			continue
 		}
-		counted[m.Class] = true
-		for node, n := range c.room.Slots(pod, evicting) {
-			slots[node] += n
+		pod := c.pods.pod(m.Ref())
+		if pod == nil {
+			continue
 		}
-	}
-	pinned := c.pinned(id, levels.Required, nodes)
-	all := make([]topology.Node, len(nodes))
-	for i, n := range nodes {
-		all[i] = topology.Node{Within: make([]string, len(keys)), Slots: slots[n.Node().Name]}
-		for k, key := range keys {
-			all[i].Within[k] = n.Node().Labels[key]
+		at := len(demand.Want)
+		classes[m.Class] = at
+		demand.Want = append(demand.Want, 1)
+		for i := range tree {
+			tree[i].Slots = append(tree[i].Slots, 0)
 		}
-		if pinned != "" && all[i].Within[0] != pinned {
-			all[i] = topology.Node{Within: make([]string, len(keys))}
+		key := c.headroom.acquire(pod)
+		c.headroom.each(key, func(node *v1.Node, now, empty int) {
+			if i, here := index[node.Name]; here {
+				tree[i].Slots[at] = now
+				if evicting {
+					tree[i].Slots[at] = empty
+				}
+			}
+		})
+		c.headroom.release(key)
+	}
+	var parts []part
+	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
+		p := part{}
+		for rank, set := range a.Sets {
+			for _, i := range set {
+				p.nodes = append(p.nodes, nodes[i])
+				p.ranks = append(p.ranks, rank)
+			}
 		}
-	}
-	widest := 0
-	if levels.Required == "" {
-		widest = -1
-	}
-	candidates := topology.Candidates(all, len(keys)-1, widest, turn.Need, len(turn.Members))
-	if len(candidates) == 0 {
-		// Nothing is large enough; the largest tells best what is missing.
-		candidates = topology.Candidates(all, widest, widest, 0, len(nodes)*len(turn.Members)+1)
-		candidates = candidates[:min(len(candidates), 1)]
-	}
-	parts := make([][]fwk.NodeInfo, 0, len(candidates))
-	for _, d := range candidates {
-		part := make([]fwk.NodeInfo, len(d.Nodes))
-		for i, n := range d.Nodes {
-			part[i] = nodes[n]
-		}
-		parts = append(parts, part)
+		parts = append(parts, p)
 	}
 	if len(parts) == 0 {
-		parts = append(parts, nil)
+		parts = append(parts, part{})
 	}
 	return parts
 }
 
-// pinned returns the domain in which most of the members that are placed already lie; empty if there are none.
-func (c *coordinator) pinned(id gang.ID, key string, nodes []fwk.NodeInfo) string {
-	if key == "" {
-		return ""
-	}
-	held := c.ledger.Nodes(id)
-	if len(held) == 0 {
-		return ""
-	}
-	count := map[string]int{}
-	best := ""
-	for _, n := range nodes {
-		domain := n.Node().Labels[key]
-		if domain == "" || held[n.Node().Name] == 0 {
-			continue
-		}
-		count[domain] += held[n.Node().Name]
-		if best == "" || count[domain] > count[best] {
-			best = domain
-		}
-	}
-	return best
-}
-
-// join lets a member whose gang has its minimum go anywhere, or into the domain of the others if they have to share it.
-func (c *coordinator) join(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	id, _, _ := kubeview.GangOf(pod)
+// join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share one.
+func (p *Plugin) join(state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	c := p.shared
 	levels, err := c.topology(id, pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	pinned := c.pinned(id, levels.Required, nodes)
-	switch {
-	case pinned != "":
-	case c.reserved.Load() != nil:
-		return nil, nil
-	default:
-		return nil, fwk.NewStatus(fwk.Skip)
+	held := c.ledger.Nodes(id)
+	if len(levels.Required) == 0 || len(held) == 0 {
+		return p.open()
+	}
+	domain := func(n *v1.Node) string {
+		path := ""
+		for _, key := range levels.Required {
+			path += n.Labels[key] + "\x00"
+		}
+		return path
+	}
+	count := map[string]int{}
+	most := ""
+	for _, n := range nodes {
+		if here := held[n.Node().Name]; here > 0 {
+			d := domain(n.Node())
+			if count[d] += here; most == "" || count[d] > count[most] {
+				most = d
+			}
+		}
+	}
+	if most == "" {
+		return p.open()
 	}
 	names := sets.New[string]()
 	for _, n := range nodes {
-		if n.Node().Labels[levels.Required] == pinned {
+		if domain(n.Node()) == most {
 			names.Insert(n.Node().Name)
 		}
 	}

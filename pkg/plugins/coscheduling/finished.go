@@ -2,31 +2,48 @@ package coscheduling
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	kubeinformers "k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// sharedInformer is the PodGroup informer of a process. It carries the coordinator through the informer factory, and
-// runs further informers beside the first: the scheduler's own pod informer leaves out pods that have ended, and a
-// member that has finished counts towards its gang's minimum where one that was deleted does not.
-type sharedInformer struct {
+// groupInformer watches PodGroups and, beside them, the members that have ended: the scheduler's own pod informer leaves
+// out pods that have ended, and a member that has finished counts towards its gang's minimum where one that was deleted
+// does not.
+type groupInformer struct {
 	cache.SharedIndexInformer
-	coordinator *coordinator
 	// finished has one informer for each label that makes a pod a member: a selector cannot say "either".
 	finished []cache.SharedIndexInformer
 }
 
+// informGroups returns the factory's informer of PodGroups, which starts and syncs with all others.
+func informGroups(factory kubeinformers.SharedInformerFactory, client *podGroupClient) (*groupInformer, error) {
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	informer, ok := factory.InformerFor(&schedulingv1alpha1.PodGroup{}, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return &groupInformer{
+			SharedIndexInformer: cache.NewSharedIndexInformer(podGroupLister{client: client}, &schedulingv1alpha1.PodGroup{}, resync, byNamespace),
+			finished:            newFinishedInformers(cs, resync),
+		}
+	}).(*groupInformer)
+	if !ok {
+		return nil, errors.New("watching PodGroups: the informer factory has another informer for them")
+	}
+	return informer, nil
+}
+
 // RunWithContext runs all informers until ctx is done.
-func (i *sharedInformer) RunWithContext(ctx context.Context) {
+func (i *groupInformer) RunWithContext(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for _, f := range i.finished {
@@ -35,18 +52,23 @@ func (i *sharedInformer) RunWithContext(ctx context.Context) {
 	i.SharedIndexInformer.RunWithContext(ctx)
 }
 
-// newFinishedInformers watch the members of gangs that have ended.
+// newFinishedInformers watch the pods that have ended and have one of the labels that name a gang.
 func newFinishedInformers(client clientset.Interface, resync time.Duration) []cache.SharedIndexInformer {
+	var informers []cache.SharedIndexInformer
+	for _, label := range kubeview.GangLabels() {
+		informers = append(informers, newFinishedInformer(client, label, resync))
+	}
+	return informers
+}
+
+// newFinishedInformer watches the pods that have ended and have the label.
+func newFinishedInformer(client clientset.Interface, label string, resync time.Duration) cache.SharedIndexInformer {
 	ended := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodPending)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodRunning)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodUnknown)),
 	).String()
-	var informers []cache.SharedIndexInformer
-	for _, label := range kubeview.GangLabels() {
-		informers = append(informers, coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
-			o.FieldSelector, o.LabelSelector = ended, label
-		}))
-	}
-	return informers
+	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
+		o.FieldSelector, o.LabelSelector = ended, label
+	})
 }

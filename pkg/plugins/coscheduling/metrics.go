@@ -26,23 +26,27 @@ var (
 		Buckets: metrics.ExponentialBuckets(1, 4, 9)})
 	plansInvalidated = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_plans_invalidated_total", StabilityLevel: metrics.ALPHA,
-		Help: "Planned seats that did not hold any more when their member came to take them."})
+		Help: "Assignments that did not hold any more when their member came to take them."})
+	evictionSearch = metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: "berth_gang_eviction_search_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time that choosing pods to evict took, beside the scheduling cycles.",
+		Buckets: metrics.ExponentialBuckets(0.0005, 2, 15)})
 	podsPreempted = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_preempted_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods evicted to make room for gangs."})
+		Help: "Pods evicted for gangs, or for single pods together with gangs."})
 	gangsPreempted = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_preempted_groups_total", StabilityLevel: metrics.ALPHA,
-		Help: "Gangs evicted whole to make room for other gangs."})
+		Help: "Gangs evicted whole."})
 	reservationAge = metrics.NewGauge(&metrics.GaugeOpts{
 		Name: "berth_gang_reservation_age_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "How long nodes have been kept for the gang that has a reservation; 0 without one."})
+		Help: "How long capacity has been promised to the gang that has a reservation; 0 without one."})
 	registerOnce sync.Once
 )
 
 // registerMetrics makes the metrics known to the scheduler's registry.
 func registerMetrics() {
 	registerOnce.Do(func() {
-		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, podsPreempted,
+		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
 			gangsPreempted, reservationAge)
 	})
 }

@@ -4,9 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -14,8 +12,8 @@ import (
 
 // lack says of which resources in the gang's minResources the cluster has too little free, or nothing if there is enough.
 // What the gang's own members hold counts as free, and so do the pods that are gone.
-func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []seatedPod) string {
-	wanted := kubeview.MinResources(p.shared.podGroup(id))
+func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) string {
+	wanted := kubeview.MinResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
 		return ""
 	}
@@ -53,31 +51,10 @@ func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if of, _, err := kubeview.GangOf(info.GetPod()); err == nil && of == id {
+			if c.members.id(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}
 	}
 	return own
-}
-
-// claimed reports whether a device class hands the resource out, so that what nodes offer of it is not all there is.
-func claimed(profile framework.Framework, name v1.ResourceName) bool {
-	dra := profile.SharedDRAManager()
-	if dra == nil {
-		return false
-	}
-	resolver := dra.DeviceClassResolver()
-	return resolver != nil && resolver.GetDeviceClass(name) != nil
-}
-
-// lack reports whether the gang's minResources would still not be free with the units gone.
-func (w *wave) lack(units []gang.Unit) bool {
-	gone := slices.Clone(w.going)
-	for i := range units {
-		for _, v := range units[i].Victims {
-			gone = append(gone, w.pods[v.UID])
-		}
-	}
-	return w.p.lack(w.id, w.nodes, gone) != ""
 }

@@ -3,359 +3,236 @@ package coscheduling
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// evictionGrace is how long victims may take from being chosen to being marked for deletion before others are chosen.
-const evictionGrace = 30 * time.Second
-
-// wave is the eviction of pods for one gang, all at once.
-type wave struct {
-	p    *Plugin
-	id   gang.ID
-	turn gang.Turn
-	// below is the priority that pods need to be safe.
-	below int32
-	nodes []fwk.NodeInfo
-	// going are pods that leave anyway, evictable those that may be made to.
-	going     []seatedPod
-	evictable []gang.Victim
-	pods      map[gang.UID]seatedPod
-}
-
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
 // what to say about it, or nothing if eviction does not help.
 func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
+	c := p.shared
+	r := &request{name: "gang " + id.String(), id: id, need: turn.Need, priority: turn.Members[0].Priority, held: c.ledger.Nodes(id)}
+	index := map[gang.Shortage]int{}
+	for _, m := range turn.Members {
+		r.priority = min(r.priority, m.Priority)
+		pod := c.pods.pod(m.Ref())
+		if pod == nil || neverPreempts(pod) {
+			return "", nil
+		}
+		key := gang.Shortage{Class: m.Class + "/" + m.Role}
+		if i, known := index[key]; known {
+			r.classes[i].count++
+			continue
+		}
+		index[key] = len(r.classes)
+		r.classes = append(r.classes, requestClass{class: m.Class, role: m.Role, pod: pod, count: 1})
+	}
+	levels, err := c.topology(id, r.classes[0].pod)
+	if err != nil {
+		return "", err
+	}
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	w := &wave{p: p, id: id, turn: turn, nodes: nodes, pods: map[gang.UID]seatedPod{}, below: turn.Members[0].Priority}
-	for _, m := range turn.Members {
-		w.below = min(w.below, m.Priority)
-		pod := p.shared.pod(m.Ref())
-		if pod == nil {
-			return "", nil
+	r.required, r.wanted, r.own = levels.Required, kubeview.MinResources(c.groups.get(id)), map[v1.ResourceName]int64{}
+	for name := range r.wanted {
+		if claimed(p.framework, name) {
+			delete(r.wanted, name)
 		}
-		if policy := pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
-			return "", nil
+		for _, info := range c.own(id, nodes) {
+			r.own[name] += kubeview.RequestedBy(info, name)
 		}
 	}
-	w.collect()
-	if len(w.evictable) == 0 && len(w.going) == 0 {
-		return "", nil
+	found, why := c.evictor.decide(ctx, r, time.Now())
+	if found == nil {
+		return why, nil
 	}
-	if len(w.going) > 0 {
-		if _, ok, err := w.try(ctx, nil, nil); err != nil || ok {
-			return fmt.Sprintf("waiting for %d pods to terminate", len(w.going)), err
-		}
-	}
-	if p.shared.evicting(id) {
-		return "waiting for pods to be evicted", nil
-	}
-	victims, seats, err := w.choose(ctx)
-	if err != nil || len(victims) == 0 {
+	a, refused, err := p.check(ctx, r, turn, found)
+	switch {
+	case err != nil:
 		return "", err
+	case !a.Feasible():
+		return c.evictor.useless(ctx, r, refused), nil
 	}
-	p.shared.evict(ctx, p, id, victims, seats)
-	return fmt.Sprintf("evicting %d pods of lower priority", len(victims)), nil
+	kept := make([]promise, 0, len(a.Assignments))
+	for _, placed := range a.Assignments {
+		info, err := infoOf(a.pods[placed.UID])
+		if err != nil {
+			return "", err
+		}
+		kept = append(kept, promise{to: id, kind: afterEviction, priority: r.priority, node: placed.Node, member: placed.UID, info: info})
+	}
+	c.promises.keep(id, afterEviction, kept)
+	c.evictor.evict(ctx, p.framework, r, found)
+	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural(len(found.victims), "pod", "pods")), nil
 }
 
-// collect sorts the pods of all nodes into those that are going, those that may be evicted, and the rest.
-func (w *wave) collect() {
-	for _, n := range w.nodes {
-		for _, info := range n.GetPods() {
-			pod := info.GetPod()
-			s := seatedPod{info: info, node: n.Node().Name}
-			if pod.DeletionTimestamp != nil {
-				w.going = append(w.going, s)
-				continue
-			}
-			priority := corev1helpers.PodPriority(pod)
-			if w.p.shared.backfills(w.id, pod, s.node) {
-				// It runs in room that is kept for this very gang.
-				priority = math.MinInt32
-			}
-			if priority >= w.below {
-				continue
-			}
-			// A pod that is only assumed is on its way; it is not worth stopping, nor can it be evicted through the API.
-			ref := gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
-			known := w.p.shared.pod(ref)
-			if known == nil || known.Spec.NodeName == "" {
-				continue
-			}
-			v := gang.Victim{UID: ref.UID, Node: s.node, Priority: priority, Started: pod.CreationTimestamp.Time}
-			if pod.Status.StartTime != nil {
-				v.Started = pod.Status.StartTime.Time
-			}
-			if isMember(pod) {
-				v.Group, _, _ = kubeview.GangOf(pod)
-			}
-			w.evictable = append(w.evictable, v)
-			w.pods[ref.UID] = s
+// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
+// terminate anyway were gone, and returns the nodes that do not take a class even then.
+func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, []gang.Refusal, error) {
+	gone := map[string]bool{}
+	for _, pod := range found.victims {
+		gone[string(pod.UID)] = true
+	}
+	on := part{}
+	for _, name := range found.nodes {
+		if n, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
+			on.nodes = append(on.nodes, n)
 		}
 	}
-}
-
-// try seats the gang with the given units gone, on the cheapest nodes first if prices are given.
-func (w *wave) try(ctx context.Context, gone []gang.Unit, prices map[string]gang.Price) (map[gang.UID]string, bool, error) {
-	if w.lack(gone) {
-		return nil, false, nil
-	}
-	arranged, err := w.p.shared.arrange(ctx, w.id, w.turn, w.nodes, func(b *board) error {
-		b.price(prices)
-		for _, s := range w.going {
-			if err := b.remove(s); err != nil {
-				return err
-			}
-		}
-		for i := range gone {
-			for _, v := range gone[i].Victims {
-				if err := b.remove(w.pods[v.UID]); err != nil {
+	// What was proposed is for the minimum; the check is of no more.
+	turn.Members = minimumOf(turn.Members, r.need)
+	a, err := p.shared.try(ctx, r.id, turn, on, func(d *dryRun) error {
+		for _, n := range on.nodes {
+			for _, info := range n.GetPods() {
+				pod := info.GetPod()
+				if pod.DeletionTimestamp == nil && !gone[string(pod.UID)] {
+					continue
+				}
+				if err := d.remove(placedPod{info: info, node: n.Node().Name}); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, false, err
+	if err != nil || a.Feasible() {
+		return a, nil, err
 	}
-	return arranged.Seats, arranged.Feasible(), nil
-}
-
-// choose returns the pods to evict and the seats of the gang once they are gone.
-func (w *wave) choose(ctx context.Context) ([]gang.Victim, map[gang.UID]string, error) {
-	budgets, err := w.p.shared.budgets.List(labels.Everything())
-	if err != nil {
-		return nil, nil, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
-	}
-	standing := func(id gang.ID) (int, int) {
-		v, _ := w.p.shared.ledger.View(id)
-		return v.MinMember, v.Settled()
-	}
-	units := gang.Units(w.protect(budgets), w.below, standing)
-	if len(units) == 0 {
-		return nil, nil, nil
-	}
-	prices := gang.Prices(units)
-	seats, ok, err := w.try(ctx, units, prices)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	used := map[string]bool{}
-	for _, node := range seats {
-		used[node] = true
-	}
-	chosen := map[int]bool{}
-	for i := range units {
-		for _, v := range units[i].Victims {
-			if used[v.Node] {
-				chosen[i] = true
+	placed := map[gang.Refusal]int{}
+	for _, as := range a.Assignments {
+		for _, m := range turn.Members {
+			if m.UID == as.UID {
+				placed[gang.Refusal{Class: m.Class, Node: as.Node}]++
 			}
 		}
 	}
-	pick := func(c map[int]bool) []gang.Unit {
-		var out []gang.Unit
-		for i := range units {
-			if c[i] {
-				out = append(out, units[i])
-			}
-		}
-		return out
-	}
-	chosen = gang.Closed(units, chosen)
-	// What has to be free besides the seats may lie on any node.
-	for _, i := range slices.Backward(gang.ByImportanceOfUnits(units)) {
-		if !w.lack(pick(chosen)) {
-			break
-		}
-		chosen[i] = true
-		chosen = gang.Closed(units, chosen)
-	}
-	chosen = gang.Spare(units, chosen, func(c map[int]bool) bool {
-		_, ok, tryErr := w.try(ctx, pick(c), prices)
-		if tryErr != nil {
-			err = tryErr
-		}
-		return ok
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	seats, ok, err = w.try(ctx, pick(chosen), prices)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	var victims []gang.Victim
-	for _, u := range pick(chosen) {
-		victims = append(victims, u.Victims...)
-		if u.Whole {
-			gangsPreempted.Inc()
+	var refused []gang.Refusal
+	for _, want := range found.Placed {
+		n := gang.Refusal{Class: r.classes[want.Class].class, Node: want.Node}
+		if placed[n] < want.Members {
+			refused = append(refused, n)
 		}
 	}
-	return victims, seats, nil
+	return a, refused, nil
 }
 
-// protect leaves out pods whose eviction a PodDisruptionBudget does not allow. A budget that allows some evictions gives
-// up the least important of its pods.
-func (w *wave) protect(budgets []*policyv1.PodDisruptionBudget) []gang.Victim {
-	kept := gang.ByImportance(w.evictable)
-	for _, budget := range budgets {
-		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil || selector.Empty() {
-			continue
-		}
-		allowed := int(budget.Status.DisruptionsAllowed)
-		var left []gang.Victim
-		for _, v := range kept {
-			pod := w.pods[v.UID].info.GetPod()
-			if pod.Namespace == budget.Namespace && selector.Matches(labels.Set(pod.Labels)) {
-				if allowed--; allowed < 0 {
-					continue
-				}
-			}
-			left = append(left, v)
-		}
-		kept = left
-	}
-	return kept
-}
-
-// eviction is what was done for a gang: the victims, and until when they have to be on their way.
-type eviction struct {
-	victims []gang.Ref
-	until   time.Time
-}
-
-// evicting reports whether pods were chosen for the gang that are still there and may not be marked yet.
-func (c *coordinator) evicting(id gang.ID) bool {
-	c.mu.RLock()
-	e := c.evictions[id]
-	c.mu.RUnlock()
-	return time.Now().Before(e.until) && slices.ContainsFunc(e.victims, func(r gang.Ref) bool { return c.pod(r) != nil })
-}
-
-// evict keeps the seats for the gang and evicts the victims in the background.
-func (c *coordinator) evict(ctx context.Context, p *Plugin, id gang.ID, victims []gang.Victim, seats map[gang.UID]string) {
-	logger := klog.FromContext(ctx)
-	e := eviction{until: time.Now().Add(evictionGrace)}
-	pods := make([]*v1.Pod, 0, len(victims))
-	for _, v := range victims {
-		if pod := c.podByUID(p, v); pod != nil {
-			pods = append(pods, pod)
-			e.victims = append(e.victims, gang.Ref{UID: v.UID, Namespace: pod.Namespace, Name: pod.Name})
+// minimumOf returns as many of the members as the need asks for, the oldest first, of the roles that it names before others.
+func minimumOf(members []gang.Member, need gang.Minimum) []gang.Member {
+	out := make([]gang.Member, 0, need.Total)
+	roles := map[string]int{}
+	var rest []gang.Member
+	for _, m := range members {
+		if roles[m.Role] < need.Roles[m.Role] {
+			roles[m.Role]++
+			out = append(out, m)
+		} else {
+			rest = append(rest, m)
 		}
 	}
-	c.mu.Lock()
-	c.evictions[id] = e
-	c.nominated[id] = seats
-	c.mu.Unlock()
-	logger.V(2).Info("Evicting pods for a gang", "gang", id, "victims", len(pods))
-	// The cycle's context ends with it.
-	ctx = context.WithoutCancel(ctx)
-	go func() {
-		failed := false
-		for _, pod := range pods {
-			if err := c.evictOne(ctx, p, pod, id); err != nil {
-				logger.Error(err, "Evicting a pod failed", "pod", klog.KObj(pod), "gang", id)
-				failed = true
-			}
-		}
-		c.nominate(logger, p, id)
-		if failed {
-			c.mu.Lock()
-			delete(c.evictions, id)
-			c.mu.Unlock()
-		}
-		c.roomMade()
-	}()
+	return append(out, rest[:min(max(need.Total-len(out), 0), len(rest))]...)
 }
 
-// podByUID finds a victim in the snapshot of the cycle.
-func (c *coordinator) podByUID(p *Plugin, v gang.Victim) *v1.Pod {
-	n, err := p.framework.SnapshotSharedLister().NodeInfos().Get(v.Node)
-	if err != nil {
-		return nil
+// preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can spare;
+// and if that is not enough, whole gangs.
+func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	stock := stockPreemption(p.framework)
+	if stock == nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	for _, info := range n.GetPods() {
-		if gang.UID(info.GetPod().UID) == v.UID {
-			return info.GetPod()
+	result, status := stock.PostFilter(ctx, state, pod, statuses)
+	if status.IsSuccess() || status.Code() == fwk.Error {
+		return result, status
+	}
+	outcome, node, err := p.preemptGangs(ctx, pod)
+	switch {
+	case err != nil:
+		return nil, fwk.AsStatus(fmt.Errorf("choosing gangs to evict for pod %s/%s: %w", pod.Namespace, pod.Name, err))
+	case node != "":
+		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success)
+	case claimsDevices(p.framework, pod):
+		// The plugin of claims gives back what is allocated in vain.
+		return result, status
+	}
+	if outcome == "" {
+		outcome = status.Message()
+	}
+	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
+}
+
+// preemptGangs evicts pods among which there are whole gangs, and returns the node that this is for.
+func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod) (outcome, node string, err error) {
+	c := p.shared
+	priority := corev1helpers.PodPriority(pod)
+	if neverPreempts(pod) || !c.headroom.anyBelow(priority) || pod.Status.NominatedNodeName != "" {
+		return "", "", nil
+	}
+	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Ours: true}
+	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: []gang.Member{member}}
+	r := &request{name: "pod " + pod.Namespace + "/" + pod.Name, only: pod, priority: priority, need: turn.Need,
+		classes: []requestClass{{pod: pod, count: 1}}}
+	found, why := c.evictor.decide(ctx, r, time.Now())
+	if found == nil {
+		return why, "", nil
+	}
+	a, refused, err := p.check(ctx, r, turn, found)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !a.Feasible():
+		return c.evictor.useless(ctx, r, refused), "", nil
+	}
+	c.evictor.evict(ctx, p.framework, r, found)
+	return "", a.Assignments[0].Node, nil
+}
+
+func neverPreempts(pod *v1.Pod) bool {
+	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
+}
+
+// stockPreemption returns the scheduler's own preemption plugin of the profile, or nil if it has none.
+func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPreemption {
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if stock, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
+			return stock
 		}
 	}
 	return nil
 }
 
-func (c *coordinator) evictOne(ctx context.Context, p *Plugin, pod *v1.Pod, id gang.ID) error {
-	status := pod.Status.DeepCopy()
-	podutil.UpdatePodCondition(status, &v1.PodCondition{
-		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
-		Message: fmt.Sprintf("%s: making room for gang %s of higher priority", pod.Spec.SchedulerName, id)})
-	if err := util.PatchPodStatus(ctx, p.framework.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
+// guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and for a
+// member of a gang that has not started it takes nobody.
+func (p *Plugin) guard() {
+	stock := stockPreemption(p.framework)
+	if stock == nil {
+		return
 	}
-	if err := util.DeletePod(ctx, p.framework.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
-	}
-	podsPreempted.Inc()
-	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted", "Preempting", "Preempted by gang %s on node %s", id, pod.Spec.NodeName)
-	return nil
-}
-
-// nominate keeps the seats of a gang from pods of its priority or less while the victims leave.
-func (c *coordinator) nominate(logger klog.Logger, p *Plugin, id gang.ID) {
-	c.mu.RLock()
-	seats := c.nominated[id]
-	c.mu.RUnlock()
-	for uid, node := range seats {
-		ref, ok := c.ledger.Find(uid)
-		pod := c.pod(ref)
-		if !ok || pod == nil || pod.Spec.NodeName != "" {
-			continue
-		}
-		if info, err := framework.NewPodInfo(pod); err == nil {
-			p.framework.AddNominatedPod(logger, info, &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride})
-		}
+	eligible := stock.IsEligiblePod
+	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
+		return eligible(node, victim, preemptor) && p.shared.spares(victim, preemptor)
 	}
 }
 
-// unnominate gives up what was kept for a gang.
-func (c *coordinator) unnominate(p *Plugin, id gang.ID) {
-	c.mu.Lock()
-	seats := c.nominated[id]
-	delete(c.nominated, id)
-	delete(c.evictions, id)
-	c.mu.Unlock()
-	for uid := range seats {
-		if ref, ok := c.ledger.Find(uid); ok {
-			if pod := c.pod(ref); pod != nil {
-				p.framework.DeleteNominatedPodIfExists(pod)
-			}
+// spares reports whether no gang is left with less than its minimum if the victim is evicted.
+func (c *coordinator) spares(victim preemption.Victim, preemptor *v1.Pod) bool {
+	if c.members.has(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
+		return false
+	}
+	for _, info := range victim.Pods() {
+		pod := info.GetPod()
+		if c.members.has(pod) && !c.ledger.Surplus(gang.UID(pod.UID)) {
+			return false
 		}
 	}
-	if len(seats) > 0 {
-		// Two gangs may have kept the same room from each other.
-		c.roomMade()
-	}
+	return true
 }

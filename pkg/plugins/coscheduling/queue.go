@@ -8,7 +8,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // Less orders the queue by keys that were frozen when the entities entered it, so it does no I/O and its answers about
@@ -23,7 +22,7 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 
 func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
-		if pod := single.GetPod(); pod != nil && isMember(pod) {
+		if pod := single.GetPod(); pod != nil && p.shared.members.has(pod) {
 			if k, ok := p.shared.ledger.Key(gang.UID(pod.UID)); ok {
 				return k
 			}
@@ -42,10 +41,11 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 // PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
 // is a plan to follow. It runs under the queue's lock and only reads the ledger.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	if !isMember(pod) {
+	of, err := p.shared.members.of(pod)
+	switch {
+	case err == nil && of.ID == gang.ID{}:
 		return nil
-	}
-	if _, _, err := kubeview.GangOf(pod); err != nil {
+	case err != nil:
 		// Let in so that its cycle fails with an event that names the mistake.
 		return nil
 	}

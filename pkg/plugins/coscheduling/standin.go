@@ -2,15 +2,12 @@ package coscheduling
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -26,17 +23,17 @@ const unservedPause = time.Minute
 // is faster wins. It reports whether there is a PodGroup to write the status of.
 func (s *statusWriter) keepStandIn(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup, now time.Time) (bool, error) {
 	switch {
-	case pg == nil && v.Labelled > 0:
+	case pg == nil && v.Undeclared > 0:
 		// Its status is written when the informer tells of it.
 		return false, s.createStandIn(ctx, id, v, now)
 	case pg == nil:
 		return false, nil
 	case !kubeview.IsStandIn(pg) || pg.DeletionTimestamp != nil:
 		return true, nil
-	case v.Labelled == 0:
-		return false, s.removeStandIn(ctx, pg)
+	case v.Undeclared == 0:
+		return false, s.groups.remove(ctx, pg)
 	default:
-		return true, s.correctStandIn(ctx, pg, kubeview.StandIn(id, v.Labelled, s.members(id)))
+		return true, s.correctStandIn(ctx, pg, kubeview.StandIn(id, v.Undeclared, s.members(id)))
 	}
 }
 
@@ -44,7 +41,7 @@ func (s *statusWriter) keepStandIn(ctx context.Context, id gang.ID, v gang.View,
 func (s *statusWriter) members(id gang.ID) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, ref := range s.ledger.Members(id) {
-		if pod := s.anyPod(ref); pod != nil {
+		if pod := s.pods.any(ref); pod != nil {
 			pods = append(pods, pod)
 		}
 	}
@@ -55,11 +52,11 @@ func (s *statusWriter) createStandIn(ctx context.Context, id gang.ID, v gang.Vie
 	if now.Before(s.unserved()) {
 		return nil
 	}
-	pg := kubeview.StandIn(id, v.Labelled, s.members(id))
+	pg := kubeview.StandIn(id, v.Undeclared, s.members(id))
 	if len(pg.OwnerReferences) == 0 {
 		return nil
 	}
-	err := s.groups.rest.Post().Namespace(id.Namespace).Resource("podgroups").Body(pg).Do(ctx).Error()
+	err := s.groups.create(ctx, pg)
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
 		return nil
@@ -87,29 +84,9 @@ func (s *statusWriter) correctStandIn(ctx context.Context, pg, want *schedulingv
 	if pg.Spec.MinMember == want.Spec.MinMember && equality.Semantic.DeepEqual(pg.OwnerReferences, want.OwnerReferences) {
 		return nil
 	}
-	data, err := json.Marshal(map[string]any{
+	return s.groups.patch(ctx, pg, map[string]any{
 		"metadata": map[string]any{"uid": pg.UID, "resourceVersion": pg.ResourceVersion,
 			"ownerReferences": want.OwnerReferences, "annotations": want.Annotations},
 		"spec": map[string]any{"minMember": want.Spec.MinMember},
 	})
-	if err != nil {
-		return fmt.Errorf("encoding PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
-	}
-	err = s.groups.rest.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).Body(data).Do(ctx).Error()
-	if err != nil && !stale(err) {
-		return fmt.Errorf("correcting PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
-	}
-	return nil
 }
-
-func (s *statusWriter) removeStandIn(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error {
-	err := s.groups.rest.Delete().Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
-		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pg.UID, ResourceVersion: &pg.ResourceVersion}}).Do(ctx).Error()
-	if err != nil && !stale(err) {
-		return fmt.Errorf("removing PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
-	}
-	return nil
-}
-
-// stale reports whether a write failed because the object has changed or gone, of which the informer will tell.
-func stale(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -60,13 +59,12 @@ const (
 // that leads.
 type statusWriter struct {
 	ledger   *gang.Ledger
-	groups   *podGroupClient
+	groups   *podGroups
 	client   clientset.Interface
 	recorder events.EventRecorderLogger
-	store    cache.Store
-	// pod finds members that the scheduler knows, anyPod those that have ended, too.
-	pod, anyPod func(gang.Ref) *v1.Pod
-	synced      func() bool
+	pods     *memberPods
+	profiles *profiles
+	synced   func() bool
 	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
 	leading atomic.Bool
 
@@ -74,14 +72,14 @@ type statusWriter struct {
 	dirty map[gang.ID]time.Time
 	// wrote and reworded are when the gang's PodGroup and its members were last written.
 	wrote, reworded map[gang.ID]time.Time
-	// mixed holds what was said last about members of different priorities.
-	mixed map[gang.ID]string
+	// odd holds what was said last about the members of a gang, by reason.
+	odd map[gang.ID]map[string]string
 	// unservedUntil is when stand-ins may be made again.
 	unservedUntil time.Time
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, mixed: map[gang.ID]string{}}
+	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
@@ -104,9 +102,8 @@ func (s *statusWriter) run(ctx context.Context) {
 	if !s.awaitLeading(ctx) {
 		return
 	}
-	for _, obj := range s.store.List() {
-		pg := obj.(*schedulingv1alpha1.PodGroup)
-		s.mark(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
+	for _, id := range s.groups.all() {
+		s.mark(id)
 	}
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
@@ -231,34 +228,31 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		s.mu.Lock()
 		delete(s.wrote, id)
 		delete(s.reworded, id)
-		delete(s.mixed, id)
+		delete(s.odd, id)
 		s.mu.Unlock()
 	}
 	s.mu.Lock()
 	reword := now.Sub(s.reworded[id]) >= rewordPause
 	s.mu.Unlock()
 	reworded, later := false, false
-	var pg *schedulingv1alpha1.PodGroup
-	if obj, exists, err := s.store.GetByKey(id.String()); err == nil && exists {
-		pg = obj.(*schedulingv1alpha1.PodGroup)
-	}
+	pg := s.groups.get(id)
 	stands, err := s.keepStandIn(ctx, id, v, pg, now)
 	if err != nil {
 		return err
 	}
 	if stands {
-		s.tellMixed(ctx, id, v, pg)
+		s.tellOdd(ctx, id, v, pg)
 		if reworded, later, err = s.writeGroup(ctx, id, pg, v, now, reword); err != nil {
 			return err
 		}
 	}
 	for ref, why := range s.ledger.Held(id) {
-		pod := s.pod(ref)
+		pod := s.pods.pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
 			continue
 		}
 		reason := waitingForGang
-		if v.Existing() >= v.MinMember && v.MinMember > 0 {
+		if v.Minimum.Total > 0 && v.Quorum() {
 			reason = v1.PodReasonUnschedulable
 		}
 		_, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
@@ -266,7 +260,7 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		case c != nil && c.Status == v1.ConditionFalse && c.Reason == reason && c.Message == why:
 			continue
 		case reason == v1.PodReasonUnschedulable && v.Reason == "":
-			// On its way: planned in a moment or being given seats.
+			// On its way: planned in a moment or being given a node.
 			continue
 		case c != nil && c.Reason == reason && !reword,
 			c == nil && reason == waitingForGang && now.Sub(pod.CreationTimestamp.Time) < incompletePause:
@@ -275,6 +269,10 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		}
 		if err := s.writeCondition(ctx, pod, reason, why, now); err != nil {
 			return err
+		}
+		if ref == v.Leader && reason == v1.PodReasonUnschedulable {
+			// No cycle says it in its place.
+			s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", why)
 		}
 		reworded = true
 	}
@@ -290,25 +288,34 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 	return nil
 }
 
-// tellMixed says once on the PodGroup that members of different priorities count as the least of them.
-func (s *statusWriter) tellMixed(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup) {
-	said := ""
+// tellOdd says once on the PodGroup what is odd about its members: different priorities, or a scheduler that does not know gangs.
+func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup) {
+	odd := map[string]string{}
 	if len(v.Priorities) > 0 {
-		said = fmt.Sprintf("members have priorities %s; the gang counts as its least, %d",
+		odd["MixedPriorities"] = fmt.Sprintf("members have priorities %s; the gang counts as its least, %d",
 			strings.Trim(fmt.Sprint(v.Priorities), "[]"), v.Priorities[0])
 	}
+	if pod := s.pods.pod(v.Any); pod != nil && v.Foreign > 0 && s.profiles.of(pod) == nil {
+		odd["ForeignScheduler"] = fmt.Sprintf("%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
+			v.Foreign, plural(v.Foreign, "member is", "members are"), pod.Name, pod.Spec.SchedulerName)
+	}
+	if pod := s.pods.pod(v.Any); pod != nil && pod.Spec.SchedulingGroup != nil {
+		odd["TwoGroups"] = fmt.Sprintf("pod %s names a native group in spec.schedulingGroup, too, which alone counts", pod.Name)
+	}
 	s.mu.Lock()
-	news := s.mixed[id] != said
-	if said == "" {
-		delete(s.mixed, id)
+	said := s.odd[id]
+	if len(odd) == 0 {
+		delete(s.odd, id)
 	} else {
-		s.mixed[id] = said
+		s.odd[id] = odd
 	}
 	s.mu.Unlock()
-	if news && said != "" {
-		about := &v1.ObjectReference{APIVersion: schedulingv1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
-			Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID}
-		s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "MixedPriorities", "Scheduling", "%s", said)
+	about := &v1.ObjectReference{APIVersion: schedulingv1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
+		Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID}
+	for reason, text := range odd {
+		if said[reason] != text {
+			s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", text)
+		}
 	}
 }
 
@@ -317,7 +324,7 @@ func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulin
 	reword bool) (reworded, later bool, err error) {
 	status := kubeview.PodGroupStatus(pg, v, now)
 	if status.OccupiedBy == "" {
-		if pod := s.pod(v.Any); pod != nil {
+		if pod := s.pods.pod(v.Any); pod != nil {
 			if owner := metav1.GetControllerOf(pod); owner != nil {
 				status.OccupiedBy = pod.Namespace + "/" + owner.Name
 			}
@@ -333,16 +340,8 @@ func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulin
 	s.mu.Lock()
 	s.wrote[id] = now
 	s.mu.Unlock()
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)})
-	if err != nil {
-		return false, false, fmt.Errorf("encoding the status of PodGroup %s: %w", id, err)
-	}
-	err = s.groups.rest.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
-		SubResource("status").Body(data).Do(ctx).Error()
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return false, false, fmt.Errorf("writing the status of PodGroup %s: %w", id, err)
-	}
-	return reworded, false, nil
+	change := map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)}
+	return reworded, false, s.groups.patch(ctx, pg, change, "status")
 }
 
 // wordless is the status without the messages of its conditions.
@@ -357,7 +356,7 @@ func wordless(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.PodGroupSt
 // explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
 func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
 	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
-		"failed": s.Failed, "conditions": s.Conditions}
+		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions}
 	if s.OccupiedBy != "" {
 		m["occupiedBy"] = s.OccupiedBy
 	}

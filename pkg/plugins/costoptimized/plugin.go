@@ -83,7 +83,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err := p.watchPriorityClasses(factory, handle); err != nil {
 		return nil, err
 	}
-	err = kubeview.WatchBadNodeValues(ctx, handle, "price", func(node *v1.Node) []*kubeview.BadValue {
+	err = kubeview.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {
 		_, _, bad := kubeview.StatedPrice(node)
 		return bad
 	})

@@ -3,18 +3,15 @@ package gpuaware
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -28,77 +25,38 @@ type cluster struct {
 	fleet   *fleet
 }
 
-// clusterKey tells clusters apart. Profiles that read GPUs under different names see different GPUs, but their promises
-// are in one ledger all the same.
-type clusterKey struct {
-	factory informers.SharedInformerFactory
-	keys    string
-}
-
-// clusters finds what the profiles of a scheduler share. The framework gives them nothing in common but the informer
-// factory.
-var clusters = struct {
-	mu      sync.Mutex
-	ledgers map[informers.SharedInformerFactory]*ledger
-	byKey   map[clusterKey]*cluster
-}{ledgers: map[informers.SharedInformerFactory]*ledger{}, byKey: map[clusterKey]*cluster{}}
-
-// clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call. It is
-// forgotten when the scheduler's context ends.
+// clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call. Profiles
+// that read GPUs under different names see different GPUs and have clusters of their own, but their promises are in one
+// ledger all the same.
 func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
-	key := clusterKey{factory, fmt.Sprintf("%q", *keys)}
-	clusters.mu.Lock()
-	defer clusters.mu.Unlock()
-	if c := clusters.byKey[key]; c != nil {
-		return c, nil
-	}
-	l := clusters.ledgers[factory]
-	if l == nil {
-		l = newLedger()
-	}
-	nodes, err := kubeview.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{
-		ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys), claims: kubeview.NewGPUClaims(),
-	}
-	c.fleet = &fleet{
-		cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
-		dirty: map[string]struct{}{}, parts: map[string]count{},
-	}
-	if err := c.watch(factory); err != nil {
-		return nil, err
-	}
-	clusters.ledgers[factory], clusters.byKey[key] = l, c
-	registerMetrics()
-	context.AfterFunc(ctx, func() {
-		clusters.mu.Lock()
-		defer clusters.mu.Unlock()
-		delete(clusters.byKey, key)
-		delete(clusters.ledgers, factory)
-	})
-	return c, nil
-}
-
-// countedClusters is one cluster of each scheduler of the process: those that read the same nodes under different names
-// would count them twice.
-func countedClusters() []*cluster {
-	clusters.mu.Lock()
-	defer clusters.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(clusters.byKey), func(a, b clusterKey) int { return strings.Compare(a.keys, b.keys) })
-	counted := map[informers.SharedInformerFactory]*cluster{}
-	for _, key := range keys {
-		if counted[key.factory] == nil {
-			counted[key.factory] = clusters.byKey[key]
+	return informers.SharedBy(factory, fmt.Sprintf("%q", *keys), func() (*cluster, error) {
+		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
+		if err != nil {
+			return nil, err
 		}
-	}
-	return slices.Collect(maps.Values(counted))
+		nodes, err := kubeview.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
+		if err != nil {
+			return nil, err
+		}
+		c := &cluster{
+			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys), claims: kubeview.NewGPUClaims(),
+		}
+		c.fleet = &fleet{
+			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
+			dirty: map[string]struct{}{}, parts: map[string]count{},
+		}
+		if err := c.watch(factory); err != nil {
+			return nil, err
+		}
+		registerCounts()
+		counts.publish(ctx, c)
+		return c, nil
+	})
 }
 
 // watch keeps the cluster up to date. The scheduler's pod informer reports pods that finish as deleted.
-func (c *cluster) watch(factory informers.SharedInformerFactory) error {
+func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	pods := factory.Core().V1().Pods().Informer()
 	if err := c.fleet.watchPods(pods); err != nil {
 		return fmt.Errorf("indexing pods by node: %w", err)

@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -153,11 +154,45 @@ func countInventory(inv *gpu.Inventory, residual *gpu.Residual) count {
 	return c
 }
 
-// collector puts the counts of all schedulers of the process on the metrics endpoint.
-type collector struct{ metrics.BaseStableCollector }
+// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and not
+// to a scheduler.
+type collector struct {
+	metrics.BaseStableCollector
 
-// registerMetrics registers the collector, once a process.
-var registerMetrics = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(&collector{}) })
+	mu       sync.Mutex
+	clusters []*cluster
+}
+
+var (
+	counts         = &collector{}
+	registerCounts = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(counts) })
+)
+
+// publish offers the counts of a cluster as metrics until ctx ends.
+func (c *collector) publish(ctx context.Context, of *cluster) {
+	c.mu.Lock()
+	c.clusters = append(c.clusters, of)
+	c.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.clusters = slices.DeleteFunc(c.clusters, func(other *cluster) bool { return other == of })
+	})
+}
+
+// counted is the first cluster of each scheduler: further ones are those of profiles that read the same nodes under
+// different names, and would count them twice. The clusters of a scheduler have one ledger.
+func (c *collector) counted() []*cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var first []*cluster
+	for _, candidate := range c.clusters {
+		if !slices.ContainsFunc(first, func(other *cluster) bool { return other.ledger == candidate.ledger }) {
+			first = append(first, candidate)
+		}
+	}
+	return first
+}
 
 // DescribeWithStability describes the metrics.
 func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
@@ -167,16 +202,16 @@ func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 }
 
 // CollectWithStability counts.
-func (*collector) CollectWithStability(ch chan<- metrics.Metric) {
+func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	sums := map[string]count{}
 	var hits, misses uint64
-	for _, c := range countedClusters() {
-		for model, n := range c.fleet.byModel() {
+	for _, of := range c.counted() {
+		for model, n := range of.fleet.byModel() {
 			sum := sums[model]
 			sum.add(n)
 			sums[model] = sum
 		}
-		h, m := c.learner.cacheCounts()
+		h, m := of.learner.cacheCounts()
 		hits, misses = hits+h, misses+m
 	}
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {

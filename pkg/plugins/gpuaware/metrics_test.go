@@ -1,7 +1,9 @@
 package gpuaware
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"berth.dev/berth/pkg/apis/config"
 )
 
 func TestFleetCountsGPUsByModel(t *testing.T) {
@@ -39,6 +43,26 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { _, there := fleet.byModel()["NVIDIA-A10"]; return !there })
+}
+
+func TestTheGPUsOfASchedulerAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()))
+	_, renamed := h.newFramework(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
+	first, other := h.plugin.cluster, newHarness(t, alone(defaultArgs())).plugin.cluster
+	if other == first || other.ledger == first.ledger {
+		t.Fatal("two schedulers share a cluster or a ledger")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c := &collector{}
+	c.publish(ctx, first)
+	c.publish(ctx, renamed.cluster)
+	c.publish(t.Context(), other)
+	if got := c.counted(); !slices.Equal(got, []*cluster{first, other}) {
+		t.Errorf("%d clusters are counted, want the first of each of two schedulers", len(got))
+	}
+	stop()
+	eventually(t, func() bool { return slices.Equal(c.counted(), []*cluster{other}) })
 }
 
 func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {

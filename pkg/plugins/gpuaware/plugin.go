@@ -56,7 +56,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	err = kubeview.WatchBadNodeValues(ctx, handle, "gpu", func(node *v1.Node) []*kubeview.BadValue {
+	err = kubeview.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*kubeview.BadValue {
 		_, bad := s.keys.ReadGPUNode(node)
 		return bad
 	})

@@ -80,10 +80,10 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="minResources must not be negative"
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
-	// scheduleTimeoutSeconds is how long members may hold seats while the others are being reserved, at most 900.
-	// Absent, the scheduler's configuration decides.
+	// scheduleTimeoutSeconds is how long members may hold their nodes while the others are being reserved, at most 900.
+	// Absent or 0, the scheduler's configuration decides.
 	// +optional
-	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Minimum=0
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
@@ -107,6 +107,11 @@ type PodGroupStatus struct {
 	// failed is the number of pods that have failed.
 	// +optional
 	Failed int32 `json:"failed,omitempty"`
+	// roles counts the members by role, where members have one.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Roles []PodGroupRole `json:"roles,omitempty"`
 	// scheduleStartTime is when the pods that the group needs existed for the first time.
 	// +optional
 	ScheduleStartTime metav1.Time `json:"scheduleStartTime,omitempty"`
@@ -115,6 +120,21 @@ type PodGroupStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PodGroupRole counts the members of one role.
+type PodGroupRole struct {
+	// name of the role.
+	Name string `json:"name"`
+	// minMembers is how many have to start together.
+	// +optional
+	MinMembers int32 `json:"minMembers,omitempty"`
+	// existing is the number of pods that can be placed, are bound or have succeeded.
+	// +optional
+	Existing int32 `json:"existing,omitempty"`
+	// scheduled is the number of pods that are bound or have succeeded.
+	// +optional
+	Scheduled int32 `json:"scheduled,omitempty"`
 }
 
 // PodGroupList is a list of PodGroups.

@@ -1,0 +1,321 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMembersAreActivatedOnceWhenTheyMayGo(t *testing.T) {
+	t.Parallel()
+	l := gangOf(3, 4)
+	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
+		t.Fatalf("a gang that is complete and was not invited has effects %+v", e)
+	}
+	e := l.Invite(g1, t0)
+	if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
+		t.Fatalf("the invitation activates the leader (-want +got):\n%s", diff)
+	}
+	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
+		t.Fatalf("an observation that says nothing new has effects %+v", e)
+	}
+	if e := l.Invite(g1, t0); !e.Empty() {
+		t.Fatalf("a second invitation has effects %+v", e)
+	}
+	if ok, why := l.Admit(uid(0)); !ok {
+		t.Fatalf("the leader is not admitted: %s", why)
+	}
+	e, serves, proceed := l.Propose(uid(0), proposalFor(0, 1, 2, 3), t0)
+	if !serves || !proceed {
+		t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
+	}
+	if diff := cmp.Diff([]UID{uid(1), uid(2), uid(3)}, uids(e.Activate)); diff != "" {
+		t.Fatalf("the plan activates the siblings (-want +got):\n%s", diff)
+	}
+}
+
+func TestGangGoesTogether(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 3, 3)
+	for i := range 2 {
+		if _, ok := l.Reserve(uid(i), node(i), t0); !ok {
+			t.Fatalf("member %d cannot reserve", i)
+		}
+		e, wait, _, ok := l.Permit(uid(i), t0.Add(time.Second))
+		if !ok || wait != 59*time.Second || !e.Empty() {
+			t.Fatalf("member %d: wait %s, ok %t, effects %+v; want it to wait for the rest of the timeout", i, wait, ok, e)
+		}
+		if held, allowed := l.Holding(uid(i)); !held || allowed {
+			t.Fatalf("member %d holds an assignment %t and was let go %t", i, held, allowed)
+		}
+	}
+	l.Observe(g1, pending(3), t0)
+	if _, ok := l.Reserve(uid(3), node(3), t0); ok {
+		t.Fatal("a member without an assignment reserved a node")
+	}
+	if _, ok := l.Reserve(uid(2), node(2), t0); !ok {
+		t.Fatal("the last member cannot reserve")
+	}
+	e, wait, _, ok := l.Permit(uid(2), t0)
+	if !ok || wait != 0 {
+		t.Fatalf("the last member waits %s, ok %t", wait, ok)
+	}
+	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow)); diff != "" {
+		t.Fatalf("the last member lets the others go (-want +got):\n%s", diff)
+	}
+	if held, allowed := l.Holding(uid(0)); !held || !allowed {
+		t.Errorf("a member that was let go holds its assignment %t and was let go %t", held, allowed)
+	}
+}
+
+func TestAssignmentsAreGivenBackTogether(t *testing.T) {
+	t.Parallel()
+	const lost = "gang ns/one lost a member before all 3 had reserved their nodes"
+	for _, tc := range []struct {
+		name   string
+		do     func(l *Ledger) Effects
+		reject []UID
+		reason string
+	}{
+		{"when a member that has reserved nothing yet is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }, []UID{uid(0), uid(1)}, lost},
+		{"when a member that has reserved nothing yet gets terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) },
+			[]UID{uid(0), uid(1)}, lost},
+		{"when the minimum is raised", func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(4), t0) }, []UID{uid(0), uid(1)},
+			"gang ns/one lost a member before all 4 had reserved their nodes"},
+		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, Object, t0) }, []UID{uid(0), uid(1)},
+			"PodGroup ns/one was deleted"},
+		{"when the time is over", func(l *Ledger) Effects { return l.Expire(testBackoff, t0.Add(time.Minute)) }, []UID{uid(0), uid(1)},
+			"gang ns/one: 2 of 3 members had reserved their nodes when the schedule timeout of 1m0s was over"},
+		{"when the timer of one in Permit ends first", func(l *Ledger) Effects { return l.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
+			"gang ns/one: 2 of 3 members had reserved their nodes when the schedule timeout of 1m0s was over"},
+		{"when the rest turns out not to fit", func(l *Ledger) Effects {
+			l.Broken(uid(2), "node is gone", testBackoff, t0)
+			return l.Block(g1, "does not fit", nil, testBackoff, t0)
+		}, []UID{uid(0), uid(1)}, "does not fit"},
+		{"when the members are lost that would have replaced a refused one", func(l *Ledger) Effects {
+			l.Broken(uid(2), "node is gone", testBackoff, t0)
+			return l.Forget(uid(2), t0)
+		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := plannedGangOf(t, 3, 3)
+			reserve(t, l, 0, 1)
+			who, why := rejected(tc.do(l))
+			if diff := cmp.Diff(tc.reject, who); diff != "" {
+				t.Errorf("rejected (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{tc.reason}, why); diff != "" {
+				t.Errorf("reasons (-want +got):\n%s", diff)
+			}
+			for _, uid := range who {
+				if held, allowed := l.Holding(uid); !held || allowed {
+					t.Errorf("%s is asked to give back what it holds (%t) and was let go (%t)", uid, held, allowed)
+				}
+				l.Unreserve(uid, testBackoff, t0)
+			}
+			if v, _ := l.View(g1); v.Holding != 0 {
+				t.Errorf("%d assignments are held at the end", v.Holding)
+			}
+		})
+	}
+}
+
+func TestGroupsThatExpireTogetherGiveTheirOwnReasons(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 2, 2)
+	reserve(t, l, 0)
+	l.Define(g2, Object, minimumOf(3), t0)
+	for i := range 3 {
+		l.Observe(g2, pending(10+i), t0)
+	}
+	l.Invite(g2, t0)
+	l.Propose(uid(10), proposalFor(10, 11, 12), t0)
+	reserve(t, l, 10, 11)
+	got := map[UID]string{}
+	for _, r := range l.Expire(testBackoff, t0.Add(time.Minute)).Reject {
+		got[r.UID] = r.Reason
+	}
+	one := "gang ns/one: 1 of 2 members had reserved their nodes when the schedule timeout of 1m0s was over"
+	two := "gang ns/two: 2 of 3 members had reserved their nodes when the schedule timeout of 1m0s was over"
+	if diff := cmp.Diff(map[UID]string{uid(0): one, uid(10): two, uid(11): two}, got); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 3, 3)
+	reserve(t, l, 0, 1)
+	l.Expire(testBackoff, t0.Add(time.Minute))
+	for i, want := range []string{"gang ns/one is giving back 2 assignments", "gang ns/one is giving back 1 assignments"} {
+		if _, waits := l.Waiting(g1); waits {
+			t.Fatal("the gang waits to be planned while its members hold assignments")
+		}
+		l.Invite(g1, t0)
+		if ok, why := l.Admit(uid(2)); ok || why != want {
+			t.Fatalf("Admit = %t, %q; want %q", ok, why, want)
+		}
+		e := l.Unreserve(uid(i), testBackoff, t0)
+		if i == 1 {
+			// The member that did not come does not lead.
+			if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
+				t.Fatalf("the invitation holds until the last assignment is given back (-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		do   func(l *Ledger) Effects
+	}{
+		{"when it is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }},
+		{"when it is terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) }},
+		{"when its node does not take it", func(l *Ledger) Effects { return l.Broken(uid(2), "node is gone", testBackoff, t0) }},
+		{"when another plugin fails to reserve for it", func(l *Ledger) Effects { return l.Unreserve(uid(2), testBackoff, t0) }},
+		{"when it does not come", func(l *Ledger) Effects {
+			if e := l.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
+				t.Fatalf("before the grace is over: %+v", e)
+			}
+			return l.Expire(testBackoff, t0.Add(stragglersGrace))
+		}},
+		{"when the timer of another in Permit ends", func(l *Ledger) Effects {
+			l.Reserve(uid(2), node(2), t0)
+			return l.Unreserve(uid(2), testBackoff, t0.Add(time.Minute))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := plannedGangOf(t, 3, 2)
+			reserve(t, l, 0, 1)
+			e := tc.do(l)
+			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow)); diff != "" {
+				t.Errorf("the two that are enough go (-want +got):\n%s", diff)
+			}
+			if len(e.Reject) != 0 {
+				t.Errorf("%v are asked to give their assignments back", e.Reject)
+			}
+			// What was left behind is placed like any pod once the others have started.
+			l.Observe(g1, bound(0, node(0)), t0)
+			l.Observe(g1, bound(1, node(1)), t0)
+			if v, _ := l.View(g1); v.Count[Pending] > 0 {
+				if turn := l.Turn(uid(2)); turn.Kind != Free {
+					t.Errorf("turn of the surplus member: %+v", turn)
+				}
+			}
+		})
+	}
+}
+
+func TestAssignmentIsTakenOnThePlannedNodeOnly(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 2, 2)
+	if _, ok := l.Reserve(uid(1), "elsewhere", t0); ok {
+		t.Fatal("a member reserved a node that the plan does not give it")
+	}
+	if v, _ := l.View(g1); v.Holding != 0 {
+		t.Fatalf("%d members hold assignments, want none", v.Holding)
+	}
+	if _, ok := l.Reserve(uid(1), node(1), t0); !ok {
+		t.Fatal("the planned node was refused")
+	}
+}
+
+func TestPlanThatIsLostInACycleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	l := gangOf(3, 2)
+	l.Invite(g1, t0)
+	l.Propose(uid(0), proposalFor(0, 1), t0)
+	if turn := l.Turn(uid(0)); turn.Kind != Follow || turn.Node != node(0) {
+		t.Fatalf("turn %+v; want to follow", turn)
+	}
+	// The plan is lost between the beginning of the cycle and its end.
+	l.Forget(uid(1), t0)
+	if _, ok := l.Reserve(uid(0), node(0), t0); ok {
+		t.Fatal("an assignment of a plan that was lost was taken")
+	}
+	if w, waits := l.Waiting(g1); !waits || !w.Fresh {
+		t.Fatalf("Waiting = %+v, %t; want the gang to wait to be planned again", w, waits)
+	}
+	if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+		t.Fatalf("the gang is tried again (-want +got):\n%s", diff)
+	}
+}
+
+func TestMemberThatWaitsAndGoesAwayIsAskedForItsAssignment(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		do       func(l *Ledger) Effects
+		activate []UID
+	}{
+		{"terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(0, Terminating), t0) }, nil},
+		{"failed", func(l *Ledger) Effects { return l.Observe(g1, inState(0, Failed), t0) }, nil},
+		{"bound by another scheduler", func(l *Ledger) Effects { return l.Observe(g1, bound(0, "x"), t0) }, nil},
+		{"without the label of the gang", func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, []UID{uid(0)}},
+		{"with the label of another gang", func(l *Ledger) Effects { return l.Observe(g2, pending(0), t0) }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := plannedGangOf(t, 3, 2)
+			reserve(t, l, 0)
+			e := tc.do(l)
+			who, _ := rejected(e)
+			if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
+				t.Errorf("rejected (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.activate, uids(e.Activate)); diff != "" {
+				t.Errorf("activated (-want +got):\n%s", diff)
+			}
+			if e := l.Unreserve(uid(0), testBackoff, t0); !e.Empty() {
+				t.Errorf("giving the assignment back has effects %+v", e)
+			}
+			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != "" {
+				t.Errorf("holding %d, reason %q; want a plan that goes on with the other two", v.Holding, v.Reason)
+			}
+		})
+	}
+}
+
+func TestUnknownPods(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	x := UID("x")
+	if turn := l.Turn(x); turn.Kind != Hold {
+		t.Errorf("turn %+v", turn)
+	}
+	if _, serves, _ := l.Propose(x, Proposal{}, t0); serves {
+		t.Error("proposes")
+	}
+	if _, ok := l.Reserve(x, "n", t0); ok {
+		t.Error("reserves")
+	}
+	if _, _, _, ok := l.Permit(x, t0); ok {
+		t.Error("is permitted")
+	}
+	if _, _, ok := l.Prepared(x, t0); ok {
+		t.Error("is prepared")
+	}
+	if held, _ := l.Holding(x); held {
+		t.Error("holds an assignment")
+	}
+	other := ID{"ns", "x"}
+	for name, e := range map[string]Effects{
+		"Unreserve": l.Unreserve(x, testBackoff, t0), "Broken": l.Broken(x, "", testBackoff, t0), "Decline": l.Decline(x, "", testBackoff, t0),
+		"Forget": l.Forget(x, t0), "Block": l.Block(other, "", nil, testBackoff, t0), "Invite": l.Invite(other, t0),
+		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, false, t0),
+	} {
+		if !e.Empty() {
+			t.Errorf("%s has effects %+v", name, e)
+		}
+	}
+	l.RuleOut(other, "no room", t0)
+	l.Note(other, "note")
+	if _, known := l.View(other); known {
+		t.Error("a group is known of which nothing was observed")
+	}
+}

@@ -1,0 +1,87 @@
+package gang
+
+import "time"
+
+// Backoff bounds the pause between two attempts to plan a group that does not fit.
+type Backoff struct{ Initial, Max time.Duration }
+
+// after is the pause after so many failures in a row. The first costs nothing: a group is tried again only when
+// something has changed, and the group that came first should not lose what became free to one that happens to be tried
+// at that moment.
+func (b Backoff) after(attempts int) time.Duration {
+	if attempts < 2 {
+		return 0
+	}
+	d := b.Initial
+	for range attempts - 2 {
+		if d >= b.Max {
+			return b.Max
+		}
+		d *= 2
+	}
+	return min(d, b.Max)
+}
+
+// block is why and until when a group is not tried.
+type block struct {
+	reason string
+	// retryAt ends the pause.
+	retryAt time.Time
+	// short holds the classes of which not every member found a node, so that more of them are no news.
+	short map[string]bool
+	// cycle is set if a scheduling cycle of the leader found it, which then says so itself.
+	cycle bool
+}
+
+func (g *group) unblock() { g.block, g.attempts = nil, 0 }
+
+// Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the classes
+// of which not every member found a node. The group holds nothing afterwards.
+func (l *Ledger) Block(id ID, reason string, short []string, backoff Backoff, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return Effects{}
+	}
+	if g.planner != nil {
+		g.planner.move(isDenied)
+	}
+	return l.block(g, reason, short, g.planner != nil && g.planner == g.leader, backoff, now)
+}
+
+// RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
+// attempt: the next pause is the shortest again.
+func (l *Ledger) RuleOut(id ID, reason string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil || g.plan != nil || g.started() || !g.quorum() {
+		return
+	}
+	g.attempts, g.invited = 0, false
+	if g.block != nil && g.block.reason == reason && !g.block.cycle {
+		return
+	}
+	g.block = &block{reason: reason, retryAt: now}
+	l.changed(id)
+}
+
+func (l *Ledger) block(g *group, reason string, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
+	g.attempts++
+	g.declined = 0
+	g.block = &block{reason: reason, retryAt: now.Add(backoff.after(g.attempts)), cycle: cycle, short: map[string]bool{}}
+	for _, class := range short {
+		g.block.short[class] = true
+	}
+	e := l.release(g, reason)
+	return merge(e, l.settle(g, now))
+}
+
+// Blocked reports whether the group of the member did not fit when it was last tried, and is not being tried again.
+func (l *Ledger) Blocked(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	return m != nil && m.group.block != nil && !m.group.invited
+}

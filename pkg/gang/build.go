@@ -1,0 +1,204 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Board is a dry run on the cluster, on which members are placed one after the other.
+type Board interface {
+	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if there is none.
+	Place(m Member) (a Assignment, ok bool, err error)
+}
+
+// Result is what came of planning a group.
+type Result struct {
+	// Assignments holds what the members that found a node were given, in the order in which they were placed.
+	Assignments []Assignment
+	// Need is what the group cannot start without.
+	Need Minimum
+	// Short lists the classes of which not every member found a node.
+	Short []Shortage
+
+	feasible bool
+}
+
+// Shortage is one class of members that do not all fit.
+type Shortage struct {
+	Class        string
+	Wanted, Fits int
+}
+
+// Feasible reports whether the group can start with the nodes found.
+func (r *Result) Feasible() bool { return r.feasible }
+
+// mostOrders bounds the orders in which classes are tried, each of which costs a dry run.
+const mostOrders = 6
+
+// Build places members on boards, enough of them to meet need and as many as fit, and returns what came of it with the
+// board that it was found on. Members of one class are placed in a row. First the hardest class goes first, because what
+// fits almost nowhere must choose before what fits almost everywhere. If too few find a node like that, other orders are
+// tried, each on a board of its own: what roles need before anything else, the easiest first, which places the most, and
+// each class before all others. Greedy, not optimal: a feasible plan can be missed, an infeasible one is never returned.
+func Build[B Board](members []Member, need Minimum, hardness func(class string) float64, board func() (B, error)) (Result, B, error) {
+	var best Result
+	var bestBoard B
+	for i, order := range orders(members, need, hardness) {
+		b, err := board()
+		if err != nil {
+			return best, bestBoard, err
+		}
+		r, err := place(order, need, b)
+		if err != nil {
+			return best, bestBoard, err
+		}
+		if i == 0 || r.feasible || len(r.Assignments) > len(best.Assignments) {
+			best, bestBoard = r, b
+		}
+		if r.feasible {
+			break
+		}
+	}
+	return best, bestBoard, nil
+}
+
+// place places the members in order.
+func place[B Board](order []Member, need Minimum, b B) (Result, error) {
+	r := Result{Need: need}
+	wanted, fits, roles := map[string]int{}, map[string]int{}, map[string]int{}
+	var classes []string
+	for _, m := range order {
+		if wanted[m.Class]++; wanted[m.Class] == 1 {
+			classes = append(classes, m.Class)
+		}
+		a, ok, err := b.Place(m)
+		switch {
+		case err != nil:
+			return r, err
+		case ok:
+			r.Assignments = append(r.Assignments, a)
+			fits[m.Class]++
+			roles[m.Role]++
+		}
+	}
+	for _, class := range classes {
+		if fits[class] < wanted[class] {
+			r.Short = append(r.Short, Shortage{Class: class, Wanted: wanted[class], Fits: fits[class]})
+		}
+	}
+	r.feasible = need.MetBy(len(r.Assignments), func(role string) int { return roles[role] })
+	return r, nil
+}
+
+// orders returns the orders in which to try the members.
+func orders(members []Member, need Minimum, hardness func(class string) float64) [][]Member {
+	byClass := map[string][]Member{}
+	var hardest []string
+	for _, m := range members {
+		if byClass[m.Class] == nil {
+			hardest = append(hardest, m.Class)
+		}
+		byClass[m.Class] = append(byClass[m.Class], m)
+	}
+	if len(hardest) == 1 {
+		return [][]Member{requiredFirst(members, members, need)}
+	}
+	slices.SortStableFunc(hardest, func(a, b string) int { return cmp.Compare(hardness(b), hardness(a)) })
+	row := func(classes []string) []Member {
+		out := make([]Member, 0, len(members))
+		for _, class := range classes {
+			out = append(out, byClass[class]...)
+		}
+		return out
+	}
+	easiest := slices.Clone(hardest)
+	slices.Reverse(easiest)
+	all := [][]Member{row(hardest)}
+	if len(need.Roles) > 0 {
+		all = append(all, requiredFirst(row(hardest), row(easiest), need))
+	}
+	all = append(all, row(easiest))
+	for _, class := range hardest[1:] {
+		if len(all) == mostOrders {
+			break
+		}
+		rest := slices.DeleteFunc(slices.Clone(easiest), func(c string) bool { return c == class })
+		all = append(all, row(append([]string{class}, rest...)))
+	}
+	return all
+}
+
+// requiredFirst returns what the roles need, in the order of hardest, then what else is needed, in the order of easiest, then
+// the rest.
+func requiredFirst(hardest, easiest []Member, need Minimum) []Member {
+	out := make([]Member, 0, len(hardest))
+	taken, roles := map[UID]bool{}, map[string]int{}
+	for _, m := range hardest {
+		if roles[m.Role] < need.Roles[m.Role] {
+			roles[m.Role]++
+			taken[m.UID] = true
+			out = append(out, m)
+		}
+	}
+	for _, m := range easiest {
+		if !taken[m.UID] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Reason is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single node.
+type Reason struct {
+	Text  string
+	Nodes int
+}
+
+// Explain says in one sentence why a group does not start. describe names what one member of a class asks for, within
+// the kind of domain that all have to share, if any; reasons are what kept the members that found no node off them.
+func Explain(id ID, t Turn, r Result, describe func(class string) string, within string, reasons []Reason) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gang %s needs ", id)
+	if within != "" {
+		within = " within one " + within
+	}
+	if len(r.Short) == 1 && t.Need.Total == len(t.Members) && r.Short[0].Wanted == len(t.Members) {
+		fmt.Fprintf(&b, "%s × %s%s, fits %d", t.Of, describe(r.Short[0].Class), within, len(r.Assignments)+t.Held)
+	} else {
+		fmt.Fprintf(&b, "at least %s of %d members%s, fits %d", t.Of, t.Held+len(t.Members), within, len(r.Assignments)+t.Held)
+		for i, s := range r.Short {
+			sep := " ("
+			if i > 0 {
+				sep = ", "
+			}
+			fmt.Fprintf(&b, "%s%d of %d × %s", sep, s.Fits, s.Wanted, describe(s.Class))
+		}
+		if len(r.Short) > 0 {
+			b.WriteString(")")
+		}
+	}
+	if len(reasons) == 0 {
+		return b.String()
+	}
+	sort.Slice(reasons, func(i, j int) bool {
+		if reasons[i].Nodes != reasons[j].Nodes {
+			return reasons[i].Nodes > reasons[j].Nodes
+		}
+		return reasons[i].Text < reasons[j].Text
+	})
+	for i, reason := range reasons {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep)
+		if reason.Nodes > 0 {
+			fmt.Fprintf(&b, "%d ", reason.Nodes)
+		}
+		b.WriteString(reason.Text)
+	}
+	return b.String()
+}

@@ -1,0 +1,93 @@
+package gang
+
+// census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
+type census struct {
+	states [states]int
+	// roles counts by state the members that have a role.
+	roles map[string]*[states]int
+	// running counts bound members that run, priorities all members by priority, labelled those that carry a minimum
+	// themselves by what it is.
+	running    int
+	priorities map[int32]int
+	labelled   map[int]int
+}
+
+func newCensus() census {
+	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, labelled: map[int]int{}}
+}
+
+// count adds the member as it is observed, by one, or takes it out, by minus one.
+func (c *census) count(m *Member, by int) {
+	c.states[m.State] += by
+	if m.Role != "" {
+		if c.roles[m.Role] == nil {
+			c.roles[m.Role] = &[states]int{}
+		}
+		c.roles[m.Role][m.State] += by
+		if *c.roles[m.Role] == [states]int{} {
+			delete(c.roles, m.Role)
+		}
+	}
+	if m.Running {
+		c.running += by
+	}
+	tally(c.priorities, m.Priority, by)
+	if m.Minimum > 0 {
+		tally(c.labelled, m.Minimum, by)
+	}
+}
+
+func tally[K comparable](counts map[K]int, key K, by int) {
+	if counts[key] += by; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// settled is the number of members that need no node any more: they have one or have finished well.
+func (c *census) settled() int { return c.states[Bound] + c.states[Succeeded] }
+
+func (c *census) settledIn(role string) int {
+	if r := c.roles[role]; r != nil {
+		return r[Bound] + r[Succeeded]
+	}
+	return 0
+}
+
+// begun is the number of members that have had a node and still exist.
+func (c *census) begun() int { return c.settled() + c.states[Failed] }
+
+// existing is the number of members that are settled or can be placed.
+func (c *census) existing() int { return c.settled() + c.states[Pending] }
+
+func (c *census) existingIn(role string) int {
+	if r := c.roles[role]; r != nil {
+		return c.settledIn(role) + r[Pending]
+	}
+	return 0
+}
+
+// met reports whether the minimum has been placed.
+func (c *census) met(m Minimum) bool { return m.MetBy(c.settled(), c.settledIn) }
+
+// quorum reports whether enough members exist to start.
+func (c *census) quorum(m Minimum) bool { return m.MetBy(c.existing(), c.existingIn) }
+
+// priority is the lowest of any member: a group is as important as its least member.
+func (c *census) priority() int32 {
+	lowest, first := int32(0), true
+	for p := range c.priorities {
+		if first || p < lowest {
+			lowest, first = p, false
+		}
+	}
+	return lowest
+}
+
+// largestLabel is the largest minimum that members carry themselves; 0 if none does.
+func (c *census) largestLabel() int {
+	largest := 0
+	for n := range c.labelled {
+		largest = max(largest, n)
+	}
+	return largest
+}

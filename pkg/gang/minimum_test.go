@@ -1,0 +1,74 @@
+package gang
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMinimum(t *testing.T) {
+	t.Parallel()
+	roles := Minimum{Total: 5, Roles: map[string]int{"worker": 3, "leader": 1}}
+	for _, tc := range []struct {
+		name    string
+		minimum Minimum
+		// total members are there, of which have tells the roles.
+		total int
+		have  map[string]int
+		met   bool
+		left  Minimum
+		text  string
+	}{
+		{"nothing is there", Minimum{Total: 3}, 0, nil, false, Minimum{Total: 3}, "3"},
+		{"one is missing", Minimum{Total: 3}, 2, nil, false, Minimum{Total: 1}, "3"},
+		{"exactly enough", Minimum{Total: 3}, 3, nil, true, Minimum{}, "3"},
+		{"more than enough", Minimum{Total: 3}, 9, nil, true, Minimum{}, "3"},
+		{"roles without a minimum count towards the total only", Minimum{Total: 3}, 3, map[string]int{"driver": 3}, true, Minimum{}, "3"},
+		{"nothing is there of any role", roles, 0, nil, false, roles, "5 (leader=1, worker=3)"},
+		{"each role is complete and one of any is missing", roles, 4, map[string]int{"worker": 3, "leader": 1}, false, Minimum{Total: 1}, "5 (leader=1, worker=3)"},
+		{"the total is there and a role is missing", roles, 7, map[string]int{"worker": 7}, false,
+			Minimum{Total: 1, Roles: map[string]int{"leader": 1}}, "5 (leader=1, worker=3)"},
+		{"the total and a role are missing", roles, 2, map[string]int{"worker": 1, "leader": 1}, false,
+			Minimum{Total: 3, Roles: map[string]int{"worker": 2}}, "5 (leader=1, worker=3)"},
+		{"everything is there", roles, 5, map[string]int{"worker": 4, "leader": 1}, true, Minimum{}, "5 (leader=1, worker=3)"},
+		{"roles that ask for more than the total", Minimum{Total: 1, Roles: map[string]int{"worker": 2}}, 1, map[string]int{"worker": 1}, false,
+			Minimum{Total: 1, Roles: map[string]int{"worker": 1}}, "1 (worker=2)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			byRole := func(role string) int { return tc.have[role] }
+			if met := tc.minimum.MetBy(tc.total, byRole); met != tc.met {
+				t.Errorf("met %t, want %t", met, tc.met)
+			}
+			if diff := cmp.Diff(tc.left, tc.minimum.Without(tc.total, byRole)); diff != "" {
+				t.Errorf("what is left (-want +got):\n%s", diff)
+			}
+			if tc.minimum.String() != tc.text {
+				t.Errorf("text %q, want %q", tc.minimum, tc.text)
+			}
+		})
+	}
+}
+
+func TestEqualMinimums(t *testing.T) {
+	t.Parallel()
+	a := Minimum{Total: 2, Roles: map[string]int{"worker": 1}}
+	for _, tc := range []struct {
+		name string
+		b    Minimum
+		want bool
+	}{
+		{"the same", Minimum{Total: 2, Roles: map[string]int{"worker": 1}}, true},
+		{"another total", Minimum{Total: 3, Roles: map[string]int{"worker": 1}}, false},
+		{"another number of a role", Minimum{Total: 2, Roles: map[string]int{"worker": 2}}, false},
+		{"another role", Minimum{Total: 2, Roles: map[string]int{"leader": 1}}, false},
+		{"no roles", Minimum{Total: 2}, false},
+	} {
+		if got := a.Equal(tc.b); got != tc.want {
+			t.Errorf("%s: %t, want %t", tc.name, got, tc.want)
+		}
+	}
+	if !(Minimum{Total: 1}).Equal(Minimum{Total: 1, Roles: map[string]int{}}) {
+		t.Error("no roles and an empty list of roles differ")
+	}
+}

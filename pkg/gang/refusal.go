@@ -1,0 +1,156 @@
+package gang
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// Refusal is a node that did not take a member of a class although it was planned.
+type Refusal struct{ Class, Node string }
+
+// maxSetbacks is how many assignments in a row may turn out wrong before the group is blocked.
+const maxSetbacks = 3
+
+// Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has turned the
+// member away after all; or, if the member had been let go, it could not be bound. It has to be called, too, if the member could
+// not reserve, and activates one that may go on differently.
+func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return Effects{}
+	}
+	g, before := m.group, m.stage
+	p, node := g.plan, g.plan.node(uid)
+	m.move(givesBack)
+	switch {
+	case before == released:
+		return l.comeBack(m, backoff, now)
+	case before.waits() && node != "" && !now.Before(p.deadline):
+		// The timer of Permit may end a moment before the ledger is asked for plans whose time is over.
+		all, ready := len(p.assignments), g.ready(p)
+		if before.ready() {
+			ready++
+		}
+		p.drop(uid)
+		return l.expire(g, all, ready, backoff, now)
+	case node != "":
+		m.move(isDenied)
+		return l.refuse(m, fmt.Sprintf("node %s turned pod %s away when it reserved its place", node, m.Name), backoff, now)
+	case before == alone, before == done:
+		return Effects{}
+	}
+	// What it was to take was lost in the meantime.
+	m.move(isDenied)
+	return l.settle(g, now)
+}
+
+// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is tried
+// again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group pauses before
+// it is planned again, if it still needs the member when the others have been bound.
+func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
+	g := m.group
+	switch p := g.plan; {
+	case p.node(m.UID) == "" && g.started():
+		m.move(isLet)
+	case p != nil && p.failure == nil && !g.started():
+		g.attempts++
+		p.failure = &block{reason: fmt.Sprintf("gang %s: pod %s could not be bound to node %s", g.id, m.Name, m.node),
+			retryAt: now.Add(backoff.after(g.attempts))}
+	}
+	g.plan.drop(m.UID)
+	return l.settle(g, now)
+}
+
+// Broken records that the node that the plan gives to the member does not take it.
+func (l *Ledger) Broken(uid UID, why string, backoff Backoff, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil || m.group.plan.node(uid) == "" || m.stage.holds() {
+		return Effects{}
+	}
+	m.move(isDenied)
+	return l.refuse(m, why, backoff, now)
+}
+
+// refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not, the
+// assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out for
+// its like; unless that has been in vain too often.
+func (l *Ledger) refuse(m *member, why string, backoff Backoff, now time.Time) Effects {
+	g, p := m.group, m.group.plan
+	refusal := Refusal{Class: m.Class, Node: p.node(m.UID)}
+	again := p.refused[refusal]
+	if p.refused == nil {
+		p.refused = map[Refusal]bool{}
+	}
+	p.refused[refusal] = true
+	p.drop(m.UID)
+	p.setbacks++
+	if !p.open && g.serves(p, anyStage) {
+		return l.settle(g, now)
+	}
+	g.leader = m
+	if again || p.setbacks > maxSetbacks {
+		return l.block(g, why, nil, true, backoff, now)
+	}
+	for uid := range p.assignments {
+		if !g.members[uid].stage.holds() {
+			p.drop(uid)
+		}
+	}
+	p.open = true
+	return l.settle(g, now)
+}
+
+// Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a class.
+func (l *Ledger) Refused(id ID) map[Refusal]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil || g.plan == nil {
+		return nil
+	}
+	return maps.Clone(g.plan.refused)
+}
+
+// Expire ends the plans whose time is over, lets those go that wait only for members that the minimum does not need, and
+// invites another leader where the one that was invited does not come.
+func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var e Effects
+	for _, g := range l.planned {
+		switch p := g.plan; {
+		case !now.Before(p.deadline):
+			e = merge(e, l.expire(g, len(p.assignments), g.ready(p), backoff, now))
+		case !p.enoughAt.IsZero() && now.Sub(p.enoughAt) >= stragglersGrace && g.serves(p, stage.ready):
+			e.Allow = append(e.Allow, l.commit(g)...)
+			e = merge(e, l.settle(g, now))
+		}
+	}
+	for id, g := range l.invited {
+		if !g.invited {
+			delete(l.invited, id)
+		} else if now.Sub(g.invitedAt) >= patience {
+			e = merge(e, l.passOver(g, now))
+		}
+	}
+	return e
+}
+
+// expire ends the plan whose time is over, of which so many of all members were ready.
+func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time) Effects {
+	if !g.plan.open && g.serves(g.plan, stage.ready) {
+		e := Effects{Allow: l.commit(g)}
+		return merge(e, l.settle(g, now))
+	}
+	for uid := range g.plan.assignments {
+		m := g.members[uid]
+		m.declined = !m.stage.holds()
+	}
+	return l.block(g, fmt.Sprintf("gang %s: %d of %d members had reserved their nodes when the schedule timeout of %s was over",
+		g.id, ready, all, g.spec().Timeout), nil, false, backoff, now)
+}

@@ -1,0 +1,171 @@
+package gang
+
+import (
+	"fmt"
+	"time"
+)
+
+// settle brings a group in line with its members and returns what follows from that. It is the only place that ends a plan
+// or activates members that were held.
+func (l *Ledger) settle(g *group, now time.Time) Effects {
+	e := g.recount(now)
+	if g.plan != nil && !g.plan.committed {
+		e = merge(e, l.advance(g, now))
+	}
+	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
+		g.plan = nil
+		delete(l.planned, g.id)
+		if p.failure != nil && !g.started() {
+			g.block = p.failure
+		} else {
+			g.attempts = 0
+		}
+	}
+	if g.started() || !g.quorum() {
+		g.block, g.invited = nil, false
+	}
+	if g.started() && !g.met() {
+		l.degraded[g.id] = g
+	} else {
+		delete(l.degraded, g.id)
+	}
+	e.Activate = append(e.Activate, g.wake()...)
+	l.changed(g.id)
+	return e
+}
+
+// recount draws from the census whether the group has started.
+func (g *group) recount(now time.Time) Effects {
+	var e Effects
+	switch present := g.census.begun() > 0; {
+	case present:
+		g.present = true
+	case g.present:
+		// The last member that ever had a node has gone: what comes now is a new start, also of those that were let into the
+		// queue as ordinary pods.
+		g.present, g.placedOnce, g.quorumAt = false, false, time.Time{}
+		for _, m := range g.members {
+			if m.stage == alone {
+				m.move(isDenied)
+			}
+		}
+	}
+	if g.quorumAt.IsZero() && g.quorum() {
+		g.quorumAt = now
+	}
+	if g.met() {
+		if !g.placedOnce && g.plan != nil {
+			e.Started, e.Waited = true, now.Sub(g.quorumAt)
+		}
+		g.placedOnce = true
+	}
+	return e
+}
+
+// advance commits a plan that is ready, closes one that has become enough without another attempt, and gives up one that
+// cannot serve any more.
+func (l *Ledger) advance(g *group, now time.Time) Effects {
+	p := g.plan
+	switch {
+	case g.spec() == nil:
+		return l.release(g, fmt.Sprintf("PodGroup %s was deleted", g.id))
+	case g.started():
+		return Effects{Allow: l.commit(g)}
+	case g.serves(p, anyStage):
+		p.open = false
+	case !p.open:
+		return l.release(g, fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", g.id, g.spec().Minimum))
+	case !g.quorum() || g.lead() == nil:
+		return l.release(g, fmt.Sprintf("gang %s lost the members that it needs", g.id))
+	default:
+		return Effects{}
+	}
+	switch ready := g.ready(p); {
+	case ready == len(p.assignments):
+		return Effects{Allow: l.commit(g)}
+	case p.enoughAt.IsZero() && g.serves(p, stage.ready):
+		p.enoughAt = now
+	}
+	return Effects{}
+}
+
+// commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those that
+// have to be told.
+func (l *Ledger) commit(g *group) []Ref {
+	p := g.plan
+	p.committed, p.open = true, false
+	delete(l.planned, g.id)
+	var allow []Ref
+	for _, uid := range p.order {
+		if p.node(uid) == "" {
+			continue
+		}
+		m := g.members[uid]
+		switch {
+		case !m.stage.holds():
+			p.drop(uid)
+		case m.stage == assigned:
+			allow = append(allow, m.Ref())
+		}
+		m.move(isReleased)
+	}
+	return allow
+}
+
+// release drops the plan and asks back every assignment that was not let go.
+func (l *Ledger) release(g *group, reason string) Effects {
+	var e Effects
+	p := g.plan
+	g.plan, g.invited = nil, false
+	delete(l.planned, g.id)
+	if p == nil || p.committed {
+		return e
+	}
+	for _, uid := range p.order {
+		if p.node(uid) != "" && g.members[uid].stage.holds() {
+			e.Reject = append(e.Reject, Rejection{Ref: g.members[uid].Ref(), Reason: reason})
+		}
+	}
+	return e
+}
+
+// wake returns the members that were held and need not be any more. The leader of a group that has no plan is among them only
+// if the group was invited to plan.
+func (g *group) wake() []Ref {
+	if g.spec() == nil {
+		return nil
+	}
+	var refs []Ref
+	take := func(m *member) {
+		if m == nil || m.stage != held || !m.Ours {
+			return
+		}
+		switch kind, _ := m.turn(); {
+		case kind == Hold, kind == Lead && !g.mayPlan():
+			return
+		}
+		m.move(isLet)
+		refs = append(refs, m.Ref())
+	}
+	switch p := g.plan; {
+	case p != nil && !p.open && !p.committed:
+		for _, uid := range p.order {
+			if p.node(uid) != "" {
+				take(g.members[uid])
+			}
+			if p.ordered && !g.passed(p, uid) {
+				break
+			}
+		}
+	case g.started():
+		for _, m := range g.members {
+			take(m)
+		}
+	case g.quorum():
+		take(g.lead())
+	}
+	return refs
+}
+
+// mayPlan reports whether the group's leader may plan now.
+func (g *group) mayPlan() bool { return g.invited || (g.plan != nil && g.plan.open) }

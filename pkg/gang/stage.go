@@ -1,0 +1,81 @@
+package gang
+
+// stage is where a member is on its way to a node. What the API server shows of a member is its State; a stage is what
+// this scheduler alone knows of one that is still pending there.
+type stage uint8
+
+const (
+	// held members are kept out of the scheduling queue and have to be activated when they may go on.
+	held stage = iota
+	// queued members have been let into the queue; their next cycle asks for its turn.
+	queued
+	// alone members are being scheduled as ordinary pods, outside any plan, and have no assignment yet.
+	alone
+	// preparing members hold their assignment in memory and write what siblings depend on, such as a claim that they share.
+	preparing
+	// assigned members hold their assignment in memory and wait for their siblings.
+	assigned
+	// released members hold their assignment in memory and are being bound.
+	released
+	// done members have a node, have ended, are going away, or carry gates of their own.
+	done
+	stages
+)
+
+// occurrence is what happens to a member.
+type occurrence uint8
+
+const (
+	// isLet: it may enter the queue. isDenied: it may not, or not go on.
+	isLet occurrence = iota
+	isDenied
+	// goesAlone: its cycle is that of an ordinary pod.
+	goesAlone
+	// reserves: it holds its assignment; reservesFirst: and lets siblings follow before all of them hold theirs.
+	reserves
+	reservesFirst
+	// isPrepared: what siblings depend on has been written. isReleased: it need not wait for siblings any longer.
+	isPrepared
+	isReleased
+	// givesBack: it holds its assignment no longer and has no node.
+	givesBack
+	// isPending, isPlaced: the API server shows it as such.
+	isPending
+	isPlaced
+	occurrences
+)
+
+// stageTable holds the stage that follows, by stage and occurrence. What is left out of a row leaves the stage as it is.
+var stageTable = [stages]map[occurrence]stage{
+	held:      {isLet: queued, reserves: assigned, reservesFirst: preparing, isPlaced: done},
+	queued:    {isDenied: held, goesAlone: alone, reserves: assigned, reservesFirst: preparing, isPlaced: done},
+	alone:     {isDenied: held, isLet: queued, reserves: released, isPlaced: done},
+	preparing: {isPrepared: assigned, isReleased: released, givesBack: held, isPlaced: done},
+	assigned:  {isReleased: released, givesBack: held, isPlaced: done},
+	released:  {givesBack: held, isPlaced: done},
+	done:      {isPending: held},
+}
+
+// holds reports whether a member at this stage holds an assignment in memory.
+func (s stage) holds() bool { return s == preparing || s == assigned || s == released }
+
+// ready reports whether a member at this stage can be bound as soon as its siblings can.
+func (s stage) ready() bool { return s == assigned || s == released }
+
+// waits reports whether a member at this stage holds an assignment that can still be asked back.
+func (s stage) waits() bool { return s == preparing || s == assigned }
+
+// move changes the member's stage by what happened to it. It is the only place that does.
+func (m *member) move(o occurrence) {
+	to, listed := stageTable[m.stage][o]
+	if !listed {
+		return
+	}
+	switch before, after := m.stage.holds(), to.holds(); {
+	case after && !before:
+		m.group.holding++
+	case before && !after:
+		m.group.holding--
+	}
+	m.stage = to
+}

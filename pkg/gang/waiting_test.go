@@ -1,0 +1,328 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	l := gangOf(0, 6)
+	roles := Minimum{Total: 6, Roles: map[string]int{"leader": 1, "worker": 3}}
+	l.Define(g1, Object, Spec{Minimum: roles, Created: t0, UID: "g1"}, t0)
+	for i, m := range []struct {
+		class, role string
+		age         time.Duration
+	}{{"b", "worker", 1}, {"b", "worker", 3}, {"a", "leader", 2}, {"b", "", 0}} {
+		l.Observe(g1, changed(i, func(n *Member) { n.Class, n.Role, n.Created = m.class, m.role, t0.Add(-m.age) }), t0)
+	}
+	l.Observe(g1, changed(4, func(m *Member) { m.State, m.Role, m.Node = Bound, "worker", "n" }), t0)
+	if _, waits := l.Waiting(g1); waits {
+		t.Fatal("a gang without its quorum waits to be planned")
+	}
+	l.Observe(g1, changed(5, func(m *Member) { m.Ours = false }), t0)
+	w, waits := l.Waiting(g1)
+	if !waits {
+		t.Fatal("the gang does not wait to be planned")
+	}
+	ref := func(i int) Ref { m := pending(i); return m.Ref() }
+	want := Waiting{
+		ID: g1, Key: Key{Time: t0, Tie: "g1"}, Fresh: true, Since: t0, Of: roles, Held: 1,
+		Need: Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 2}},
+		Classes: []WaitingClass{
+			{Class: "b", Role: "worker", Count: 2, Example: ref(1)},
+			{Class: "a", Role: "leader", Count: 1, Example: ref(2)},
+			{Class: "b", Role: "", Count: 1, Example: ref(3)},
+		},
+	}
+	if diff := cmp.Diff(want, w); diff != "" {
+		t.Errorf("Waiting (-want +got):\n%s", diff)
+	}
+}
+
+func TestGangsThatDoNotWaitToBePlanned(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		ledger *Ledger
+	}{
+		{"of which nothing is known", NewLedger(time.Minute, nil)},
+		{"that are incomplete", gangOf(1, 2)},
+		{"that were invited", func() *Ledger {
+			l := gangOf(2, 2)
+			l.Invite(g1, t0)
+			return l
+		}()},
+		{"that are planned", plannedGangOf(t, 2, 2)},
+		{"that are being bound", releasedGangOf(t, 2, 2)},
+		{"that have started", runningGangOf(2, 2)},
+		{"that are degraded", func() *Ledger {
+			l := runningGangOf(2, 2)
+			l.Forget(uid(0), t0)
+			l.Observe(g1, pending(3), t0)
+			return l
+		}()},
+		{"that have no member which this scheduler places", func() *Ledger {
+			l := gangOf(0, 1)
+			l.Observe(g1, changed(0, func(m *Member) { m.Ours = false }), t0)
+			return l
+		}()},
+	} {
+		if w, waits := tc.ledger.Waiting(g1); waits {
+			t.Errorf("gangs %s: %+v", tc.name, w)
+		}
+	}
+}
+
+func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	now := t0
+	attempt := func(pause time.Duration) {
+		t.Helper()
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, now).Activate)); diff != "" {
+			t.Fatalf("the leader is activated (-want +got):\n%s", diff)
+		}
+		l.Admit(uid(0))
+		l.Turn(uid(0))
+		if l.Blocked(uid(0)) {
+			t.Fatal("the gang is blocked while it is tried")
+		}
+		if e := l.Block(g1, "too big", nil, testBackoff, now); !e.Empty() {
+			t.Fatalf("effects %+v of a gang that holds nothing", e)
+		}
+		// The cycle asks again when it looks for pods to evict.
+		if turn := l.Turn(uid(0)); turn.Kind != Lead || !l.Blocked(uid(0)) {
+			t.Fatalf("turn %+v, blocked %t", turn, l.Blocked(uid(0)))
+		}
+		w, waits := l.Waiting(g1)
+		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
+			t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
+		}
+		if ok, why := l.Admit(uid(0)); ok || why != "too big" {
+			t.Fatalf("Admit = %t, %q without an invitation", ok, why)
+		}
+		now = w.RetryAt
+	}
+	for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
+		attempt(pause)
+	}
+	// What the account of the cluster shows costs nothing, so the next failure is the first again.
+	l.RuleOut(g1, "no room", now)
+	if w, _ := l.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
+		t.Fatalf("Waiting = %+v after the gang was ruled out; want no pause", w)
+	}
+	attempt(0)
+	attempt(time.Second)
+	// A change of what the group asks for makes it new.
+	l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Placement: "rack"}, now)
+	if w, _ := l.Waiting(g1); !w.Fresh {
+		t.Fatalf("Waiting = %+v after the specification changed", w)
+	}
+	attempt(0)
+}
+
+func TestRuleOut(t *testing.T) {
+	t.Parallel()
+	t.Run("takes an invitation back", func(t *testing.T) {
+		t.Parallel()
+		l := gangOf(2, 2)
+		l.Invite(g1, t0)
+		l.RuleOut(g1, "no room", t0)
+		if ok, why := l.Admit(uid(0)); ok || why != "no room" {
+			t.Errorf("Admit = %t, %q", ok, why)
+		}
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+			t.Errorf("the next invitation activates the leader (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("tells of a change once", func(t *testing.T) {
+		t.Parallel()
+		told := 0
+		l := NewLedger(time.Minute, func(ID) { told++ })
+		l.Observe(g1, labelled(0, 1), t0)
+		before := told
+		for range 3 {
+			l.RuleOut(g1, "no room", t0)
+		}
+		if told != before+1 {
+			t.Errorf("told %d times, want once", told-before)
+		}
+	})
+	for _, tc := range []struct {
+		name   string
+		ledger *Ledger
+	}{
+		{"an incomplete gang", gangOf(1, 2)},
+		{"a gang that is being planned", plannedGangOf(t, 2, 2)},
+		{"a gang that has started", runningGangOf(2, 2)},
+	} {
+		t.Run("means nothing to "+tc.name, func(t *testing.T) {
+			t.Parallel()
+			tc.ledger.RuleOut(g1, "no room", t0)
+			if v, _ := tc.ledger.View(g1); v.Reason != "" {
+				t.Errorf("reason %q", v.Reason)
+			}
+		})
+	}
+}
+
+func TestMembersAreNewsToABlockedGang(t *testing.T) {
+	t.Parallel()
+	class := func(i int, class string) Member { return changed(i, func(m *Member) { m.Class = class }) }
+	for _, tc := range []struct {
+		name string
+		m    Member
+		news bool
+	}{
+		{"one more of a class that is short is none", class(9, "short"), false},
+		{"one more of a class that all found a place is", class(9, "fits"), true},
+		{"one of another class is", class(9, "other"), true},
+		{"one that asks for something else now is", class(0, "other"), true},
+		{"one that has another role now is", changed(0, func(m *Member) { m.Class, m.Role = "short", "leader" }), true},
+		{"one that is as it was is none", class(0, "short"), false},
+		{"one that carries gates of its own is none", inState(9, Gated), false},
+		{"one that another scheduler has placed is", changed(8, func(m *Member) { m.State, m.Node = Bound, "n" }), true},
+		{"one that has a node already is", bound(9, "n"), true},
+		{"one that fails is none", inState(9, Failed), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := gangOf(0, 4)
+			for i, c := range []string{"short", "short", "fits"} {
+				l.Observe(g1, class(i, c), t0)
+			}
+			l.Observe(g1, changed(8, func(m *Member) { m.Ours = false }), t0)
+			l.Block(g1, "too big", []string{"short"}, testBackoff, t0)
+			l.Observe(g1, tc.m, t0)
+			w, waits := l.Waiting(g1)
+			if !waits || w.Fresh != tc.news {
+				t.Errorf("Waiting = %+v, %t; want news %t", w, waits, tc.news)
+			}
+		})
+	}
+}
+
+func TestBlockEndsWithTheQuorum(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	l.Block(g1, "too big", []string{"a"}, testBackoff, t0)
+	l.Forget(uid(0), t0)
+	if v, _ := l.View(g1); v.Reason != "" {
+		t.Errorf("an incomplete gang is blocked with %q", v.Reason)
+	}
+	l.Observe(g1, pending(2), t0)
+	if w, waits := l.Waiting(g1); !waits || !w.Fresh {
+		t.Errorf("Waiting = %+v, %t; want a gang that was not tried as it is now", w, waits)
+	}
+}
+
+func TestLeadersThatDecline(t *testing.T) {
+	t.Parallel()
+	lead := func(l *Ledger, i int) {
+		t.Helper()
+		if ok, why := l.Admit(uid(i)); !ok {
+			t.Fatalf("member %d is held: %s", i, why)
+		}
+		if turn := l.Turn(uid(i)); turn.Kind != Lead {
+			t.Fatalf("turn of member %d: %+v", i, turn)
+		}
+	}
+	t.Run("pass the lead on", func(t *testing.T) {
+		t.Parallel()
+		l := gangOf(3, 2)
+		l.Invite(g1, t0)
+		lead(l, 0)
+		e := l.Decline(uid(0), "no volume", testBackoff, t0)
+		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Activate)); diff != "" {
+			t.Fatalf("activated (-want +got):\n%s", diff)
+		}
+		lead(l, 1)
+		if _, serves, proceed := l.Propose(uid(1), proposalFor(1, 2), t0); !serves || !proceed {
+			t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
+		}
+	})
+	t.Run("block the gang when all have", func(t *testing.T) {
+		t.Parallel()
+		l := gangOf(2, 2)
+		l.Invite(g1, t0)
+		lead(l, 0)
+		l.Decline(uid(0), "no volume", testBackoff, t0)
+		lead(l, 1)
+		l.Decline(uid(1), "no volume either", testBackoff, t0)
+		if v, _ := l.View(g1); v.Reason != "no volume either" {
+			t.Errorf("reason %q", v.Reason)
+		}
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+			t.Errorf("the next attempt begins with the oldest (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("block the gang when several in a row have, and the next attempt goes on with others", func(t *testing.T) {
+		t.Parallel()
+		l := gangOf(6, 1)
+		l.Invite(g1, t0)
+		for i := range maxDeclined {
+			lead(l, i)
+			l.Decline(uid(i), "no volume", testBackoff, t0)
+		}
+		if v, _ := l.View(g1); v.Reason != "no volume" {
+			t.Errorf("reason %q", v.Reason)
+		}
+		l.Invite(g1, t0)
+		lead(l, maxDeclined)
+	})
+	t.Run("give way to another when a plan has to be completed", func(t *testing.T) {
+		t.Parallel()
+		l := plannedGangOf(t, 4, 3)
+		l.Observe(g1, inState(3, Terminating), t0)
+		reserve(t, l, 0)
+		l.Broken(uid(1), "node is gone", testBackoff, t0)
+		l.Admit(uid(2))
+		if e := l.Decline(uid(1), "no volume", testBackoff, t0); len(e.Reject) != 0 {
+			t.Fatalf("%v are asked to give their assignments back", e.Reject)
+		}
+		lead(l, 2)
+		who, _ := rejected(l.Decline(uid(2), "no volume", testBackoff, t0))
+		if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
+			t.Errorf("assignments to give back (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("have nothing to pass on when they do not lead", func(t *testing.T) {
+		t.Parallel()
+		l := plannedGangOf(t, 2, 2)
+		if e := l.Decline(uid(1), "no volume", testBackoff, t0); !e.Empty() {
+			t.Errorf("effects %+v", e)
+		}
+	})
+}
+
+func TestLeaderThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	l := gangOf(3, 2)
+	l.Invite(g1, t0)
+	if e := l.Expire(testBackoff, t0.Add(patience-1)); !e.Empty() {
+		t.Fatalf("effects %+v before its time is over", e)
+	}
+	for i := 1; i < 3; i++ {
+		e := l.Expire(testBackoff, t0.Add(time.Duration(i)*patience))
+		if diff := cmp.Diff([]UID{uid(i)}, uids(e.Activate)); diff != "" {
+			t.Fatalf("activated (-want +got):\n%s", diff)
+		}
+	}
+	// Whichever comes first leads, and no other is invited then.
+	if turn := l.Turn(uid(1)); turn.Kind != Lead {
+		t.Fatalf("turn %+v", turn)
+	}
+	if e := l.Expire(testBackoff, t0.Add(time.Hour)); !e.Empty() {
+		t.Fatalf("effects %+v while the gang is planned", e)
+	}
+	l.Propose(uid(1), proposalFor(1, 2), t0)
+	if turn := l.Turn(uid(0)); turn.Kind != Hold {
+		t.Errorf("turn of the one that comes late and has no node: %+v", turn)
+	}
+	if turn := l.Turn(uid(2)); turn.Kind != Follow {
+		t.Errorf("turn of the one that comes late and has a node: %+v", turn)
+	}
+}

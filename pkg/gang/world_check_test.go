@@ -1,0 +1,96 @@
+package gang
+
+import (
+	"github.com/google/go-cmp/cmp"
+)
+
+// check compares the ledger with a recount from scratch and with what is true.
+func (w *world) check() {
+	l := w.l
+	for id, g := range l.groups {
+		if diff := cmp.Diff(recounted(g.members), g.census, exactly); diff != "" {
+			w.t.Fatalf("%s: counts (-recount +kept):\n%s", id, diff)
+		}
+		w.checkPlan(g)
+		holding, going := 0, Minimum{Roles: map[string]int{}}
+		for _, m := range g.members {
+			if m.stage.holds() {
+				holding++
+			}
+			if m.stage == released || m.State == Bound || m.State == Succeeded {
+				going.Total++
+				going.Roles[m.Role]++
+			}
+		}
+		if holding != g.holding {
+			w.t.Fatalf("%s counts %d assignments, its members hold %d", id, g.holding, holding)
+		}
+		for _, m := range g.members {
+			w.visited[m.stage]++
+			if before := w.stages[m.UID]; m.stage != released || before == released || before == alone || g.started() {
+				continue
+			}
+			if !g.spec().Minimum.MetBy(going.Total, func(role string) int { return going.Roles[role] }) {
+				w.t.Fatalf("%s is let go, the minimum is %s and %+v go or are placed", m.UID, g.spec().Minimum, going)
+			}
+		}
+	}
+	for uid, m := range l.member {
+		if w.stages[uid] != m.stage {
+			w.t.Logf("stage of %s: %d to %d", uid, w.stages[uid], m.stage)
+		}
+	}
+	clear(w.stages)
+	for uid, m := range l.member {
+		w.stages[uid] = m.stage
+	}
+}
+
+// checkPlan checks what must be true of a plan between two calls.
+func (w *world) checkPlan(g *group) {
+	p := g.plan
+	if (p != nil && !p.committed) != (w.l.planned[g.id] == g) {
+		w.t.Fatalf("%s is not found by Expire", g.id)
+	}
+	if g.block != nil && (g.started() || !g.quorum()) {
+		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.block.reason)
+	}
+	if p == nil {
+		return
+	}
+	for uid := range p.assignments {
+		switch m := g.members[uid]; {
+		case m == nil || m.State != Pending:
+			w.t.Fatalf("%s has an assignment and needs none", uid)
+		case p.committed && m.stage != released, p.open && !m.stage.holds():
+			w.t.Fatalf("%s is in a plan at stage %d: committed %t, open %t", uid, m.stage, p.committed, p.open)
+		}
+	}
+	if !p.committed && p.open == g.serves(p, anyStage) {
+		w.t.Fatalf("a plan serves and is open, or does neither: open %t", p.open)
+	}
+}
+
+// compare checks, between two steps, that the ledger knows what is true, and that exactly those assignments are held in it
+// that the scheduler holds.
+func (w *world) compare() {
+	for uid, p := range w.pods {
+		m := w.l.member[uid]
+		if known := p.member() && !p.deleted; (m != nil) != known {
+			w.t.Fatalf("%s is known: %t, is a member: %t", uid, m != nil, known)
+		}
+		if m == nil {
+			continue
+		}
+		if m.State != p.State || m.group.id != p.group {
+			w.t.Fatalf("%s is known to be in state %d of %s, is in %d of %s", uid, m.State, m.group.id, p.State, p.group)
+		}
+		holds := p.place == waiting || p.place == writing || p.place == written || p.place == binding
+		if p.State == Pending && !p.left && m.stage.holds() != holds {
+			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
+		}
+		if m.stage == held && p.place == active && !p.left {
+			w.t.Fatalf("%s is in the queue and known to be held", uid)
+		}
+	}
+}

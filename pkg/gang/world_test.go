@@ -1,0 +1,226 @@
+package gang
+
+import (
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// spot is where a pod is in the scheduler.
+type spot int
+
+const (
+	// parked pods are out of the queue: kept out by PreEnqueue, or unschedulable.
+	parked spot = iota
+	// active pods wait in the queue for their cycle.
+	active
+	// cycling is the pod whose scheduling cycle runs.
+	cycling
+	// waiting pods wait in Permit; writing pods prepare in PreBind; written pods wait there afterwards; binding pods were let go.
+	waiting
+	writing
+	written
+	binding
+	// settledDown pods are bound or have ended.
+	settledDown
+)
+
+// worldPod is what is true of one pod.
+type worldPod struct {
+	Member
+	group ID
+	place spot
+	// deadline ends its wait in Permit or PreBind.
+	deadline time.Time
+	// activated is set by an activation during its cycle or its way back. rejected is set once it was asked for its
+	// assignment, until it gives that back.
+	activated, rejected bool
+	// barred is set while the PreEnqueue of another plugin keeps it out; foreign while another plugin has found it
+	// unschedulable, whose events bring it back.
+	barred, foreign bool
+	// deleted is set when the pod is gone from the API server; left when it has changed its group on its way, which the
+	// scheduler does not notice.
+	deleted, left bool
+}
+
+func (p *worldPod) member() bool { return p.group != ID{} }
+
+// world is a naive model of the API server and the scheduler around a ledger. Properties are checked after every call.
+type world struct {
+	t    *rapid.T
+	l    *Ledger
+	now  time.Time
+	pods map[UID]*worldPod
+	next int
+	// stages are those of the members after the last call.
+	stages map[UID]stage
+	// calm switches off everything that goes wrong.
+	calm bool
+	// changes counts what happened at the API server.
+	changes int
+	// visited counts stages seen.
+	visited map[stage]int
+}
+
+func newWorld(t *rapid.T) *world {
+	return &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{}, visited: map[stage]int{}}
+}
+
+func (w *world) draw(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.t, what) }
+
+// goesWrong is true once in so many times.
+func (w *world) goesWrong(once int, what string) bool { return !w.calm && w.draw(once, what) == 0 }
+
+func (w *world) all(of func(*worldPod) bool) []*worldPod {
+	var out []*worldPod
+	for i := range w.next {
+		if p := w.pods[uid(i)]; p != nil && of(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (w *world) at(places ...spot) []*worldPod {
+	return w.all(func(p *worldPod) bool { return slices.Contains(places, p.place) })
+}
+
+func (w *world) some(pods []*worldPod) *worldPod {
+	if len(pods) == 0 {
+		return nil
+	}
+	return pods[w.draw(len(pods), "pod")]
+}
+
+// carryOut does what the ledger asks for, after the properties are checked.
+func (w *world) carryOut(e Effects) {
+	if !e.Empty() {
+		w.t.Logf("effects %+v", e)
+	}
+	w.check()
+	for _, r := range e.Allow {
+		switch p := w.pods[r.UID]; {
+		case p.place == waiting || p.place == written:
+			if !p.rejected {
+				p.place = binding
+			}
+		case p.place != cycling:
+			w.t.Fatalf("%s is let go and does not wait: %d", r.UID, p.place)
+		}
+	}
+	for _, r := range e.Reject {
+		p := w.pods[r.UID]
+		if p.place != waiting && p.place != writing && p.place != written && p.place != cycling {
+			w.t.Fatalf("%s is asked for an assignment and neither waits nor prepares: %d", r.UID, p.place)
+		}
+		if r.Reason == "" {
+			w.t.Fatalf("%s is asked for its assignment without a reason", r.UID)
+		}
+		p.rejected = p.place != cycling
+	}
+	for _, r := range e.Activate {
+		switch p := w.pods[r.UID]; {
+		case p == nil || p.deleted:
+		case p.place == parked && p.member():
+			if p.foreign = false; p.barred {
+				break
+			}
+			if ok, why := w.l.Admit(p.UID); !ok {
+				w.t.Fatalf("%s is activated in vain: %s", p.UID, why)
+			}
+			p.place = active
+		case p.place == parked:
+			p.place = active
+		case p.place == active && p.left:
+		case p.place == active:
+			w.t.Fatalf("%s is activated and is in the queue", p.UID)
+		case p.place == settledDown:
+			w.t.Fatalf("%s is activated and needs no node", p.UID)
+		case p.place == cycling && p.activated && !p.left:
+			w.t.Fatalf("%s is activated twice in one cycle", p.UID)
+		default:
+			p.activated = true
+		}
+	}
+}
+
+// enqueue runs the plugins that guard the queue.
+func (w *world) enqueue(p *worldPod) {
+	p.activated, p.foreign, p.left, p.place = false, false, false, parked
+	defer func() { w.t.Logf("enqueue %s: %d", p.UID, p.place) }()
+	switch {
+	case p.State == Gated && !p.deleted, p.barred:
+	case p.deleted || p.State != Pending:
+		p.place = settledDown
+	case !p.member():
+		p.place = active
+	default:
+		if ok, _ := w.l.Admit(p.UID); ok {
+			p.place = active
+		}
+		w.check()
+	}
+}
+
+// land ends a cycle that has failed: the pod comes back if it was activated meanwhile.
+func (w *world) land(p *worldPod) {
+	p.rejected, p.left = false, false
+	switch {
+	case p.deleted || p.State != Pending:
+		p.place = settledDown
+	case p.activated || !p.member():
+		w.enqueue(p)
+	default:
+		p.place = parked
+	}
+}
+
+// unreserve lets the plugins give up what they hold for the pod, in the scheduling cycle or when it was turned away in Permit.
+func (w *world) unreserve(p *worldPod) {
+	w.t.Logf("unreserve %s", p.UID)
+	p.place, p.rejected = cycling, false
+	w.carryOut(w.l.Unreserve(p.UID, testBackoff, w.now))
+	w.land(p)
+}
+
+// unbind does so when writing or binding has failed: the scheduler tries such pods again after a pause, and an activation in
+// between is lost.
+func (w *world) unbind(p *worldPod) {
+	p.place, p.rejected = cycling, false
+	w.carryOut(w.l.Unreserve(p.UID, testBackoff, w.now))
+	p.activated = false
+	w.land(p)
+	if p.place == parked {
+		w.enqueue(p)
+	}
+}
+
+// finish ends what a pod does in the background.
+func (w *world) finish(p *worldPod) {
+	switch {
+	case p.place == writing && (p.rejected || w.goesWrong(5, "writing fails")):
+		w.unbind(p)
+	case p.place == writing:
+		w.proceed(p, written, func() (Effects, time.Duration, bool) { return w.l.Prepared(p.UID, w.now) })
+	case p.place == written && p.rejected:
+		w.unbind(p)
+	case p.place == waiting && p.rejected:
+		w.unreserve(p)
+	case p.place == binding && w.goesWrong(4, "binding fails"):
+		w.unbind(p)
+	case p.place == binding && (p.deleted || p.State != Pending):
+		w.unbind(p)
+	case p.place == binding:
+		p.place, p.State = settledDown, Bound
+		w.observe(p)
+	}
+}
+
+// observe tells the ledger what is true of the pod.
+func (w *world) observe(p *worldPod) {
+	w.changes++
+	if p.member() {
+		w.carryOut(w.l.Observe(p.group, p.Member, w.now))
+	}
+}

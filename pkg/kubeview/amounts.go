@@ -1,0 +1,18 @@
+package kubeview
+
+import v1 "k8s.io/api/core/v1"
+
+// Amounts returns the resources of a list in thousandths of a CPU and in units of everything else. What is not positive
+// is left out.
+func Amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
+	out := make(map[v1.ResourceName]int64, len(list))
+	for name, q := range list {
+		if q.Sign() > 0 {
+			out[name] = amount(name, q)
+		}
+	}
+	return out
+}
+
+// AllocatableOf returns what the node offers to pods, in the units of Amounts.
+func AllocatableOf(node *v1.Node) map[v1.ResourceName]int64 { return Amounts(node.Status.Allocatable) }

@@ -1,0 +1,185 @@
+package kubeview
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects' APIs.
+const (
+	jobSetNameLabel        = "jobset.sigs.k8s.io/jobset-name"
+	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
+	jobSetAttemptLabel     = "jobset.sigs.k8s.io/restart-attempt"
+
+	leaderWorkerSetNameLabel  = "leaderworkerset.sigs.k8s.io/name"
+	leaderWorkerSetGroupLabel = "leaderworkerset.sigs.k8s.io/group-key"
+	leaderWorkerSetIndexLabel = "leaderworkerset.sigs.k8s.io/group-index"
+	leaderWorkerSetSizeKey    = "leaderworkerset.sigs.k8s.io/size"
+
+	trainingJobLabel      = "training.kubeflow.org/job-name"
+	trainingOperatorLabel = "training.kubeflow.org/operator-name"
+	mpiOperator           = "mpi-operator"
+
+	jobNameLabel    = "batch.kubernetes.io/job-name"
+	rayClusterLabel = "ray.io/cluster"
+)
+
+// GangOwnerKind is a kind of object whose pods can form a gang.
+type GangOwnerKind struct {
+	Kind string
+	schema.GroupResource
+	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
+	Versions []string
+	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler does not
+	// see any more. It is empty where pods are to run for ever: one that ends all the same is replaced.
+	EndedLabel string
+	// policy is set if GangOwnerPolicy may name the kind. The others are too common for that: a pod has to ask.
+	policy bool
+	// owner returns the object that the pod belongs to, or one without a kind if the pod belongs to none of this kind.
+	owner func(*GangOwnerPolicy, *v1.Pod, controlledBy) (GangOwner, error)
+	// read reads the object. The state under the empty name is that of all its pods, the others are those of its parts.
+	read func(*objectReader) map[string]GangOwnerState
+}
+
+// gangOwnerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
+// what is controlled by such objects at most, so that the widest gang counts.
+var gangOwnerKinds = []GangOwnerKind{
+	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "", true, leaderWorkerSetOf, readLeaderWorkerSet},
+	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, jobNameLabel, true, jobSetOf, readJobSet},
+	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, true, mpiJobOf, readMPIJob},
+	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel, true, controllerOf("RayCluster", "ray.io"), readRayCluster},
+	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
+	trainingKind("TFJob", "tfReplicaSpecs"),
+	trainingKind("XGBoostJob", "xgbReplicaSpecs"),
+	trainingKind("PaddleJob", "paddleReplicaSpecs"),
+	trainingKind("MXJob", "mxReplicaSpecs"),
+	trainingKind("JAXJob", "jaxReplicaSpecs"),
+	{"Job", groupResource("batch", "jobs"), []string{"v1"}, jobNameLabel, true, controllerOf("Job", "batch"), readJob},
+	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", true, controllerOf("StatefulSet", "apps"), readStatefulSet},
+	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", false, controllerOf("ReplicaSet", "apps"), readReplicas},
+	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "", false, controllerOf("ReplicationController", ""), readReplicas},
+}
+
+func groupResource(group, plural string) schema.GroupResource {
+	return schema.GroupResource{Group: group, Resource: plural}
+}
+
+// trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
+func trainingKind(kind, replicas string) GangOwnerKind {
+	return GangOwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel, true, controllerOf(kind, "kubeflow.org"),
+		func(r *objectReader) map[string]GangOwnerState { return readTrainingJob(r, replicas) }}
+}
+
+// GangOwnerKindOf returns what is known of a kind.
+func GangOwnerKindOf(kind string) (*GangOwnerKind, bool) {
+	for i := range gangOwnerKinds {
+		if gangOwnerKinds[i].Kind == kind {
+			return &gangOwnerKinds[i], true
+		}
+	}
+	return nil, false
+}
+
+// GangOwnerKindNames lists the kinds of objects whose pods can form a gang.
+func GangOwnerKindNames() []string {
+	names := make([]string, 0, len(gangOwnerKinds))
+	for i := range gangOwnerKinds {
+		names = append(names, gangOwnerKinds[i].Kind)
+	}
+	return names
+}
+
+// PolicyMayName reports whether a policy may make gangs of the kind's pods without their asking for it.
+func (k *GangOwnerKind) PolicyMayName() bool { return k.policy }
+
+// States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of its
+// parts. An object that cannot be read says so in the state's Why.
+func (k *GangOwnerKind) States(obj *unstructured.Unstructured) map[string]GangOwnerState {
+	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error)}
+	states := k.read(r)
+	for part, s := range states {
+		s.APIVersion, s.UID = obj.GetAPIVersion(), obj.GetUID()
+		if s.Minimum > maxMinMember {
+			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Kind, obj.GetName(), s.Minimum, maxMinMember)
+		}
+		s.Minimum = min(max(s.Minimum, 1), maxMinMember)
+		if *r.err != nil {
+			s.Why = fmt.Sprintf("%s %s: %v", k.Kind, obj.GetName(), *r.err)
+		}
+		states[part] = s
+	}
+	return states
+}
+
+// controllerOf reads the owner of pods whose controller is the object itself.
+func controllerOf(kind, group string) func(*GangOwnerPolicy, *v1.Pod, controlledBy) (GangOwner, error) {
+	return func(_ *GangOwnerPolicy, _ *v1.Pod, by controlledBy) (GangOwner, error) {
+		if by.Kind != kind || by.group != group {
+			return GangOwner{}, nil
+		}
+		if !isSubdomain(by.Name) {
+			return GangOwner{}, fmt.Errorf("pod owner reference: %q is not the name of a %s", by.Name, kind)
+		}
+		return GangOwner{Kind: kind, Name: by.Name, Incarnation: string(by.UID)}, nil
+	}
+}
+
+var jobOf = controllerOf("Job", "batch")
+
+func jobSetOf(p *GangOwnerPolicy, pod *v1.Pod, by controlledBy) (GangOwner, error) {
+	if pod.Labels[jobSetNameLabel] == "" || by.Kind != "Job" || by.group != "batch" {
+		return GangOwner{}, nil
+	}
+	if p != nil && p.JobSetPer == PerReplica {
+		return jobOf(p, pod, by)
+	}
+	name, err := named(pod, jobSetNameLabel, "the name of a JobSet")
+	if err != nil {
+		return GangOwner{}, err
+	}
+	o := GangOwner{Kind: "JobSet", Name: name, Incarnation: pod.Labels[jobSetAttemptLabel]}
+	if p != nil && p.JobSetPer == PerReplicatedJob {
+		if o.Part, err = named(pod, replicatedJobNameLabel, "the name of a replicated job"); err != nil {
+			return GangOwner{}, err
+		}
+	}
+	return o, nil
+}
+
+func leaderWorkerSetOf(_ *GangOwnerPolicy, pod *v1.Pod, _ controlledBy) (GangOwner, error) {
+	key := pod.Labels[leaderWorkerSetGroupLabel]
+	if key == "" || pod.Labels[leaderWorkerSetNameLabel] == "" {
+		return GangOwner{}, nil
+	}
+	name, err := named(pod, leaderWorkerSetNameLabel, "the name of a LeaderWorkerSet")
+	if err != nil {
+		return GangOwner{}, err
+	}
+	group, err := named(pod, leaderWorkerSetIndexLabel, "the index of a group")
+	if err != nil {
+		return GangOwner{}, err
+	}
+	size, given := pod.Annotations[leaderWorkerSetSizeKey]
+	minimum, ok := parseMinimum(size)
+	if !ok {
+		return GangOwner{}, &BadValue{Object: "pod", Kind: "annotation", Key: leaderWorkerSetSizeKey, Value: size, Missing: !given, Allowed: allowedMinimum}
+	}
+	return GangOwner{Kind: "LeaderWorkerSet", Name: name, Part: group, Minimum: minimum}, nil
+}
+
+// mpiJobOf knows the pods of both operators: the training operator's belong to the MPIJob, and so do the MPI operator's
+// workers, but its launcher belongs to a Job.
+func mpiJobOf(p *GangOwnerPolicy, pod *v1.Pod, by controlledBy) (GangOwner, error) {
+	if by.Kind == "Job" && by.group == "batch" && pod.Labels[trainingOperatorLabel] == mpiOperator && pod.Labels[trainingJobLabel] != "" {
+		name, err := named(pod, trainingJobLabel, "the name of an MPIJob")
+		return GangOwner{Kind: "MPIJob", Name: name}, err
+	}
+	o, err := controllerOf("MPIJob", "kubeflow.org")(p, pod, by)
+	// The launcher does not tell the UID of its MPIJob, so the workers' must not count.
+	o.Incarnation = ""
+	return o, err
+}

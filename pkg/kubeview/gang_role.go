@@ -1,0 +1,64 @@
+package kubeview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// maxRoles bounds how many roles a group may have.
+const maxRoles = 32
+
+// GangRole returns the member's role in its group, empty if it has none. The PodGroup, which may be nil, can name another label
+// for it than the usual one.
+func GangRole(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
+	label := RoleKey
+	if pg != nil {
+		if named := pg.Annotations[RoleLabelKey]; named != "" {
+			label = named
+		}
+	}
+	return pod.Labels[label]
+}
+
+// minMembersByRole reads how many members of each role a group needs; nil if it does not say.
+func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
+	bad := func(key, value, allowed string) (map[string]int, error) {
+		return nil, &BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: key, Value: value, Allowed: allowed}
+	}
+	if label, named := pg.Annotations[RoleLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
+		return bad(RoleLabelKey, label, "the key of a pod label, such as "+RoleKey)
+	}
+	text, given := pg.Annotations[MinMembersByRoleKey]
+	if !given {
+		return nil, nil
+	}
+	const allowed = "roles with their least number of members, such as leader=1,worker=7"
+	roles := map[string]int{}
+	for part := range strings.SplitSeq(text, ",") {
+		role, number, found := strings.Cut(part, "=")
+		role = strings.TrimSpace(role)
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		_, twice := roles[role]
+		switch {
+		case !found || err != nil || role == "" || twice || len(validation.IsValidLabelValue(role)) > 0:
+			return bad(MinMembersByRoleKey, text, allowed)
+		case n < 0 || n > maxMinMember:
+			return bad(MinMembersByRoleKey, text, fmt.Sprintf("%s, each from 0 to %d", allowed, maxMinMember))
+		case len(roles) == maxRoles:
+			return bad(MinMembersByRoleKey, text, fmt.Sprintf("at most %d roles", maxRoles))
+		}
+		roles[role] = n
+	}
+	for role, n := range roles {
+		if n == 0 {
+			delete(roles, role)
+		}
+	}
+	return roles, nil
+}

@@ -1,0 +1,143 @@
+package coscheduling
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// carrier does what the ledger asks for: it wakes pods, lets go those that wait, or sends them back.
+type carrier struct {
+	ledger   *gang.Ledger
+	profiles *profiles
+	pods     *memberPods
+	gates    gates
+	// lost is told of members of started gangs that have lost their node.
+	lost func(gang.Loss)
+}
+
+// carry does what the ledger asks for. It must not be called under the queue's lock.
+func (c *carrier) carry(ctx context.Context, e gang.Effects) {
+	if e.Empty() {
+		return
+	}
+	if e.Started {
+		gangWait.Observe(e.Waited.Seconds())
+	}
+	for _, loss := range e.Lost {
+		c.lost(loss)
+	}
+	profile := c.profiles.one()
+	for _, r := range e.Allow {
+		c.deliver(ctx, profile, r, answer{allowed: true})
+	}
+	for _, r := range e.Reject {
+		c.deliver(ctx, profile, r.Ref, answer{reason: r.Reason})
+	}
+	c.activate(ctx, e.Activate)
+}
+
+// activate puts pods into the scheduling queue.
+func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
+	pods := make(map[string]*v1.Pod, len(refs))
+	for _, r := range refs {
+		if pod := c.pods.pod(r); pod != nil {
+			pods[r.Namespace+"/"+r.Name] = pod
+		}
+	}
+	if len(pods) > 0 {
+		c.profiles.one().Activate(klog.FromContext(ctx), pods)
+	}
+}
+
+// answer is what a member that waits for its siblings is told.
+type answer struct {
+	allowed bool
+	reason  string
+}
+
+// deliver tells a waiting pod to go or to leave. A pod that was told to wait becomes a waiting pod a moment later, so
+// that an answer that comes in between is repeated until the pod is there or does not hold its assignment any more.
+func (c *carrier) deliver(ctx context.Context, profile framework.Framework, r gang.Ref, v answer) {
+	if c.tell(profile, r.UID, v) {
+		return
+	}
+	go func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if c.tell(profile, r.UID, v) {
+				return
+			}
+			if held, allowed := c.ledger.Holding(r.UID); !held || allowed != v.allowed {
+				return
+			}
+		}
+	}()
+}
+
+// tell gives the answer to the pod if it waits somewhere.
+func (c *carrier) tell(profile framework.Framework, uid gang.UID, v answer) bool {
+	if w := profile.GetWaitingPod(apitypes.UID(uid)); w != nil {
+		v.give(w)
+		return true
+	}
+	return c.gates.open(uid, v)
+}
+
+func (v answer) give(w fwk.WaitingPod) {
+	if v.allowed {
+		w.Allow(Name)
+	} else {
+		w.Reject(Name, v.reason)
+	}
+}
+
+// gates are where members wait for their siblings that had to write something first, see gang.Assignment.First.
+type gates struct {
+	mu   sync.Mutex
+	gate map[gang.UID]chan answer
+}
+
+// wait returns where the answer of the member will come from, and what ends the waiting.
+func (g *gates) wait(uid gang.UID) (<-chan answer, func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gate == nil {
+		g.gate = map[gang.UID]chan answer{}
+	}
+	gate := make(chan answer, 1)
+	g.gate[uid] = gate
+	return gate, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.gate[uid] == gate {
+			delete(g.gate, uid)
+		}
+	}
+}
+
+// open gives the answer to the member if it waits at a gate.
+func (g *gates) open(uid gang.UID, v answer) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gate, waits := g.gate[uid]
+	if waits {
+		delete(g.gate, uid)
+		gate <- v
+	}
+	return waits
+}

@@ -1,0 +1,87 @@
+package coscheduling
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// This file tells in what members of a gang depend on each other beyond the room on a node.
+
+// reserves reports whether Reserve of the profile's plugins takes note of the pod where its siblings would not see it
+// otherwise: devices of claims, volumes, or whatever a plugin that is not ours or Kubernetes' own keeps.
+func reserves(profile framework.Framework, pod *v1.Pod) bool {
+	return claimsDevices(profile, pod) || hasVolumes(pod) || slices.ContainsFunc(profile.ListPlugins().Reserve.Enabled, func(p config.Plugin) bool {
+		return !slices.Contains(transparent, p.Name)
+	})
+}
+
+// transparent are the plugins whose Reserve concerns only pods with claims or volumes, or what NodeInfo shows as well.
+var transparent = []string{names.VolumeBinding, names.DynamicResources, Name, "GPUAware", "CostOptimized"}
+
+// claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
+func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	for name := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		if claimed(profile, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasVolumes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
+// orderMatters reports whether where the pod may go depends on the order in which its siblings take their nodes.
+func orderMatters(profile framework.Framework, pod *v1.Pod) bool {
+	a := pod.Spec.Affinity
+	return (a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)) || len(pod.Spec.TopologySpreadConstraints) > 0 || reserves(profile, pod)
+}
+
+// claimed reports whether a device class hands the resource out, so that what nodes offer of it is not all there is.
+func claimed(profile framework.Framework, name v1.ResourceName) bool {
+	dra := profile.SharedDRAManager()
+	if dra == nil {
+		return false
+	}
+	resolver := dra.DeviceClassResolver()
+	return resolver != nil && resolver.GetDeviceClass(name) != nil
+}
+
+// sharedClaims counts by namespace/name how many members of a gang use a claim that was made by hand. The allocation of
+// one that several use has to be written before the second of them can be scheduled, because the scheduler lets nobody
+// use what is being allocated to another pod.
+type sharedClaims map[string]int
+
+func (c sharedClaims) count(pod *v1.Pod) {
+	for _, claim := range pod.Spec.ResourceClaims {
+		if claim.ResourceClaimName != nil {
+			c[pod.Namespace+"/"+*claim.ResourceClaimName]++
+		}
+	}
+}
+
+// first reports whether the pod, which is being placed, is the first of several to use a claim that is not allocated yet.
+func (c sharedClaims) first(profile framework.Framework, pod *v1.Pod) bool {
+	found := false
+	for _, claim := range pod.Spec.ResourceClaims {
+		if claim.ResourceClaimName == nil {
+			continue
+		}
+		key := pod.Namespace + "/" + *claim.ResourceClaimName
+		if c[key] > 1 {
+			object, err := profile.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *claim.ResourceClaimName)
+			found = found || err != nil || object.Status.Allocation == nil
+		}
+		c[key] = 0
+	}
+	return found
+}

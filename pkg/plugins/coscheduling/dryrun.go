@@ -1,0 +1,278 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// dryRun places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
+// reservations. Nodes are copied only when a member is placed on them.
+//
+// What a member takes has to be seen by its siblings. Most plugins see it in the NodeInfo or are told by AddPod; those
+// that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
+// of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
+type dryRun struct {
+	ctx     context.Context
+	id      gang.ID
+	members members
+	part
+	// index holds the positions of nodes that were asked for, or of all if indexed is set.
+	index   map[string]int
+	indexed bool
+	// copies holds the nodes that members have been placed on, as they are then.
+	copies  map[string]fwk.NodeInfo
+	pods    map[gang.UID]*v1.Pod
+	classes map[string]*classRun
+	// placed lists who was placed, for classes that are opened later; removed the pods that are taken to be gone.
+	placed, removed []placedPod
+	reserved        []reservedPod
+	// group marks the states of the dry run as a simulation of a group, in which plugins let members share what is being
+	// allocated.
+	group fwk.PodGroupCycleState
+	// refused holds the nodes that turned out not to take members of a class.
+	refused  map[gang.Refusal]bool
+	claims   sharedClaims
+	examined int
+}
+
+type placedPod struct {
+	info fwk.PodInfo
+	node string
+}
+
+// reservedPod is a member that the plugins hold reserved until the dry run ends.
+type reservedPod struct {
+	profile framework.Framework
+	state   fwk.CycleState
+	pod     *v1.Pod
+	node    string
+}
+
+// newDryRun prepares a dry run of members on some nodes. It has to be closed.
+func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.Member, on part) (*dryRun, error) {
+	d := &dryRun{
+		ctx:     ctx,
+		id:      id,
+		members: c.members,
+		part:    on,
+		index:   map[string]int{},
+		copies:  map[string]fwk.NodeInfo{},
+		pods:    make(map[gang.UID]*v1.Pod, len(members)),
+		classes: map[string]*classRun{},
+		group:   framework.NewCycleState(),
+		refused: c.ledger.Refused(id),
+		claims:  sharedClaims{},
+	}
+	for i := range members {
+		m := &members[i]
+		pod := c.pods.pod(m.Ref())
+		if pod == nil {
+			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
+		}
+		d.pods[m.UID] = pod
+		r := d.classes[m.Class]
+		if r == nil {
+			info, err := framework.NewPodInfo(pod)
+			if err != nil {
+				return nil, fmt.Errorf("reading pod %s/%s: %w", m.Namespace, m.Name, err)
+			}
+			info.CalculateResource()
+			profile := c.profiles.of(pod)
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), reasons: map[string]int{}}
+			d.classes[m.Class] = r
+		}
+		r.members++
+		d.claims.count(pod)
+	}
+	return d, nil
+}
+
+// close gives back what was reserved for the length of the dry run.
+func (d *dryRun) close() {
+	for _, r := range slices.Backward(d.reserved) {
+		r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
+	}
+	d.reserved = nil
+}
+
+// position returns the index of a node. The names of the few that are placed on are noted when they are chosen; only pods
+// that are to be removed can lie on any node.
+func (d *dryRun) position(name string) (int, bool) {
+	i, known := d.index[name]
+	if !known && !d.indexed {
+		d.indexed = true
+		for i, n := range d.nodes {
+			d.index[n.Node().Name] = i
+		}
+		i, known = d.index[name]
+	}
+	return i, known
+}
+
+// rank returns the place of the node's domain in the order in which domains are filled.
+func (d *dryRun) rank(i int) int {
+	if d.ranks == nil {
+		return 0
+	}
+	return d.ranks[i]
+}
+
+// node returns the node as it is with everybody placed so far.
+func (d *dryRun) node(i int) fwk.NodeInfo {
+	if n := d.copies[d.nodes[i].Node().Name]; n != nil {
+		return n
+	}
+	return d.nodes[i]
+}
+
+// edit returns a copy of the node that may be changed.
+func (d *dryRun) edit(i int) fwk.NodeInfo {
+	name := d.nodes[i].Node().Name
+	n := d.copies[name]
+	if n == nil {
+		n = d.nodes[i].Snapshot()
+		d.copies[name] = n
+	}
+	return n
+}
+
+// Place places the member on the node that is best for it now, for the rest of the dry run.
+func (d *dryRun) Place(m gang.Member) (gang.Assignment, bool, error) {
+	r, pod := d.classes[m.Class], d.pods[m.UID]
+	if r.full {
+		return gang.Assignment{}, false, nil
+	}
+	if err := r.begin(pod); err != nil {
+		return gang.Assignment{}, false, err
+	}
+	for {
+		i, ok, err := r.best()
+		if err != nil || !ok {
+			return gang.Assignment{}, false, err
+		}
+		if taken, err := r.reserve(pod, i); err != nil {
+			return gang.Assignment{}, false, err
+		} else if taken {
+			a := gang.Assignment{UID: m.UID, Node: d.nodes[i].Node().Name, First: d.claims.first(r.profile, pod)}
+			return a, true, d.place(r, pod, i)
+		}
+	}
+}
+
+// place puts the pod on the node and tells every class of it.
+func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
+	// All of a class ask for the same, which is reckoned once.
+	info := *of.info
+	info.Pod = pod
+	n := d.edit(i)
+	n.AddPodInfo(&info)
+	d.placed = append(d.placed, placedPod{info: &info, node: n.Node().Name})
+	for _, r := range d.classes {
+		if r.state == nil {
+			continue
+		}
+		r.changes, r.full = r.changes+1, false
+		if status := r.profile.RunPreFilterExtensionAddPod(d.ctx, r.state, r.pod, &info, n); !status.IsSuccess() {
+			return fmt.Errorf("counting pod %s on node %s: %w", klog.KObj(pod), n.Node().Name, status.AsError())
+		}
+	}
+	return of.reconsider(i)
+}
+
+// remove takes a pod off its node for the rest of the dry run. All pods are removed before the first member is placed.
+func (d *dryRun) remove(p placedPod) error {
+	i, here := d.position(p.node)
+	if !here {
+		return nil
+	}
+	if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), p.info.GetPod()); err != nil {
+		return fmt.Errorf("removing pod %s: %w", klog.KObj(p.info.GetPod()), err)
+	}
+	d.removed = append(d.removed, p)
+	return nil
+}
+
+// hardness is how large a part of the mean node one member of the class asks for, in the resource where that is most.
+func (d *dryRun) hardness(class string) float64 {
+	if len(d.classes) < 2 {
+		return 0
+	}
+	want := d.classes[class].info.CalculateResource().Resource
+	var cpu, memory int64
+	scalar := map[v1.ResourceName]int64{}
+	for _, n := range d.nodes {
+		a := n.GetAllocatable()
+		cpu += a.GetMilliCPU()
+		memory += a.GetMemory()
+		for name, q := range a.GetScalarResources() {
+			scalar[name] += q
+		}
+	}
+	part := func(want, total int64) float64 { return float64(want) * float64(len(d.nodes)) / float64(max(total, 1)) }
+	hardest := max(part(want.GetMilliCPU(), cpu), part(want.GetMemory(), memory))
+	for name, q := range want.GetScalarResources() {
+		hardest = max(hardest, part(q, scalar[name]))
+	}
+	return hardest
+}
+
+func (d *dryRun) describe(class string) string { return kubeview.DescribeRequest(d.classes[class].pod) }
+
+// reasons counts the nodes by what keeps the first class that is short off them.
+func (d *dryRun) reasons(r gang.Result) []gang.Reason {
+	if len(r.Short) == 0 {
+		return nil
+	}
+	short := d.classes[r.Short[0].Class]
+	reasons := make([]gang.Reason, 0, len(short.reasons))
+	for text, n := range short.reasons {
+		reasons = append(reasons, reasonOf(text, n))
+	}
+	return reasons
+}
+
+// reasonOf puts a reason that a filter gave for n nodes, or for none in particular if n is 0, into the words of ours.
+func reasonOf(text string, n int) gang.Reason {
+	noun := "nodes"
+	if n == 1 {
+		noun = "node"
+	}
+	resource, short := strings.CutPrefix(text, "Insufficient ")
+	rest, worded := strings.CutPrefix(text, "node(s) ")
+	switch {
+	case n == 0 && worded:
+		text = rest
+	case n == 0:
+	case short:
+		text = noun + " short of " + resource
+	case worded:
+		text = noun + " " + rest
+	default:
+		text = noun + ": " + text
+	}
+	return gang.Reason{Text: text, Nodes: n}
+}
+
+// nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
+// their nominations are of an earlier plan.
+func (d *dryRun) nominated(r *classRun, node string) []fwk.PodInfo {
+	var out []fwk.PodInfo
+	for _, info := range r.profile.NominatedPodsForNode(node) {
+		pod := info.GetPod()
+		if (d.id == gang.ID{} || d.members.id(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.pod) {
+			out = append(out, info)
+		}
+	}
+	return out
+}

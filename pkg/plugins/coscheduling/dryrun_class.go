@@ -1,0 +1,313 @@
+package coscheduling
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// classRun is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
+// fit to choose from, as the scheduler itself does for a pod; a class is short only after every node was looked at.
+type classRun struct {
+	run   *dryRun
+	class string
+	// pod is the member that is being placed, or one that stands for all if they share a state.
+	pod     *v1.Pod
+	info    *framework.PodInfo
+	profile framework.Framework
+	state   fwk.CycleState
+	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
+	reserves bool
+	// members is how many there are of the class.
+	members int
+	// eligible holds the indices of the nodes that PreFilter left, next the first that was not looked at yet.
+	eligible []int
+	confined bool
+	next     int
+	// candidates is a heap of the nodes that fit, best first.
+	candidates candidates
+	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has since no
+	// node fitted.
+	changes int
+	full    bool
+	// scoring is the state in which the candidates were scored.
+	scoring fwk.CycleState
+	reasons map[string]int
+}
+
+// begin prepares the placing of one more member of the class.
+func (t *classRun) begin(pod *v1.Pod) error {
+	if t.state != nil && !t.reserves {
+		return nil
+	}
+	d := t.run
+	first := t.state == nil
+	t.pod = pod
+	state := framework.NewCycleState()
+	state.SetPodGroupSchedulingCycle(d.group)
+	t.state = state
+	result, status, _ := t.profile.RunPreFilterPlugins(d.ctx, t.state, pod)
+	if !status.IsSuccess() {
+		if !status.IsRejected() {
+			return status.AsError()
+		}
+		clear(t.reasons)
+		t.reasons[status.Message()] = 0
+		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
+		t.confined = true
+		return nil
+	}
+	confined := !result.AllNodes()
+	if first || confined || t.confined {
+		t.eligible, t.candidates, t.next = t.eligible[:0], nil, 0
+		for i, n := range d.nodes {
+			if !confined || result.NodeNames.Has(n.Node().Name) {
+				t.eligible = append(t.eligible, i)
+			}
+		}
+	}
+	t.confined = confined
+	t.stale()
+	t.changes++
+	for _, p := range d.removed {
+		if status := t.profile.RunPreFilterExtensionRemovePod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
+		}
+	}
+	for _, p := range d.placed {
+		if status := t.profile.RunPreFilterExtensionAddPod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
+			return fmt.Errorf("counting placed pod %s: %w", p.info.GetPod().Name, status.AsError())
+		}
+	}
+	return nil
+}
+
+// reserve holds the node for the member until the dry run ends, if plugins take note of that, and reports whether they let it.
+func (t *classRun) reserve(pod *v1.Pod, i int) (bool, error) {
+	if !t.reserves {
+		return true, nil
+	}
+	d := t.run
+	node := d.nodes[i].Node().Name
+	status := t.profile.RunReservePluginsReserve(d.ctx, t.state, pod, node)
+	switch {
+	case status.IsSuccess():
+		d.reserved = append(d.reserved, reservedPod{profile: t.profile, state: t.state, pod: pod, node: node})
+		return true, nil
+	case status.IsRejected():
+		t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
+		t.reasons[status.Message()]++
+		return false, nil
+	}
+	t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
+	return false, fmt.Errorf("reserving node %s for pod %s: %w", node, pod.Name, status.AsError())
+}
+
+// enough is how many nodes that fit are compared with each other: the scheduler's own measure for large clusters.
+func (t *classRun) enough() int {
+	n := len(t.run.nodes)
+	if t.run.ranks != nil {
+		// Domains are filled in order, so none may be left out by chance.
+		return n
+	}
+	const least = 100
+	if n < least {
+		return n
+	}
+	percentage := 50 - n/125
+	if p := t.profile.PercentageOfNodesToScore(); p != nil && *p > 0 {
+		percentage = int(*p)
+	}
+	return max(n*max(percentage, 5)/100, least)
+}
+
+// best returns the index of the best node for the member.
+func (t *classRun) best() (int, bool, error) {
+	for {
+		for len(t.candidates) > 0 {
+			top := heap.Pop(&t.candidates).(candidate)
+			// Placing others may have changed what fits here, and not only on the nodes where they are.
+			if top.fresh || t.fits(top.node).IsSuccess() {
+				t.run.index[t.run.nodes[top.node].Node().Name] = top.node
+				return top.node, true, nil
+			}
+		}
+		if t.next == len(t.eligible) {
+			if t.changes == 0 || len(t.eligible) == 0 {
+				t.full = !t.confined
+				return 0, false, nil
+			}
+			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
+			t.next, t.changes = 0, 0
+			clear(t.reasons)
+		}
+		if err := t.scan(); err != nil {
+			return 0, false, err
+		}
+	}
+}
+
+// stale notes that the candidates were filtered before something changed.
+func (t *classRun) stale() {
+	for i := range t.candidates {
+		t.candidates[i].fresh = false
+	}
+}
+
+// scan filters further nodes until enough fit or none is left, and scores those that do.
+func (t *classRun) scan() error {
+	var fit []int
+	enough := t.enough()
+	for len(fit) < enough && t.next < len(t.eligible) {
+		chunk := t.eligible[t.next:min(t.next+enough, len(t.eligible))]
+		t.next += len(chunk)
+		statuses := make([]*fwk.Status, len(chunk))
+		t.profile.Parallelizer().Until(t.run.ctx, len(chunk), func(i int) { statuses[i] = t.fits(chunk[i]) }, metrics.Filter)
+		t.run.examined += len(chunk)
+		for i, status := range statuses {
+			switch {
+			case status.IsSuccess():
+				fit = append(fit, chunk[i])
+			case !status.IsRejected():
+				return fmt.Errorf("filtering node %s: %w", t.run.nodes[chunk[i]].Node().Name, status.AsError())
+			case t.run.copies[t.run.nodes[chunk[i]].Node().Name] != nil:
+				// Full with members of the gang itself, which is no reason against the gang.
+			default:
+				for _, reason := range status.Reasons() {
+					t.reasons[reason]++
+				}
+			}
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return t.score(fit)
+}
+
+// score ranks the nodes against each other and makes them the candidates.
+func (t *classRun) score(fit []int) error {
+	infos := make([]fwk.NodeInfo, len(fit))
+	for i, n := range fit {
+		infos[i] = t.run.node(n)
+	}
+	t.scoring = t.state
+	if status := t.profile.RunPreScorePlugins(t.run.ctx, t.state, t.pod, infos); !status.IsSuccess() {
+		return status.AsError()
+	}
+	scores, status := t.profile.RunScorePlugins(t.run.ctx, t.state, t.pod, infos)
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	t.candidates = make(candidates, len(fit))
+	for i := range fit {
+		t.candidates[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
+	}
+	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go are
+	// found again when the others do not do.
+	slices.SortFunc(t.candidates, compareCandidates)
+	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
+		t.candidates = slices.Clone(t.candidates[:keep])
+	}
+	return nil
+}
+
+// reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the
+// candidates.
+func (t *classRun) reconsider(i int) error {
+	t.stale()
+	if !t.reserves && !t.fits(i).IsSuccess() {
+		return nil
+	}
+	if t.reserves && t.members == 1 {
+		return nil
+	}
+	name := t.run.nodes[i].Node().Name
+	raw, status := t.profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.pod, t.run.node(i))
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	// With reservations the node is filtered for the next member, by a state of its own.
+	t.candidates = append(t.candidates, candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
+	scores := make([]fwk.NodePluginScores, len(t.candidates))
+	for i := range t.candidates {
+		scores[i] = t.candidates[i].scores
+	}
+	if status := t.profile.NormalizeScores(t.run.ctx, t.scoring, t.pod, scores); !status.IsSuccess() {
+		return status.AsError()
+	}
+	for i := range scores {
+		t.candidates[i].scores = scores[i]
+	}
+	heap.Init(&t.candidates)
+	return nil
+}
+
+// fits runs the filters for the member on the node.
+func (t *classRun) fits(i int) *fwk.Status {
+	d := t.run
+	node := d.node(i)
+	if len(d.refused) > 0 && d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] {
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) that have just turned a member away")
+	}
+	nominated := d.nominated(t, node.Node().Name)
+	if len(nominated) > 0 {
+		// As the scheduler does: the pod has to fit with and without the pods that are about to come.
+		state, with := t.state.Clone(), node.Snapshot()
+		for _, info := range nominated {
+			with.AddPodInfo(info)
+			if status := t.profile.RunPreFilterExtensionAddPod(d.ctx, state, t.pod, info, with); !status.IsSuccess() {
+				return status
+			}
+		}
+		if status := t.profile.RunFilterPlugins(d.ctx, state, t.pod, with); !status.IsSuccess() {
+			return status
+		}
+	}
+	return t.profile.RunFilterPlugins(d.ctx, t.state, t.pod, node)
+}
+
+// candidate is a node on which one more member fits, as far as is known.
+type candidate struct {
+	node int
+	// rank is the place of the node's domain in the order in which domains are filled.
+	rank   int
+	scores fwk.NodePluginScores
+	// fresh is set while nothing was placed since the node was filtered.
+	fresh bool
+}
+
+func compareCandidates(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.scores.TotalScore, a.scores.TotalScore), cmp.Compare(a.node, b.node))
+}
+
+// leastKept is how many candidates are kept even of a class of few members.
+const leastKept = 32
+
+// candidates is a heap, best first; equal scores are ranked by position, so that the same input gives the same plan.
+type candidates []candidate
+
+var _ heap.Interface = &candidates{}
+
+func (c candidates) Len() int           { return len(c) }
+func (c candidates) Less(i, j int) bool { return compareCandidates(c[i], c[j]) < 0 }
+func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+
+// Push adds a candidate.
+func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
+
+// Pop removes the last candidate of the slice.
+func (c *candidates) Pop() any {
+	old := *c
+	last := old[len(old)-1]
+	*c = slices.Delete(old, len(old)-1, len(old))
+	return last
+}

@@ -1,0 +1,275 @@
+package coscheduling
+
+import (
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// request asks for pods to be evicted so that a gang can start, or a single pod.
+type request struct {
+	// name says for whom, in messages and as a key; id is the zero ID for a single pod.
+	name string
+	id   gang.ID
+	// only is the single pod.
+	only     *v1.Pod
+	priority int32
+	need     gang.Minimum
+	classes  []requestClass
+	// required are the label keys of the levels that all have to share; held are the nodes where members are already.
+	required []string
+	held     map[string]int
+	// wanted is what has to be free in the cluster besides, and own what the gang's own members hold of it.
+	wanted, own map[v1.ResourceName]int64
+}
+
+// requestClass is a number of members that ask for the same.
+type requestClass struct {
+	class, role string
+	pod         *v1.Pod
+	count       int
+}
+
+// proposal is the answer to a request.
+type proposal struct {
+	gang.Eviction
+	victims []*v1.Pod
+	// nodes are those on which the members will be placed.
+	nodes []string
+	// terminating is the number of pods that terminate anyway.
+	terminating int
+}
+
+// propose looks for the pods to evict. refused are nodes that the profile's filters refuse to a class even without victims.
+func (e *evictor) propose(r *request, refused map[gang.Refusal]bool) *proposal {
+	keys := make([]shapeKey, len(r.classes))
+	for i, c := range r.classes {
+		keys[i] = e.headroom.acquire(c.pod)
+		defer e.headroom.release(keys[i])
+	}
+	budgets, err := e.budgets.List(labels.Everything())
+	if err != nil {
+		return &proposal{Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
+	}
+	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets)}
+	p := b.build(refused)
+	found := &proposal{Eviction: gang.Evict(p), terminating: b.terminating}
+	for _, i := range found.Victims {
+		found.victims = append(found.victims, b.victims[i])
+	}
+	for _, placed := range found.Placed {
+		if !slices.Contains(found.nodes, placed.Node) {
+			found.nodes = append(found.nodes, placed.Node)
+		}
+	}
+	return found
+}
+
+// problemBuilder turns a request and a copy of the account into a problem.
+type problemBuilder struct {
+	*evictor
+	request     *request
+	cluster     *clusterCopy
+	covers      *coverage
+	problem     gang.EvictProblem
+	victims     []*v1.Pod
+	terminating int
+}
+
+func (b *problemBuilder) build(refused map[gang.Refusal]bool) *gang.EvictProblem {
+	r, p := b.request, &b.problem
+	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]gang.VictimGroup{}, b.covers.allowed
+	width := len(b.cluster.resources)
+	for i, c := range r.classes {
+		class := gang.EvictClass{Demand: make(gang.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.nodes))}
+		for _, bound := range b.cluster.shapes[i].bounds {
+			class.Demand[bound.resource] = bound.amount
+		}
+		for n := range b.cluster.nodes {
+			node := &b.cluster.nodes[n]
+			class.Fits[n] = node.admits[i] && !refused[gang.Refusal{Class: c.class, Node: node.name}]
+		}
+		p.Classes = append(p.Classes, class)
+	}
+	for n := range b.cluster.nodes {
+		b.addNode(n)
+	}
+	b.addPromises()
+	b.addDomains()
+	if len(r.wanted) > 0 {
+		p.Wanted = make(gang.Vector, width)
+		for name, amount := range r.wanted {
+			if i := slices.Index(b.cluster.resources, name); i >= 0 {
+				p.Wanted[i] = amount - r.own[name]
+			}
+		}
+	}
+	for id, g := range p.Groups {
+		b.describe(id, &g)
+		p.Groups[id] = g
+	}
+	return p
+}
+
+// addNode adds the node with the pods on it.
+func (b *problemBuilder) addNode(n int) {
+	node := &b.cluster.nodes[n]
+	free := make(gang.Vector, len(node.has))
+	for i := range free {
+		free[i] = node.has[i] - node.used[i]
+	}
+	for i := range node.pods {
+		pod := &node.pods[i]
+		if pod.terminating {
+			for _, u := range pod.uses {
+				free[u.resource] += u.amount
+			}
+			b.terminating++
+			continue
+		}
+		b.addVictim(n, pod)
+	}
+	b.problem.Nodes = append(b.problem.Nodes, gang.EvictNode{Name: node.name, Free: free})
+}
+
+// addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
+func (b *problemBuilder) addVictim(n int, pod *podCopy) {
+	priority := pod.priority
+	if b.promises.backfills(b.request.id, pod.pod) {
+		// It runs in what is promised to this very gang.
+		priority = math.MinInt32
+	}
+	id := b.native.unitOf(pod.pod)
+	if id == (gang.ID{}) {
+		id = pod.of
+	}
+	if id != (gang.ID{}) {
+		g := b.problem.Groups[id]
+		g.Bound++
+		b.problem.Groups[id] = g
+	}
+	if owner := metav1.GetControllerOf(pod.pod); priority >= b.request.priority || (owner != nil && owner.Kind == "DaemonSet") ||
+		pod.pod.Annotations[v1.MirrorPodAnnotationKey] != "" {
+		return
+	}
+	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: kubeview.GangRole(pod.pod, b.groups.get(id)),
+		Requests: make(gang.Vector, len(b.cluster.resources)), Budgets: b.covers.of(pod.pod)}
+	for _, u := range pod.uses {
+		v.Requests[u.resource] = u.amount
+	}
+	b.problem.Victims = append(b.problem.Victims, v)
+	b.victims = append(b.victims, pod.pod)
+}
+
+// addPromises takes off what is promised to others that are as important.
+func (b *problemBuilder) addPromises() {
+	index := map[string]int{}
+	for n := range b.problem.Nodes {
+		index[b.problem.Nodes[n].Name] = n
+	}
+	for _, o := range b.promises.toOthers(b.request.id, b.request.priority) {
+		n, known := index[o.node]
+		if !known {
+			continue
+		}
+		for i, name := range b.cluster.resources {
+			b.problem.Nodes[n].Free[i] -= kubeview.RequestedBy(o.info, name)
+		}
+	}
+}
+
+// addDomains names the sets of nodes that share the required levels.
+func (b *problemBuilder) addDomains() {
+	if len(b.request.required) == 0 {
+		return
+	}
+	index, held := map[string]int{}, map[int]int{}
+	var domains []gang.EvictDomain
+	for n := range b.cluster.nodes {
+		path, complete := "", true
+		for _, key := range b.request.required {
+			value := b.cluster.nodes[n].node.Labels[key]
+			complete = complete && value != ""
+			path += value + "\x00"
+		}
+		if !complete {
+			continue
+		}
+		d, known := index[path]
+		if !known {
+			d = len(domains)
+			index[path] = d
+			domains = append(domains, gang.EvictDomain{})
+		}
+		domains[d].Nodes = append(domains[d].Nodes, n)
+		held[d] += b.request.held[b.cluster.nodes[n].name]
+	}
+	most := -1
+	for d, n := range held {
+		if n > 0 && (most < 0 || n > held[most]) {
+			most = d
+		}
+	}
+	if most >= 0 {
+		domains = domains[most : most+1]
+	}
+	b.problem.Domains = domains
+	if domains == nil {
+		b.problem.Domains = []gang.EvictDomain{{}}
+	}
+}
+
+// describe fills in what is known of a group of victims besides how many are bound.
+func (b *problemBuilder) describe(id gang.ID, g *gang.VictimGroup) {
+	if b.native.isUnit(id) {
+		g.AllOrNothing = true
+		return
+	}
+	v, _ := b.ledger.View(id)
+	g.Minimum, g.Settled, g.SettledByRole = v.Minimum, v.Settled(), map[string]int{}
+	for role, counts := range v.Roles {
+		g.SettledByRole[role] = counts.Settled
+	}
+}
+
+// coverage tells which PodDisruptionBudgets cover a pod.
+type coverage struct {
+	allowed     []int
+	byNamespace map[string][]budgetSelector
+}
+
+type budgetSelector struct {
+	index    int
+	selector labels.Selector
+}
+
+// newCoverage reads the budgets. One with an empty selector covers all pods of its namespace, one without a selector none.
+func newCoverage(budgets []*policyv1.PodDisruptionBudget) *coverage {
+	c := &coverage{byNamespace: map[string][]budgetSelector{}}
+	for _, budget := range budgets {
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil {
+			continue
+		}
+		c.byNamespace[budget.Namespace] = append(c.byNamespace[budget.Namespace], budgetSelector{index: len(c.allowed), selector: selector})
+		c.allowed = append(c.allowed, int(budget.Status.DisruptionsAllowed))
+	}
+	return c
+}
+
+func (c *coverage) of(pod *v1.Pod) []int {
+	var covering []int
+	for _, b := range c.byNamespace[pod.Namespace] {
+		if b.selector.Matches(labels.Set(pod.Labels)) {
+			covering = append(covering, b.index)
+		}
+	}
+	return covering
+}

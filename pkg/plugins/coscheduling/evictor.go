@@ -1,0 +1,264 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	policylisters "k8s.io/client-go/listers/policy/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+const (
+	// evictionGrace is how much longer than the longest of their own grace periods victims may take to go, counted from the
+	// moment when the last of them was marked for deletion. After that others may be chosen.
+	evictionGrace = 30 * time.Second
+	// evictionRequests bounds the requests in flight for one gang.
+	evictionRequests = 8
+	// maxSearches is how many proposals in a row may turn out not to help when the profile's filters see them.
+	maxSearches = 4
+	// resultAge is how long the result of a search is good for.
+	resultAge = 5 * time.Second
+)
+
+// evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The search
+// runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
+// what was found, on the few nodes that it concerns.
+type evictor struct {
+	headroom *headroom
+	ledger   *gang.Ledger
+	groups   *podGroups
+	pods     *memberPods
+	promises *promises
+	native   nativeGroups
+	budgets  policylisters.PodDisruptionBudgetLister
+	// again is told of whom to try again because a search or an eviction has ended.
+	again func(context.Context, *request)
+
+	mu   sync.Mutex
+	work map[string]*eviction
+}
+
+// eviction is the work for one gang or pod.
+type eviction struct {
+	// searching is set while the search runs; found is its result, at when it was found.
+	searching bool
+	found     *proposal
+	at        time.Time
+	// refused holds the nodes that turned out not to take a class even without the victims.
+	refused map[gang.Refusal]bool
+	// searches counts the proposals that did not help.
+	searches int
+	// victims are being evicted; until, unless zero, is when others may be chosen, and goneAt when the last was seen to be gone.
+	victims       []gang.Ref
+	until, goneAt time.Time
+	request       *request
+}
+
+// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given.
+func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.work == nil {
+		e.work = map[string]*eviction{}
+	}
+	w := e.work[r.name]
+	if w != nil && len(w.victims) > 0 {
+		if left := e.left(w); left > 0 && (w.until.IsZero() || now.Before(w.until)) {
+			return nil, fmt.Sprintf("waiting for %d evicted %s to terminate", left, plural(left, "pod", "pods"))
+		}
+		w = nil
+	}
+	if w == nil {
+		w = &eviction{request: r, refused: map[gang.Refusal]bool{}}
+		e.work[r.name] = w
+	}
+	switch {
+	case w.searching:
+		return nil, "looking for pods to evict"
+	case w.found != nil && now.Sub(w.at) < resultAge:
+		p := w.found
+		w.found = nil
+		if p.Outcome == gang.RoomAfterEviction {
+			return p, ""
+		}
+		delete(e.work, r.name)
+		if p.terminating > 0 && p.Outcome == gang.RoomAlready {
+			return nil, fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural(p.terminating, "pod", "pods"))
+		}
+		return nil, ""
+	}
+	e.search(ctx, r, w)
+	return nil, "looking for pods to evict"
+}
+
+// search looks for victims in the background. The lock is held.
+func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
+	w.searching = true
+	refused := make(map[gang.Refusal]bool, len(w.refused))
+	for n := range w.refused {
+		refused[n] = true
+	}
+	// The cycle's context ends with it.
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		start := time.Now()
+		found := e.propose(r, refused)
+		evictionSearch.Observe(time.Since(start).Seconds())
+		klog.FromContext(ctx).V(3).Info("Looked for pods to evict", "for", r.name, "victims", len(found.victims), "reason", found.Reason, "duration", time.Since(start))
+		e.mu.Lock()
+		w.searching, w.found, w.at = false, found, time.Now()
+		e.mu.Unlock()
+		e.again(ctx, r)
+	}()
+}
+
+// useless records that the proposal does not help, because the nodes do not take the classes even then, and looks for another
+// one unless that was in vain too often.
+func (e *evictor) useless(ctx context.Context, r *request, refused []gang.Refusal) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.work[r.name]
+	if w == nil {
+		return ""
+	}
+	for _, n := range refused {
+		w.refused[n] = true
+	}
+	if w.searches++; w.searches >= maxSearches || len(refused) == 0 {
+		delete(e.work, r.name)
+		return ""
+	}
+	e.search(ctx, r, w)
+	return "looking for other pods to evict"
+}
+
+// tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and what was promised to a
+// gang for which the evicted pods have been gone for long.
+func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for name, w := range e.work {
+		switch {
+		case w.request.only != nil:
+			pod := e.pods.pod(refOf(w.request.only))
+			if pod == nil || pod.Spec.NodeName != "" {
+				delete(e.work, name)
+			}
+			continue
+		case !waits(w.request.id):
+			delete(e.work, name)
+			continue
+		case len(w.victims) == 0 || w.until.IsZero() || e.left(w) > 0:
+			continue
+		case w.goneAt.IsZero():
+			w.goneAt = now
+		case now.Sub(w.goneAt) > promiseGrace:
+			delete(e.work, name)
+			e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
+		}
+	}
+}
+
+func refOf(pod *v1.Pod) gang.Ref {
+	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// left counts the victims that are still there.
+func (e *evictor) left(w *eviction) int {
+	left := 0
+	for _, r := range w.victims {
+		if e.pods.pod(r) != nil {
+			left++
+		}
+	}
+	return left
+}
+
+// evict evicts the victims of the proposal in the background, a few at a time.
+func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal) {
+	logger := klog.FromContext(ctx)
+	e.mu.Lock()
+	w := &eviction{request: r, refused: map[gang.Refusal]bool{}}
+	grace := int64(0)
+	for _, pod := range p.victims {
+		w.victims = append(w.victims, refOf(pod))
+		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+			grace = max(grace, *s)
+		}
+	}
+	e.work[r.name] = w
+	e.mu.Unlock()
+	gangsPreempted.Add(float64(len(p.Groups)))
+	logger.V(2).Info("Evicting pods", "for", r.name, "victims", len(p.victims))
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		slots := make(chan struct{}, evictionRequests)
+		var wg sync.WaitGroup
+		for _, pod := range p.victims {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if err := evictOne(ctx, profile, pod, r); err != nil {
+					logger.Error(err, "Evicting a pod failed", "pod", klog.KObj(pod), "for", r.name)
+				}
+			})
+		}
+		wg.Wait()
+		e.mu.Lock()
+		w.until = time.Now().Add(time.Duration(grace)*time.Second + evictionGrace)
+		e.mu.Unlock()
+		e.again(ctx, r)
+	}()
+}
+
+func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request) error {
+	status := pod.Status.DeepCopy()
+	podutil.UpdatePodCondition(status, &v1.PodCondition{
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
+		Message: fmt.Sprintf("%s: preempted by %s of higher priority", pod.Spec.SchedulerName, r.name)})
+	if err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
+	}
+	if err := util.DeletePod(ctx, profile.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
+	}
+	podsPreempted.Inc()
+	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted", "Preempting", "Preempted by %s on node %s", r.name, pod.Spec.NodeName)
+	return nil
+}
+
+// preemptedByScheduler reports whether the pod was evicted for a pod of higher priority.
+func preemptedByScheduler(pod *v1.Pod) bool {
+	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
+	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// infoOf reads a pod for a NodeInfo.
+func infoOf(pod *v1.Pod) (fwk.PodInfo, error) {
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return nil, fmt.Errorf("reading pod %s: %w", klog.KObj(pod), err)
+	}
+	info.CalculateResource()
+	return info, nil
+}

@@ -1,0 +1,267 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// feed hands what informers tell to the owners of state.
+type feed struct {
+	ctx context.Context
+	*coordinator
+	client clientset.Interface
+	seen   []cache.ResourceEventHandlerRegistration
+	// ends holds the labels by which further pods that have ended are watched.
+	endsMu sync.Mutex
+	ends   map[string]bool
+}
+
+// run registers the handlers and starts what runs beside the scheduling cycles.
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *groupInformer) error {
+	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
+	factory := profile.SharedInformerFactory()
+	c.pods.lister = factory.Core().V1().Pods().Lister()
+	var err error
+	c.promises.wake = func(refs []gang.Ref) { c.carrier.activate(ctx, refs) }
+	c.evictor = &evictor{headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods, promises: c.promises, native: newNativeGroups(factory),
+		budgets: factory.Policy().V1().PodDisruptionBudgets().Lister(), again: c.tryAgain}
+	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
+		return err
+	}
+	c.recorder = profile.EventRecorder()
+	c.waker.wire(c)
+	s := c.status
+	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
+	s.synced = func() bool {
+		return !slices.ContainsFunc(f.seen, func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
+	}
+	if err := f.watchGroups(groups); err != nil {
+		return err
+	}
+	if err := f.watchCluster(profile); err != nil {
+		return err
+	}
+	go s.run(ctx)
+	go c.waker.run(ctx)
+	return nil
+}
+
+func (f *feed) watchGroups(groups *groupInformer) error {
+	seen, err := groups.AddEventHandler(handlers(f.seeGroup, func(_, pg *schedulingv1alpha1.PodGroup) { f.seeGroup(pg) }, f.loseGroup))
+	if err != nil {
+		return fmt.Errorf("watching PodGroups: %w", err)
+	}
+	f.seen = append(f.seen, seen)
+	for _, finished := range groups.finished {
+		seen, err := f.watchFinished(finished)
+		if err != nil {
+			return err
+		}
+		f.seen = append(f.seen, seen)
+	}
+	return nil
+}
+
+func (f *feed) watchFinished(finished cache.SharedIndexInformer) (cache.ResourceEventHandlerRegistration, error) {
+	f.pods.addFinished(finished.GetStore())
+	seen, err := finished.AddEventHandler(handlers(f.seeMember, func(_, pod *v1.Pod) { f.seeMember(pod) }, f.forget))
+	if err != nil {
+		return nil, fmt.Errorf("watching finished pods: %w", err)
+	}
+	return seen, nil
+}
+
+func (f *feed) watchCluster(profile framework.Framework) error {
+	factory := profile.SharedInformerFactory()
+	seen, err := factory.Core().V1().Pods().Informer().AddEventHandler(handlers(f.seePod,
+		func(old, pod *v1.Pod) {
+			if old.UID != pod.UID {
+				f.losePod(old)
+			}
+			f.seePod(pod)
+		}, f.losePod))
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	f.seen = append(f.seen, seen)
+	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
+		f.headroom.dropNode(node.Name)
+		f.waker.look()
+	})
+	if _, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodes); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	return f.watchMeans(profile)
+}
+
+// watchMeans watches what members may need besides room on a node: a gang that needs the kind is tried again when one comes
+// or changes.
+func (f *feed) watchMeans(profile framework.Framework) error {
+	factory := profile.SharedInformerFactory()
+	storage, core, resource := factory.Storage().V1(), factory.Core().V1(), factory.Resource().V1()
+	type watched struct {
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}
+	all := []watched{
+		{core.PersistentVolumes().Informer(), touching(f.waker, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
+		{core.PersistentVolumeClaims().Informer(), touching(f.waker, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+		{storage.StorageClasses().Informer(), touching(f.waker, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
+		{storage.CSINodes().Informer(), touching(f.waker, needsVolumes, func(*storagev1.CSINode) string { return "" })},
+		{storage.CSIStorageCapacities().Informer(), touching(f.waker, needsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+	}
+	if profile.SharedDRAManager() != nil {
+		all = append(all,
+			watched{resource.ResourceClaims().Informer(), touching(f.waker, needsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+			watched{resource.ResourceSlices().Informer(), touching(f.waker, needsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
+				AddFunc:    func(any) { f.classesChanged() },
+				UpdateFunc: func(_, _ any) { f.classesChanged() },
+				DeleteFunc: func(any) { f.classesChanged() },
+			}})
+	}
+	for _, w := range all {
+		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
+			return fmt.Errorf("watching what pods need: %w", err)
+		}
+	}
+	return nil
+}
+
+// classesChanged follows which resources are handed out by device classes.
+func (f *feed) classesChanged() {
+	f.headroom.classesChanged()
+	f.waker.touch(needsDevices, "")
+}
+
+// touching tells the waker that something of the kind came, changed or went; of a namespace, if namespace names one.
+func touching[T any](w *waker, kind needs, namespace func(T) string) cache.ResourceEventHandler {
+	tell := func(obj T) { w.touch(kind, namespace(obj)) }
+	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
+}
+
+// handlers are informer handlers for objects of one type, tombstones included.
+func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if t, ok := obj.(T); ok {
+				add(t)
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			o, ok1 := old.(T)
+			t, ok2 := obj.(T)
+			if ok1 && ok2 {
+				update(o, t)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if t, ok := obj.(T); ok {
+				remove(t)
+			}
+		},
+	}
+}
+
+func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
+	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
+	now := time.Now()
+	if kubeview.IsStandIn(pg) {
+		// It says what the members' labels say, only later.
+		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
+		f.status.hurry(id)
+	} else if spec, err := kubeview.GangSpec(pg, f.settings.timeout); err != nil {
+		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
+		f.ledger.Note(id, err.Error())
+	} else {
+		f.ledger.Note(id, "")
+		f.carrier.carry(f.ctx, f.ledger.Define(id, gang.Object, spec, now))
+	}
+	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+		// What the members' roles are is known only now.
+		for _, ref := range f.ledger.Members(id) {
+			if pod := f.pods.any(ref); pod != nil {
+				f.seeMember(pod)
+			}
+		}
+	}
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, kubeview.HadStarted(pg), now))
+}
+
+func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
+	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
+	f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, time.Now()))
+	f.status.mark(id)
+}
+
+func (f *feed) seeNode(node *v1.Node) {
+	f.headroom.setNode(node)
+	f.waker.look()
+}
+
+func (f *feed) seePod(pod *v1.Pod) {
+	if pod.Spec.NodeName != "" {
+		f.headroom.setPod(pod, f.members.id(pod))
+		f.waker.look()
+	}
+	f.seeMember(pod)
+}
+
+// seeMember tells the ledger of a member, and of a pod that is none any more.
+func (f *feed) seeMember(pod *v1.Pod) {
+	of, err := f.members.of(pod)
+	if err != nil || of.ID == (gang.ID{}) {
+		if ref, known := f.ledger.Find(gang.UID(pod.UID)); known {
+			f.carrier.carry(f.ctx, f.ledger.Forget(ref.UID, time.Now()))
+			// Nothing holds it any more.
+			f.carrier.activate(f.ctx, []gang.Ref{ref})
+		}
+		return
+	}
+	if of.Owner.Kind != "" {
+		f.followOwner(of.Owner)
+	}
+	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil), time.Now()))
+}
+
+func (f *feed) losePod(pod *v1.Pod) {
+	if pod.Spec.NodeName != "" {
+		f.headroom.dropPod(pod.UID)
+		f.waker.look()
+	}
+	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
+		// Not gone but finished: the other informer has told so already.
+		return
+	}
+	f.forget(pod)
+}
+
+func (f *feed) forget(pod *v1.Pod) {
+	f.carrier.carry(f.ctx, f.ledger.Forget(gang.UID(pod.UID), time.Now()))
+}
+
+// tryAgain tries the gang or the pod of the request at once.
+func (c *coordinator) tryAgain(ctx context.Context, r *request) {
+	if r.only != nil {
+		c.carrier.activate(ctx, []gang.Ref{refOf(r.only)})
+		return
+	}
+	c.carrier.carry(ctx, c.ledger.Invite(r.id, time.Now()))
+}

@@ -1,0 +1,275 @@
+package coscheduling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// shapeNeed is how many pods of a shape a gang needs.
+type shapeNeed struct {
+	shape shapeKey
+	count int
+}
+
+// slots returns how many pods of a shape fit at most: into what is free, and if no pod ran in the cluster.
+func (h *headroom) slots(key shapeKey) (now, empty int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settle()
+	s := h.shapes[key]
+	if s == nil {
+		return manySlots, manySlots
+	}
+	return int(s.now), int(s.empty)
+}
+
+// best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
+// labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the answer
+// is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there, and a
+// shape that is not live fits everywhere.
+func (h *headroom) best(needs []shapeNeed, keys, pinned []string, empty bool) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settle()
+	if len(keys) == 0 {
+		fits := int64(0)
+		for _, need := range needs {
+			total := int64(manySlots)
+			if s := h.shapes[need.shape]; s != nil && empty {
+				total = s.empty
+			} else if s != nil {
+				total = s.now
+			}
+			fits += min(int64(need.count), total)
+		}
+		return int(fits)
+	}
+	p := h.partition(keys)
+	fits := make([]int64, p.domains)
+	sums := make([]int64, p.domains)
+	for _, need := range needs {
+		h.sums(p, h.shapes[need.shape], empty, sums)
+		for d := range sums {
+			fits[d] += min(int64(need.count), sums[d])
+		}
+	}
+	most := int64(0)
+	for d, n := range fits {
+		if n > most && p.matches(d, pinned) {
+			most = n
+		}
+	}
+	return int(most)
+}
+
+// sums counts the slots of a shape by domain.
+func (h *headroom) sums(p *partition, s *shape, empty bool, sums []int64) {
+	clear(sums)
+	for i, d := range p.of {
+		switch {
+		case d < 0:
+		case s == nil:
+			sums[d] += manySlots
+		case s.rule.verdicts[i] != admitted:
+		case empty:
+			sums[d] += slotsOnEmpty(s.bounds, h.nodes[i].has)
+		default:
+			sums[d] += slotsOn(s.bounds, h.nodes[i].has, h.nodes[i].used)
+		}
+	}
+}
+
+// partition says which node lies in which domain of some labels.
+type partition struct {
+	domains int
+	// of holds the domain of each node by slot, -1 for nodes without one.
+	of []int
+	// values holds the values of the labels of each domain.
+	values [][]string
+}
+
+func (p *partition) matches(domain int, pinned []string) bool {
+	for i, value := range pinned {
+		if value != "" && p.values[domain][i] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// maxPartitions bounds how many partitions are remembered: users name the labels.
+const maxPartitions = 64
+
+func (h *headroom) partition(keys []string) *partition {
+	var w shapeWriter
+	for _, key := range keys {
+		w.text(key)
+	}
+	if p := h.domains[string(w.written)]; p != nil {
+		return p
+	}
+	if len(h.domains) >= maxPartitions {
+		clear(h.domains)
+	}
+	p := &partition{of: make([]int, len(h.nodes))}
+	h.domains[string(w.written)] = p
+	index := map[string]int{}
+	for i, n := range h.nodes {
+		p.of[i] = -1
+		if n == nil || n.node == nil {
+			continue
+		}
+		var w shapeWriter
+		values := make([]string, len(keys))
+		for k, key := range keys {
+			values[k] = n.node.Labels[key]
+			w.text(values[k])
+		}
+		if slices.Contains(values, "") {
+			continue
+		}
+		d, known := index[string(w.written)]
+		if !known {
+			d = p.domains
+			index[string(w.written)] = d
+			p.domains++
+			p.values = append(p.values, values)
+		}
+		p.of[i] = d
+	}
+	return p
+}
+
+// each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into what
+// is free, and if no pod ran there. visit must not call the account.
+func (h *headroom) each(key shapeKey, visit func(node *v1.Node, now, empty int)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settle()
+	s := h.shapes[key]
+	if s == nil {
+		return
+	}
+	for i, n := range h.nodes {
+		if n != nil && s.rule.verdicts[i] == admitted {
+			visit(n.node, int(slotsOn(s.bounds, n.has, n.used)), int(slotsOnEmpty(s.bounds, n.has)))
+		}
+	}
+}
+
+// sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
+// CPU or in units of anything else.
+func (h *headroom) sum(name v1.ResourceName) (now, empty int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, known := h.index[name]
+	if !known {
+		return 0, 0
+	}
+	for _, n := range h.nodes {
+		if n != nil && n.node != nil {
+			now = addBounded(now, max(n.has[i]-n.used[i], 0))
+			empty = addBounded(empty, n.has[i])
+		}
+	}
+	return now, empty
+}
+
+// addBounded adds amounts that are not negative.
+func addBounded(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// size returns the number of nodes.
+func (h *headroom) size() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.present
+}
+
+// reasons returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A
+// node counts once for each resource that it is short of, and otherwise once. In a cluster without nodes the reason has no
+// number.
+func (h *headroom) reasons(key shapeKey) []gang.Reason {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settle()
+	if h.present == 0 {
+		return []gang.Reason{{Text: "the cluster has no nodes"}}
+	}
+	s := h.shapes[key]
+	if s == nil {
+		return nil
+	}
+	var excluded [verdicts]int
+	short := make([]int, len(s.bounds))
+	for i, n := range h.nodes {
+		excluded[s.rule.verdicts[i]]++
+		if s.rule.verdicts[i] != admitted {
+			continue
+		}
+		for k := range s.bounds {
+			if slotsOn(s.bounds[k:k+1], n.has, n.used) == 0 {
+				short[k]++
+			}
+		}
+	}
+	var reasons []gang.Reason
+	for v, text := range stockReasons {
+		if excluded[v] > 0 {
+			reasons = append(reasons, reasonFor(text, excluded[v]))
+		}
+	}
+	for k, n := range short {
+		if n == 0 {
+			continue
+		}
+		text := "Too many pods"
+		if name := h.resources[s.bounds[k].resource]; name != v1.ResourcePods {
+			text = fmt.Sprintf("Insufficient %s", name)
+		}
+		reasons = append(reasons, reasonFor(text, n))
+	}
+	slices.SortFunc(reasons, func(a, b gang.Reason) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(a.Text, b.Text))
+	})
+	return reasons
+}
+
+// stockReasons are the words of the scheduler's own filters for what a verdict says.
+var stockReasons = map[verdict]string{
+	cordoned:   "node(s) were unschedulable",
+	misnamed:   "node(s) didn't match the requested node name",
+	tainted:    "node(s) had untolerated taint(s)",
+	unselected: "node(s) didn't match Pod's node affinity/selector",
+}
+
+// reasonFor puts what a filter says about a number of nodes into words that follow the number.
+func reasonFor(stock string, nodes int) gang.Reason {
+	noun := "nodes"
+	if nodes == 1 {
+		noun = "node"
+	}
+	resource, short := strings.CutPrefix(stock, "Insufficient ")
+	rest, worded := strings.CutPrefix(stock, "node(s) ")
+	switch {
+	case short:
+		return gang.Reason{Text: noun + " short of " + resource, Nodes: nodes}
+	case !worded:
+		return gang.Reason{Text: noun + ": " + stock, Nodes: nodes}
+	}
+	if was, plural := strings.CutPrefix(rest, "were "); plural && nodes == 1 {
+		rest = "was " + was
+	}
+	return gang.Reason{Text: noun + " " + rest, Nodes: nodes}
+}

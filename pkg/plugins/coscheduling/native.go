@@ -1,0 +1,45 @@
+package coscheduling
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
+	"k8s.io/kubernetes/pkg/features"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// nativeGroups knows which groups of the scheduler's core (spec.schedulingGroup) may be disrupted only as a whole.
+type nativeGroups struct {
+	// lister is nil where the feature is off.
+	lister schedulinglisters.PodGroupLister
+}
+
+// newNativeGroups asks for the informer only where the feature is on: one for an API that is not served never syncs.
+func newNativeGroups(factory informers.SharedInformerFactory) nativeGroups {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
+		return nativeGroups{}
+	}
+	return nativeGroups{lister: factory.Scheduling().V1beta1().PodGroups().Lister()}
+}
+
+// nativePrefix keeps the names of native groups apart from those of ours; no object's name has a space.
+const nativePrefix = "native group "
+
+// unitOf returns the native group that the pod can only be evicted with, or the zero ID.
+func (n nativeGroups) unitOf(pod *v1.Pod) gang.ID {
+	if n.lister == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return gang.ID{}
+	}
+	pg, err := n.lister.PodGroups(pod.Namespace).Get(*pod.Spec.SchedulingGroup.PodGroupName)
+	if err != nil || pg.Spec.DisruptionMode == nil || pg.Spec.DisruptionMode.All == nil {
+		return gang.ID{}
+	}
+	return gang.ID{Namespace: pod.Namespace, Name: nativePrefix + pg.Name}
+}
+
+// isUnit reports whether the ID is one that unitOf returned.
+func (nativeGroups) isUnit(id gang.ID) bool { return strings.HasPrefix(id.Name, nativePrefix) }

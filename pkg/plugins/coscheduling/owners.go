@@ -1,0 +1,146 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/dynamic"
+	restclient "k8s.io/client-go/rest"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// ownerFollower knows what the objects say whose controllers create the pods of gangs, above all how many of these pods
+// have to start together. It watches the kinds of objects that pods have been seen of and no others, keeps a few numbers
+// of each object, and never makes its caller wait. Everything that it starts ends with the context of newOwnerFollower.
+type ownerFollower struct {
+	client dynamic.Interface
+	// changed is told what holds for a gang, by one goroutine and without any lock held.
+	changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)
+	running sync.WaitGroup
+	// kick wakes the goroutine that tells.
+	kick chan struct{}
+
+	mu sync.Mutex
+	// sources holds what is watched by kind, gangs what is followed.
+	sources map[string]*ownerSource
+	gangs   map[gang.ID]*followedGang
+	// dirty holds the gangs for which something new may hold.
+	dirty map[gang.ID]bool
+}
+
+// followedGang is a gang with the object that its pods come from.
+type followedGang struct {
+	owner  kubeview.GangOwner
+	source *ownerSource
+	// told is what was said of the gang last, if anything was.
+	told  kubeview.GangOwnerState
+	heard bool
+}
+
+// newOwnerFollower makes a follower that reads objects with the rights of config.
+func newOwnerFollower(ctx context.Context, config *restclient.Config, changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)) (*ownerFollower, error) {
+	config = restclient.CopyConfig(config)
+	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Name
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
+	}
+	f := &ownerFollower{client: client, changed: changed, kick: make(chan struct{}, 1), sources: map[string]*ownerSource{},
+		gangs: map[gang.ID]*followedGang{}, dirty: map[gang.ID]bool{}}
+	f.running.Go(func() { f.tell(ctx) })
+	return f, nil
+}
+
+// follow makes the follower tell what holds for the gang of the owner's pods, now and whenever that changes. To say it
+// again changes nothing and costs little, so that it may be said of every pod. Ctx is that of newOwnerFollower.
+func (f *ownerFollower) follow(ctx context.Context, owner kubeview.GangOwner) {
+	kind, known := kubeview.GangOwnerKindOf(owner.Kind)
+	if !known {
+		return
+	}
+	id := owner.Gang()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gangs[id] != nil {
+		return
+	}
+	source := f.sources[owner.Kind]
+	if source == nil {
+		source = newOwnerSource(f, kind)
+		f.sources[owner.Kind] = source
+		f.running.Go(func() { source.run(ctx) })
+	}
+	f.gangs[id] = &followedGang{owner: owner, source: source}
+	source.join(ownerKey(owner.Namespace, owner.Name), id)
+	f.mark(id)
+}
+
+// drop ends the following of a gang that has no pods any more.
+func (f *ownerFollower) drop(id gang.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.gangs[id]
+	if g == nil {
+		return
+	}
+	g.source.leave(ownerKey(g.owner.Namespace, g.owner.Name), id)
+	delete(f.gangs, id)
+	delete(f.dirty, id)
+}
+
+// mark notes that something new may hold for the gang. The lock is held.
+func (f *ownerFollower) mark(id gang.ID) {
+	f.dirty[id] = true
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+// tell says what is new until ctx is done.
+func (f *ownerFollower) tell(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.kick:
+		}
+		for owner, state := range f.news {
+			if ctx.Err() != nil {
+				return
+			}
+			f.changed(ctx, owner, state)
+		}
+	}
+}
+
+// news yields the gangs for which something else holds than what was told last.
+func (f *ownerFollower) news(yield func(kubeview.GangOwner, kubeview.GangOwnerState) bool) {
+	for {
+		owner, state, found := f.next()
+		if !found || !yield(owner, state) {
+			return
+		}
+	}
+}
+
+func (f *ownerFollower) next() (kubeview.GangOwner, kubeview.GangOwnerState, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id := range f.dirty {
+		delete(f.dirty, id)
+		g := f.gangs[id]
+		state := g.source.state(&g.owner, g.told)
+		if g.heard && state == g.told {
+			continue
+		}
+		g.told, g.heard = state, true
+		return g.owner, state, true
+	}
+	return kubeview.GangOwner{}, kubeview.GangOwnerState{}, false
+}
+
+func ownerKey(namespace, name string) string { return namespace + "/" + name }

@@ -1,0 +1,50 @@
+package coscheduling
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched that have
+// ended: they count towards the minimum.
+func (f *feed) followOwner(owner kubeview.GangOwner) {
+	f.owners.follow(f.ctx, owner)
+	kind, known := kubeview.GangOwnerKindOf(owner.Kind)
+	if !known || kind.EndedLabel == "" {
+		return
+	}
+	f.endsMu.Lock()
+	defer f.endsMu.Unlock()
+	if f.ends[kind.EndedLabel] {
+		return
+	}
+	f.ends[kind.EndedLabel] = true
+	finished := newFinishedInformer(f.client, kind.EndedLabel, 0)
+	if _, err := f.watchFinished(finished); err != nil {
+		klog.FromContext(f.ctx).Error(err, "Members that have ended are not counted", "kind", owner.Kind)
+		return
+	}
+	go finished.RunWithContext(f.ctx)
+}
+
+// ownerSays records what the object says about a gang of its pods.
+func (c *coordinator) ownerSays(ctx context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
+	id, now := owner.Gang(), time.Now()
+	c.ledger.Note(id, s.Why)
+	if s.Why != "" || s.Minimum == 0 {
+		c.carrier.carry(ctx, c.ledger.Undefine(id, gang.Owner, now))
+	} else {
+		spec := gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}
+		c.carrier.carry(ctx, c.ledger.Define(id, gang.Owner, spec, now))
+	}
+	if s.Why != "" && s.UID != "" {
+		about := &v1.ObjectReference{APIVersion: s.APIVersion, Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name, UID: s.UID}
+		c.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "GangCannotStart", "Scheduling", "%s", s.Why)
+	}
+}

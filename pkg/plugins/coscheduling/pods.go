@@ -1,0 +1,86 @@
+package coscheduling
+
+import (
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// memberPods finds the pods that the ledger speaks of.
+type memberPods struct {
+	lister corelisters.PodLister
+	mu     sync.RWMutex
+	// finished hold the members that have ended, by namespace/name.
+	finished []cache.Store
+}
+
+// addFinished adds a store of pods that have ended.
+func (p *memberPods) addFinished(store cache.Store) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished = append(p.finished, store)
+}
+
+// pod returns the member as the scheduler's informer has it, or nil if the name is another pod's by now.
+func (p *memberPods) pod(r gang.Ref) *v1.Pod {
+	pod, err := p.lister.Pods(r.Namespace).Get(r.Name)
+	if err != nil || gang.UID(pod.UID) != r.UID {
+		return nil
+	}
+	return pod
+}
+
+// any returns the member, also if it has ended, or nil.
+func (p *memberPods) any(r gang.Ref) *v1.Pod {
+	if pod := p.pod(r); pod != nil {
+		return pod
+	}
+	if pod := p.ended(r.Namespace, r.Name); pod != nil && gang.UID(pod.UID) == r.UID {
+		return pod
+	}
+	return nil
+}
+
+// ended returns the member of that name that has ended, or nil.
+func (p *memberPods) ended(namespace, name string) *v1.Pod {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, store := range p.finished {
+		if obj, exists, err := store.GetByKey(namespace + "/" + name); err == nil && exists {
+			return obj.(*v1.Pod)
+		}
+	}
+	return nil
+}
+
+// members tells which pods are members of gangs.
+type members struct{ policy *kubeview.GangOwnerPolicy }
+
+// of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an error.
+// Native groups are left to the core.
+func (m members) of(pod *v1.Pod) (kubeview.Membership, error) {
+	if pod.Spec.SchedulingGroup != nil {
+		return kubeview.Membership{}, nil
+	}
+	return m.policy.GangOf(pod)
+}
+
+// has reports whether the pod is, or means to be, a member of a gang.
+func (m members) has(pod *v1.Pod) bool {
+	of, err := m.of(pod)
+	return err != nil || of.ID != gang.ID{}
+}
+
+// id returns the gang that the pod is a member of, or the zero ID.
+func (m members) id(pod *v1.Pod) gang.ID {
+	of, err := m.of(pod)
+	if err != nil {
+		return gang.ID{}
+	}
+	return of.ID
+}

@@ -1,0 +1,254 @@
+package coscheduling
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// promiseKind says why capacity is promised to a gang.
+type promiseKind int
+
+const (
+	// afterEviction is what pods were evicted for, until the gang starts.
+	afterEviction promiseKind = iota
+	// forReturn is what a member of a started gang held before it was lost, until another takes it or for a short time.
+	forReturn
+	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
+	forTurn
+)
+
+// promise is capacity of one node that is kept for a gang against pods of its priority or less.
+type promise struct {
+	to       gang.ID
+	kind     promiseKind
+	priority int32
+	node     string
+	// member is for whom it is, empty if it is for any. info is what such a member asks for.
+	member gang.UID
+	info   fwk.PodInfo
+	// until ends it, unless zero.
+	until time.Time
+}
+
+// promises owns what is promised. Cycles read an immutable view of it without a lock.
+type promises struct {
+	members members
+	// allowsBackfill reports whether the pod may use what is promised for a turn.
+	allowsBackfill func(*v1.Pod) bool
+	// wake is told of pods that were turned away for a promise that has ended.
+	wake func([]gang.Ref)
+
+	mu   sync.Mutex
+	kept map[gang.ID][]promise
+	view atomic.Pointer[map[string][]promise]
+	// turnedAway holds the pods to wake when a promise ends: gang.Ref by UID.
+	turnedAway sync.Map
+}
+
+// any reports whether anything is promised to anybody.
+func (p *promises) any() bool { return p.view.Load() != nil }
+
+// keep makes the promises of one kind to a gang those given.
+func (p *promises) keep(id gang.ID, kind promiseKind, kept []promise) {
+	p.change(func() bool {
+		had := len(p.kept[id])
+		rest := slices.DeleteFunc(p.kept[id], func(o promise) bool { return o.kind == kind })
+		ended := len(rest) < had
+		p.put(id, append(rest, kept...))
+		return ended
+	})
+}
+
+// add promises one thing more.
+func (p *promises) add(more promise) {
+	p.change(func() bool {
+		p.put(more.to, append(p.kept[more.to], more))
+		return false
+	})
+}
+
+// drop ends the promises to a gang for which ends holds.
+func (p *promises) drop(id gang.ID, ends func(promise) bool) {
+	p.change(func() bool {
+		had := len(p.kept[id])
+		p.put(id, slices.DeleteFunc(p.kept[id], ends))
+		return len(p.kept[id]) < had
+	})
+}
+
+// take ends the promise that a member of the gang makes use of, or makes needless, by going to the node: its own, else one on the
+// node, else any.
+func (p *promises) take(id gang.ID, uid gang.UID, node string) {
+	if !p.any() {
+		return
+	}
+	p.change(func() bool {
+		kept := p.kept[id]
+		taken := -1
+		for _, serves := range []func(promise) bool{
+			func(o promise) bool { return o.member == uid },
+			func(o promise) bool { return o.member == "" && o.node == node },
+			func(o promise) bool { return o.member == "" },
+		} {
+			if taken = slices.IndexFunc(kept, serves); taken >= 0 {
+				break
+			}
+		}
+		if taken < 0 {
+			return false
+		}
+		elsewhere := kept[taken].node != node
+		p.put(id, slices.Delete(slices.Clone(kept), taken, taken+1))
+		return elsewhere
+	})
+}
+
+// expire ends the promises whose time is over.
+func (p *promises) expire(now time.Time) {
+	if !p.any() {
+		return
+	}
+	p.change(func() bool {
+		ended := false
+		for id, kept := range p.kept {
+			rest := slices.DeleteFunc(slices.Clone(kept), func(o promise) bool { return !o.until.IsZero() && now.After(o.until) })
+			if len(rest) < len(kept) {
+				ended = true
+				p.put(id, rest)
+			}
+		}
+		return ended
+	})
+}
+
+// to returns what is promised to the gang.
+func (p *promises) to(id gang.ID) []promise {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.kept[id])
+}
+
+// gangs returns those to which something is promised.
+func (p *promises) gangs() []gang.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ids := make([]gang.ID, 0, len(p.kept))
+	for id := range p.kept {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (p *promises) put(id gang.ID, kept []promise) {
+	if p.kept == nil {
+		p.kept = map[gang.ID][]promise{}
+	}
+	if len(kept) == 0 {
+		delete(p.kept, id)
+	} else {
+		p.kept[id] = kept
+	}
+}
+
+// change publishes what edit makes of the promises, and wakes the pods that were turned away if it reports that one ended.
+func (p *promises) change(edit func() (ended bool)) {
+	p.mu.Lock()
+	ended := edit()
+	if len(p.kept) == 0 {
+		p.view.Store(nil)
+	} else {
+		view := map[string][]promise{}
+		for _, kept := range p.kept {
+			for _, o := range kept {
+				view[o.node] = append(view[o.node], o)
+			}
+		}
+		p.view.Store(&view)
+	}
+	p.mu.Unlock()
+	if ended {
+		p.retry()
+	}
+}
+
+// retry wakes the pods that were turned away for a promise.
+func (p *promises) retry() {
+	var refs []gang.Ref
+	p.turnedAway.Range(func(uid, ref any) bool {
+		p.turnedAway.Delete(uid)
+		refs = append(refs, ref.(gang.Ref))
+		return true
+	})
+	if len(refs) > 0 {
+		p.wake(refs)
+	}
+}
+
+// toOthers returns what is promised to others than the gang that are at least as important.
+func (p *promises) toOthers(id gang.ID, priority int32) []promise {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []promise
+	for to, kept := range p.kept {
+		for _, o := range kept {
+			if to != id && o.priority >= priority {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// backfills reports whether the pod runs, by leave, in what is promised to the gang for its turn.
+func (p *promises) backfills(id gang.ID, pod *v1.Pod) bool {
+	view := p.view.Load()
+	return view != nil && id != (gang.ID{}) && slices.ContainsFunc((*view)[pod.Spec.NodeName], func(o promise) bool {
+		return o.to == id && o.kind == forTurn
+	}) && p.allowsBackfill(pod)
+}
+
+// refuse returns the gang to which the capacity is promised that the pod would need on the node, if there is one. Resources and host
+// ports count; which device of a shared node is whose is not promised.
+func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManager) (gang.ID, bool) {
+	view := p.view.Load()
+	if view == nil {
+		return gang.ID{}, false
+	}
+	promised := (*view)[node.Node().Name]
+	if len(promised) == 0 {
+		return gang.ID{}, false
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+		return gang.ID{}, false
+	}
+	id := p.members.id(pod)
+	priority := corev1helpers.PodPriority(pod)
+	with := node
+	var to gang.ID
+	for _, o := range promised {
+		if o.to == id || o.priority < priority || (o.kind == forTurn && p.allowsBackfill(pod)) {
+			continue
+		}
+		if with == node {
+			with = node.Snapshot()
+		}
+		with.AddPodInfo(o.info)
+		to = o.to
+	}
+	if with == node || (len(noderesources.Fits(pod, with, dra, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && nodeports.Fits(pod, with)) {
+		return gang.ID{}, false
+	}
+	p.turnedAway.Store(pod.UID, refOf(pod))
+	return to, true
+}

@@ -1,0 +1,94 @@
+package coscheduling
+
+import (
+	"maps"
+	"slices"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// ruleOut returns why the gang cannot start by the account of the cluster, whatever a cycle would find, and nothing if it may.
+// What evictions might free counts as free.
+func (w *waker) ruleOut(g *waitingGang) string {
+	if len(g.shapes) < len(g.Classes) || w.mayFit(g, false) {
+		// Of a pod that has just gone nothing is known.
+		return ""
+	}
+	if w.headroom.anyBelow(g.Key.Priority) && w.mayFit(g, true) {
+		return ""
+	}
+	if lacks := w.lacks(g, false); len(lacks) > 0 {
+		return gang.ExplainLack(g.ID, lacks, kubeview.DescribeAmount)
+	}
+	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
+	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, w.headroom.best(g.shapes, g.required, nil, false))}
+	for i, c := range g.Classes {
+		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
+		if fits := w.headroom.best(g.shapes[i:i+1], g.required, nil, false); fits < c.Count {
+			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		}
+	}
+	var reasons []gang.Reason
+	if len(result.Short) > 0 {
+		for i, c := range g.Classes {
+			if c.Class == result.Short[0].Class {
+				reasons = w.headroom.reasons(g.shapes[i].shape)
+				break
+			}
+		}
+	}
+	within := ""
+	if len(g.required) > 0 {
+		within = g.required[len(g.required)-1]
+	}
+	describe := func(class string) string {
+		for i, c := range g.Classes {
+			if c.Class == class {
+				return kubeview.DescribeRequest(g.pods[i])
+			}
+		}
+		return "pod"
+	}
+	return gang.Explain(g.ID, turn, result, describe, within, reasons)
+}
+
+// mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
+func (w *waker) mayFit(g *waitingGang, empty bool) bool {
+	if w.headroom.best(g.shapes, g.required, nil, empty) < g.Need.Total || len(w.lacks(g, empty)) > 0 {
+		return false
+	}
+	for role, need := range g.Need.Roles {
+		var shapes []shapeNeed
+		for i, c := range g.Classes {
+			if c.Role == role {
+				shapes = append(shapes, g.shapes[i])
+			}
+		}
+		if w.headroom.best(shapes, g.required, nil, empty) < need {
+			return false
+		}
+	}
+	return true
+}
+
+// lacks returns the resources of the gang's minResources of which too little is free. The account does not tell what the
+// gang's own members hold, so a gang that has some is given the benefit of the doubt.
+func (w *waker) lacks(g *waitingGang, empty bool) []gang.Amount {
+	wanted := kubeview.MinResources(w.groups.get(g.ID))
+	if len(wanted) == 0 || g.Held > 0 {
+		return nil
+	}
+	var amounts []gang.Amount
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if claimed(w.profiles.one(), name) {
+			continue
+		}
+		free, whole := w.headroom.sum(name)
+		if empty {
+			free = whole
+		}
+		amounts = append(amounts, gang.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
+	}
+	return gang.Lacking(amounts)
+}

@@ -1,0 +1,381 @@
+package coscheduling
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+const (
+	// wakeEvery bounds how late the loop notices that a time is over.
+	wakeEvery = time.Second
+	// settlePause lets the handlers of one event finish before its effect is looked at.
+	settlePause = 5 * time.Millisecond
+	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the capacity that was freed, few enough
+	// that others in the queue do not wait behind them; retryPause separates such batches.
+	retryAtOnce = 8
+	retryPause  = 50 * time.Millisecond
+	// touchAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
+	touchAnyway = time.Minute
+	// rewordEvery is how often the reasons of gangs that are ruled out are brought up to date, of rewordAtOnce gangs at a time.
+	rewordEvery  = time.Second
+	rewordAtOnce = 100
+	// promiseGrace is how long what pods were evicted for is kept after the last of them has gone.
+	promiseGrace = time.Minute
+)
+
+// needs are what members may need besides room on a node, as a set.
+type needs uint8
+
+const (
+	needsVolumes needs = 1 << iota
+	needsDevices
+	// needsPods is set if where a member may go depends on which pods are where.
+	needsPods
+)
+
+// waker owns who waits to be planned and decides when each is tried: a new gang at once, a blocked one after something that
+// can help it, in rounds that leave nobody out. What does not fit by the account of the cluster is not tried at all but told
+// why.
+type waker struct {
+	*coordinator
+	kick chan struct{}
+
+	mu sync.Mutex
+	// dirty are the gangs of which the ledger has said that they may look different, touches what else has happened.
+	dirty   map[gang.ID]bool
+	touches map[touch]bool
+
+	// The rest belongs to the loop.
+	waiting  map[gang.ID]*waitingGang
+	byShape  map[shapeKey]map[gang.ID]bool
+	rounds   *gang.Rounds
+	turns    reservations
+	batchAt  time.Time
+	anywayAt time.Time
+	// ruledOut holds the gangs that the account rules out, in the order in which to look at them again.
+	ruledOut   []gang.ID
+	rewordedAt time.Time
+}
+
+type touch struct {
+	kind      needs
+	namespace string
+}
+
+// waitingGang is a gang that waits, with what the account of the cluster has to know of it.
+type waitingGang struct {
+	gang.Waiting
+	shapes   []shapeNeed
+	pods     []*v1.Pod
+	needs    needs
+	required []string
+	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
+	ruledOut, listed bool
+}
+
+func newWaker() *waker {
+	return &waker{kick: make(chan struct{}, 1), dirty: map[gang.ID]bool{}, touches: map[touch]bool{},
+		waiting: map[gang.ID]*waitingGang{}, byShape: map[shapeKey]map[gang.ID]bool{}, rounds: gang.NewRounds()}
+}
+
+// wire gives the loop what it works with.
+func (w *waker) wire(c *coordinator) { w.coordinator, w.turns.hadTurn = c, map[gang.ID]time.Time{} }
+
+// mark notes that the gang may look different. It is called under the ledger's lock.
+func (w *waker) mark(id gang.ID) {
+	w.mu.Lock()
+	w.dirty[id] = true
+	w.mu.Unlock()
+	w.look()
+}
+
+// touch notes that something happened that may help gangs that need the kind, of one namespace unless that is empty.
+func (w *waker) touch(kind needs, namespace string) {
+	w.mu.Lock()
+	w.touches[touch{kind, namespace}] = true
+	w.mu.Unlock()
+	w.look()
+}
+
+// look makes the loop look at what has changed.
+func (w *waker) look() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (w *waker) run(ctx context.Context) {
+	timer := time.NewTimer(wakeEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.kick:
+			timer.Reset(settlePause)
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+		case <-timer.C:
+		}
+		timer.Reset(w.turn(ctx, time.Now()))
+	}
+}
+
+// turn does what is due and returns when to look again.
+func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
+	fresh := w.refresh(now)
+	w.tidy(now)
+	w.spread(ctx, now)
+	slices.SortFunc(fresh, func(a, b *waitingGang) int {
+		switch {
+		case a.Key.Less(b.Key):
+			return -1
+		case b.Key.Less(a.Key):
+			return 1
+		}
+		return 0
+	})
+	for _, g := range fresh {
+		w.rounds.Begin(g.ID)
+		w.decide(ctx, g, now)
+	}
+	pause := wakeEvery
+	if now.Before(w.batchAt) {
+		pause = w.batchAt.Sub(now)
+	} else {
+		invited := 0
+		for invited < retryAtOnce {
+			id, ok, wait := w.rounds.Next(now)
+			if !ok {
+				if wait > 0 {
+					pause = min(pause, wait)
+				}
+				break
+			}
+			if w.decide(ctx, w.waiting[id], now) {
+				invited++
+			}
+		}
+		if invited > 0 {
+			w.batchAt = now.Add(retryPause)
+			pause = retryPause
+		}
+	}
+	w.carrier.carry(ctx, w.ledger.Expire(w.settings.backoff, now))
+	w.reserve(ctx, now)
+	w.reword(now)
+	return max(pause, settlePause)
+}
+
+// refresh brings what is known of waiting gangs in line with the ledger, and returns those that nothing has kept from starting
+// yet.
+func (w *waker) refresh(now time.Time) []*waitingGang {
+	w.mu.Lock()
+	dirty := w.dirty
+	w.dirty = map[gang.ID]bool{}
+	w.mu.Unlock()
+	var fresh []*waitingGang
+	for id := range dirty {
+		known := w.waiting[id]
+		waits, ok := w.ledger.Waiting(id)
+		if !ok {
+			v, exists := w.ledger.View(id)
+			if known != nil && (!exists || v.Started || !v.Quorum()) {
+				w.drop(known)
+			}
+			if !exists {
+				w.owners.drop(id)
+			}
+			continue
+		}
+		g := w.describe(waits)
+		if known != nil {
+			w.unindex(known)
+			g.ruledOut, g.listed = known.ruledOut, known.listed
+		}
+		w.waiting[id] = g
+		for _, s := range g.shapes {
+			if w.byShape[s.shape] == nil {
+				w.byShape[s.shape] = map[gang.ID]bool{}
+			}
+			w.byShape[s.shape][id] = true
+		}
+		if g.Fresh {
+			fresh = append(fresh, g)
+		} else {
+			w.rounds.Wait(id, g.Key, g.RetryAt, now)
+		}
+	}
+	return fresh
+}
+
+// describe finds out what the gang needs.
+func (w *waker) describe(waits gang.Waiting) *waitingGang {
+	g := &waitingGang{Waiting: waits}
+	for _, c := range waits.Classes {
+		pod := w.pods.pod(c.Example)
+		g.pods = append(g.pods, pod)
+		if pod == nil {
+			continue
+		}
+		g.shapes = append(g.shapes, shapeNeed{shape: w.headroom.acquire(pod), count: c.Count})
+		g.needs |= w.needsOf(pod)
+		if levels, err := w.topology(waits.ID, pod); err == nil {
+			g.required = levels.Required
+		}
+	}
+	return g
+}
+
+func (w *waker) needsOf(pod *v1.Pod) needs {
+	var n needs
+	profile := w.profiles.of(pod)
+	if hasVolumes(pod) {
+		n |= needsVolumes
+	}
+	if profile != nil && claimsDevices(profile, pod) {
+		n |= needsDevices
+	}
+	if profile != nil && (orderMatters(profile, pod) || kubeview.HasHostPorts(pod)) {
+		n |= needsPods
+	}
+	return n
+}
+
+func (w *waker) unindex(g *waitingGang) {
+	for _, s := range g.shapes {
+		if delete(w.byShape[s.shape], g.ID); len(w.byShape[s.shape]) == 0 {
+			delete(w.byShape, s.shape)
+		}
+		w.headroom.release(s.shape)
+	}
+}
+
+func (w *waker) drop(g *waitingGang) {
+	w.unindex(g)
+	delete(w.waiting, g.ID)
+	w.rounds.Drop(g.ID)
+}
+
+// spread tells the gangs concerned what has happened.
+func (w *waker) spread(ctx context.Context, now time.Time) {
+	w.mu.Lock()
+	touches := w.touches
+	w.touches = map[touch]bool{}
+	w.mu.Unlock()
+	gained, eased := w.headroom.refresh()
+	for _, shape := range gained {
+		for id := range w.byShape[shape] {
+			w.rounds.Touch(id, now)
+		}
+	}
+	if eased || len(gained) > 0 {
+		w.promises.retry()
+		w.help(ctx)
+	}
+	anyway := now.After(w.anywayAt)
+	if anyway {
+		w.anywayAt = now.Add(touchAnyway)
+	}
+	if !eased && !anyway && len(touches) == 0 {
+		return
+	}
+	for id, g := range w.waiting {
+		concerned := anyway || (eased && g.needs&needsPods != 0)
+		for t := range touches {
+			concerned = concerned || (g.needs&t.kind != 0 && (t.namespace == "" || t.namespace == id.Namespace))
+		}
+		if concerned {
+			w.rounds.Touch(id, now)
+		}
+	}
+}
+
+// help wakes the members of gangs that have started and lack some, where there is room for them now: before any other gang is
+// invited, and whatever pause the queue has put on them.
+func (w *waker) help(ctx context.Context) {
+	var roomy []gang.Ref
+	for _, ref := range w.ledger.Stragglers() {
+		pod := w.pods.pod(ref)
+		if pod == nil {
+			continue
+		}
+		key := w.headroom.acquire(pod)
+		if now, _ := w.headroom.slots(key); now > 0 {
+			roomy = append(roomy, ref)
+		}
+		w.headroom.release(key)
+	}
+	w.carrier.activate(ctx, roomy)
+}
+
+// reword looks again at some of the gangs that were ruled out, those first that were not looked at for the longest time: what
+// they lack changes with every pod that comes, which is nothing to try them for.
+func (w *waker) reword(now time.Time) {
+	if now.Sub(w.rewordedAt) < rewordEvery {
+		return
+	}
+	w.rewordedAt = now
+	for range min(rewordAtOnce, len(w.ruledOut)) {
+		id := w.ruledOut[0]
+		w.ruledOut = w.ruledOut[1:]
+		g := w.waiting[id]
+		if g == nil || !g.ruledOut {
+			if g != nil {
+				g.listed = false
+			}
+			continue
+		}
+		if reason := w.ruleOut(g); reason != "" {
+			w.ledger.RuleOut(id, reason, now)
+		} else {
+			w.rounds.Touch(id, now)
+		}
+		w.ruledOut = append(w.ruledOut, id)
+	}
+}
+
+// decide invites the gang to plan, or tells it why it cannot start without trying, and reports which.
+func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool {
+	if reason := w.ruleOut(g); reason != "" {
+		w.ledger.RuleOut(g.ID, reason, now)
+		w.rounds.Wait(g.ID, g.Key, now, now)
+		if g.ruledOut = true; !g.listed {
+			g.listed = true
+			w.ruledOut = append(w.ruledOut, g.ID)
+		}
+		return false
+	}
+	g.ruledOut = false
+	w.carrier.carry(ctx, w.ledger.Invite(g.ID, now))
+	return true
+}
+
+// tidy ends what was kept for gangs that have started or do not wait any more.
+func (w *waker) tidy(now time.Time) {
+	w.promises.expire(now)
+	for _, id := range w.promises.gangs() {
+		v, known := w.ledger.View(id)
+		w.promises.drop(id, func(o promise) bool {
+			if o.kind == forReturn {
+				return !known || !v.Started || v.Met()
+			}
+			return !known || v.Started || !v.Quorum()
+		})
+	}
+	w.evictor.tidy(now, func(id gang.ID) bool {
+		v, known := w.ledger.View(id)
+		return known && v.Quorum() && !v.Started
+	})
+}
