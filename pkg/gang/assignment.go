@@ -109,6 +109,17 @@ func (l *Ledger) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration
 	return l.await(m, now)
 }
 
+// Patience is how much longer the member may wait for its siblings.
+func (l *Ledger) Patience(uid UID, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil || m.group.plan == nil {
+		return time.Millisecond
+	}
+	return max(m.group.plan.deadline.Sub(now), time.Millisecond)
+}
+
 // await settles the group and says how a member that holds an assignment goes on.
 func (l *Ledger) await(m *member, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	g := m.group

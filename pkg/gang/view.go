@@ -53,12 +53,12 @@ func (v *View) Existing() int { return v.Settled() + v.Count[Pending] }
 
 // Quorum reports whether enough members exist to start.
 func (v *View) Quorum() bool {
-	return v.Minimum.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
+	return v.Minimum.Total > 0 && v.Minimum.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
 }
 
 // Met reports whether the minimum is placed.
 func (v *View) Met() bool {
-	return v.Minimum.MetBy(v.Settled(), func(role string) int { return v.Roles[role].Settled })
+	return v.Minimum.Total > 0 && v.Minimum.MetBy(v.Settled(), func(role string) int { return v.Roles[role].Settled })
 }
 
 // Underway reports whether the group is expected to start in a moment: its members are being created, or it is being

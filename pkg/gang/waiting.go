@@ -80,6 +80,18 @@ func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	return l.invite(g, now)
 }
 
+// Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been found.
+func (l *Ledger) Resume(id ID, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil || g.plan != nil || g.invited || g.started() || !g.quorum() {
+		return Effects{}
+	}
+	g.attempts = max(g.attempts-1, 0)
+	return l.invite(g, now)
+}
+
 // invite lets the leader enter the queue to plan.
 func (l *Ledger) invite(g *group, now time.Time) Effects {
 	g.invited, g.invitedAt = true, now

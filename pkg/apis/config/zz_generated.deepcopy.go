@@ -64,6 +64,11 @@ func (in *CoschedulingArgs) DeepCopyInto(out *CoschedulingArgs) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.RecoverySeconds != nil {
+		in, out := &in.RecoverySeconds, &out.RecoverySeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Reservation != nil {
 		in, out := &in.Reservation, &out.Reservation
 		*out = new(GangReservation)
@@ -459,6 +464,11 @@ func (in *GangReservation) DeepCopyInto(out *GangReservation) {
 	*out = *in
 	if in.MaxNodesPercent != nil {
 		in, out := &in.MaxNodesPercent, &out.MaxNodesPercent
+		*out = new(int32)
+		**out = **in
+	}
+	if in.AfterSeconds != nil {
+		in, out := &in.AfterSeconds, &out.AfterSeconds
 		*out = new(int32)
 		**out = **in
 	}

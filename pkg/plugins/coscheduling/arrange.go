@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,7 +41,7 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 	var best *arrangement
 	examined := 0
 	for _, part := range c.parts(id, levels, turn, nodes, prepare != nil) {
-		a, err := c.try(ctx, id, turn, part, prepare)
+		a, err := c.tryClaims(ctx, id, turn, part, prepare)
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +64,39 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 	return best, nil
 }
 
-// try places the gang on one set of nodes.
-func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
+// claimNodes is how many nodes are tried for the member that decides where a claim is allocated that members share.
+const claimNodes = 16
+
+// tryClaims places the gang on one set of nodes. Where the first member to use a shared claim goes, its siblings have to follow:
+// if they do not fit there, that member is tried elsewhere.
+func (c *coordinator) tryClaims(ctx context.Context, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
+	var best *arrangement
+	refused := map[gang.Refusal]bool{}
+	examined := 0
+	for range claimNodes {
+		a, err := c.try(ctx, id, turn, on, refused, prepare)
+		if err != nil {
+			return nil, err
+		}
+		examined += a.examined
+		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
+			best = a
+		}
+		first := slices.IndexFunc(a.Assignments, func(placed gang.Assignment) bool { return placed.First })
+		if a.Feasible() || first < 0 {
+			break
+		}
+		// All members go where the claim is, so none of them needs this node.
+		for class := range a.classes {
+			refused[gang.Refusal{Class: class, Node: a.Assignments[first].Node}] = true
+		}
+	}
+	best.examined = examined
+	return best, nil
+}
+
+// try places the gang on one set of nodes, but for those refused to a class.
+func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on part, refused map[gang.Refusal]bool, prepare func(*dryRun) error) (*arrangement, error) {
 	var last *dryRun
 	finish := func() {
 		if last != nil {
@@ -79,6 +111,7 @@ func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on pa
 			return nil, err
 		}
 		last = d
+		maps.Copy(d.refused, refused)
 		if prepare != nil {
 			return d, prepare(d)
 		}

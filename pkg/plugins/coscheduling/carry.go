@@ -58,6 +58,31 @@ func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
 	}
 }
 
+// whenPermitted asks for the member's permit once all plugins have given theirs, which makes it a waiting pod.
+func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework, uid gang.UID) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if held, _ := c.ledger.Holding(uid); !held {
+			return
+		}
+		w := profile.GetWaitingPod(apitypes.UID(uid))
+		if w == nil {
+			<-tick.C
+			continue
+		}
+		effects, wait, _, ok := c.ledger.Permit(uid, time.Now())
+		c.carry(ctx, effects)
+		switch {
+		case !ok:
+			answer{reason: "the plan of the gang changed"}.give(w)
+		case wait == 0:
+			answer{allowed: true}.give(w)
+		}
+		return
+	}
+}
+
 // answer is what a member that waits for its siblings is told.
 type answer struct {
 	allowed bool

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -23,6 +24,7 @@ type coordinator struct {
 	profiles *profiles
 	pods     *memberPods
 	groups   *podGroups
+	storage  storageListers
 	headroom *headroom
 	promises *promises
 	carrier  *carrier
@@ -30,7 +32,9 @@ type coordinator struct {
 	waker    *waker
 	owners   *ownerFollower
 	status   *statusWriter
-	recorder events.EventRecorderLogger
+	// toldTwice are the pods that were told that they are in two groups.
+	toldTwice told
+	recorder  events.EventRecorderLogger
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
@@ -81,7 +85,7 @@ func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.pods.any(loss.Member)
+	pod := c.headroom.pod(apitypes.UID(loss.Member.UID))
 	if c.settings.recovery == 0 || pod == nil || preemptedByScheduler(pod) {
 		return
 	}

@@ -53,7 +53,11 @@ func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	c.status.leading.Store(true)
-	p.guarded.Do(p.guard)
+	p.complete.Do(p.guard)
+	if pod.Spec.SchedulingGroup != nil && c.members.twice(pod) && !c.toldTwice.has(pod.UID) {
+		p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "TwoGroups", "Scheduling",
+			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
+	}
 	of, err := c.members.of(pod)
 	id := of.ID
 	switch {
@@ -186,15 +190,28 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		c.carrier.carry(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Blocked(uid) {
-			// Another plugin turned the leader away before or instead of the plan.
-			c.carrier.carry(ctx, c.ledger.Block(id, "pod "+pod.Name+" cannot be scheduled", nil, c.settings.backoff, time.Now()))
-			break
+			// Another plugin turned the leader away before it could plan.
+			c.carrier.carry(ctx, c.ledger.Decline(uid, fmt.Sprintf("gang %s: pod %s cannot be scheduled", id, pod.Name), c.settings.backoff, time.Now()))
+			return nil, p.giveBack(pod)
 		}
 		outcome, err := p.preempt(ctx, id, turn)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
 		}
+		if outcome == "" {
+			return nil, p.giveBack(pod)
+		}
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 	}
-	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+	return nil, p.giveBack(pod)
+}
+
+// giveBack ends the search for pods to evict. Where devices are allocated to the pod by claims, the plugin of claims is asked
+// next, which gives back what is allocated in vain; the scheduler's own preemption, which comes then, takes nobody for a
+// member of a gang, see guard.
+func (p *Plugin) giveBack(pod *v1.Pod) *fwk.Status {
+	if claimsDevices(p.framework, pod) {
+		return fwk.NewStatus(fwk.Unschedulable)
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 }

@@ -3,10 +3,12 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -43,6 +45,7 @@ type dryRun struct {
 	// refused holds the nodes that turned out not to take members of a class.
 	refused  map[gang.Refusal]bool
 	claims   sharedClaims
+	storage  storageAccount
 	examined int
 }
 
@@ -71,9 +74,11 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 		pods:    make(map[gang.UID]*v1.Pod, len(members)),
 		classes: map[string]*classRun{},
 		group:   framework.NewCycleState(),
-		refused: c.ledger.Refused(id),
+		refused: map[gang.Refusal]bool{},
 		claims:  sharedClaims{},
+		storage: storageAccount{storageListers: c.storage, taken: map[apitypes.UID]int64{}},
 	}
+	maps.Copy(d.refused, c.ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
 		pod := c.pods.pod(m.Ref())
@@ -177,6 +182,7 @@ func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
 	info.Pod = pod
 	n := d.edit(i)
 	n.AddPodInfo(&info)
+	d.storage.take(of.volumes, n.Node())
 	d.placed = append(d.placed, placedPod{info: &info, node: n.Node().Name})
 	for _, r := range d.classes {
 		if r.state == nil {

@@ -24,6 +24,8 @@ type classRun struct {
 	info    *framework.PodInfo
 	profile framework.Framework
 	state   fwk.CycleState
+	// volumes are those of pod that a driver would have to provision.
+	volumes []volume
 	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
 	reserves bool
 	// members is how many there are of the class.
@@ -51,6 +53,9 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	d := t.run
 	first := t.state == nil
 	t.pod = pod
+	if hasVolumes(pod) {
+		t.volumes = d.storage.provisions(pod)
+	}
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(d.group)
 	t.state = state
@@ -257,6 +262,9 @@ func (t *classRun) fits(i int) *fwk.Status {
 	node := d.node(i)
 	if len(d.refused) > 0 && d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) that have just turned a member away")
+	}
+	if !d.storage.fits(t.volumes, node.Node()) {
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")
 	}
 	nominated := d.nominated(t, node.Node().Name)
 	if len(nominated) > 0 {

@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -45,6 +47,11 @@ type proposal struct {
 	nodes []string
 	// terminating is the number of pods that terminate anyway.
 	terminating int
+}
+
+// waitingFor says which pods the request waits for, if none has to be evicted.
+func (p *proposal) waitingFor() string {
+	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural(p.terminating, "pod", "pods"))
 }
 
 // propose looks for the pods to evict. refused are nodes that the profile's filters refuse to a class even without victims.
@@ -102,6 +109,7 @@ func (b *problemBuilder) build(refused map[gang.Refusal]bool) *gang.EvictProblem
 		b.addNode(n)
 	}
 	b.addPromises()
+	b.addNominated()
 	b.addDomains()
 	if len(r.wanted) > 0 {
 		p.Wanted = make(gang.Vector, width)
@@ -181,6 +189,23 @@ func (b *problemBuilder) addPromises() {
 		}
 		for i, name := range b.cluster.resources {
 			b.problem.Nodes[n].Free[i] -= kubeview.RequestedBy(o.info, name)
+		}
+	}
+}
+
+// addNominated takes off what pods are nominated for that are as important: they are about to come.
+func (b *problemBuilder) addNominated() {
+	profile := b.profiles.one()
+	for n := range b.problem.Nodes {
+		for _, info := range profile.NominatedPodsForNode(b.problem.Nodes[n].Name) {
+			pod := info.GetPod()
+			if corev1helpers.PodPriority(pod) < b.request.priority || (b.request.only != nil && pod.UID == b.request.only.UID) ||
+				(b.request.id != gang.ID{} && b.members.id(pod) == b.request.id) {
+				continue
+			}
+			for i, name := range b.cluster.resources {
+				b.problem.Nodes[n].Free[i] -= kubeview.RequestedBy(info, name)
+			}
 		}
 	}
 }

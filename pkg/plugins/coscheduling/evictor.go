@@ -34,6 +34,8 @@ const (
 // runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
 // what was found, on the few nodes that it concerns.
 type evictor struct {
+	profiles *profiles
+	members  members
 	headroom *headroom
 	ledger   *gang.Ledger
 	groups   *podGroups
@@ -61,7 +63,9 @@ type eviction struct {
 	// victims are being evicted; until, unless zero, is when others may be chosen, and goneAt when the last was seen to be gone.
 	victims       []gang.Ref
 	until, goneAt time.Time
-	request       *request
+	// awaits is set while only pods are waited for that terminate anyway, until that time.
+	awaits  bool
+	request *request
 }
 
 // decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given.
@@ -85,16 +89,15 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	switch {
 	case w.searching:
 		return nil, "looking for pods to evict"
+	case w.awaits && now.Before(w.until):
+		return nil, "waiting for pods to terminate"
 	case w.found != nil && now.Sub(w.at) < resultAge:
 		p := w.found
 		w.found = nil
-		if p.Outcome == gang.RoomAfterEviction {
+		if p.Outcome == gang.RoomAfterEviction || (p.Outcome == gang.RoomAlready && p.terminating > 0) {
 			return p, ""
 		}
 		delete(e.work, r.name)
-		if p.terminating > 0 && p.Outcome == gang.RoomAlready {
-			return nil, fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural(p.terminating, "pod", "pods"))
-		}
 		return nil, ""
 	}
 	e.search(ctx, r, w)
@@ -158,6 +161,10 @@ func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
 		case !waits(w.request.id):
 			delete(e.work, name)
 			continue
+		case w.awaits && now.After(w.until):
+			delete(e.work, name)
+			e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
+			continue
 		case len(w.victims) == 0 || w.until.IsZero() || e.left(w) > 0:
 			continue
 		case w.goneAt.IsZero():
@@ -182,6 +189,13 @@ func (e *evictor) left(w *eviction) int {
 		}
 	}
 	return left
+}
+
+// await records that what the gang needs is promised to it while pods terminate that were not evicted for it.
+func (e *evictor) await(r *request, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.work[r.name] = &eviction{request: r, refused: map[gang.Refusal]bool{}, until: now.Add(evictionGrace), awaits: true}
 }
 
 // evict evicts the victims of the proposal in the background, a few at a time.

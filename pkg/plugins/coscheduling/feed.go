@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	clientset "k8s.io/client-go/kubernetes"
@@ -36,8 +37,9 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
 	var err error
+	c.storage = newStorageListers(factory)
 	c.promises.wake = func(refs []gang.Ref) { c.carrier.activate(ctx, refs) }
-	c.evictor = &evictor{headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods, promises: c.promises, native: newNativeGroups(factory),
+	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods, promises: c.promises, native: newNativeGroups(factory),
 		budgets: factory.Policy().V1().PodDisruptionBudgets().Lister(), again: c.tryAgain}
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err
@@ -78,7 +80,7 @@ func (f *feed) watchGroups(groups *groupInformer) error {
 
 func (f *feed) watchFinished(finished cache.SharedIndexInformer) (cache.ResourceEventHandlerRegistration, error) {
 	f.pods.addFinished(finished.GetStore())
-	seen, err := finished.AddEventHandler(handlers(f.seeMember, func(_, pod *v1.Pod) { f.seeMember(pod) }, f.forget))
+	seen, err := finished.AddEventHandler(handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget))
 	if err != nil {
 		return nil, fmt.Errorf("watching finished pods: %w", err)
 	}
@@ -118,6 +120,7 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 		handler  cache.ResourceEventHandler
 	}
 	all := []watched{
+		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.waker, needsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
 		{core.PersistentVolumes().Informer(), touching(f.waker, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
 		{core.PersistentVolumeClaims().Informer(), touching(f.waker, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
 		{storage.StorageClasses().Informer(), touching(f.waker, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
@@ -217,11 +220,18 @@ func (f *feed) seeNode(node *v1.Node) {
 }
 
 func (f *feed) seePod(pod *v1.Pod) {
+	f.seeMember(pod)
 	if pod.Spec.NodeName != "" {
 		f.headroom.setPod(pod, f.members.id(pod))
 		f.waker.look()
 	}
+}
+
+// seeEnded tells the ledger of a member that has ended, before what it used is forgotten.
+func (f *feed) seeEnded(pod *v1.Pod) {
 	f.seeMember(pod)
+	f.headroom.dropPod(pod.UID)
+	f.waker.look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
@@ -242,10 +252,12 @@ func (f *feed) seeMember(pod *v1.Pod) {
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	if pod.Spec.NodeName != "" {
+	f.toldTwice.forget(pod.UID)
+	defer func() {
+		// Only now: what a lost member used is promised to its replacement.
 		f.headroom.dropPod(pod.UID)
 		f.waker.look()
-	}
+	}()
 	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer has told so already.
 		return
@@ -263,5 +275,5 @@ func (c *coordinator) tryAgain(ctx context.Context, r *request) {
 		c.carrier.activate(ctx, []gang.Ref{refOf(r.only)})
 		return
 	}
-	c.carrier.carry(ctx, c.ledger.Invite(r.id, time.Now()))
+	c.carrier.carry(ctx, c.ledger.Resume(r.id, time.Now()))
 }

@@ -43,6 +43,8 @@ type headroom struct {
 
 	pods       map[apitypes.UID]*headPod
 	priorities priorityCount
+	// leaving counts the bound pods that terminate.
+	leaving int
 
 	shapes map[shapeKey]*shape
 	live   []*shape

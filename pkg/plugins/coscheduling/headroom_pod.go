@@ -142,9 +142,28 @@ func (h *headroom) removePod(p *headPod) {
 
 // count counts a pod in or out of those that could be evicted.
 func (h *headroom) count(p *headPod, by int) {
-	if !p.terminating {
-		h.priorities.add(p.priority, by)
+	if p.terminating {
+		h.leaving += by
+		return
 	}
+	h.priorities.add(p.priority, by)
+}
+
+// anyLeaving reports whether a bound pod terminates.
+func (h *headroom) anyLeaving() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leaving > 0
+}
+
+// pod returns the bound pod as it was last seen, or nil.
+func (h *headroom) pod(uid apitypes.UID) *v1.Pod {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.pods[uid]; p != nil {
+		return p.pod
+	}
+	return nil
 }
 
 // anyBelow reports whether a bound pod that is not terminating has a lower priority: without one there is no

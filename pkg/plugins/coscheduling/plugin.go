@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -25,8 +26,9 @@ const Name = "Coscheduling"
 type Plugin struct {
 	framework framework.Framework
 	shared    *coordinator
-	// guarded is done once the profile is complete.
-	guarded sync.Once
+	// complete is done once the profile has all its plugins. othersPermit is set if other plugins of it have a say in Permit.
+	complete     sync.Once
+	othersPermit bool
 }
 
 var (
@@ -71,6 +73,16 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}}}, nil
 }
 
-// EventsToRegister names no events: what can make a gang fit wakes it in the order of the gangs and a few at a time, not
-// all at once and under the queue's lock, as hints would; see waker.
-func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
+// EventsToRegister names one event only, that a pod is no member any more. What can make a gang fit wakes it in the order of
+// the gangs and a few at a time, not all at once and under the queue's lock, as hints would; see waker.
+func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{
+		Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel},
+		QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
+			if pod, ok := obj.(*v1.Pod); ok && !p.shared.members.has(pod) {
+				return fwk.Queue, nil
+			}
+			return fwk.QueueSkip, nil
+		},
+	}}, nil
+}

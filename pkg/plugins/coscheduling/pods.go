@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -58,6 +59,17 @@ func (p *memberPods) ended(namespace, name string) *v1.Pod {
 	return nil
 }
 
+// told remembers pods that were told something, as long as they exist.
+type told struct{ pods sync.Map }
+
+// has reports whether the pod was told already, and counts it as told from now on.
+func (t *told) has(uid apitypes.UID) bool {
+	_, before := t.pods.LoadOrStore(uid, true)
+	return before
+}
+
+func (t *told) forget(uid apitypes.UID) { t.pods.Delete(uid) }
+
 // members tells which pods are members of gangs.
 type members struct{ policy *kubeview.GangOwnerPolicy }
 
@@ -68,6 +80,16 @@ func (m members) of(pod *v1.Pod) (kubeview.Membership, error) {
 		return kubeview.Membership{}, nil
 	}
 	return m.policy.GangOf(pod)
+}
+
+// twice reports whether the pod is in a native group and in one of ours: the native one alone counts.
+func (m members) twice(pod *v1.Pod) bool {
+	if pod.Spec.SchedulingGroup == nil {
+		return false
+	}
+	alone := pod.DeepCopy()
+	alone.Spec.SchedulingGroup = nil
+	return m.has(alone)
 }
 
 // has reports whether the pod is, or means to be, a member of a gang.

@@ -36,6 +36,9 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		index[key] = len(r.classes)
 		r.classes = append(r.classes, requestClass{class: m.Class, role: m.Role, pod: pod, count: 1})
 	}
+	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {
+		return "", nil
+	}
 	levels, err := c.topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
@@ -73,6 +76,10 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		kept = append(kept, promise{to: id, kind: afterEviction, priority: r.priority, node: placed.Node, member: placed.UID, info: info})
 	}
 	c.promises.keep(id, afterEviction, kept)
+	if len(found.victims) == 0 {
+		c.evictor.await(r, time.Now())
+		return found.waitingFor(), nil
+	}
 	c.evictor.evict(ctx, p.framework, r, found)
 	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural(len(found.victims), "pod", "pods")), nil
 }
@@ -92,7 +99,7 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 	}
 	// What was proposed is for the minimum; the check is of no more.
 	turn.Members = minimumOf(turn.Members, r.need)
-	a, err := p.shared.try(ctx, r.id, turn, on, func(d *dryRun) error {
+	a, err := p.shared.try(ctx, r.id, turn, on, nil, func(d *dryRun) error {
 		for _, n := range on.nodes {
 			for _, info := range n.GetPods() {
 				pod := info.GetPod()
@@ -192,6 +199,10 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod) (outcome, node s
 	case !a.Feasible():
 		return c.evictor.useless(ctx, r, refused), "", nil
 	}
+	if len(found.victims) == 0 {
+		// Single pods are nominated by the scheduler's own preemption while others terminate.
+		return found.waitingFor(), "", nil
+	}
 	c.evictor.evict(ctx, p.framework, r, found)
 	return "", a.Assignments[0].Node, nil
 }
@@ -213,6 +224,7 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 // guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and for a
 // member of a gang that has not started it takes nobody.
 func (p *Plugin) guard() {
+	p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
 	stock := stockPreemption(p.framework)
 	if stock == nil {
 		return

@@ -12,16 +12,38 @@ import (
 
 // Reserve records that the member holds its assignment.
 func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if !p.shared.members.has(pod) || state.IsPodGroupSchedulingCycle() {
+	if state.IsPodGroupSchedulingCycle() {
 		return nil
 	}
 	c := p.shared
+	if refused := p.refuseLate(pod, node); refused != nil {
+		return refused
+	}
+	if !c.members.has(pod) {
+		return nil
+	}
 	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
 	c.carrier.carry(ctx, effects)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
 	c.promises.take(c.members.id(pod), gang.UID(pod.UID), node)
+	return nil
+}
+
+// refuseLate turns the pod away if what it needs has been promised to a gang since its node was filtered: the scheduler may learn that
+// capacity is free a moment before it is promised.
+func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
+	if !p.shared.promises.any() {
+		return nil
+	}
+	node, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name)
+	if err != nil {
+		return nil
+	}
+	if to, refused := p.shared.promises.refuse(pod, node, p.framework.SharedDRAManager()); refused {
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) whose free capacity is promised to gang "+to.String())
+	}
 	return nil
 }
 
@@ -42,7 +64,13 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return nil, 0
 	}
 	c := p.shared
-	effects, wait, first, ok := c.ledger.Permit(gang.UID(pod.UID), time.Now())
+	uid := gang.UID(pod.UID)
+	if p.othersPermit && !c.ledger.Alone(uid) {
+		// Siblings may go only when no other plugin can turn this member away any more.
+		go c.carrier.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
+		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
+	}
+	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
 	c.carrier.carry(ctx, effects)
 	switch {
 	case !ok:

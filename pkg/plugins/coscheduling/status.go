@@ -299,9 +299,6 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 		odd["ForeignScheduler"] = fmt.Sprintf("%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
 			v.Foreign, plural(v.Foreign, "member is", "members are"), pod.Name, pod.Spec.SchedulerName)
 	}
-	if pod := s.pods.pod(v.Any); pod != nil && pod.Spec.SchedulingGroup != nil {
-		odd["TwoGroups"] = fmt.Sprintf("pod %s names a native group in spec.schedulingGroup, too, which alone counts", pod.Name)
-	}
 	s.mu.Lock()
 	said := s.odd[id]
 	if len(odd) == 0 {

@@ -38,6 +38,8 @@ const (
 	needsDevices
 	// needsPods is set if where a member may go depends on which pods are where.
 	needsPods
+	// needsEvictions is set if pods of lower priority are in the way.
+	needsEvictions
 )
 
 // waker owns who waits to be planned and decides when each is tried: a new gang at once, a blocked one after something that
@@ -358,6 +360,9 @@ func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool 
 		return false
 	}
 	g.ruledOut = false
+	if w.headroom.anyBelow(g.Key.Priority) {
+		g.needs |= needsEvictions
+	}
 	w.carrier.carry(ctx, w.ledger.Invite(g.ID, now))
 	return true
 }
