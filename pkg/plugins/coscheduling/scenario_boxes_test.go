@@ -46,11 +46,13 @@ var (
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/reservation-config.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
 	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
+	// owning makes gangs of what controllers create.
+	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/owners-config.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
 	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: true}
 )
 
-var boxes = []*box{plain, nominating, native, reserving, shipped, unknown}
+var boxes = []*box{plain, nominating, native, reserving, shipped, owning, unknown}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -127,6 +129,8 @@ func scripts() ([]script, error) {
 			s.in, s.disturbing = shipped, true
 		case "native":
 			s.in = native
+		case "owners":
+			s.in = owning
 		case "unknown":
 			s.in = unknown
 		}
