@@ -97,6 +97,10 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 			l.Broken(uid(2), "node is gone", testBackoff, t0)
 			return l.Forget(uid(2), t0)
 		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
+		{"when the minimum is raised while the rest is planned again", func(l *Ledger) Effects {
+			l.Broken(uid(2), "node is gone", testBackoff, t0)
+			return l.Define(g1, Object, minimumOf(4), t0)
+		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -39,10 +39,11 @@ func (r *Result) Feasible() bool { return r.feasible }
 const mostOrders = 6
 
 // Build places members on boards, enough of them to meet need and as many as fit, and returns what came of it with the
-// board that it was found on. Members of one class are placed in a row. First the hardest class goes first, because what
-// fits almost nowhere must choose before what fits almost everywhere. If too few find a node like that, other orders are
-// tried, each on a board of its own: what roles need before anything else, the easiest first, which places the most, and
-// each class before all others. Greedy, not optimal: a feasible plan can be missed, an infeasible one is never returned.
+// board that it was found on. Members of one class are placed in a row. At first the hardest class goes first, because what
+// fits almost nowhere must choose before what fits almost everywhere. If too few members find a node like that, other orders
+// are tried, each on a board of its own: what the roles need before anything else, the easiest class first, which places the
+// most, and each class before all others. Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
+// returned.
 func Build[B Board](members []Member, need Minimum, hardness func(class string) float64, board func() (B, error)) (Result, B, error) {
 	var best Result
 	var bestBoard B
@@ -65,23 +66,40 @@ func Build[B Board](members []Member, need Minimum, hardness func(class string) 
 	return best, bestBoard, nil
 }
 
+// order is how the members are tried: of first as many as the minimum of their role needs, then all others as in rest.
+type order struct{ first, rest []Member }
+
 // place places the members in order.
-func place[B Board](order []Member, need Minimum, b B) (Result, error) {
+func place[B Board](o order, need Minimum, b B) (Result, error) {
 	r := Result{Need: need}
 	wanted, fits, roles := map[string]int{}, map[string]int{}, map[string]int{}
 	var classes []string
-	for _, m := range order {
+	tried := map[UID]bool{}
+	try := func(m Member) error {
+		tried[m.UID] = true
 		if wanted[m.Class]++; wanted[m.Class] == 1 {
 			classes = append(classes, m.Class)
 		}
 		a, ok, err := b.Place(m)
-		switch {
-		case err != nil:
-			return r, err
-		case ok:
+		if ok && err == nil {
 			r.Assignments = append(r.Assignments, a)
 			fits[m.Class]++
 			roles[m.Role]++
+		}
+		return err
+	}
+	for _, m := range o.first {
+		if roles[m.Role] < need.Roles[m.Role] {
+			if err := try(m); err != nil {
+				return r, err
+			}
+		}
+	}
+	for _, m := range o.rest {
+		if !tried[m.UID] {
+			if err := try(m); err != nil {
+				return r, err
+			}
 		}
 	}
 	for _, class := range classes {
@@ -94,7 +112,7 @@ func place[B Board](order []Member, need Minimum, b B) (Result, error) {
 }
 
 // orders returns the orders in which to try the members.
-func orders(members []Member, need Minimum, hardness func(class string) float64) [][]Member {
+func orders(members []Member, need Minimum, hardness func(class string) float64) []order {
 	byClass := map[string][]Member{}
 	var hardest []string
 	for _, m := range members {
@@ -103,8 +121,9 @@ func orders(members []Member, need Minimum, hardness func(class string) float64)
 		}
 		byClass[m.Class] = append(byClass[m.Class], m)
 	}
-	if len(hardest) == 1 {
-		return [][]Member{requiredFirst(members, members, need)}
+	roles := len(need.Roles) > 0
+	if len(hardest) <= 1 {
+		return []order{{first: members, rest: members}}
 	}
 	slices.SortStableFunc(hardest, func(a, b string) int { return cmp.Compare(hardness(b), hardness(a)) })
 	row := func(classes []string) []Member {
@@ -116,39 +135,20 @@ func orders(members []Member, need Minimum, hardness func(class string) float64)
 	}
 	easiest := slices.Clone(hardest)
 	slices.Reverse(easiest)
-	all := [][]Member{row(hardest)}
-	if len(need.Roles) > 0 {
-		all = append(all, requiredFirst(row(hardest), row(easiest), need))
+	all := []order{{rest: row(hardest)}}
+	if roles {
+		all = append(all, order{first: row(hardest), rest: row(easiest)}, order{first: row(easiest), rest: row(easiest)})
 	}
-	all = append(all, row(easiest))
+	all = append(all, order{rest: row(easiest)})
 	for _, class := range hardest[1:] {
 		if len(all) == mostOrders {
 			break
 		}
 		rest := slices.DeleteFunc(slices.Clone(easiest), func(c string) bool { return c == class })
-		all = append(all, row(append([]string{class}, rest...)))
+		next := row(append([]string{class}, rest...))
+		all = append(all, order{first: next, rest: next})
 	}
 	return all
-}
-
-// requiredFirst returns what the roles need, in the order of hardest, then what else is needed, in the order of easiest, then
-// the rest.
-func requiredFirst(hardest, easiest []Member, need Minimum) []Member {
-	out := make([]Member, 0, len(hardest))
-	taken, roles := map[UID]bool{}, map[string]int{}
-	for _, m := range hardest {
-		if roles[m.Role] < need.Roles[m.Role] {
-			roles[m.Role]++
-			taken[m.UID] = true
-			out = append(out, m)
-		}
-	}
-	for _, m := range easiest {
-		if !taken[m.UID] {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // Reason is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single node.

@@ -356,42 +356,6 @@ func (l *Ledger) drop(g *group) {
 // empty reports whether the group has neither members nor a specification: at most its start is remembered.
 func (g *group) empty() bool { return len(g.members) == 0 && g.spec() == nil }
 
-// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined, chosen
-// again only when it is gone, so that the queue sees one leader at a time.
-func (g *group) lead() *member {
-	if g.leader != nil && g.leader.mayLead() && !g.leader.declined {
-		return g.leader
-	}
-	g.leader = nil
-	for _, m := range g.members {
-		if m.mayLead() && (g.leader == nil || m.leadsBefore(g.leader)) {
-			g.leader = m
-		}
-	}
-	return g.leader
-}
-
-func (m *member) mayLead() bool { return m.State == Pending && m.Ours && !m.stage.holds() }
-
-func (m *member) leadsBefore(o *member) bool {
-	if m.declined != o.declined {
-		return o.declined
-	}
-	return m.before(o)
-}
-
-func (m *Member) before(o *Member) bool {
-	if !m.Created.Equal(o.Created) {
-		return m.Created.Before(o.Created)
-	}
-	if m.Name != o.Name {
-		return m.Name < o.Name
-	}
-	return m.UID < o.UID
-}
-
-func (m *member) before(o *member) bool { return m.Member.before(&o.Member) }
-
 func merge(a, b Effects) Effects {
 	a.Activate = append(a.Activate, b.Activate...)
 	a.Allow = append(a.Allow, b.Allow...)

@@ -58,7 +58,7 @@ func (p *plan) drop(uid UID) {
 	}
 }
 
-// pass returns whether the plan lets others reserve after this member, because it has reserved or is not in the plan any more.
+// passed reports whether others may reserve after this member, because it has reserved or is not in the plan any more.
 func (g *group) passed(p *plan, uid UID) bool {
 	m := g.members[uid]
 	return p.node(uid) == "" || m == nil || m.stage.ready()
@@ -72,7 +72,7 @@ func (g *group) turnCame(p *plan, uid UID) bool {
 	for p.next < len(p.order) && g.passed(p, p.order[p.next]) {
 		p.next++
 	}
-	return p.next == len(p.order) || p.order[p.next] == uid || g.passed(p, uid)
+	return p.next == len(p.order) || p.order[p.next] == uid
 }
 
 // serves reports whether the minimum is met when those members of the plan are bound whose stage counts.

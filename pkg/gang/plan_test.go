@@ -142,6 +142,39 @@ func TestPlanIsLostWhileAMemberPrepares(t *testing.T) {
 	}
 }
 
+// A surplus member that prepares is let go with the others. It is not told, because it does not wait yet.
+func TestGangGoesWithoutASurplusMemberThatPrepares(t *testing.T) {
+	t.Parallel()
+	l := gangOf(3, 2)
+	l.Invite(g1, t0)
+	p := proposalFor(0, 1, 2)
+	p.Assignments[0].First = true
+	l.Propose(uid(0), p, t0)
+	reserve(t, l, 0, 1, 2)
+	e := l.Expire(testBackoff, t0.Add(stragglersGrace))
+	if diff := cmp.Diff([]UID{uid(1), uid(2)}, uids(e.Allow)); diff != "" {
+		t.Errorf("let go (-want +got):\n%s", diff)
+	}
+	if _, wait, ok := l.Prepared(uid(0), t0); !ok || wait != 0 {
+		t.Errorf("the member that prepared waits %s, ok %t", wait, ok)
+	}
+}
+
+func TestProposalForMembersThatNeedNoNodeAnyMore(t *testing.T) {
+	t.Parallel()
+	l := gangOf(5, 3)
+	l.Invite(g1, t0)
+	l.Turn(uid(0))
+	l.Observe(g1, inState(3, Terminating), t0)
+	l.Forget(uid(4), t0)
+	if _, serves, proceed := l.Propose(uid(0), proposalFor(0, 1, 2, 3, 4), t0); !serves || !proceed {
+		t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
+	}
+	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(reserve(t, l, 0, 1, 2).Allow)); diff != "" {
+		t.Errorf("let go (-want +got):\n%s", diff)
+	}
+}
+
 func TestOrderedPlanGoesOnWithoutASurplusMember(t *testing.T) {
 	t.Parallel()
 	l := gangOf(3, 2)

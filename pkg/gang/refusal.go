@@ -89,7 +89,7 @@ func (l *Ledger) refuse(m *member, why string, backoff Backoff, now time.Time) E
 	p.refused[refusal] = true
 	p.drop(m.UID)
 	p.setbacks++
-	if !p.open && g.serves(p, anyStage) {
+	if g.serves(p, anyStage) {
 		return l.settle(g, now)
 	}
 	g.leader = m

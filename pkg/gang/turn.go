@@ -94,12 +94,9 @@ func (l *Ledger) Turn(uid UID) Turn {
 		m.move(isLet)
 		m.move(goesAlone)
 	case Follow:
-		m.move(isLet)
 		t.Node = g.plan.node(uid)
 	case Lead:
-		if g.planner = m; g.mayPlan() {
-			m.move(isLet)
-		}
+		g.planner = m
 		// It has come, so that no other is invited in its place.
 		delete(l.invited, g.id)
 		total, roles := g.census.settled(), map[string]int{}

@@ -123,15 +123,7 @@ func (l *Ledger) Members(id ID) []Ref {
 	if g == nil {
 		return nil
 	}
-	all := slices.SortedFunc(maps.Values(g.members), func(a, b *member) int {
-		switch {
-		case a.before(b):
-			return -1
-		case b.before(a):
-			return 1
-		}
-		return 0
-	})
+	all := slices.SortedFunc(maps.Values(g.members), byAge)
 	refs := make([]Ref, len(all))
 	for i, m := range all {
 		refs[i] = m.Ref()

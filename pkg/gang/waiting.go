@@ -44,29 +44,47 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	if g.block != nil {
 		w.RetryAt = g.block.retryAt
 	}
-	index := map[[2]string]int{}
+	w.Classes = g.waitingClasses()
+	return w, true
+}
+
+// waitingClasses counts the members that can be placed by class and role, the oldest member's first.
+func (g *group) waitingClasses() []WaitingClass {
+	type kind struct{ class, role string }
+	type tally struct {
+		kind
+		count  int
+		oldest *member
+	}
+	var all []tally
+	index := map[kind]int{}
+	at := 0
 	for _, m := range g.members {
 		if !m.mayLead() {
 			continue
 		}
-		i, known := index[[2]string{m.Class, m.Role}]
-		if !known {
-			i = len(w.Classes)
-			index[[2]string{m.Class, m.Role}] = i
-			w.Classes = append(w.Classes, WaitingClass{Class: m.Class, Role: m.Role, Example: m.Ref()})
+		// Members of one class are the rule, so that the last one found is tried first.
+		if len(all) == 0 || all[at].class != m.Class || all[at].role != m.Role {
+			k := kind{m.Class, m.Role}
+			i, known := index[k]
+			if !known {
+				i = len(all)
+				index[k] = i
+				all = append(all, tally{kind: k, oldest: m})
+			}
+			at = i
 		}
-		w.Classes[i].Count++
-		if example := g.members[w.Classes[i].Example.UID]; m.before(example) {
-			w.Classes[i].Example = m.Ref()
+		all[at].count++
+		if m.before(all[at].oldest) {
+			all[at].oldest = m
 		}
 	}
-	slices.SortFunc(w.Classes, func(a, b WaitingClass) int {
-		if g.members[a.Example.UID].before(g.members[b.Example.UID]) {
-			return -1
-		}
-		return 1
-	})
-	return w, true
+	slices.SortFunc(all, func(a, b tally) int { return byAge(a.oldest, b.oldest) })
+	classes := make([]WaitingClass, len(all))
+	for i, t := range all {
+		classes[i] = WaitingClass{Class: t.class, Role: t.role, Count: t.count, Example: t.oldest.Ref()}
+	}
+	return classes
 }
 
 // Invite lets the leader of a group that waits enter the queue, to plan.
@@ -97,52 +115,4 @@ func (l *Ledger) invite(g *group, now time.Time) Effects {
 	g.invited, g.invitedAt = true, now
 	l.invited[g.id] = g
 	return l.settle(g, now)
-}
-
-// patience is how long a group waits for the leader that was invited to plan: another plugin may keep it out of the queue.
-const patience = 10 * time.Second
-
-// passOver invites another leader in place of one that does not come.
-func (l *Ledger) passOver(g *group, now time.Time) Effects {
-	if m := g.lead(); m != nil {
-		g.decline(m)
-	}
-	return l.invite(g, now)
-}
-
-// decline passes the lead on from the member, which cannot plan, and reports whether there is another that has not declined.
-func (g *group) decline(m *member) bool {
-	m.declined, g.leader = true, nil
-	if next := g.lead(); next != nil && !next.declined {
-		return true
-	}
-	for _, o := range g.members {
-		o.declined = false
-	}
-	return false
-}
-
-// maxDeclined is how many leaders in a row may decline before the group is blocked.
-const maxDeclined = 3
-
-// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another one
-// leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt is led by
-// one that has not declined yet.
-func (l *Ledger) Decline(uid UID, why string, backoff Backoff, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return Effects{}
-	}
-	g := m.group
-	if kind, _ := m.turn(); kind != Lead {
-		return Effects{}
-	}
-	m.move(isDenied)
-	g.declined++
-	if another := g.decline(m); !another || g.declined == maxDeclined {
-		return l.block(g, why, nil, g.leader == m, backoff, now)
-	}
-	return l.invite(g, now)
 }

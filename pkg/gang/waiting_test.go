@@ -138,6 +138,22 @@ func TestRuleOut(t *testing.T) {
 			t.Errorf("the next invitation activates the leader (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("turns back a leader that is in the queue already", func(t *testing.T) {
+		t.Parallel()
+		l := gangOf(2, 2)
+		l.Invite(g1, t0)
+		l.Admit(uid(0))
+		l.RuleOut(g1, "no room", t0)
+		for range 2 {
+			// Once in PreFilter and once in PostFilter.
+			if turn := l.Turn(uid(0)); turn.Kind != Hold || turn.Why != "no room" {
+				t.Fatalf("turn %+v", turn)
+			}
+		}
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+			t.Errorf("the next invitation activates the leader (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("tells of a change once", func(t *testing.T) {
 		t.Parallel()
 		told := 0

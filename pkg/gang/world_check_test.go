@@ -25,6 +25,11 @@ func (w *world) check() {
 		if holding != g.holding {
 			w.t.Fatalf("%s counts %d assignments, its members hold %d", id, g.holding, holding)
 		}
+		for _, m := range []*member{g.leader, g.planner} {
+			if m != nil && g.members[m.UID] != m {
+				w.t.Fatalf("%s leads %s and is no member", m.UID, id)
+			}
+		}
 		for _, m := range g.members {
 			w.visited[m.stage]++
 			if before := w.stages[m.UID]; m.stage != released || before == released || before == alone || g.started() {
@@ -58,6 +63,14 @@ func (w *world) checkPlan(g *group) {
 	if p == nil {
 		return
 	}
+	for _, m := range g.members {
+		if inPlan := p.node(m.UID) != ""; !p.committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
+			w.t.Fatalf("%s is at stage %d while a plan is carried out that has an assignment for it: %t", m.UID, m.stage, inPlan)
+		}
+	}
+	if !p.committed && (g.spec() == nil || g.started() || !g.quorum()) {
+		w.t.Fatalf("a plan of %s is carried out: started %t, quorum %t", g.id, g.started(), g.quorum())
+	}
 	for uid := range p.assignments {
 		switch m := g.members[uid]; {
 		case m == nil || m.State != Pending:
@@ -71,6 +84,19 @@ func (w *world) checkPlan(g *group) {
 	}
 }
 
+// checkTurn checks that all members that reserve before this one have done so.
+func (w *world) checkTurn(p *worldPod) {
+	g := w.l.member[p.UID].group
+	for _, before := range g.plan.order {
+		if before == p.UID || !g.plan.ordered {
+			return
+		}
+		if m := g.members[before]; g.plan.node(before) != "" && !m.stage.ready() {
+			w.t.Fatalf("%s follows before %s has reserved", p.UID, before)
+		}
+	}
+}
+
 // compare checks, between two steps, that the ledger knows what is true, and that exactly those assignments are held in it
 // that the scheduler holds.
 func (w *world) compare() {
@@ -78,6 +104,9 @@ func (w *world) compare() {
 		m := w.l.member[uid]
 		if known := p.member() && !p.deleted; (m != nil) != known {
 			w.t.Fatalf("%s is known: %t, is a member: %t", uid, m != nil, known)
+		}
+		if (p.place == waiting || p.place == written) && !p.rejected && (m == nil || !m.stage.holds()) {
+			w.t.Fatalf("%s waits for siblings that it does not have any more", uid)
 		}
 		if m == nil {
 			continue

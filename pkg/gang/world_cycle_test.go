@@ -49,6 +49,7 @@ func (w *world) cycle(p *worldPod) {
 		}
 		fallthrough
 	case Follow:
+		w.checkTurn(p)
 		if w.goesWrong(6, "the planned node does not take the pod") {
 			w.postFilter(p)
 			return

@@ -67,7 +67,10 @@ func newWorld(t *rapid.T) *world {
 	return &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{}, visited: map[stage]int{}}
 }
 
-func (w *world) draw(n int, what string) int { return rapid.IntRange(0, n-1).Draw(w.t, what) }
+// draw returns one of n numbers, each about as often: rapid prefers small ones, and shrinks to 0.
+func (w *world) draw(n int, what string) int {
+	return int(rapid.Uint64().Draw(w.t, what) * 0x9e3779b97f4a7c15 >> 33 % uint64(n))
+}
 
 // goesWrong is true once in so many times.
 func (w *world) goesWrong(once int, what string) bool { return !w.calm && w.draw(once, what) == 0 }
@@ -122,6 +125,8 @@ func (w *world) carryOut(e Effects) {
 	for _, r := range e.Activate {
 		switch p := w.pods[r.UID]; {
 		case p == nil || p.deleted:
+		case !p.Ours:
+			w.t.Fatalf("%s is activated and belongs to another scheduler", r.UID)
 		case p.place == parked && p.member():
 			if p.foreign = false; p.barred {
 				break
@@ -150,7 +155,7 @@ func (w *world) enqueue(p *worldPod) {
 	p.activated, p.foreign, p.left, p.place = false, false, false, parked
 	defer func() { w.t.Logf("enqueue %s: %d", p.UID, p.place) }()
 	switch {
-	case p.State == Gated && !p.deleted, p.barred:
+	case p.State == Gated && !p.deleted, p.barred, !p.Ours:
 	case p.deleted || p.State != Pending:
 		p.place = settledDown
 	case !p.member():

@@ -1,0 +1,378 @@
+package gang
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// bins is a board of nodes with one resource: each class takes so much of it, and may be kept off nodes.
+type bins struct {
+	free  map[string]int
+	sizes map[string]int
+	// barred holds class@node.
+	barred map[string]bool
+	// fail is the number of the placement that fails with an error, counted from 1.
+	fail, placed int
+}
+
+// Place takes the node that has the least left over.
+func (b *bins) Place(m Member) (Assignment, bool, error) {
+	if b.placed++; b.placed == b.fail {
+		return Assignment{}, false, errors.New("reading node")
+	}
+	best := ""
+	for _, node := range slices.Sorted(maps.Keys(b.free)) {
+		if b.fits(m.Class, node) && (best == "" || b.free[node] < b.free[best]) {
+			best = node
+		}
+	}
+	if best == "" {
+		return Assignment{}, false, nil
+	}
+	b.free[best] -= b.sizes[m.Class]
+	return Assignment{UID: m.UID, Node: best}, true, nil
+}
+
+func (b *bins) fits(class, node string) bool {
+	return b.free[node] >= b.sizes[class] && !b.barred[class+"@"+node]
+}
+
+// instance is a group and the nodes that it is planned on.
+type instance struct {
+	members []Member
+	need    Minimum
+	bins    bins
+}
+
+// board returns a copy of the nodes as they are before anything is placed.
+func (in *instance) board() (*bins, error) {
+	b := in.bins
+	b.free = maps.Clone(b.free)
+	return &b, nil
+}
+
+func (in *instance) build() (Result, *bins, error) {
+	return Build(in.members, in.need, func(class string) float64 { return float64(in.bins.sizes[class]) }, in.board)
+}
+
+// feasible tries all ways to place the members.
+func (in *instance) feasible() bool {
+	free := maps.Clone(in.bins.free)
+	nodes := slices.Sorted(maps.Keys(free))
+	roles := map[string]int{}
+	var try func(i, placed int) bool
+	try = func(i, placed int) bool {
+		if in.need.MetBy(placed, func(role string) int { return roles[role] }) {
+			return true
+		}
+		if i == len(in.members) || placed+len(in.members)-i < in.need.Total {
+			return false
+		}
+		m := &in.members[i]
+		size := in.bins.sizes[m.Class]
+		tried := map[int]bool{}
+		for _, node := range nodes {
+			if free[node] < size || in.bins.barred[m.Class+"@"+node] || (len(in.bins.barred) == 0 && tried[free[node]]) {
+				continue
+			}
+			tried[free[node]] = true
+			free[node] -= size
+			roles[m.Role]++
+			if try(i+1, placed+1) {
+				return true
+			}
+			roles[m.Role]--
+			free[node] += size
+		}
+		return try(i+1, placed)
+	}
+	return try(0, 0)
+}
+
+// instanceOf reads members such as "a a:leader b", sizes such as "a=2 b=1", nodes such as "4 4".
+func instanceOf(members, sizes, nodes string, need Minimum, barred ...string) *instance {
+	in := &instance{need: need, bins: bins{free: map[string]int{}, sizes: map[string]int{}, barred: map[string]bool{}}}
+	for i, text := range strings.Fields(members) {
+		class, role, _ := strings.Cut(text, ":")
+		in.members = append(in.members, changed(i, func(m *Member) { m.Class, m.Role = class, role }))
+	}
+	for _, text := range strings.Fields(sizes) {
+		class, size, _ := strings.Cut(text, "=")
+		in.bins.sizes[class] = int(size[0] - '0')
+	}
+	for i, text := range strings.Fields(nodes) {
+		in.bins.free[fmt.Sprint("n", i)] = int(text[0] - '0')
+	}
+	for _, b := range barred {
+		in.bins.barred[b] = true
+	}
+	return in
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	roles := func(total int, byRole map[string]int) Minimum { return Minimum{Total: total, Roles: byRole} }
+	for _, tc := range []struct {
+		name string
+		in   *instance
+		// placed is the number of members with a node, short what Result.Short says.
+		placed   int
+		feasible bool
+		short    []Shortage
+	}{
+		{"all members are alike and fit", instanceOf("a a a", "a=1", "2 2", Minimum{Total: 3}), 3, true, nil},
+		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", Minimum{Total: 3}), 2, false, []Shortage{{"a", 3, 2}}},
+		{"more than the minimum is placed as it fits", instanceOf("a a a a", "a=1", "2 1", Minimum{Total: 2}), 3, true, []Shortage{{"a", 4, 3}}},
+		{"the oldest member fits nowhere and the others do", instanceOf("a b b", "a=9 b=1", "2 2", Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
+		{"the youngest member fits nowhere and the others do", instanceOf("b b a", "a=9 b=1", "2 2", Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
+		{"one of the middle fits nowhere and the others do", instanceOf("b a b", "a=9 b=1", "2 2", Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
+		{"what is large goes first, or the small ones spread", instanceOf("b b a", "a=4 b=1", "4 2", Minimum{Total: 3}), 3, true, nil},
+		{"what is picky goes first", instanceOf("b b a", "a=1 b=1", "1 1 1", Minimum{Total: 3}, "a@n1", "a@n2"), 3, true, nil},
+		{"small ones are enough where large ones would leave too little", instanceOf("a b b b b", "a=4 b=1", "4", Minimum{Total: 4}), 4, true, []Shortage{{"a", 1, 0}}},
+		{"a class of the middle is enough where the largest would leave too little", instanceOf("a b b c", "a=4 b=2 c=3", "4", Minimum{Total: 2}), 2, true,
+			[]Shortage{{"a", 1, 0}, {"c", 1, 0}}},
+		{"a role that has a minimum goes before older members without", instanceOf("a a a a:leader", "a=1", "3", roles(3, map[string]int{"leader": 1})), 3, true,
+			[]Shortage{{"a", 4, 3}}},
+		{"a role of one class goes before surplus of another", instanceOf("w:worker w:worker w:worker l:leader", "w=2 l=1", "2 2 1", roles(3, map[string]int{"leader": 1, "worker": 2})), 3, true,
+			[]Shortage{{"w", 3, 2}}},
+		{"a role is taken by one that fits when an older one does not", instanceOf("x:worker w:leader w:worker", "x=9 w=2", "2", roles(1, map[string]int{"worker": 1})), 1, true,
+			[]Shortage{{"w", 2, 1}, {"x", 1, 0}}},
+		{"a role that is missing makes the plan useless", instanceOf("w:worker w:worker l:leader", "w=1 l=9", "4", roles(3, map[string]int{"leader": 1, "worker": 2})), 2, false,
+			[]Shortage{{"l", 1, 0}}},
+		{"nothing more is needed", instanceOf("a", "a=9", "1", Minimum{}), 0, true, []Shortage{{"a", 1, 0}}},
+		{"there are no members and something is needed", instanceOf("", "", "1", Minimum{Total: 1}), 0, false, nil},
+		{"there are no nodes", instanceOf("a b", "a=1 b=1", "", Minimum{Total: 1}), 0, false, []Shortage{{"a", 1, 0}, {"b", 1, 0}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r, board, err := tc.in.build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Feasible() != tc.feasible || len(r.Assignments) != tc.placed {
+				t.Errorf("feasible %t with %d placed, want %t with %d", r.Feasible(), len(r.Assignments), tc.feasible, tc.placed)
+			}
+			slices.SortFunc(r.Short, func(a, b Shortage) int { return strings.Compare(a.Class, b.Class) })
+			if diff := cmp.Diff(tc.short, r.Short); diff != "" {
+				t.Errorf("short (-want +got):\n%s", diff)
+			}
+			if len(tc.in.members) > 0 && board == nil {
+				t.Error("no board is returned")
+			}
+			if tc.in.feasible() != tc.feasible {
+				t.Errorf("the case is wrong: brute force says %t", !tc.feasible)
+			}
+		})
+	}
+}
+
+// One class fits whole domains of its own; each class may be the one that has to go first.
+func TestBuildTriesEachClassFirst(t *testing.T) {
+	t.Parallel()
+	sizes := "a=3 b=3 c=3 d=3"
+	for _, first := range []string{"a", "b", "c", "d"} {
+		// All but the first may go anywhere, the first on one node only, which the others like best.
+		var barred []string
+		for _, node := range []string{"n1", "n2", "n3"} {
+			barred = append(barred, first+"@"+node)
+		}
+		in := instanceOf("a b c d", sizes, "3 4 4 4", Minimum{Total: 4}, barred...)
+		if r, _, err := in.build(); err != nil || !r.Feasible() {
+			t.Errorf("class %s has one node only: feasible %t, %v", first, r.Feasible(), err)
+		}
+	}
+}
+
+func TestBuildFailsWithItsBoards(t *testing.T) {
+	t.Parallel()
+	in := instanceOf("a b", "a=1 b=1", "4", Minimum{Total: 2})
+	in.bins.fail = 2
+	if _, _, err := in.build(); err == nil {
+		t.Error("an error of the board is lost")
+	}
+	none := errors.New("no snapshot")
+	if _, _, err := Build(in.members, in.need, func(string) float64 { return 0 }, func() (*bins, error) { return nil, none }); !errors.Is(err, none) {
+		t.Errorf("error %v, want %v", err, none)
+	}
+}
+
+// The work is bounded, however many classes there are.
+func TestBuildBoundsItsOrders(t *testing.T) {
+	t.Parallel()
+	in := &instance{need: Minimum{Total: 40, Roles: map[string]int{"r": 1}}, bins: bins{free: map[string]int{"n": 1}, sizes: map[string]int{}}}
+	for i := range 40 {
+		class := fmt.Sprint("c", i)
+		in.bins.sizes[class] = 1
+		in.members = append(in.members, changed(i, func(m *Member) { m.Class = class }))
+	}
+	boards := 0
+	_, _, err := Build(in.members, in.need, func(string) float64 { return 0 }, func() (*bins, error) {
+		boards++
+		return in.board()
+	})
+	if err != nil || boards != mostOrders {
+		t.Errorf("%d dry runs, %v; want %d", boards, err, mostOrders)
+	}
+}
+
+// randomInstance draws a group of a few classes, some of them with roles, and nodes, some of which are not for all.
+func randomInstance(draw func(n int) int) *instance {
+	in := &instance{bins: bins{free: map[string]int{}, sizes: map[string]int{}, barred: map[string]bool{}}}
+	classes := 1 + draw(4)
+	for c := range classes {
+		in.bins.sizes[fmt.Sprint("c", c)] = 1 + draw(6)
+	}
+	for i := range 1 + draw(8) {
+		in.members = append(in.members, changed(i, func(m *Member) {
+			m.Class = fmt.Sprint("c", draw(classes))
+			m.Role = []string{"", "leader", "worker"}[draw(3)]
+		}))
+	}
+	for n := range 1 + draw(5) {
+		in.bins.free[fmt.Sprint("n", n)] = draw(9)
+		for c := range classes {
+			if draw(6) == 0 {
+				in.bins.barred[fmt.Sprintf("c%d@n%d", c, n)] = true
+			}
+		}
+	}
+	in.need.Total = draw(len(in.members) + 1)
+	if draw(3) == 0 {
+		in.need.Roles = map[string]int{"leader": draw(2), "worker": draw(3)}
+	}
+	return in
+}
+
+// What is called feasible can be carried out: each member once, on nodes that have room for it, enough for the minimum.
+func TestBuildNeverCallsFeasibleWhatIsNot(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := randomInstance(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "draw") })
+		before := slices.Clone(in.members)
+		r, _, err := in.build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, in.members); diff != "" {
+			t.Fatalf("the members were reordered (-before +after):\n%s", diff)
+		}
+		check, _ := in.board()
+		byUID := map[UID]Member{}
+		for _, m := range in.members {
+			byUID[m.UID] = m
+		}
+		roles, fits := map[string]int{}, map[string]int{}
+		for _, a := range r.Assignments {
+			m, known := byUID[a.UID]
+			if !known || !check.fits(m.Class, a.Node) {
+				t.Fatalf("%s on %s: known and placed once %t, room %d", a.UID, a.Node, known, check.free[a.Node])
+			}
+			delete(byUID, a.UID)
+			check.free[a.Node] -= in.bins.sizes[m.Class]
+			roles[m.Role]++
+			fits[m.Class]++
+		}
+		if enough := in.need.MetBy(len(r.Assignments), func(role string) int { return roles[role] }); enough != r.Feasible() {
+			t.Fatalf("feasible %t, the assignments are enough for %s: %t", r.Feasible(), in.need, enough)
+		}
+		wanted := map[string]int{}
+		for _, m := range in.members {
+			wanted[m.Class]++
+		}
+		for _, s := range r.Short {
+			if s.Wanted != wanted[s.Class] || s.Fits != fits[s.Class] || s.Fits >= s.Wanted {
+				t.Fatalf("%+v, wanted %d and placed %d", s, wanted[s.Class], fits[s.Class])
+			}
+			delete(wanted, s.Class)
+		}
+		for class, n := range wanted {
+			if fits[class] != n {
+				t.Fatalf("class %s is short and not listed: %d of %d", class, fits[class], n)
+			}
+		}
+	})
+}
+
+// A feasible plan can be missed. How often is measured against brute force, on small instances that are hard on purpose.
+func TestBuildMissesFewPlans(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		// tight raises the minimum to the largest that can be met.
+		tight bool
+		// most is how many of 10,000 feasible plans may be missed.
+		most int
+	}{
+		{"as they are drawn", false, 20},
+		{"with the largest minimum that can be met", true, 100},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, 2))
+			feasible, missed := 0, 0
+			for range 5000 {
+				in := randomInstance(random.IntN)
+				if tc.tight {
+					for in.need.Total = len(in.members); in.need.Total > 0 && !in.feasible(); {
+						in.need.Total--
+					}
+				}
+				if in.need.Total == 0 || !in.feasible() {
+					continue
+				}
+				feasible++
+				if r, _, err := in.build(); err != nil || !r.Feasible() {
+					missed++
+				}
+			}
+			t.Logf("missed %d of %d feasible plans", missed, feasible)
+			if missed*10000 > feasible*tc.most {
+				t.Errorf("missed %d of %d feasible plans, want at most %d in 10,000", missed, feasible, tc.most)
+			}
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	describe := func(class string) string { return map[string]string{"a": "4 gpu", "b": "1 cpu"}[class] }
+	reasons := []Reason{{"without room", 2}, {"claims are missing", 0}, {"short of gpu", 3}, {"cordoned", 2}}
+	for _, tc := range []struct {
+		name    string
+		turn    Turn
+		short   []Shortage
+		placed  int
+		within  string
+		reasons []Reason
+		want    string
+	}{
+		{"all members are alike", Turn{Need: Minimum{Total: 8}, Of: Minimum{Total: 8}, Members: make([]Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "", nil,
+			"gang ns/one needs 8 × 4 gpu, fits 6"},
+		{"all have to share a domain", Turn{Need: Minimum{Total: 8}, Of: Minimum{Total: 8}, Members: make([]Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "rack", nil,
+			"gang ns/one needs 8 × 4 gpu within one rack, fits 6"},
+		{"some are held already", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 4}, Held: 2, Members: make([]Member, 2)}, []Shortage{{"a", 2, 1}}, 1, "", nil,
+			"gang ns/one needs 4 × 4 gpu, fits 3"},
+		{"more exist than are needed", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 2}, Members: make([]Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
+			"gang ns/one needs at least 2 of 3 members, fits 1 (1 of 3 × 4 gpu)"},
+		{"several classes are short", Turn{Need: Minimum{Total: 4}, Of: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Members: make([]Member, 4)},
+			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil, "gang ns/one needs at least 4 (leader=1) of 4 members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu)"},
+		{"with what keeps them off nodes", Turn{Need: Minimum{Total: 1}, Of: Minimum{Total: 1}, Members: make([]Member, 1)}, []Shortage{{"b", 1, 0}}, 0, "", reasons,
+			"gang ns/one needs 1 × 1 cpu, fits 0: 3 short of gpu, 2 cordoned, 2 without room, claims are missing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := Result{Assignments: make([]Assignment, tc.placed), Short: tc.short}
+			if got := Explain(g1, tc.turn, r, describe, tc.within, slices.Clone(tc.reasons)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
