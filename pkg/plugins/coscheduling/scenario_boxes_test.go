@@ -17,7 +17,7 @@ import (
 var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
 
 // atATime is how many scenarios run at the same time. They spend most of their time waiting.
-const atATime = "6"
+const atATime = 8
 
 // box is a sandbox of this package's tests, started by the first test that needs it.
 type box struct {
@@ -27,8 +27,6 @@ type box struct {
 	err     error
 	// own says that the scheduler runs in this process, with a plugin that the one that is shipped has not.
 	own bool
-	// quiet is held for writing by a script that disturbs the others of the box, for reading by the others.
-	quiet sync.RWMutex
 }
 
 // controllers are those that make pods, claims and bound volumes of what scenarios create. The disruption controller is
@@ -48,18 +46,16 @@ var (
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/reservation-config.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
 	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
+	// owning makes gangs of what controllers create.
+	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/owners-config.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
 	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: true}
 )
 
-var boxes = []*box{plain, nominating, native, reserving, shipped, unknown}
+var boxes = []*box{plain, nominating, native, reserving, shipped, owning, unknown}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", atATime); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := m.Run()
 	stopOwn()
 	for _, b := range boxes {
@@ -133,6 +129,8 @@ func scripts() ([]script, error) {
 			s.in, s.disturbing = shipped, true
 		case "native":
 			s.in = native
+		case "owners":
+			s.in = owning
 		case "unknown":
 			s.in = unknown
 		}

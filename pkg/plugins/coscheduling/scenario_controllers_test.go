@@ -14,6 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// undeclared is the annotation that makes a gang of a controller's pods without a PodGroup.
+const undeclared = "berth.dev/gang"
+
 // controlled returns what a line says of a controller of pods: where it is, how many pods it has, and their template. Its
 // pods are a set of its name, and members of the group that the line names, if any.
 func (w *world) controlled(ctx context.Context, l *line) (meta metav1.ObjectMeta, n int32, template v1.PodTemplateSpec, err error) {
@@ -30,6 +33,9 @@ func (w *world) controlled(ctx context.Context, l *line) (meta metav1.ObjectMeta
 	template, err = w.template(ctx, namespace, group, set, 0, l)
 	if group == "" && l.option("labelled", "") == "" {
 		delete(template.Labels, groupLabel)
+	}
+	if template.Annotations[undeclared] == "true" {
+		w.expectMinimum(namespace+"/set:"+set, replicas)
 	}
 	return metav1.ObjectMeta{Name: name, Namespace: namespace}, int32(replicas), template, err
 }

@@ -219,8 +219,12 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 	return err
 }
 
-// owner returns a reference to the controller of pods, a ConfigMap by that name that is made when it is first spoken of.
+// owner returns a reference to the controller of pods: an object of another kind, or a ConfigMap by that name that is made
+// when it is first spoken of.
 func (w *world) owner(ctx context.Context, namespace, name string) (metav1.OwnerReference, error) {
+	if resource, name, other := strings.Cut(name, "/"); other {
+		return w.controllerRef(ctx, namespace, resource, name)
+	}
 	maps := w.client.CoreV1().ConfigMaps(namespace)
 	made, err := maps.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

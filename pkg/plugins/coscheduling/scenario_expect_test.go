@@ -226,7 +226,11 @@ func roleCount(status map[string]any, role string) string {
 	roles, _ := status["roles"].([]any)
 	for _, r := range roles {
 		if r, ok := r.(map[string]any); ok && r["name"] == role {
-			return fmt.Sprintf("%v/%v", r["scheduled"], r["minMember"])
+			count := func(field string) int64 {
+				n, _, _ := unstructured.NestedInt64(r, field)
+				return n
+			}
+			return fmt.Sprintf("%d/%d", count("scheduled"), count("minMembers"))
 		}
 	}
 	return "absent"

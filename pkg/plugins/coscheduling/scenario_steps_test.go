@@ -62,6 +62,9 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"scale":           (*world).doScale,
 	"stream":          (*world).doStream,
 	"stop":            (*world).doStop,
+	"kind":            (*world).doKind,
+	"object":          (*world).doObject,
+	"patch":           (*world).doPatch,
 	"native-group":    (*world).doNativeGroup,
 }
 

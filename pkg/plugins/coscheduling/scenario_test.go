@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// TestScenarios runs every script in testdata against the real API server and the real scheduler process.
+// TestScenarios runs every script in testdata against the real API server and the real scheduler process: first those that
+// need the machine, then in every box first those that disturb the others, one after the other, then the others.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -25,23 +27,42 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatalf("reading the scenarios: %v", err)
 	}
+	run := func(s script) {
+		t.Run(s.name, func(t *testing.T) { runScenario(t, s.in.start(t), s.text) })
+	}
+	byBox := map[*box][]script{}
 	for _, s := range all {
-		t.Run(s.name, func(t *testing.T) {
-			// A test that is not parallel ends before those that are begin.
-			if !s.alone {
-				t.Parallel()
+		if s.alone {
+			run(s)
+		} else {
+			byBox[s.in] = append(byBox[s.in], s)
+		}
+	}
+	slots := make(chan struct{}, atATime)
+	inSlot := func(s script) {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		run(s)
+	}
+	var boxes sync.WaitGroup
+	for _, scripts := range byBox {
+		boxes.Go(func() {
+			var others sync.WaitGroup
+			defer others.Wait()
+			for _, disturbing := range []bool{true, false} {
+				for _, s := range scripts {
+					switch {
+					case s.disturbing != disturbing:
+					case disturbing:
+						inSlot(s)
+					default:
+						others.Go(func() { inSlot(s) })
+					}
+				}
 			}
-			box := s.in.start(t)
-			if s.disturbing {
-				s.in.quiet.Lock()
-				defer s.in.quiet.Unlock()
-			} else {
-				s.in.quiet.RLock()
-				defer s.in.quiet.RUnlock()
-			}
-			runScenario(t, box, s.text)
 		})
 	}
+	boxes.Wait()
 }
 
 func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {

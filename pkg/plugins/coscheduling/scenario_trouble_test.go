@@ -133,8 +133,11 @@ func (w *world) led(ctx context.Context) bool {
 	return w.lostAt.IsZero()
 }
 
-// groupOf is the gang that the pod names, by the label of either form.
+// groupOf is the gang that the pod names, by the label of either form, or the set of one that is not declared.
 func groupOf(pod *v1.Pod) string {
+	if pod.Annotations[undeclared] == "true" {
+		return "set:" + pod.Labels[setLabel]
+	}
 	if group := pod.Labels[groupLabel]; group != "" {
 		return group
 	}
