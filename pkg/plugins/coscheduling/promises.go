@@ -62,10 +62,21 @@ func (p *promises) any() bool { return p.view.Load() != nil }
 // keep makes the promises of one kind to a gang those given.
 func (p *promises) keep(id gang.ID, kind promiseKind, kept []promise) {
 	p.change(func() bool {
-		had := len(p.kept[id])
-		rest := slices.DeleteFunc(p.kept[id], func(o promise) bool { return o.kind == kind })
-		ended := len(rest) < had
-		p.put(id, append(rest, kept...))
+		// What is promised again does not end.
+		before := map[string]int{}
+		for _, o := range p.kept[id] {
+			if o.kind == kind {
+				before[o.node]++
+			}
+		}
+		for _, o := range kept {
+			before[o.node]--
+		}
+		ended := false
+		for _, n := range before {
+			ended = ended || n > 0
+		}
+		p.put(id, append(slices.DeleteFunc(slices.Clone(p.kept[id]), func(o promise) bool { return o.kind == kind }), kept...))
 		return ended
 	})
 }
