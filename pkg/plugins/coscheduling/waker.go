@@ -290,12 +290,13 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 		}
 	}
 	if eased || len(gained) > 0 {
-		w.promises.retry()
+		w.promises.retry(wakeSome)
 		w.help(ctx)
 	}
 	anyway := now.After(w.anywayAt)
 	if anyway {
 		w.anywayAt = now.Add(touchAnyway)
+		w.promises.retry(wakeAll)
 	}
 	if !eased && !anyway && len(touches) == 0 {
 		return
