@@ -108,6 +108,9 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		return
 	}
 	j.bound++
+	if _, known := c.record.starts[j.Name]; j.bound == j.Pods && !known {
+		c.record.starts[j.Name] = now.Sub(c.start).Seconds()
+	}
 	if j.Gang {
 		if j.bound == j.Pods {
 			c.gangComplete(j, now)

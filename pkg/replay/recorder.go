@@ -24,6 +24,7 @@ type recorder struct {
 	gangWaits    []time.Duration
 	completions  []time.Duration
 	lastNode     map[types.NamespacedName]string
+	starts       map[string]float64
 
 	// In arrival order: the sum and number of the allocated shares while what arrived rounds to 100%.
 	fullSum   float64
@@ -49,7 +50,7 @@ type recorder struct {
 const samplesWanted = 300
 
 func newRecorder(c *cluster) *recorder {
-	r := &recorder{c: c, since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, peakMilli: -1}
+	r := &recorder{c: c, since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, peakMilli: -1}
 	pods := 0
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
@@ -191,7 +192,7 @@ func (r *recorder) result(out *Result, heldBack func(*v1.Pod) string) {
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
-	out.Samples, out.Map = r.samples, r.peakMap
+	out.Samples, out.Map, out.Starts = r.samples, r.peakMap, r.starts
 	out.WaitHistogram = histogram(r.podWaits)
 	out.PendingByReason = c.pendingReasons(heldBack)
 	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))

@@ -51,6 +51,10 @@ type Result struct {
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
 	Placements map[string]string `json:"placements,omitempty"`
 
+	// Starts are the seconds after the start at which all pods of a job had a node for the first time, by the job's name. Jobs
+	// that never had are not in it.
+	Starts map[string]float64 `json:"-"`
+
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`
 }

@@ -28,8 +28,8 @@ type CoschedulingArgs struct {
 	// replacement, against pods of the gang's priority or less. From 0 (not at all) to 3600, default 30.
 	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
 
-	// Reservation keeps nodes for the first gang that does not fit, so that a stream of smaller work cannot starve it.
-	// Absent, nothing is kept.
+	// Reservation keeps room for gangs that do not fit, one gang at a time, so that a stream of smaller work cannot starve
+	// them. If absent, it has its defaults. To switch it off, set maxNodesPercent to 0.
 	Reservation *GangReservation `json:"reservation,omitempty"`
 
 	// GangOwners makes gangs of the pods of some controllers without a word in their pod templates. Absent, pods are in a
@@ -40,12 +40,14 @@ type CoschedulingArgs struct {
 // GangReservation keeps nodes that a gang needs from other pods of its priority or less, until it starts. Pods that
 // carry berth.dev/backfill: allow may use them meanwhile, and are evicted as soon as the gang can start.
 type GangReservation struct {
-	// MaxNodesPercent is the largest part of all nodes that may be kept; a gang that needs more gets no reservation.
-	// From 1 to 100, default 50.
+	// MaxNodesPercent is the largest part of all nodes that may be kept. A gang that needs more gets no reservation; 0 is
+	// for none at all. From 0 to 100, default 50.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
-	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 0.
+	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 15.
 	AfterSeconds *int32 `json:"afterSeconds,omitempty"`
-	// TTLSeconds is how long nodes are kept for one gang before the next one has its turn. From 1 to 604800, default 3600.
+	// TTLSeconds is how long nodes are kept without progress, that is, while no pod ends that the gang waits for. Then the
+	// next gang has its turn, and the first one rests for the same time, twice as long after each further turn in vain. From
+	// 1 to 604800, default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 }
 
@@ -55,11 +57,12 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	setDefault(&args.RetryInitialSeconds, 1)
 	setDefault(&args.RetryMaxSeconds, 10)
 	setDefault(&args.RecoverySeconds, 30)
-	if r := args.Reservation; r != nil {
-		setDefault(&r.MaxNodesPercent, 50)
-		setDefault(&r.AfterSeconds, 0)
-		setDefault(&r.TTLSeconds, 3600)
+	if args.Reservation == nil {
+		args.Reservation = &GangReservation{}
 	}
+	setDefault(&args.Reservation.MaxNodesPercent, 50)
+	setDefault(&args.Reservation.AfterSeconds, 15)
+	setDefault(&args.Reservation.TTLSeconds, 3600)
 	if o := args.GangOwners; o != nil {
 		setDefaultsGangOwners(o)
 	}
@@ -74,7 +77,7 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
 	if r := args.Reservation; r != nil {
 		at := path.Child("reservation")
-		errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 1, 100)...)
+		errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 0, 100)...)
 		errs = append(errs, validateRange(at.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
 		errs = append(errs, validateRange(at.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
 	}

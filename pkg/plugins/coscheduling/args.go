@@ -20,9 +20,8 @@ type settings struct {
 	recovery time.Duration
 	// owners says of which pods gangs are made without a word in them.
 	owners *kubeview.GangOwnerPolicy
-	// reserve is set if capacity is promised to the first gang that has waited for patience: on at most maxPercent of the nodes,
-	// for at most ttl.
-	reserve       bool
+	// patience is how long a gang has waited before capacity is promised to it, on at most maxPercent of the nodes, and ttl for
+	// how long that lasts without progress. With a maxPercent of 0 nothing is promised.
 	patience, ttl time.Duration
 	maxPercent    int
 }
@@ -42,8 +41,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 		backoff: gang.Backoff{Initial: seconds(args.RetryInitialSeconds), Max: seconds(args.RetryMaxSeconds)},
 	}
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
-	if r := args.Reservation; r != nil {
-		s.reserve, s.maxPercent, s.ttl, s.patience = true, int(*r.MaxNodesPercent), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
-	}
+	r := args.Reservation
+	s.maxPercent, s.ttl, s.patience = int(*r.MaxNodesPercent), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }

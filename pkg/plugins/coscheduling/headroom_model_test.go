@@ -212,7 +212,7 @@ func (m *roomModel) ask(t *rapid.T) {
 	for _, i := range slices.Sorted(maps.Keys(m.live)) {
 		live = append(live, i)
 	}
-	questions := []func(*rapid.T, []int){m.askSlots, m.askReasons, m.askNodes, m.askDomains, m.askTotals, m.askCopy, m.askGained}
+	questions := []func(*rapid.T, []int){m.askSlots, m.askReasons, m.askNodes, m.askRooms, m.askDomains, m.askTotals, m.askCopy, m.askGained}
 	first := rapid.IntRange(0, len(questions)-1).Draw(t, "first question")
 	for i := range questions {
 		questions[(first+i)%len(questions)](t, live)

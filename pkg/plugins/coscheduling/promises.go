@@ -1,6 +1,8 @@
 package coscheduling
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,38 +54,68 @@ type promises struct {
 	mu   sync.Mutex
 	kept map[gang.ID][]promise
 	view atomic.Pointer[map[string][]promise]
-	// turnedAway holds the pods to wake when a promise ends: gang.Ref by UID.
+	// turnedAway holds the pods to wake, by UID; arrivals numbers them.
 	turnedAway sync.Map
+	arrivals   atomic.Int64
 }
+
+// turnedAway is a pod that was kept off capacity that is promised to a gang.
+type turnedAway struct {
+	ref gang.Ref
+	at  int64
+}
+
+const (
+	// wakeSome is how many of the pods that were turned away are tried when a pod has ended or a reservation has let go of a
+	// node: more than can use what is free then, and few enough that a long queue is not tried for each of them.
+	wakeSome = 16
+	wakeAll  = math.MaxInt
+)
 
 // any reports whether anything is promised to anybody.
 func (p *promises) any() bool { return p.view.Load() != nil }
 
 // keep makes the promises of one kind to a gang those given.
 func (p *promises) keep(id gang.ID, kind promiseKind, kept []promise) {
-	p.change(func() bool {
-		had := len(p.kept[id])
-		rest := slices.DeleteFunc(p.kept[id], func(o promise) bool { return o.kind == kind })
-		ended := len(rest) < had
-		p.put(id, append(rest, kept...))
-		return ended
+	p.change(func() int {
+		// What is promised again does not end.
+		before := map[string]int{}
+		for _, o := range p.kept[id] {
+			if o.kind == kind {
+				before[o.node]++
+			}
+		}
+		for _, o := range kept {
+			before[o.node]--
+		}
+		wake := 0
+		for _, n := range before {
+			if n > 0 {
+				wake += wakeSome
+			}
+		}
+		if len(kept) == 0 && wake > 0 {
+			wake = wakeAll
+		}
+		p.put(id, append(slices.DeleteFunc(slices.Clone(p.kept[id]), func(o promise) bool { return o.kind == kind }), kept...))
+		return wake
 	})
 }
 
 // add promises one thing more.
 func (p *promises) add(more promise) {
-	p.change(func() bool {
+	p.change(func() int {
 		p.put(more.to, append(p.kept[more.to], more))
-		return false
+		return 0
 	})
 }
 
 // drop ends the promises to a gang for which ends holds.
 func (p *promises) drop(id gang.ID, ends func(promise) bool) {
-	p.change(func() bool {
+	p.change(func() int {
 		had := len(p.kept[id])
 		p.put(id, slices.DeleteFunc(p.kept[id], ends))
-		return len(p.kept[id]) < had
+		return allIf(len(p.kept[id]) < had)
 	})
 }
 
@@ -93,7 +125,7 @@ func (p *promises) take(id gang.ID, uid gang.UID, node string) {
 	if !p.any() {
 		return
 	}
-	p.change(func() bool {
+	p.change(func() int {
 		kept := p.kept[id]
 		taken := -1
 		for _, serves := range []func(promise) bool{
@@ -106,11 +138,11 @@ func (p *promises) take(id gang.ID, uid gang.UID, node string) {
 			}
 		}
 		if taken < 0 {
-			return false
+			return 0
 		}
 		elsewhere := kept[taken].node != node
 		p.put(id, slices.Delete(slices.Clone(kept), taken, taken+1))
-		return elsewhere
+		return allIf(elsewhere)
 	})
 }
 
@@ -119,7 +151,7 @@ func (p *promises) expire(now time.Time) {
 	if !p.any() {
 		return
 	}
-	p.change(func() bool {
+	p.change(func() int {
 		ended := false
 		for id, kept := range p.kept {
 			rest := slices.DeleteFunc(slices.Clone(kept), func(o promise) bool { return !o.until.IsZero() && now.After(o.until) })
@@ -128,7 +160,7 @@ func (p *promises) expire(now time.Time) {
 				p.put(id, rest)
 			}
 		}
-		return ended
+		return allIf(ended)
 	})
 }
 
@@ -161,10 +193,17 @@ func (p *promises) put(id gang.ID, kept []promise) {
 	}
 }
 
-// change publishes what edit makes of the promises, and wakes the pods that were turned away if it reports that one ended.
-func (p *promises) change(edit func() (ended bool)) {
+func allIf(ended bool) int {
+	if ended {
+		return wakeAll
+	}
+	return 0
+}
+
+// change publishes what edit makes of the promises, and wakes so many of the pods that were turned away as it says.
+func (p *promises) change(edit func() (wake int)) {
 	p.mu.Lock()
-	ended := edit()
+	wake := edit()
 	if len(p.kept) == 0 {
 		p.view.Store(nil)
 	} else {
@@ -177,19 +216,27 @@ func (p *promises) change(edit func() (ended bool)) {
 		p.view.Store(&view)
 	}
 	p.mu.Unlock()
-	if ended {
-		p.retry()
+	if wake > 0 {
+		p.retry(wake)
 	}
 }
 
-// retry wakes the pods that were turned away for a promise.
-func (p *promises) retry() {
-	var refs []gang.Ref
-	p.turnedAway.Range(func(uid, ref any) bool {
-		p.turnedAway.Delete(uid)
-		refs = append(refs, ref.(gang.Ref))
+// retry wakes the pods that were turned away, no more than so many and those first that have not been tried for the longest time.
+func (p *promises) retry(most int) {
+	var waiting []turnedAway
+	p.turnedAway.Range(func(_, pod any) bool {
+		waiting = append(waiting, pod.(turnedAway))
 		return true
 	})
+	if len(waiting) > most {
+		slices.SortFunc(waiting, func(a, b turnedAway) int { return cmp.Compare(a.at, b.at) })
+		waiting = waiting[:most]
+	}
+	refs := make([]gang.Ref, len(waiting))
+	for i, pod := range waiting {
+		p.turnedAway.Delete(pod.ref.UID)
+		refs[i] = pod.ref
+	}
 	if len(refs) > 0 {
 		p.wake(refs)
 	}
@@ -249,6 +296,9 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	if with == node || (len(noderesources.Fits(pod, with, dra, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && nodeports.Fits(pod, with)) {
 		return gang.ID{}, false
 	}
-	p.turnedAway.Store(pod.UID, refOf(pod))
+	ref := refOf(pod)
+	if _, known := p.turnedAway.Load(ref.UID); !known {
+		p.turnedAway.LoadOrStore(ref.UID, turnedAway{ref: ref, at: p.arrivals.Add(1)})
+	}
 	return to, true
 }

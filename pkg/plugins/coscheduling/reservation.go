@@ -2,7 +2,6 @@ package coscheduling
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,109 +11,127 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
+const (
+	// reserveEvery is how often it is looked at what to keep, and reservePlans for how many gangs at a time.
+	reserveEvery = time.Second
+	reservePlans = 4
+)
+
 // reservations gives gangs that have waited long a turn each: what they need is promised to them on nodes that are the nearest to
-// being free, so that smaller work cannot take it again and again.
+// being free, so that smaller work cannot take it again and again. Whose turn it is and what to keep is decided in pkg/gang.
 type reservations struct {
-	// current has the turn, if its ID is not zero, from since to until.
-	current      gang.ID
-	since, until time.Time
-	// hadTurn holds until when gangs whose turn is over get no other.
-	hadTurn map[gang.ID]time.Time
-	// blockedSince holds since when gangs wait.
-	blockedSince map[gang.ID]time.Time
+	turns    *gang.ReserveTurns
+	lookedAt time.Time
+	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
+	ready bool
 }
 
-// reserve ends the turn of a gang that does not wait any more or whose time is over, and gives the next one to the first of the
-// gangs that have waited long enough and would fit if the cluster was empty.
+// reserve brings what is promised to the gang whose turn it is in line with the cluster, and gives the next turn to the first
+// gang that has waited long enough and would fit if the cluster was empty.
 func (w *waker) reserve(ctx context.Context, now time.Time) {
-	if !w.settings.reserve {
+	r := &w.reservations
+	if w.settings.maxPercent == 0 || now.Sub(r.lookedAt) < reserveEvery {
 		return
 	}
-	t := &w.turns
-	if t.current != (gang.ID{}) {
-		g, waits := w.waiting[t.current]
-		if waits && now.Before(t.until) && len(w.promises.to(t.current)) > 0 {
-			reservationAge.Set(now.Sub(t.since).Seconds())
+	r.lookedAt = now
+	if id, since := r.turns.Current(); id != (gang.ID{}) {
+		if w.renew(ctx, id, now) {
+			reservationAge.Set(now.Sub(since).Seconds())
 			return
 		}
-		if waits {
-			t.hadTurn[g.ID] = now.Add(w.settings.ttl)
-		}
-		w.promises.drop(t.current, func(o promise) bool { return o.kind == forTurn })
-		t.current = gang.ID{}
-		reservationAge.Set(0)
+		w.unreserve(id)
 	}
-	maps.DeleteFunc(t.hadTurn, func(_ gang.ID, until time.Time) bool { return now.After(until) })
-	var first *waitingGang
+	reservationAge.Set(0)
+	var next []*waitingGang
 	for id, g := range w.waiting {
-		if _, had := t.hadTurn[id]; had || g.Fresh || now.Sub(g.Since) < w.settings.patience {
+		if !g.Fresh && now.Sub(g.Since) >= w.settings.patience && r.turns.MayBegin(id, now) {
+			next = append(next, g)
+		}
+	}
+	slices.SortFunc(next, firstByKey)
+	for _, g := range next[:min(reservePlans, len(next))] {
+		kept, ok := w.nearest(g)
+		if !ok || !w.promise(g, kept) {
+			r.turns.Skip(g.ID, now)
 			continue
 		}
-		if first == nil || g.Key.Less(first.Key) {
-			first = g
-		}
-	}
-	if first == nil {
+		r.turns.Begin(g.ID, kept.Pods, now)
+		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
 		return
 	}
-	kept := w.nearest(first)
-	if kept == nil {
-		t.hadTurn[first.ID] = now.Add(w.settings.patience)
-		return
-	}
-	klog.FromContext(ctx).V(2).Info("Promising nodes to a gang", "gang", first.ID, "members", len(kept), "until", now.Add(w.settings.ttl))
-	t.current, t.since, t.until = first.ID, now, now.Add(w.settings.ttl)
-	w.promises.keep(first.ID, forTurn, kept)
 }
 
-// nearest returns promises for what the gang needs on the nodes on which the most of it is free already; nil if there are not
-// enough nodes or it would take more of them than may be kept.
-func (w *waker) nearest(g *waitingGang) []promise {
+// renew looks again at what to keep for the gang and reports whether its turn goes on.
+func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
+	g, waits := w.waiting[id]
+	if !waits {
+		w.reservations.turns.End(id)
+		return false
+	}
+	if _, blocked := w.ledger.Waiting(id); !blocked {
+		// It is being tried.
+		return true
+	}
+	kept, ok := w.nearest(g)
+	if !ok || !w.promise(g, kept) {
+		w.reservations.turns.Skip(id, now)
+		w.reservations.turns.End(id)
+		return false
+	}
+	if !w.reservations.turns.Continue(kept.Pods, now) {
+		klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang without progress", "gang", id, "podsToEnd", kept.Pods)
+		return false
+	}
+	if kept.Ready && !w.reservations.ready {
+		w.rounds.Touch(id, now)
+	}
+	w.reservations.ready = kept.Ready
+	return true
+}
+
+// unreserve ends what is promised to the gang for its turn.
+func (w *waker) unreserve(id gang.ID) {
+	w.reservations.ready = false
+	w.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
+}
+
+// promise makes what is promised to the gang for its turn that of the reservation.
+func (w *waker) promise(g *waitingGang, r gang.Reservation) bool {
 	var kept []promise
-	nodes := map[string]bool{}
-	missing := g.Need.Total
-	for i, c := range g.Classes {
-		if g.pods[i] == nil {
-			return nil
-		}
-		info, err := infoOf(g.pods[i])
+	for _, place := range r.Places {
+		info, err := infoOf(g.pods[place.Class])
 		if err != nil {
-			return nil
+			return false
 		}
-		type room struct {
-			node       *v1.Node
-			now, empty int
-		}
-		var rooms []room
-		w.headroom.each(g.shapes[i].shape, func(node *v1.Node, now, empty int) {
-			if empty > 0 {
-				rooms = append(rooms, room{node, now, empty})
-			}
-		})
-		slices.SortFunc(rooms, func(a, b room) int {
-			if free := b.now*a.empty - a.now*b.empty; free != 0 {
-				return free
-			}
-			if a.node.Name < b.node.Name {
-				return -1
-			}
-			return 1
-		})
-		want := min(c.Count, max(missing, g.Need.Roles[c.Role]))
-		for _, r := range rooms {
-			if want <= 0 {
-				break
-			}
-			for range min(want, r.empty) {
-				kept = append(kept, promise{to: g.ID, kind: forTurn, priority: g.Key.Priority, node: r.node.Name, info: info})
-				nodes[r.node.Name] = true
-				want--
-				missing--
-			}
+		for range place.Count {
+			kept = append(kept, promise{to: g.ID, kind: forTurn, priority: g.Key.Priority, node: place.Node, info: info})
 		}
 	}
-	if missing > 0 || len(nodes)*100 > w.headroom.size()*w.settings.maxPercent {
-		return nil
+	w.promises.keep(g.ID, forTurn, kept)
+	return true
+}
+
+// nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
+func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
+	if slices.Contains(g.pods, nil) || !w.mayFit(g, true) {
+		return gang.Reservation{}, false
 	}
-	return kept
+	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: w.headroom.size() * w.settings.maxPercent / 100}
+	held := map[string]bool{}
+	for _, o := range w.promises.to(g.ID) {
+		held[o.node] = true
+	}
+	keys := make([]shapeKey, len(g.shapes))
+	for i, c := range g.Classes {
+		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count})
+		keys[i] = g.shapes[i].shape
+	}
+	preempts := !slices.ContainsFunc(g.pods, neverPreempts)
+	p.Nodes = w.headroom.rooms(keys, g.required, func(pod *v1.Pod, priority int32) bool {
+		return (preempts && priority < g.Key.Priority) || w.allowsBackfill(pod)
+	})
+	for i := range p.Nodes {
+		p.Nodes[i].Kept = held[p.Nodes[i].Name]
+	}
+	return gang.Reserve(p)
 }

@@ -18,6 +18,10 @@ func (w *waker) ruleOut(g *waitingGang) string {
 	if w.headroom.anyBelow(g.Key.Priority) && w.mayFit(g, true) {
 		return ""
 	}
+	if id, _ := w.reservations.turns.Current(); id == g.ID && w.reservations.ready {
+		// What runs where room is kept for it makes way.
+		return ""
+	}
 	if lacks := w.lacks(g, false); len(lacks) > 0 {
 		return gang.ExplainLack(g.ID, lacks, describeAmount)
 	}

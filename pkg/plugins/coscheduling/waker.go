@@ -57,12 +57,12 @@ type waker struct {
 	touches map[touch]bool
 
 	// The rest belongs to the loop.
-	waiting  map[gang.ID]*waitingGang
-	byShape  map[shapeKey]map[gang.ID]bool
-	rounds   *gang.Rounds
-	turns    reservations
-	batchAt  time.Time
-	anywayAt time.Time
+	waiting      map[gang.ID]*waitingGang
+	byShape      map[shapeKey]map[gang.ID]bool
+	rounds       *gang.Rounds
+	batchAt      time.Time
+	reservations reservations
+	anywayAt     time.Time
 	// ruledOut holds the gangs that the account rules out, in the order in which to look at them again.
 	ruledOut   []gang.ID
 	rewordedAt time.Time
@@ -90,7 +90,9 @@ func newWaker() *waker {
 }
 
 // wire gives the loop what it works with.
-func (w *waker) wire(c *coordinator) { w.coordinator, w.turns.hadTurn = c, map[gang.ID]time.Time{} }
+func (w *waker) wire(c *coordinator) {
+	w.coordinator, w.reservations.turns = c, gang.NewReserveTurns(c.settings.ttl)
+}
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
 func (w *waker) mark(id gang.ID) {
@@ -141,15 +143,7 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	fresh := w.refresh(now)
 	w.tidy(now)
 	w.spread(ctx, now)
-	slices.SortFunc(fresh, func(a, b *waitingGang) int {
-		switch {
-		case a.Key.Less(b.Key):
-			return -1
-		case b.Key.Less(a.Key):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(fresh, firstByKey)
 	for _, g := range fresh {
 		w.rounds.Begin(g.ID)
 		w.decide(ctx, g, now)
@@ -180,6 +174,17 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	w.reserve(ctx, now)
 	w.reword(now)
 	return max(pause, settlePause)
+}
+
+// firstByKey orders gangs as they are tried.
+func firstByKey(a, b *waitingGang) int {
+	switch {
+	case a.Key.Less(b.Key):
+		return -1
+	case b.Key.Less(a.Key):
+		return 1
+	}
+	return 0
 }
 
 // refresh brings what is known of waiting gangs in line with the ledger, and returns those that nothing has kept from starting
@@ -273,6 +278,10 @@ func (w *waker) drop(g *waitingGang) {
 	w.unindex(g)
 	delete(w.waiting, g.ID)
 	w.rounds.Drop(g.ID)
+	if id, _ := w.reservations.turns.Current(); id == g.ID {
+		w.unreserve(id)
+	}
+	w.reservations.turns.Forget(g.ID)
 }
 
 // spread tells the gangs concerned what has happened.
@@ -288,12 +297,13 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 		}
 	}
 	if eased || len(gained) > 0 {
-		w.promises.retry()
+		w.promises.retry(wakeSome)
 		w.help(ctx)
 	}
 	anyway := now.After(w.anywayAt)
 	if anyway {
 		w.anywayAt = now.Add(touchAnyway)
+		w.promises.retry(wakeAll)
 	}
 	if !eased && !anyway && len(touches) == 0 {
 		return

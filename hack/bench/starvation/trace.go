@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"berth.dev/berth/pkg/trace"
+)
+
+// gpusPerNode is the size of every node, and of every member of a gang.
+const gpusPerNode = 8
+
+// gangShare is the part of the cluster's GPU time that gangs ask for.
+const gangShare = 0.075
+
+// family is a kind of load. The cluster is offered load of its GPU time, gangs included.
+type family struct {
+	name string
+	load float64
+	// mean is how long a job runs on average; run times are exponential.
+	mean time.Duration
+	// sizes are the GPUs of jobs, each as likely as it is often in the list.
+	sizes []int
+	// together is how many gangs arrive at once.
+	together int
+}
+
+var families = []family{
+	{"small", 0.90, 10 * time.Minute, []int{1, 2}, 1},
+	{"mixed", 0.90, 10 * time.Minute, []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 8}, 1},
+	{"half-hour", 0.90, 30 * time.Minute, []int{1, 2}, 1},
+	{"two gangs", 0.90, 10 * time.Minute, []int{1, 2}, 2},
+	{"97.5% load", 0.975, 10 * time.Minute, []int{1, 2}, 1},
+	{"overload", 1.05, 10 * time.Minute, []int{1, 2}, 1},
+}
+
+// warmUp is how long the cluster fills before the first gang arrives.
+func (f *family) warmUp() time.Duration { return 4 * f.mean }
+
+// gangTime is how long a gang runs.
+const gangTime = 30 * time.Minute
+
+// jobs draws the jobs of a family on so many nodes: a Poisson stream of single pods, and gangs of a quarter of the nodes at
+// fixed times.
+func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job {
+	random := rand.New(rand.NewPCG(seed, 1))
+	sum := 0
+	for _, n := range f.sizes {
+		sum += n
+	}
+	perJob := float64(sum) / float64(len(f.sizes)) * float64(f.mean)
+	pause := perJob / ((f.load - gangShare) * float64(nodes*gpusPerNode))
+	var jobs []trace.Job
+	for at := 0.0; ; {
+		at += random.ExpFloat64() * pause
+		if at >= float64(length) {
+			break
+		}
+		run := max(time.Duration(random.ExpFloat64()*float64(f.mean)), time.Second)
+		jobs = append(jobs, job(fmt.Sprintf("job-%d", len(jobs)), time.Duration(at), run, 1, f.sizes[random.IntN(len(f.sizes))]))
+	}
+	members := nodes / 4
+	every := time.Duration(float64(f.together*members) / (gangShare * float64(nodes)) * float64(gangTime))
+	for at, n := f.warmUp(), 0; at < length-every/2; at += every {
+		for range f.together {
+			gang := job(fmt.Sprintf("gang-%d", n), at, gangTime, members, gpusPerNode)
+			gang.Gang = true
+			jobs = append(jobs, gang)
+			n++
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b trace.Job) int { return int(a.Arrival - b.Arrival) })
+	return jobs
+}
+
+func job(name string, arrival, run time.Duration, pods, gpus int) trace.Job {
+	return trace.Job{Name: name, Arrival: arrival.Truncate(time.Millisecond), Duration: run.Truncate(time.Millisecond), Pods: pods,
+		CPUMilli: int64(gpus) * 4000, MemoryMiB: int64(gpus) * 16384, GPUs: gpus, GPUMilli: 1000}
+}
+
+func cluster(nodes int) []trace.Node {
+	var out []trace.Node
+	for i := range nodes {
+		out = append(out, trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432, GPUs: gpusPerNode, Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 10_000_000})
+	}
+	return out
+}

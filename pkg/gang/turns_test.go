@@ -1,0 +1,73 @@
+package gang
+
+import (
+	"testing"
+	"time"
+)
+
+func TestATurnLastsWhilePodsEnd(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(0, 0)
+	a := ID{"ns", "a"}
+	turns := NewReserveTurns(time.Hour)
+	turns.Begin(a, 10, start)
+	now := start
+	for pods := 9; pods > 0; pods-- {
+		now = now.Add(59 * time.Minute)
+		if !turns.Continue(pods, now) {
+			t.Fatalf("the turn ended although only %d pods have to end", pods)
+		}
+	}
+	if !turns.Continue(1, now.Add(59*time.Minute)) {
+		t.Error("the turn ended before its time")
+	}
+	if turns.Continue(1, now.Add(time.Hour)) {
+		t.Error("the turn goes on without progress")
+	}
+	if id, _ := turns.Current(); id != (ID{}) {
+		t.Errorf("the turn is still that of %s", id)
+	}
+}
+
+func TestRestsGrowAfterTurnsInVain(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	a, b := ID{"ns", "a"}, ID{"ns", "b"}
+	turns := NewReserveTurns(time.Hour)
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 24, 24} {
+		if !turns.MayBegin(a, now) {
+			t.Fatalf("turn %d: it still rests", i)
+		}
+		turns.Begin(a, 3, now)
+		now = now.Add(time.Hour)
+		if turns.Continue(3, now) {
+			t.Fatalf("turn %d goes on without progress", i)
+		}
+		if turns.MayBegin(a, now.Add(want*time.Hour-1)) {
+			t.Errorf("after turn %d it does not rest for %d hours", i, want)
+		}
+		if !turns.MayBegin(b, now) {
+			t.Errorf("after turn %d of %s, %s may not begin", i, a, b)
+		}
+		now = now.Add(want * time.Hour)
+	}
+	turns.Begin(a, 3, now)
+	turns.Forget(a)
+	if !turns.MayBegin(a, now) {
+		t.Error("a group that was forgotten rests")
+	}
+	if id, _ := turns.Current(); id != (ID{}) {
+		t.Errorf("the turn is still that of %s", id)
+	}
+}
+
+func TestAGroupThatIsSkippedRestsForAMinute(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	a := ID{"ns", "a"}
+	turns := NewReserveTurns(time.Hour)
+	turns.Skip(a, now)
+	if turns.MayBegin(a, now.Add(59*time.Second)) || !turns.MayBegin(a, now.Add(time.Minute)) {
+		t.Error("want a rest of one minute")
+	}
+}
