@@ -41,7 +41,7 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 	var best *arrangement
 	examined := 0
 	for _, part := range c.parts(id, levels, turn, nodes, prepare != nil) {
-		a, err := c.tryClaims(ctx, id, turn, part, prepare)
+		a, err := c.tryPlaces(ctx, id, turn, part, prepare)
 		if err != nil {
 			return nil, err
 		}
@@ -64,16 +64,16 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 	return best, nil
 }
 
-// claimNodes is how many nodes are tried for the member that decides where a claim is allocated that members share.
-const claimNodes = 16
+// fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.
+const fewPlaces = 16
 
-// tryClaims places the gang on one set of nodes. Where the first member to use a shared claim goes, its siblings have to follow:
-// if they do not fit there, that member is tried elsewhere.
-func (c *coordinator) tryClaims(ctx context.Context, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
+// tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
+// have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
+func (c *coordinator) tryPlaces(ctx context.Context, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
 	var best *arrangement
 	refused := map[gang.Refusal]bool{}
 	examined := 0
-	for range claimNodes {
+	for range fewPlaces {
 		a, err := c.try(ctx, id, turn, on, refused, prepare)
 		if err != nil {
 			return nil, err
@@ -82,17 +82,30 @@ func (c *coordinator) tryClaims(ctx context.Context, id gang.ID, turn gang.Turn,
 		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
 			best = a
 		}
-		first := slices.IndexFunc(a.Assignments, func(placed gang.Assignment) bool { return placed.First })
-		if a.Feasible() || first < 0 {
+		if a.Feasible() || len(a.Assignments) == 0 || !a.follows() {
 			break
 		}
-		// All members go where the claim is, so none of them needs this node.
-		for class := range a.classes {
-			refused[gang.Refusal{Class: class, Node: a.Assignments[first].Node}] = true
+		for _, placed := range a.Assignments {
+			for class := range a.classes {
+				refused[gang.Refusal{Class: class, Node: placed.Node}] = true
+			}
 		}
 	}
 	best.examined = examined
 	return best, nil
+}
+
+// follows reports whether where members go depends on where the first of them went.
+func (a *arrangement) follows() bool {
+	if slices.ContainsFunc(a.Assignments, func(placed gang.Assignment) bool { return placed.First }) {
+		return true
+	}
+	for _, r := range a.classes {
+		if f := r.pod.Spec.Affinity; f != nil && f.PodAffinity != nil && len(f.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // try places the gang on one set of nodes, but for those refused to a class.

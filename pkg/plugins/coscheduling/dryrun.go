@@ -12,6 +12,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -268,6 +269,23 @@ func reasonOf(text string, n int) gang.Reason {
 		text = noun + ": " + text
 	}
 	return gang.Reason{Text: text, Nodes: n}
+}
+
+// turnedAway says that nodes have turned members away, and what a plugin said about it: its word is in the condition
+// of the pod that it turned away.
+func (d *dryRun) turnedAway() string {
+	const said = " nodes are available: "
+	text := "node(s) that turned a member away"
+	for _, pod := range d.pods {
+		_, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+		if c == nil || c.Status != v1.ConditionFalse || strings.Contains(c.Message, "gang "+d.id.String()) {
+			continue
+		}
+		if _, why, found := strings.Cut(c.Message, said); found {
+			return text + ": " + strings.TrimSuffix(strings.TrimLeft(why, "0123456789 "), ".")
+		}
+	}
+	return text
 }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:

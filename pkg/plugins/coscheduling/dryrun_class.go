@@ -261,7 +261,7 @@ func (t *classRun) fits(i int) *fwk.Status {
 	d := t.run
 	node := d.node(i)
 	if len(d.refused) > 0 && d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] {
-		return fwk.NewStatus(fwk.Unschedulable, "node(s) that have just turned a member away")
+		return fwk.NewStatus(fwk.Unschedulable, d.turnedAway())
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")

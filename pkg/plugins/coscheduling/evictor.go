@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -29,6 +30,9 @@ const (
 	// resultAge is how long the result of a search is good for.
 	resultAge = 5 * time.Second
 )
+
+// evictionRetries are the pauses between the attempts to evict a pod.
+var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
 
 // evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The search
 // runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
@@ -225,8 +229,14 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
-				if err := evictOne(ctx, profile, pod, r); err != nil {
-					logger.Error(err, "Evicting a pod failed", "pod", klog.KObj(pod), "for", r.name)
+				// What is evicted in part helps nobody, so a request that fails is repeated.
+				var last error
+				err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
+					last = evictOne(ctx, profile, pod, r)
+					return last == nil, nil
+				})
+				if err != nil {
+					logger.Error(last, "Evicting a pod failed", "pod", klog.KObj(pod), "for", r.name)
 				}
 			})
 		}
