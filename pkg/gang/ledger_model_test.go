@@ -160,8 +160,11 @@ func (w *world) step() {
 		if p := w.some(w.at(parked)); p != nil && p.State == Pending {
 			w.enqueue(p)
 		}
-		if w.draw(3, "ruled out") == 0 {
+		switch w.draw(4, "ruled out or in") {
+		case 0:
 			w.l.RuleOut(g1, "no room", w.now)
+		case 1:
+			w.carryOut(w.l.Invite(g1, w.now))
 		}
 	}
 	w.compare()

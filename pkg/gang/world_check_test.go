@@ -32,6 +32,9 @@ func (w *world) check() {
 		}
 		for _, m := range g.members {
 			w.visited[m.stage]++
+			if m.stage == alone && !g.started() {
+				w.t.Fatalf("%s is scheduled as an ordinary pod, and its group has not started", m.UID)
+			}
 			if before := w.stages[m.UID]; m.stage != released || before == released || before == alone || g.started() {
 				continue
 			}
@@ -118,8 +121,12 @@ func (w *world) compare() {
 		if p.State == Pending && !p.left && m.stage.holds() != holds {
 			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
 		}
-		if m.stage == held && p.place == active && !p.left {
+		switch {
+		case p.left:
+		case m.stage == held && p.place == active:
 			w.t.Fatalf("%s is in the queue and known to be held", uid)
+		case m.stage == queued && p.place == parked && !p.barred && !p.foreign:
+			w.t.Fatalf("%s is out of the queue and known to be in it", uid)
 		}
 	}
 }

@@ -1,6 +1,11 @@
 package kubeview
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
 
 // Amounts returns the resources of a list in thousandths of a CPU and in units of everything else. What is not positive
 // is left out.
@@ -16,3 +21,15 @@ func Amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
 
 // AllocatableOf returns what the node offers to pods, in the units of Amounts.
 func AllocatableOf(node *v1.Node) map[v1.ResourceName]int64 { return Amounts(node.Status.Allocatable) }
+
+// amount is in thousandths of a CPU or in units of anything else, and never wraps around.
+func amount(name v1.ResourceName, q resource.Quantity) int64 {
+	switch {
+	case name != v1.ResourceCPU:
+		return q.Value()
+	case q.CmpInt64(math.MaxInt64/1000) >= 0:
+		return math.MaxInt64
+	default:
+		return q.MilliValue()
+	}
+}

@@ -58,6 +58,9 @@ func parseMinimum(text string) (int, bool) {
 // GangLabels returns the labels either of which makes a pod the member of a gang.
 func GangLabels() []string { return []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel} }
 
+// maxTimeout is the longest that a pod may wait to be permitted.
+const maxTimeout = 15 * time.Minute
+
 // maxMinMember is the largest minimum that is believed; the CRD has the same bound.
 const maxMinMember = 100000
 
@@ -79,10 +82,11 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
 		Generation: pg.Generation,
-		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey] + fmt.Sprint(MinResources(pg)),
+		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey] + fmt.Sprint(Amounts(pg.Spec.MinResources)),
 	}
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
-		s.Timeout = time.Duration(*t) * time.Second
+		// The framework lets no pod wait for longer.
+		s.Timeout = min(time.Duration(*t)*time.Second, maxTimeout)
 	}
 	return s, nil
 }

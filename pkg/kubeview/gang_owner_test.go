@@ -216,7 +216,7 @@ func TestGangOfAController(t *testing.T) {
 			if diff := cmp.Diff(tc.owner, got.Owner); diff != "" {
 				t.Errorf("owner (-want +got):\n%s", diff)
 			}
-			if tc.owner.Minimum > 0 && (got.Spec == nil || got.Spec.MinMember != tc.owner.Minimum) {
+			if tc.owner.Minimum > 0 && (got.Spec == nil || got.Spec.Minimum.Total != tc.owner.Minimum) {
 				t.Errorf("spec %+v, want a minimum of %d", got.Spec, tc.owner.Minimum)
 			}
 		})
@@ -267,14 +267,14 @@ func TestPodsOfOneControllerAreOfOneClass(t *testing.T) {
 			t.Parallel()
 			classes := map[string]bool{}
 			for i := range 64 {
-				classes[GangMember(pod(i), true).Class] = true
+				classes[GangMember(pod(i), Membership{}, nil, true).Class] = true
 			}
 			if len(classes) != 1 {
 				t.Errorf("64 equal workers are of %d classes", len(classes))
 			}
 			other := pod(0)
 			other.Labels["app"] = "something-else"
-			if classes[GangMember(other, true).Class] {
+			if classes[GangMember(other, Membership{}, nil, true).Class] {
 				t.Error("a label of the user's does not make a class of its own")
 			}
 		})
@@ -326,8 +326,8 @@ func FuzzGangOwner(f *testing.F) {
 			case m.ID.Name == "":
 			case len(validation.IsDNS1123Subdomain(m.ID.Name)) > 0:
 				t.Errorf("gang %q has a name that no PodGroup can have", m.ID.Name)
-			case m.Spec != nil && (m.Spec.MinMember < 1 || m.Spec.MinMember > maxMinMember):
-				t.Errorf("minimum %d", m.Spec.MinMember)
+			case m.Spec != nil && (m.Spec.Minimum.Total < 1 || m.Spec.Minimum.Total > maxMinMember):
+				t.Errorf("minimum %d", m.Spec.Minimum.Total)
 			}
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -53,7 +52,7 @@ func TestGangOf(t *testing.T) {
 			}
 			minMember := 0
 			if spec != nil {
-				minMember = spec.MinMember
+				minMember = spec.Minimum.Total
 			}
 			if id != tc.id || minMember != tc.minMember || message != tc.err {
 				t.Errorf("got %v, minimum %d, error %q; want %v, %d, %q", id, minMember, message, tc.id, tc.minMember, tc.err)
@@ -76,7 +75,8 @@ func TestGangSpecTimeout(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{ScheduleTimeoutSeconds: tc.seconds}}
-			if got := GangSpec(pg, time.Minute).Timeout; got != tc.want {
+			spec, err := GangSpec(pg, time.Minute)
+			if got := spec.Timeout; err != nil || got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -91,7 +91,7 @@ func TestPlacementClass(t *testing.T) {
 		edit(p)
 		return p
 	}
-	original := GangMember(pod(func(*v1.Pod) {}), true).Class
+	original := GangMember(pod(func(*v1.Pod) {}), Membership{}, nil, true).Class
 	for _, tc := range []struct {
 		name string
 		same bool
@@ -123,103 +123,11 @@ func TestPlacementClass(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if same := GangMember(pod(tc.edit), true).Class == original; same != tc.same {
+			if same := GangMember(pod(tc.edit), Membership{}, nil, true).Class == original; same != tc.same {
 				t.Errorf("of the same class: %t, want %t", same, tc.same)
 			}
 		})
 	}
-}
-
-func TestPodGroupStatus(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	view := func(set func(v *gang.View)) gang.View {
-		v := gang.View{MinMember: 4}
-		set(&v)
-		return v
-	}
-	for _, tc := range []struct {
-		name  string
-		view  gang.View
-		phase schedulingv1alpha1.PodGroupPhase
-		want  map[string]string
-	}{
-		{"no pods yet", view(func(*gang.View) {}), schedulingv1alpha1.PodGroupPending,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
-		{"all pods exist and do not fit", view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, "fits 2" }), schedulingv1alpha1.PodGroupPreScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable", "Degraded": "False NoMembersLost"}},
-		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }), schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False NoMembersLost"}},
-		{"bound and starting", view(func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 }), schedulingv1alpha1.PodGroupScheduled,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
-		{"half has finished and half runs", view(func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 }),
-			schedulingv1alpha1.PodGroupRunning,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
-		{"all have finished", view(func(v *gang.View) { v.Count[gang.Succeeded] = 4 }), schedulingv1alpha1.PodGroupFinished,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
-		{"one has failed and was not replaced", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
-			schedulingv1alpha1.PodGroupFailed,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "True MembersLost"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-			s := PodGroupStatus(pg, tc.view, now)
-			got := map[string]string{}
-			for _, c := range s.Conditions {
-				got[c.Type] = string(c.Status) + " " + c.Reason
-			}
-			if s.Phase != tc.phase {
-				t.Errorf("phase %s, want %s", s.Phase, tc.phase)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
-			pg.Status = s
-			if diff := cmp.Diff(s, PodGroupStatus(pg, tc.view, now.Add(time.Hour))); diff != "" {
-				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestRoom(t *testing.T) {
-	t.Parallel()
-	r := NewRoom()
-	node := func(name, gpus string) *v1.Node {
-		return st.MakeNode().Name(name).Label("kind", name).Capacity(map[v1.ResourceName]string{"nvidia.com/gpu": gpus, "pods": "110"}).Obj()
-	}
-	pod := func(name, on, gpus string) *v1.Pod {
-		return st.MakePod().Name(name).UID(name).Node(on).Req(map[v1.ResourceName]string{"nvidia.com/gpu": gpus}).Obj()
-	}
-	r.SetPod(pod("early", "b", "6"))
-	r.SetNode(node("a", "8"))
-	r.SetNode(node("b", "8"))
-	want := func(why string, p *v1.Pod, empty bool, slots map[string]int) {
-		t.Helper()
-		if diff := cmp.Diff(slots, r.Slots(p, empty)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", why, diff)
-		}
-	}
-	four := pod("new", "", "4")
-	want("a pod that came before its node counts", four, false, map[string]int{"a": 2})
-	want("an empty cluster has room for more", four, true, map[string]int{"a": 2, "b": 2})
-	r.SetPod(pod("early", "b", "2"))
-	want("a pod that shrinks gives room", four, false, map[string]int{"a": 2, "b": 1})
-	r.SetPod(pod("early", "b", "2"))
-	want("saying it twice changes nothing", four, false, map[string]int{"a": 2, "b": 1})
-	r.DropPod("early")
-	r.DropPod("early")
-	want("a pod that goes gives room, once", four, false, map[string]int{"a": 2, "b": 2})
-	selective := pod("new", "", "4")
-	selective.Spec.NodeSelector = map[string]string{"kind": "b"}
-	want("a selector counts", selective, false, map[string]int{"b": 2})
-	other := st.MakePod().Req(map[v1.ResourceName]string{"example.com/unheard-of": "1"}).Obj()
-	if got := r.Slots(other, false)["a"]; got < 1 {
-		t.Errorf("a resource that no node offers bounds the room to %d; it may be handed out in another way", got)
-	}
-	r.DropNode("a")
-	want("a node that goes takes its room along", four, false, map[string]int{"b": 2})
 }
 
 func FuzzGangOf(f *testing.F) {
@@ -228,7 +136,7 @@ func FuzzGangOf(f *testing.F) {
 	f.Add("x", "-9223372036854775809")
 	f.Fuzz(func(t *testing.T, name, available string) {
 		id, spec, err := GangOf(st.MakePod().Namespace("ns").Labels(map[string]string{gangNameLabel: name, gangMinAvailableLabel: available}).Obj())
-		if err == nil && (id.Name != name || spec.MinMember < 1 || spec.MinMember > maxMinMember) {
+		if err == nil && (id.Name != name || spec.Minimum.Total < 1 || spec.Minimum.Total > maxMinMember) {
 			t.Errorf("accepted %q, %q as %v, %+v", name, available, id, spec)
 		}
 	})

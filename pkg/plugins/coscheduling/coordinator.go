@@ -94,5 +94,10 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if err != nil || !known {
 		return
 	}
-	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: v.Priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
+	from := time.Now()
+	if gone := pod.DeletionTimestamp; gone != nil && gone.After(from) {
+		// It may take its time to go.
+		from = gone.Time
+	}
+	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: v.Priority, node: loss.Node, info: info, until: from.Add(c.settings.recovery)})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -140,6 +141,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need.Total, "members", len(turn.Members),
 		"placed", len(result.Assignments), "nodesExamined", result.examined, "duration", time.Since(start))
 	if !result.Feasible() {
+		p.giveBackClaims(ctx, result)
 		short := make([]string, len(result.Short))
 		for i := range result.Short {
 			short[i] = result.Short[i].Class
@@ -162,6 +164,23 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		}
 	}
 	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
+}
+
+// giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters have found
+// that in the dry run, which the cycle's own state does not show.
+func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
+	for _, plugin := range p.framework.PreEnqueuePlugins() {
+		claims, ok := plugin.(*dynamicresources.DynamicResources)
+		if !ok {
+			continue
+		}
+		for _, s := range a.Short {
+			if r := a.classes[s.Class]; r.state != nil && claimsDevices(r.profile, r.pod) {
+				_, status := claims.PostFilter(ctx, r.state, r.pod, nil)
+				klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated in vain", "pod", klog.KObj(r.pod), "outcome", status.Message())
+			}
+		}
+	}
 }
 
 // PostFilter stops the preemption of pods one at a time for a gang: victims that make room for one member are lost if
@@ -192,26 +211,27 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
 			c.carrier.carry(ctx, c.ledger.Decline(uid, fmt.Sprintf("gang %s: pod %s cannot be scheduled", id, pod.Name), c.settings.backoff, time.Now()))
-			return nil, p.giveBack(pod)
+			return nil, p.stop(pod, "")
 		}
 		outcome, err := p.preempt(ctx, id, turn)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
 		}
-		if outcome == "" {
-			return nil, p.giveBack(pod)
-		}
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
+		return nil, p.stop(pod, outcome)
 	}
-	return nil, p.giveBack(pod)
+	return nil, p.stop(pod, "")
 }
 
-// giveBack ends the search for pods to evict. Where devices are allocated to the pod by claims, the plugin of claims is asked
-// next, which gives back what is allocated in vain; the scheduler's own preemption, which comes then, takes nobody for a
+// stop ends the search for pods to evict. Where devices are allocated to the pod by claims, the plugin of claims is asked
+// next, which gives back what is allocated in vain; the scheduler's own preemption, which comes then, takes no victims for a
 // member of a gang, see guard.
-func (p *Plugin) giveBack(pod *v1.Pod) *fwk.Status {
+func (p *Plugin) stop(pod *v1.Pod, message string) *fwk.Status {
+	code := fwk.UnschedulableAndUnresolvable
 	if claimsDevices(p.framework, pod) {
-		return fwk.NewStatus(fwk.Unschedulable)
+		code = fwk.Unschedulable
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+	if message == "" {
+		return fwk.NewStatus(code)
+	}
+	return fwk.NewStatus(code, message)
 }

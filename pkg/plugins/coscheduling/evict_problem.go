@@ -188,7 +188,7 @@ func (b *problemBuilder) addPromises() {
 			continue
 		}
 		for i, name := range b.cluster.resources {
-			b.problem.Nodes[n].Free[i] -= kubeview.RequestedBy(o.info, name)
+			b.problem.Nodes[n].Free[i] -= requestedBy(o.info, name)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (b *problemBuilder) addNominated() {
 				continue
 			}
 			for i, name := range b.cluster.resources {
-				b.problem.Nodes[n].Free[i] -= kubeview.RequestedBy(info, name)
+				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 			}
 		}
 	}

@@ -98,6 +98,9 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 			return p, ""
 		}
 		delete(e.work, r.name)
+		if p.Outcome == gang.NoRoom {
+			return nil, "preemption does not help: " + p.Reason
+		}
 		return nil, ""
 	}
 	e.search(ctx, r, w)

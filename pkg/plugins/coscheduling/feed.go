@@ -63,7 +63,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 }
 
 func (f *feed) watchGroups(groups *groupInformer) error {
-	seen, err := groups.AddEventHandler(handlers(f.seeGroup, func(_, pg *schedulingv1alpha1.PodGroup) { f.seeGroup(pg) }, f.loseGroup))
+	seen, err := groups.AddEventHandler(handlers(f.seeGroup, f.changeGroup, f.loseGroup))
 	if err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
@@ -186,7 +186,7 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if kubeview.IsStandIn(pg) {
+	if isStandIn(pg) {
 		// It says what the members' labels say, only later.
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.status.hurry(id)
@@ -198,14 +198,25 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 		f.carrier.carry(f.ctx, f.ledger.Define(id, gang.Object, spec, now))
 	}
 	if pg.Annotations[kubeview.RoleLabelKey] != "" {
-		// What the members' roles are is known only now.
-		for _, ref := range f.ledger.Members(id) {
-			if pod := f.pods.any(ref); pod != nil {
-				f.seeMember(pod)
-			}
+		f.seeRoles(id)
+	}
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, hadStarted(pg), now))
+}
+
+func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
+	f.seeGroup(pg)
+	if old.Annotations[kubeview.RoleLabelKey] != pg.Annotations[kubeview.RoleLabelKey] {
+		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
+	}
+}
+
+// seeRoles looks at the members again, whose roles depend on the PodGroup.
+func (f *feed) seeRoles(id gang.ID) {
+	for _, ref := range f.ledger.Members(id) {
+		if pod := f.pods.any(ref); pod != nil {
+			f.seeMember(pod)
 		}
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, kubeview.HadStarted(pg), now))
 }
 
 func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {

@@ -7,13 +7,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // lack says of which resources in the gang's minResources the cluster has too little free, or nothing if there is enough.
 // What the gang's own members hold counts as free, and so do the pods that are gone.
 func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) string {
-	wanted := kubeview.MinResources(p.shared.groups.get(id))
+	wanted := minResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
 		return ""
 	}
@@ -23,12 +22,12 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) string
 		if claimed(p.framework, name) {
 			continue
 		}
-		a := gang.Amount{Resource: string(name), Wanted: wanted[name], Free: kubeview.FreeOn(nodes, name)}
+		a := gang.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}
 		for _, pod := range own {
-			a.Free += kubeview.RequestedBy(pod, name)
+			a.Free += requestedBy(pod, name)
 		}
 		for _, s := range gone {
-			a.Free += kubeview.RequestedBy(s.info, name)
+			a.Free += requestedBy(s.info, name)
 		}
 		amounts = append(amounts, a)
 	}
@@ -36,7 +35,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) string
 	if len(short) == 0 {
 		return ""
 	}
-	return gang.ExplainLack(id, short, kubeview.DescribeAmount)
+	return gang.ExplainLack(id, short, describeAmount)
 }
 
 // own returns the members of the gang that the nodes hold already.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -47,13 +46,13 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	r.required, r.wanted, r.own = levels.Required, kubeview.MinResources(c.groups.get(id)), map[v1.ResourceName]int64{}
+	r.required, r.wanted, r.own = levels.Required, minResources(c.groups.get(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
 		if claimed(p.framework, name) {
 			delete(r.wanted, name)
 		}
 		for _, info := range c.own(id, nodes) {
-			r.own[name] += kubeview.RequestedBy(info, name)
+			r.own[name] += requestedBy(info, name)
 		}
 	}
 	found, why := c.evictor.decide(ctx, r, time.Now())

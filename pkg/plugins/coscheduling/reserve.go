@@ -50,12 +50,15 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 // Unreserve records that the member has given its assignment back. It may be called without Reserve, when another
 // plugin's Reserve failed before.
 func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
-	if !p.shared.members.has(pod) || state.IsPodGroupSchedulingCycle() {
+	if state.IsPodGroupSchedulingCycle() {
 		return
 	}
 	c := p.shared
-	c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
-	c.waker.look()
+	if c.members.has(pod) {
+		c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
+	}
+	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
+	c.waker.touch(needsAnything, "")
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.

@@ -19,7 +19,7 @@ func (w *waker) ruleOut(g *waitingGang) string {
 		return ""
 	}
 	if lacks := w.lacks(g, false); len(lacks) > 0 {
-		return gang.ExplainLack(g.ID, lacks, kubeview.DescribeAmount)
+		return gang.ExplainLack(g.ID, lacks, describeAmount)
 	}
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
 	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, w.headroom.best(g.shapes, g.required, nil, false))}
@@ -75,7 +75,7 @@ func (w *waker) mayFit(g *waitingGang, empty bool) bool {
 // lacks returns the resources of the gang's minResources of which too little is free. The account does not tell what the
 // gang's own members hold, so a gang that has some is given the benefit of the doubt.
 func (w *waker) lacks(g *waitingGang, empty bool) []gang.Amount {
-	wanted := kubeview.MinResources(w.groups.get(g.ID))
+	wanted := minResources(w.groups.get(g.ID))
 	if len(wanted) == 0 || g.Held > 0 {
 		return nil
 	}

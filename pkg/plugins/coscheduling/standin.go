@@ -12,7 +12,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // unservedPause is how long no stand-in is made after the cluster had no place for one.
@@ -28,12 +27,12 @@ func (s *statusWriter) keepStandIn(ctx context.Context, id gang.ID, v gang.View,
 		return false, s.createStandIn(ctx, id, v, now)
 	case pg == nil:
 		return false, nil
-	case !kubeview.IsStandIn(pg) || pg.DeletionTimestamp != nil:
+	case !isStandIn(pg) || pg.DeletionTimestamp != nil:
 		return true, nil
 	case v.Undeclared == 0:
 		return false, s.groups.remove(ctx, pg)
 	default:
-		return true, s.correctStandIn(ctx, pg, kubeview.StandIn(id, v.Undeclared, s.members(id)))
+		return true, s.correctStandIn(ctx, pg, standInFor(id, v.Undeclared, s.members(id)))
 	}
 }
 
@@ -52,7 +51,7 @@ func (s *statusWriter) createStandIn(ctx context.Context, id gang.ID, v gang.Vie
 	if now.Before(s.unserved()) {
 		return nil
 	}
-	pg := kubeview.StandIn(id, v.Undeclared, s.members(id))
+	pg := standInFor(id, v.Undeclared, s.members(id))
 	if len(pg.OwnerReferences) == 0 {
 		return nil
 	}

@@ -23,7 +23,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 const (
@@ -319,7 +318,7 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 // writeGroup writes the PodGroup's status, and reports whether nothing but words changed and whether they are put off.
 func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time,
 	reword bool) (reworded, later bool, err error) {
-	status := kubeview.PodGroupStatus(pg, v, now)
+	status := podGroupStatus(pg, v, now)
 	if status.OccupiedBy == "" {
 		if pod := s.pods.pod(v.Any); pod != nil {
 			if owner := metav1.GetControllerOf(pod); owner != nil {

@@ -38,6 +38,8 @@ const (
 	needsDevices
 	// needsPods is set if where a member may go depends on which pods are where.
 	needsPods
+	// needsAnything concerns every gang.
+	needsAnything
 	// needsEvictions is set if pods of lower priority are in the way.
 	needsEvictions
 )
@@ -224,7 +226,10 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 
 // describe finds out what the gang needs.
 func (w *waker) describe(waits gang.Waiting) *waitingGang {
-	g := &waitingGang{Waiting: waits}
+	g := &waitingGang{Waiting: waits, needs: needsAnything}
+	if w.headroom.anyBelow(waits.Key.Priority) {
+		g.needs |= needsEvictions
+	}
 	for _, c := range waits.Classes {
 		pod := w.pods.pod(c.Example)
 		g.pods = append(g.pods, pod)
@@ -360,9 +365,6 @@ func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool 
 		return false
 	}
 	g.ruledOut = false
-	if w.headroom.anyBelow(g.Key.Priority) {
-		g.needs |= needsEvictions
-	}
 	w.carrier.carry(ctx, w.ledger.Invite(g.ID, now))
 	return true
 }

@@ -126,15 +126,12 @@ type PodGroupStatus struct {
 type PodGroupRole struct {
 	// name of the role.
 	Name string `json:"name"`
-	// minMembers is how many have to start together.
-	// +optional
-	MinMembers int32 `json:"minMembers,omitempty"`
+	// minMember is how many have to start together; 0 for a role without a minimum.
+	MinMember int32 `json:"minMember"`
 	// existing is the number of pods that can be placed, are bound or have succeeded.
-	// +optional
-	Existing int32 `json:"existing,omitempty"`
+	Existing int32 `json:"existing"`
 	// scheduled is the number of pods that are bound or have succeeded.
-	// +optional
-	Scheduled int32 `json:"scheduled,omitempty"`
+	Scheduled int32 `json:"scheduled"`
 }
 
 // PodGroupList is a list of PodGroups.

@@ -1,4 +1,4 @@
-package kubeview
+package coscheduling
 
 import (
 	"strconv"
@@ -8,26 +8,27 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // maxStandInOwners bounds the size of a stand-in whose owners are its members. It is kept as long as any of its owners
 // exists, and those that are gone are replaced.
 const maxStandInOwners = 32
 
-// StandIn returns the PodGroup that Berth makes for a gang whose members carry its minimum in labels. It belongs to what
+// standInFor returns the PodGroup that Berth makes for a gang whose members carry its minimum in labels. It belongs to what
 // controls all members, and to the members themselves if there is no such thing, so that it is collected with the last.
-func StandIn(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha1.PodGroup {
+func standInFor(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha1.PodGroup {
 	return &schedulingv1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,
-			Annotations:     map[string]string{StandInKey: strconv.Itoa(minMember)},
+			Annotations:     map[string]string{kubeview.StandInKey: strconv.Itoa(minMember)},
 			OwnerReferences: standInOwners(members)},
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(minMember)},
 	}
 }
 
-// IsStandIn reports whether Berth made the PodGroup and nobody has made it their own since by saying what it asks for.
-func IsStandIn(pg *schedulingv1alpha1.PodGroup) bool {
-	made, marked := pg.Annotations[StandInKey]
+// isStandIn reports whether Berth made the PodGroup and nobody has made it their own since by saying what it asks for.
+func isStandIn(pg *schedulingv1alpha1.PodGroup) bool {
+	made, marked := pg.Annotations[kubeview.StandInKey]
 	return marked && made == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 && pg.Spec.ScheduleTimeoutSeconds == nil
 }
 

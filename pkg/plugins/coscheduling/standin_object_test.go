@@ -1,4 +1,4 @@
-package kubeview
+package coscheduling
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func TestOwnersOfAStandIn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pg := StandIn(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
+			pg := standInFor(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
 			if diff := cmp.Diff(tc.want, pg.OwnerReferences); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)
 			}
@@ -75,9 +75,9 @@ func TestStandInIsNobodyElses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pg := StandIn(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
+			pg := standInFor(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
 			tc.edit(pg)
-			if got := IsStandIn(pg); got != tc.want {
+			if got := isStandIn(pg); got != tc.want {
 				t.Errorf("IsStandIn = %t, want %t", got, tc.want)
 			}
 		})

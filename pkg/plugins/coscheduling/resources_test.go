@@ -1,4 +1,4 @@
-package kubeview
+package coscheduling
 
 import (
 	"math"
@@ -21,22 +21,22 @@ func TestMinResources(t *testing.T) {
 		list v1.ResourceList
 		want map[v1.ResourceName]int64
 	}{
-		{"nothing", nil, nil},
+		{"nothing", nil, map[v1.ResourceName]int64{}},
 		{"CPU in thousandths, the rest in units", v1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("2Gi"), "nvidia.com/gpu": resource.MustParse("8")},
 			map[v1.ResourceName]int64{"cpu": 1500, "memory": 2 << 30, "nvidia.com/gpu": 8}},
-		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("-1Gi")}, nil},
+		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("-1Gi")}, map[v1.ResourceName]int64{}},
 		{"a fraction of a GPU is a whole one", v1.ResourceList{"nvidia.com/gpu": resource.MustParse("100m")}, map[v1.ResourceName]int64{"nvidia.com/gpu": 1}},
 		{"more CPU than can be counted is the most that can be", v1.ResourceList{"cpu": resource.MustParse("9E")}, map[v1.ResourceName]int64{"cpu": math.MaxInt64}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := MinResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
+			got := minResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := MinResources(nil); got != nil {
+	if got := minResources(nil); got != nil {
 		t.Errorf("no PodGroup asks for %v", got)
 	}
 }
@@ -53,7 +53,7 @@ func TestDescribeAmount(t *testing.T) {
 		{"memory", 3 << 30, "3Gi"},
 		{"nvidia.com/gpu", 12, "12"},
 	} {
-		if got := DescribeAmount(tc.resource, tc.amount); got != tc.want {
+		if got := describeAmount(tc.resource, tc.amount); got != tc.want {
 			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestFreeOn(t *testing.T) {
 	want := map[v1.ResourceName]int64{"cpu": 13000, "memory": 47 << 30, "pods": 7, "nvidia.com/gpu": 11, "example.com/unheard-of": 0}
 	got := map[v1.ResourceName]int64{}
 	for name := range want {
-		got[name] = FreeOn(nodes, name)
+		got[name] = freeOn(nodes, name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("free (-want +got):\n%s", diff)
@@ -81,28 +81,9 @@ func TestFreeOn(t *testing.T) {
 	want = map[v1.ResourceName]int64{"cpu": 3000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": 1}
 	got = map[v1.ResourceName]int64{}
 	for name := range want {
-		got[name] = RequestedBy(nodes[0].GetPods()[0], name)
+		got[name] = requestedBy(nodes[0].GetPods()[0], name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
-	}
-}
-
-func TestSum(t *testing.T) {
-	t.Parallel()
-	r := NewRoom()
-	for _, name := range []string{"a", "b"} {
-		r.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{"cpu": "8", "nvidia.com/gpu": "4"}).Obj())
-	}
-	r.SetPod(st.MakePod().Name("p").UID("p").Node("a").Req(map[v1.ResourceName]string{"cpu": "2500m"}).Obj())
-	r.SetPod(st.MakePod().Name("q").UID("q").Node("gone").Req(map[v1.ResourceName]string{"cpu": "1"}).Obj())
-	for _, tc := range []struct {
-		resource v1.ResourceName
-		empty    bool
-		want     int64
-	}{{"cpu", false, 13500}, {"cpu", true, 16000}, {"nvidia.com/gpu", false, 8}, {"example.com/unheard-of", true, 0}} {
-		if got := r.Sum(tc.resource, tc.empty); got != tc.want {
-			t.Errorf("%s, as if empty %t: %d, want %d", tc.resource, tc.empty, got, tc.want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package kubeview
+package coscheduling
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// PodGroupStatus returns the status of pg for what is known of its gang. What does not change keeps its times.
-func PodGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time) schedulingv1alpha1.PodGroupStatus {
+// podGroupStatus returns the status of pg for what is known of its gang. What does not change keeps its times.
+func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time) schedulingv1alpha1.PodGroupStatus {
 	s := *pg.Status.DeepCopy()
 	minimum := v.Minimum
 	if minimum.Total == 0 {
@@ -72,13 +72,13 @@ func roleStatus(v gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
 	for _, name := range slices.Sorted(maps.Keys(v.Roles)) {
 		r := v.Roles[name]
-		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMembers: int32(r.Minimum), Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
+		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(r.Minimum), Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
 	}
 	return roles
 }
 
-// HadStarted reports whether the status says that the group was past its first start when it was written.
-func HadStarted(pg *schedulingv1alpha1.PodGroup) bool {
+// hadStarted reports whether the status says that the group was past its first start when it was written.
+func hadStarted(pg *schedulingv1alpha1.PodGroup) bool {
 	return meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
 		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
 }

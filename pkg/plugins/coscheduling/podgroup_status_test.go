@@ -1,0 +1,69 @@
+package coscheduling
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+)
+
+func TestPodGroupStatus(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	view := func(set func(v *gang.View)) gang.View {
+		v := gang.View{Minimum: gang.Minimum{Total: 4}}
+		set(&v)
+		return v
+	}
+	for _, tc := range []struct {
+		name  string
+		view  gang.View
+		phase schedulingv1alpha1.PodGroupPhase
+		want  map[string]string
+	}{
+		{"no pods yet", view(func(*gang.View) {}), schedulingv1alpha1.PodGroupPending,
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
+		{"all pods exist and do not fit", view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, "fits 2" }), schedulingv1alpha1.PodGroupPreScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable", "Degraded": "False NoMembersLost"}},
+		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }), schedulingv1alpha1.PodGroupScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False NoMembersLost"}},
+		{"bound and starting", view(func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 }), schedulingv1alpha1.PodGroupScheduled,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+		{"half has finished and half runs", view(func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 }),
+			schedulingv1alpha1.PodGroupRunning,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+		{"all have finished", view(func(v *gang.View) { v.Count[gang.Succeeded] = 4 }), schedulingv1alpha1.PodGroupFinished,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+		{"a role is short", view(func(v *gang.View) {
+			v.Minimum.Roles, v.Count[gang.Bound] = map[string]int{"leader": 1}, 4
+			v.Roles = map[string]gang.RoleView{"leader": {Minimum: 1}}
+		}), schedulingv1alpha1.PodGroupScheduling,
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
+		{"one has failed and was not replaced", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
+			schedulingv1alpha1.PodGroupFailed,
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "True MembersLost"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
+			s := podGroupStatus(pg, tc.view, now)
+			got := map[string]string{}
+			for _, c := range s.Conditions {
+				got[c.Type] = string(c.Status) + " " + c.Reason
+			}
+			if s.Phase != tc.phase {
+				t.Errorf("phase %s, want %s", s.Phase, tc.phase)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			pg.Status = s
+			if diff := cmp.Diff(s, podGroupStatus(pg, tc.view, now.Add(time.Hour))); diff != "" {
+				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
