@@ -120,6 +120,14 @@ func (w *world) doTerminateAfter(_ context.Context, l *line) error {
 	return nil
 }
 
+// doPatience sets how long a gang may be seen partly bound.
+func (w *world) doPatience(_ context.Context, l *line) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.patience, err = time.ParseDuration(l.arg(0))
+	return err
+}
+
 func (w *world) doCordon(ctx context.Context, l *line) error {
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, l.command == "cordon")
 	for _, node := range l.args {

@@ -41,6 +41,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"both-gates":      func(*world, context.Context, *line) error { return nil },
 	"partial":         (*world).doPartial,
 	"whole":           (*world).doWhole,
+	"patience":        (*world).doPatience,
 	"terminate-after": (*world).doTerminateAfter,
 	"cordon":          (*world).doCordon,
 	"uncordon":        (*world).doCordon,

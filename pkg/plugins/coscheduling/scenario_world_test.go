@@ -31,7 +31,7 @@ const (
 	// setLabel marks the pods of one `pods` command, scenarioLabel the nodes and pods of one scenario.
 	setLabel      = "scenario.test/set"
 	scenarioLabel = "scenario.test/name"
-	// partialLimit is how long a gang may be seen partly bound.
+	// partialLimit is how long a gang may be seen partly bound, unless the scenario says otherwise.
 	partialLimit = 2 * time.Second
 	lookEvery    = 100 * time.Millisecond
 	// waitForControllers is how long the controllers may take to see what a scenario creates.
@@ -61,6 +61,8 @@ type world struct {
 	exempt         map[string]bool
 	// terminateAfter is how long pods that are deleted take to go, by set; that of "" holds for all others.
 	terminateAfter map[string]time.Duration
+	// patience is how long a gang may be seen partly bound.
+	patience time.Duration
 	lister         corelisters.PodLister
 	// gone counts pods by set that were deleted by somebody else than the scenario.
 	gone map[string]int
@@ -98,7 +100,7 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	}
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
-		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{},
+		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{}, patience: partialLimit,
 		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}}, nil
 }
 
@@ -220,7 +222,7 @@ func (w *world) look(pods []*v1.Pod, led bool, now time.Time) {
 			delete(w.partialFor, group)
 			continue
 		}
-		if w.partialFor[group] += passed; w.partialFor[group] > partialLimit {
+		if w.partialFor[group] += passed; w.partialFor[group] > w.patience {
 			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, w.partialFor[group].Round(lookEvery))
 			w.exempt[group] = true
 		}
