@@ -41,8 +41,8 @@ type outcome struct {
 }
 
 func main() {
-	nodes := flag.Int("nodes", 64, "nodes of 8 GPUs")
-	length := flag.Duration("length", 8*time.Hour, "virtual length of a trace")
+	nodes := flag.Int("nodes", 32, "nodes of 8 GPUs")
+	length := flag.Duration("length", 8*time.Hour, "virtual length of a trace with gangs of half an hour; traces with longer gangs are longer")
 	seed := flag.Uint64("seed", 1, "seed of the traces")
 	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration without args of Coscheduling")
 	profile := flag.String("profile", "gang-scheduler", "profile that schedules the pods")
@@ -67,6 +67,7 @@ func run(config, profile, only string, variants []string, keep string, nodes int
 		if only != "" && f.name != only {
 			continue
 		}
+		length := f.length(length)
 		jobs := f.jobs(nodes, length, seed)
 		for _, variant := range variants {
 			c, err := configuration(config, variant)

@@ -12,6 +12,9 @@ import (
 // gpusPerNode is the size of every node, and of every member of a gang.
 const gpusPerNode = 8
 
+// gangTime is how long most gangs run.
+const gangTime = 30 * time.Minute
+
 // gangShare is the part of the cluster's GPU time that gangs ask for.
 const gangShare = 0.075
 
@@ -23,24 +26,26 @@ type family struct {
 	mean time.Duration
 	// sizes are the GPUs of jobs, each as likely as it is often in the list.
 	sizes []int
-	// together is how many gangs arrive at once.
+	// together is how many gangs arrive at once, and gang how long each runs.
 	together int
+	gang     time.Duration
 }
 
 var families = []family{
-	{"small", 0.90, 10 * time.Minute, []int{1, 2}, 1},
-	{"mixed", 0.90, 10 * time.Minute, []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 8}, 1},
-	{"half-hour", 0.90, 30 * time.Minute, []int{1, 2}, 1},
-	{"two gangs", 0.90, 10 * time.Minute, []int{1, 2}, 2},
-	{"97.5% load", 0.975, 10 * time.Minute, []int{1, 2}, 1},
-	{"overload", 1.05, 10 * time.Minute, []int{1, 2}, 1},
+	{"small", 0.90, 10 * time.Minute, []int{1, 2}, 1, gangTime},
+	{"mixed", 0.90, 10 * time.Minute, []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 8}, 1, gangTime},
+	{"half-hour", 0.90, 30 * time.Minute, []int{1, 2}, 1, 3 * gangTime},
+	{"half-hour, short gangs", 0.90, 30 * time.Minute, []int{1, 2}, 1, gangTime},
+	{"two gangs", 0.90, 10 * time.Minute, []int{1, 2}, 2, gangTime},
+	{"97.5% load", 0.975, 10 * time.Minute, []int{1, 2}, 1, gangTime},
+	{"overload", 1.05, 10 * time.Minute, []int{1, 2}, 1, gangTime},
 }
 
 // warmUp is how long the cluster fills before the first gang arrives.
 func (f *family) warmUp() time.Duration { return 4 * f.mean }
 
-// gangTime is how long a gang runs.
-const gangTime = 30 * time.Minute
+// length is how long the trace is, if it is as long as given for gangs that run for gangTime.
+func (f *family) length(base time.Duration) time.Duration { return base * (f.gang / gangTime) }
 
 // jobs draws the jobs of a family on so many nodes: a Poisson stream of single pods, and gangs of a quarter of the nodes at
 // fixed times.
@@ -62,10 +67,10 @@ func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job 
 		jobs = append(jobs, job(fmt.Sprintf("job-%d", len(jobs)), time.Duration(at), run, 1, f.sizes[random.IntN(len(f.sizes))]))
 	}
 	members := nodes / 4
-	every := time.Duration(float64(f.together*members) / (gangShare * float64(nodes)) * float64(gangTime))
+	every := time.Duration(float64(f.together*members) / (gangShare * float64(nodes)) * float64(f.gang))
 	for at, n := f.warmUp(), 0; at < length-every/2; at += every {
 		for range f.together {
-			gang := job(fmt.Sprintf("gang-%d", n), at, gangTime, members, gpusPerNode)
+			gang := job(fmt.Sprintf("gang-%d", n), at, f.gang, members, gpusPerNode)
 			gang.Gang = true
 			jobs = append(jobs, gang)
 			n++
