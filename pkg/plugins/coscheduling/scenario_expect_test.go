@@ -230,7 +230,7 @@ func roleCount(status map[string]any, role string) string {
 				n, _, _ := unstructured.NestedInt64(r, field)
 				return n
 			}
-			return fmt.Sprintf("%d/%d", count("scheduled"), count("minMembers"))
+			return fmt.Sprintf("%d/%d", count("scheduled"), count("minMember"))
 		}
 	}
 	return "absent"
