@@ -161,8 +161,8 @@ func (e *Explanation) conclude() {
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
 		s.WriteString("stays pending: " + e.Gang.Missing)
-	case e.Gang.seat(e.Pod.Name) != "":
-		e.Winner = e.Gang.seat(e.Pod.Name)
+	case e.Gang.node(e.Pod.Name) != "":
+		e.Winner = e.Gang.node(e.Pod.Name)
 		s.WriteString("is given " + e.Winner + " by the plan of its gang")
 	case len(e.Held) > 0 && !e.Gang.follows():
 		s.WriteString("is not queued: " + e.Held[0].Plugin + ": " + strings.Join(e.Held[0].Reasons, ", "))

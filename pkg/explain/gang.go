@@ -30,12 +30,12 @@ type Gang struct {
 	Ended   int `json:"ended"`
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
-	// Seats is the plan, pod by pod, if it starts.
-	Seats []Seat `json:"seats,omitempty"`
+	// Assignments are the plan, pod by pod, if it starts.
+	Assignments []Assignment `json:"assignments,omitempty"`
 }
 
-// Seat is a planned place.
-type Seat struct {
+// Assignment is a planned place.
+type Assignment struct {
 	Pod  string `json:"pod"`
 	Node string `json:"node"`
 }
@@ -43,12 +43,12 @@ type Seat struct {
 // follows says whether a plan of the gang brings in the members that wait outside the queue.
 func (g *Gang) follows() bool { return g != nil && g.Missing == "" }
 
-// seat is the node that the plan gives a member, empty if there is none.
-func (g *Gang) seat(pod string) string {
+// node is the node that the plan gives a member, empty if there is none.
+func (g *Gang) node(pod string) string {
 	if g == nil {
 		return ""
 	}
-	for _, s := range g.Seats {
+	for _, s := range g.Assignments {
 		if s.Pod == pod {
 			return s.Node
 		}
@@ -87,7 +87,7 @@ func (w *world) gang(ctx context.Context, id gang.ID) *Gang {
 	slices.SortFunc(pending, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	g.Missing = w.lead(ctx, pending)
 	if g.Missing == "" {
-		g.Seats = w.seats(ctx, pending)
+		g.Assignments = w.assignments(ctx, pending)
 	}
 	return g
 }
@@ -115,9 +115,9 @@ func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
 	return why
 }
 
-// seats asks every member's turn for the one node that the plan leaves it.
-func (w *world) seats(ctx context.Context, members []*v1.Pod) []Seat {
-	var seats []Seat
+// assignments asks every member's turn for the one node that the plan leaves it.
+func (w *world) assignments(ctx context.Context, members []*v1.Pod) []Assignment {
+	var assignments []Assignment
 	for _, pod := range members {
 		fw := w.sched.Profiles[pod.Spec.SchedulerName]
 		if fw == nil {
@@ -127,9 +127,9 @@ func (w *world) seats(ctx context.Context, members []*v1.Pod) []Seat {
 		if !status.IsSuccess() || left.AllNodes() || left.NodeNames.Len() != 1 {
 			continue
 		}
-		seats = append(seats, Seat{Pod: pod.Name, Node: strings.Join(left.NodeNames.UnsortedList(), "")})
+		assignments = append(assignments, Assignment{Pod: pod.Name, Node: strings.Join(left.NodeNames.UnsortedList(), "")})
 	}
-	return seats
+	return assignments
 }
 
 // minMember reads the minimum from the gang's PodGroup.

@@ -82,7 +82,7 @@ func (e *Explanation) writeGang(b *strings.Builder, top int) {
 	}
 	b.WriteString("\n")
 	byNode := map[string][]string{}
-	for _, s := range g.Seats {
+	for _, s := range g.Assignments {
 		byNode[s.Node] = append(byNode[s.Node], s.Pod)
 	}
 	planned := slices.Sorted(maps.Keys(byNode))

@@ -126,7 +126,7 @@ func GangMember(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, our
 }
 
 // placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are left
-// out; a pod for which they matter after all finds that out when it takes its seat.
+// out; a pod for which they matter after all finds that out when it reserves its node.
 func placementClass(pod *v1.Pod) string {
 	var c class
 	c.text(pod.Spec.SchedulerName)

@@ -12,12 +12,12 @@ import (
 type CoschedulingArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// ScheduleTimeoutSeconds is how long members of a gang may hold seats while the rest of it is being reserved, for
+	// ScheduleTimeoutSeconds is how long members of a gang may hold their nodes while the rest of it is being reserved, for
 	// gangs that do not say so themselves. From 1 to 900, default 60.
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 
-	// RetryInitialSeconds is the pause after a gang did not fit for the first time; it doubles with every further time.
-	// From 1, default 1.
+	// RetryInitialSeconds is the pause after a gang did not fit for the second time in a row, which doubles with every
+	// further time; after the first there is none. From 1, default 1.
 	RetryInitialSeconds *int32 `json:"retryInitialSeconds,omitempty"`
 
 	// RetryMaxSeconds is the longest pause between two attempts while the cluster changes. From retryInitialSeconds to

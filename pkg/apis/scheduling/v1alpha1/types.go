@@ -74,8 +74,8 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	MinMember int32 `json:"minMember,omitempty"`
-	// minResources is what the cluster has to have free before placing the group is tried at all. Absent, the sum of the
-	// members' requests counts.
+	// minResources is what the cluster has to have free before placing the group is tried at all. Absent, nothing
+	// has to be.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="minResources must not be negative"
