@@ -21,7 +21,7 @@ func (w *world) expect(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	return w.eventually(ctx, limit, func() error { return w.check(ctx, l) })
+	return w.eventually(ctx, limit*time.Duration(*slack), func() error { return w.check(ctx, l) })
 }
 
 func (w *world) hold(ctx context.Context, l *line) error {
@@ -154,7 +154,7 @@ func (w *world) checkSlowest(pods []*v1.Pod, want string) error {
 		return err
 	}
 	for _, p := range pods {
-		if waited := w.waited(p); waited > limit {
+		if waited := w.waited(p); waited > limit*time.Duration(*slack) {
 			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond), limit)
 		}
 	}

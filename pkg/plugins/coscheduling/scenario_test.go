@@ -76,7 +76,7 @@ func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	w.background.Go(func() { w.watch(ctx) })
 	defer func() {
 		cancel()

@@ -222,7 +222,7 @@ func (w *world) look(pods []*v1.Pod, led bool, now time.Time) {
 			delete(w.partialFor, group)
 			continue
 		}
-		if w.partialFor[group] += passed; w.partialFor[group] > w.patience {
+		if w.partialFor[group] += passed; w.partialFor[group] > w.patience*time.Duration(*slack) {
 			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, w.partialFor[group].Round(lookEvery))
 			w.exempt[group] = true
 		}
