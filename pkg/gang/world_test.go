@@ -57,8 +57,8 @@ type world struct {
 	stages map[UID]stage
 	// calm switches off everything that goes wrong.
 	calm bool
-	// changes counts what happened at the API server.
-	changes int
+	// changes counts what happened at the API server, calls what the ledger was told or asked.
+	changes, calls int
 	// visited counts stages seen.
 	visited map[stage]int
 }
