@@ -225,8 +225,8 @@ func TestLedgerAgainstModel(t *testing.T) {
 	}
 }
 
-// drain lets time pass without further surprises and with room for all. Nothing comes to the queue then but what the ledger
-// activates, what other plugins had kept out, and what the scheduler tries again after an error.
+// drain lets time pass without further surprises and with room for all. Nothing comes to the queue then but what the
+// ledger activates, what other plugins had kept out, and what the scheduler tries again after an error.
 func (w *world) drain() {
 	w.calm = true
 	for _, p := range w.pods {

@@ -103,8 +103,8 @@ func (w *world) checkTurn(p *worldPod) {
 	}
 }
 
-// compare checks, between two steps, that the ledger knows what is true, and that exactly those assignments are held in it
-// that the scheduler holds.
+// compare checks, between two steps, that the ledger knows what is true, and that exactly those assignments are held in
+// it that the scheduler holds.
 func (w *world) compare() {
 	for uid, p := range w.pods {
 		m := w.l.member[uid]
