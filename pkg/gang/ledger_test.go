@@ -303,7 +303,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-func TestSurplus(t *testing.T) {
+func TestMembersThatCanBeSpared(t *testing.T) {
 	t.Parallel()
 	l := gangOf(0, 2)
 	roles := Minimum{Total: 2, Roles: map[string]int{"leader": 1}}
