@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Propose makes the proposal the plan of the group that leader leads, and reports whether it still serves, as members may
-// have come and gone while it was made, and whether the leader can go on in this very cycle: it has an assignment, and
-// no other member has to reserve before it.
+// Propose makes the proposal the plan of the group that leader leads, and reports whether it still serves, as members
+// may have come and gone while it was made, and whether the leader can go on in this very cycle: it has an assignment,
+// and no other member has to reserve before it.
 func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effects, serves, proceed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,8 +52,8 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 	return l.settle(g, now), true, proceed
 }
 
-// Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the plan, or
-// whether it needs none. If not, Unreserve has to follow.
+// Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the
+// plan, or whether it needs none. If not, Unreserve has to follow.
 func (l *Ledger) Reserve(uid UID, node string, _ time.Time) (Effects, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,9 +80,9 @@ func (l *Ledger) Reserve(uid UID, node string, _ time.Time) (Effects, bool) {
 	return Effects{}, true
 }
 
-// Permit tells a member that has reserved whether it may be bound now (wait is zero), has to wait for its siblings for at
-// most wait, or has lost its assignment (ok is false). One that siblings depend on comes first: it goes on, and waits
-// after Prepared.
+// Permit tells a member that has reserved whether it may be bound now (wait is zero), has to wait for its siblings for
+// at most wait, or has lost its assignment (ok is false). One that siblings depend on comes first: it goes on, and
+// waits after Prepared.
 func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,8 @@ func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, 
 	return e, wait, false, ok
 }
 
-// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes on.
+// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes
+// on.
 func (l *Ledger) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

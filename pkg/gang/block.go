@@ -35,8 +35,8 @@ type block struct {
 
 func (g *group) unblock() { g.block, g.attempts = nil, 0 }
 
-// Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the classes
-// of which not every member found a node. The group holds nothing afterwards.
+// Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
+// classes of which not every member found a node. The group holds nothing afterwards.
 func (l *Ledger) Block(id ID, reason string, short []string, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 
 // Board is a dry run on the cluster, on which members are placed one after the other.
 type Board interface {
-	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if there is none.
+	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if
+	// there is none.
 	Place(m Member) (a Assignment, ok bool, err error)
 }
 
@@ -39,11 +40,11 @@ func (r *Result) Feasible() bool { return r.feasible }
 const mostOrders = 6
 
 // Build places members on boards, enough of them to meet need and as many as fit, and returns what came of it with the
-// board that it was found on. Members of one class are placed in a row. At first the hardest class goes first, because what
-// fits almost nowhere must choose before what fits almost everywhere. If too few members find a node like that, other orders
-// are tried, each on a board of its own: what the roles need before anything else, the easiest class first, which places the
-// most, and each class before all others. Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
-// returned.
+// board that it was found on. Members of one class are placed in a row. At first the hardest class goes first, because
+// what fits almost nowhere must choose before what fits almost everywhere. If too few members find a node like that,
+// other orders are tried, each on a board of its own: what the roles need before anything else, the easiest class
+// first, which places the most, and each class before all others. Greedy, not optimal: a feasible plan can be missed,
+// an infeasible one is never returned.
 func Build[B Board](members []Member, need Minimum, hardness func(class string) float64, board func() (B, error)) (Result, B, error) {
 	var best Result
 	var bestBoard B
@@ -151,7 +152,8 @@ func orders(members []Member, need Minimum, hardness func(class string) float64)
 	return all
 }
 
-// Reason is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single node.
+// Reason is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single
+// node.
 type Reason struct {
 	Text  string
 	Nodes int

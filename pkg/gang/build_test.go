@@ -301,7 +301,8 @@ func TestBuildNeverCallsFeasibleWhatIsNot(t *testing.T) {
 	})
 }
 
-// A feasible plan can be missed. How often is measured against brute force, on small instances that are hard on purpose.
+// A feasible plan can be missed. How often is measured against brute force, on small instances that are hard on
+// purpose.
 func TestBuildMissesFewPlans(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

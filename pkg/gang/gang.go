@@ -26,7 +26,8 @@ type Spec struct {
 	UID UID
 	// Timeout is how long members may hold assignments while the rest of the plan is being reserved.
 	Timeout time.Duration
-	// Placement is whatever else the group asks for, in any form. After a change a group that did not fit is tried again.
+	// Placement is whatever else the group asks for, in any form. After a change a group that did not fit is tried
+	// again.
 	Placement string
 	// Generation changes with every edit of the specification.
 	Generation int64
@@ -101,10 +102,11 @@ type Effects struct {
 	Activate []Ref
 	// Allow lists members that wait for their siblings and may now be bound.
 	Allow []Ref
-	// Reject lists members that wait for their siblings, or write what siblings depend on, and have to give their assignments back.
+	// Reject lists members that wait for their siblings, or write what siblings depend on, and have to give their
+	// assignments back.
 	Reject []Rejection
-	// Started is set when a group has its minimum bound for the first time, and Waited is how long that took since it had
-	// enough members.
+	// Started is set when a group has its minimum bound for the first time, and Waited is how long that took since it
+	// had enough members.
 	Started bool
 	Waited  time.Duration
 	// Lost lists members of a started group that have lost their node, while the group has fewer than its minimum.

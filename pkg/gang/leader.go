@@ -2,8 +2,8 @@ package gang
 
 import "time"
 
-// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined, chosen
-// again only when it is gone, so that the queue sees one leader at a time.
+// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined,
+// chosen again only when it is gone, so that the queue sees one leader at a time.
 func (g *group) lead() *member {
 	if g.leader != nil && g.leader.mayLead() && !g.leader.declined {
 		return g.leader
@@ -49,7 +49,8 @@ func byAge(a, b *member) int {
 	return 0
 }
 
-// patience is how long a group waits for the leader that was invited to plan: another plugin may keep it out of the queue.
+// patience is how long a group waits for the leader that was invited to plan: another plugin may keep it out of the
+// queue.
 const patience = 10 * time.Second
 
 // passOver invites another leader in place of one that does not come.
@@ -60,7 +61,8 @@ func (l *Ledger) passOver(g *group, now time.Time) Effects {
 	return l.invite(g, now)
 }
 
-// decline passes the lead on from the member, which cannot plan, and reports whether there is another that has not declined.
+// decline passes the lead on from the member, which cannot plan, and reports whether there is another that has not
+// declined.
 func (g *group) decline(m *member) bool {
 	m.declined, g.leader = true, nil
 	if next := g.lead(); next != nil && !next.declined {
@@ -75,9 +77,9 @@ func (g *group) decline(m *member) bool {
 // maxDeclined is how many leaders in a row may decline before the group is blocked.
 const maxDeclined = 3
 
-// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another one
-// leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt is led by
-// one that has not declined yet.
+// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another
+// one leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt
+// is led by one that has not declined yet.
 func (l *Ledger) Decline(uid UID, why string, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

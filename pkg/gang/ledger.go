@@ -21,8 +21,9 @@ type Ledger struct {
 	changed  func(ID)
 }
 
-// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be nil, is
-// called with every group that may look different afterwards; it is called under the ledger's lock and must return at once.
+// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be
+// nil, is called with every group that may look different afterwards; it is called under the ledger's lock and must
+// return at once.
 func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	if changed == nil {
 		changed = func(ID) {}
@@ -67,7 +68,8 @@ type group struct {
 	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
 	leader, planner *member
 	// placedOnce is set once the minimum had been placed, until no member is left that ever had a node; present is
-	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was taken.
+	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was
+	// taken.
 	placedOnce, present, recalled bool
 	// quorumAt is when enough members existed for the first time.
 	quorumAt time.Time
@@ -153,8 +155,9 @@ func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	return e
 }
 
-// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any member
-// is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that never shows.
+// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any
+// member is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that
+// never shows.
 func (l *Ledger) Recall(id ID, started bool, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,8 +208,8 @@ func (l *Ledger) relabel(g *group, m *member) {
 	g.specs[Label] = &spec
 }
 
-// Observe records what is known of a member. A member that moves to another group leaves its old one. What is older than
-// what is known already, as the order of two informers does not tell, means nothing.
+// Observe records what is known of a member. A member that moves to another group leaves its old one. What is older
+// than what is known already, as the order of two informers does not tell, means nothing.
 func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,8 +270,8 @@ func (g *group) loss(m *member) []Loss {
 	return []Loss{{Group: g.id, Member: m.Ref(), Node: m.Node}}
 }
 
-// leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going away. If it
-// waits for its siblings it need not do that any longer.
+// leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going
+// away. If it waits for its siblings it need not do that any longer.
 func (m *member) leavePlan() Effects {
 	var e Effects
 	if m.stage.waits() {
@@ -279,8 +282,9 @@ func (m *member) leavePlan() Effects {
 	return e
 }
 
-// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it does
-// not need a node any more, it asks for something else now, or it is one more of a class whose members all found a place.
+// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it
+// does not need a node any more, it asks for something else now, or it is one more of a class whose members all found a
+// place.
 func (g *group) news(known *member, m *Member) bool {
 	switch waited := known != nil && known.State == Pending; {
 	case m.State == Bound || m.State == Succeeded:

@@ -13,22 +13,7 @@ func (w *world) happen() {
 	exists := w.all(func(p *worldPod) bool { return !p.deleted })
 	switch w.draw(14, "what happens") {
 	case 0, 1, 2, 3:
-		i := w.next
-		w.next++
-		p := &worldPod{Member: pending(i), group: g1}
-		p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], []string{"", "leader"}[w.draw(2, "role")]
-		if w.draw(6, "gated") == 0 {
-			p.State = Gated
-		}
-		if w.draw(6, "group") == 0 {
-			p.group = g2
-		}
-		p.Ours = w.draw(10, "of another scheduler") != 0
-		w.pods[p.UID] = p
-		w.observe(p)
-		if p.State == Pending {
-			w.enqueue(p)
-		}
+		w.create()
 	case 4:
 		if p := w.some(w.all(func(p *worldPod) bool { return p.State == Gated && !p.deleted })); p != nil {
 			p.State = Pending
@@ -63,11 +48,7 @@ func (w *world) happen() {
 			w.carryOut(w.l.Undefine(id, Object, w.now))
 			break
 		}
-		s := Spec{Minimum: Minimum{Total: 1 + w.draw(4, "minimum")}, Created: t0, UID: "g", Timeout: 30 * time.Second}
-		if w.draw(3, "with roles") == 0 {
-			s.Minimum.Roles = map[string]int{"leader": 1}
-		}
-		w.carryOut(w.l.Define(id, Object, s, w.now))
+		w.define(id)
 	case 11:
 		w.changes++
 		w.carryOut(w.l.Recall(g1, w.draw(2, "started") == 0, w.now))
@@ -83,6 +64,35 @@ func (w *world) happen() {
 			}
 		}
 	}
+}
+
+// create makes a pod, most often a member that can be placed.
+func (w *world) create() {
+	i := w.next
+	w.next++
+	p := &worldPod{Member: pending(i), group: g1}
+	p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], []string{"", "leader"}[w.draw(2, "role")]
+	if w.draw(6, "gated") == 0 {
+		p.State = Gated
+	}
+	if w.draw(6, "group") == 0 {
+		p.group = g2
+	}
+	p.Ours = w.draw(10, "of another scheduler") != 0
+	w.pods[p.UID] = p
+	w.observe(p)
+	if p.State == Pending {
+		w.enqueue(p)
+	}
+}
+
+// define makes or edits a PodGroup.
+func (w *world) define(id ID) {
+	s := Spec{Minimum: Minimum{Total: 1 + w.draw(4, "minimum")}, Created: t0, UID: "g", Timeout: 30 * time.Second}
+	if w.draw(3, "with roles") == 0 {
+		s.Minimum.Roles = map[string]int{"leader": 1}
+	}
+	w.carryOut(w.l.Define(id, Object, s, w.now))
 }
 
 // end lets a pod finish, fail or be deleted with a grace.
@@ -138,24 +148,24 @@ func (w *world) relabel(p *worldPod, id ID) {
 // step does one random thing.
 func (w *world) step() {
 	w.now = w.now.Add(time.Duration(w.draw(4000, "ms")) * time.Millisecond)
-	switch w.draw(14, "step") {
-	case 0, 1, 2:
+	switch w.draw(20, "step") {
+	case 0, 1:
 		w.happen()
-	case 3, 4, 5, 6:
+	case 2, 3, 4, 5, 6, 7, 8, 9, 10:
 		if p := w.some(w.at(active)); p != nil {
 			w.cycle(p)
 		}
-	case 7, 8:
+	case 11, 12, 13:
 		if p := w.some(w.at(waiting, writing, written, binding)); p != nil {
 			w.finish(p)
 		}
-	case 9:
+	case 14:
 		w.timers()
-	case 10, 11:
+	case 15, 16, 17:
 		w.wake()
-	case 12:
+	case 18:
 		w.carryOut(w.l.Expire(testBackoff, w.now))
-	case 13:
+	case 19:
 		// The queue tries pods on the off chance, and the account of the cluster rules groups out.
 		if p := w.some(w.at(parked)); p != nil && p.State == Pending {
 			w.enqueue(p)
@@ -197,7 +207,11 @@ func TestLedgerAgainstModel(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := newWorld(t)
 				w.visited = visited
-				for range rapid.IntRange(20, 100).Draw(t, "steps") {
+				w.define(g1)
+				for range 4 {
+					w.create()
+				}
+				for range rapid.IntRange(20, 150).Draw(t, "steps") {
 					w.step()
 				}
 				w.drain()
@@ -211,8 +225,8 @@ func TestLedgerAgainstModel(t *testing.T) {
 	}
 }
 
-// drain lets time pass without further surprises and with room for all. Nothing comes to the queue then but what the ledger
-// activates, what other plugins had kept out, and what the scheduler tries again after an error.
+// drain lets time pass without further surprises and with room for all. Nothing comes to the queue then but what the
+// ledger activates, what other plugins had kept out, and what the scheduler tries again after an error.
 func (w *world) drain() {
 	w.calm = true
 	for _, p := range w.pods {
@@ -226,12 +240,16 @@ func (w *world) drain() {
 		w.timers()
 		w.carryOut(w.l.Expire(testBackoff, w.now))
 		w.wake()
-		for range w.next + 1 {
+		for len(w.at(active, waiting, writing, written, binding)) > 0 {
+			before := w.calls
 			for _, p := range w.at(active) {
 				w.cycle(p)
 			}
 			for _, p := range w.at(waiting, writing, written, binding) {
 				w.finish(p)
+			}
+			if w.calls == before {
+				break
 			}
 		}
 		w.compare()

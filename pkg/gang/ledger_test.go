@@ -302,3 +302,46 @@ func TestTally(t *testing.T) {
 		}
 	}
 }
+
+func TestMembersThatCanBeSpared(t *testing.T) {
+	t.Parallel()
+	l := gangOf(0, 2)
+	roles := Minimum{Total: 2, Roles: map[string]int{"leader": 1}}
+	l.Define(g1, Object, Spec{Minimum: roles, Created: t0, UID: "g1"}, t0)
+	for i, m := range []struct {
+		role     string
+		priority int32
+		age      time.Duration
+	}{{"leader", 0, 0}, {"", 1, 0}, {"", 0, time.Hour}, {"", 0, 0}} {
+		l.Observe(g1, changed(i, func(n *Member) {
+			n.State, n.Node, n.Role, n.Priority, n.Created = Bound, "n", m.role, m.priority, t0.Add(-m.age)
+		}), t0)
+	}
+	// The leader is the least important, and needed; of the others the most important stays.
+	for i, want := range []bool{false, false, true, true} {
+		if got := l.Surplus(uid(i)); got != want {
+			t.Errorf("member %d is surplus: %t, want %t", i, got, want)
+		}
+	}
+	l.Forget(uid(0), t0)
+	if l.Surplus(uid(3)) {
+		t.Error("a gang below its minimum has surplus")
+	}
+	if !l.Surplus("unknown") {
+		t.Error("a pod of no gang cannot be spared")
+	}
+}
+
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	l := runningGangOf(2, 2)
+	l.Observe(g1, pending(2), t0)
+	l.Admit(uid(2))
+	if l.Alone(uid(2)) {
+		t.Error("a member is scheduled before its cycle")
+	}
+	l.Turn(uid(2))
+	if !l.Alone(uid(2)) || l.Alone(uid(0)) || l.Alone("unknown") {
+		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Alone(uid(2)), l.Alone(uid(0)), l.Alone("unknown"))
+	}
+}

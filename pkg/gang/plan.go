@@ -6,8 +6,8 @@ import "time"
 type Assignment struct {
 	UID  UID
 	Node string
-	// First is set for a member that has to write something before siblings can follow, such as the allocation of a claim
-	// that they share. It does that as soon as it has reserved, and waits for its siblings afterwards.
+	// First is set for a member that has to write something before siblings can follow, such as the allocation of a
+	// claim that they share. It does that as soon as it has reserved, and waits for its siblings afterwards.
 	First bool
 }
 
@@ -20,11 +20,12 @@ type Proposal struct {
 
 // plan is the assignments that a group has been given and whose members are not bound yet.
 type plan struct {
-	// order holds the members in the order of the proposal. assignments is what each was given, without those whose members
-	// have been bound, have gone, or turned out not to fit.
+	// order holds the members in the order of the proposal. assignments is what each was given, without those whose
+	// members have been bound, have gone, or turned out not to fit.
 	order       []UID
 	assignments map[UID]Assignment
-	// ordered is set if the members reserve one after the other; next is then the index in order of the first that has not.
+	// ordered is set if the members reserve one after the other; next is then the index in order of the first that has
+	// not.
 	ordered  bool
 	next     int
 	deadline time.Time
@@ -38,11 +39,13 @@ type plan struct {
 	refused map[Refusal]bool
 	// setbacks counts refusals since a member last reserved.
 	setbacks int
-	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came back.
+	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came
+	// back.
 	failure *block
 }
 
-// stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are ready.
+// stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are
+// ready.
 const stragglersGrace = time.Second
 
 func (p *plan) node(uid UID) string {

@@ -12,9 +12,9 @@ type Refusal struct{ Class, Node string }
 // maxSetbacks is how many assignments in a row may turn out wrong before the group is blocked.
 const maxSetbacks = 3
 
-// Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has turned the
-// member away after all; or, if the member had been let go, it could not be bound. It has to be called, too, if the member could
-// not reserve, and activates one that may go on differently.
+// Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has
+// turned the member away after all; or, if the member had been let go, it could not be bound. It has to be called, too,
+// if the member could not reserve, and activates one that may go on differently.
 func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,9 +47,9 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 	return l.settle(g, now)
 }
 
-// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is tried
-// again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group pauses before
-// it is planned again, if it still needs the member when the others have been bound.
+// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
+// tried again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group
+// pauses before it is planned again, if it still needs the member when the others have been bound.
 func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	g := m.group
 	switch p := g.plan; {
@@ -76,9 +76,9 @@ func (l *Ledger) Broken(uid UID, why string, backoff Backoff, now time.Time) Eff
 	return l.refuse(m, why, backoff, now)
 }
 
-// refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not, the
-// assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out for
-// its like; unless that has been in vain too often.
+// refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not,
+// the assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out
+// for its like; unless that has been in vain too often.
 func (l *Ledger) refuse(m *member, why string, backoff Backoff, now time.Time) Effects {
 	g, p := m.group, m.group.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m.UID)}
@@ -105,7 +105,8 @@ func (l *Ledger) refuse(m *member, why string, backoff Backoff, now time.Time) E
 	return l.settle(g, now)
 }
 
-// Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a class.
+// Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a
+// class.
 func (l *Ledger) Refused(id ID) map[Refusal]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,8 +117,8 @@ func (l *Ledger) Refused(id ID) map[Refusal]bool {
 	return maps.Clone(g.plan.refused)
 }
 
-// Expire ends the plans whose time is over, lets those go that wait only for members that the minimum does not need, and
-// invites another leader where the one that was invited does not come.
+// Expire ends the plans whose time is over, lets those go that wait only for members that the minimum does not need,
+// and invites another leader where the one that was invited does not come.
 func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// settle brings a group in line with its members and returns what follows from that. It is the only place that ends a plan
-// or activates members that were held.
+// settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
+// plan or activates members that were held.
 func (l *Ledger) settle(g *group, now time.Time) Effects {
 	e := g.recount(now)
 	if g.plan != nil && !g.plan.committed {
@@ -41,8 +41,8 @@ func (g *group) recount(now time.Time) Effects {
 	case present:
 		g.present = true
 	case g.present:
-		// The last member that ever had a node has gone: what comes now is a new start, also of those that were let into the
-		// queue as ordinary pods.
+		// The last member that ever had a node has gone: what comes now is a new start, also of those that were let
+		// into the queue as ordinary pods.
 		g.present, g.placedOnce, g.quorumAt = false, false, time.Time{}
 		for _, m := range g.members {
 			if m.stage == alone {
@@ -62,8 +62,8 @@ func (g *group) recount(now time.Time) Effects {
 	return e
 }
 
-// advance commits a plan that is ready, closes one that has become enough without another attempt, and gives up one that
-// cannot serve any more.
+// advance commits a plan that is ready, closes one that has become enough without another attempt, and gives up one
+// that cannot serve any more.
 func (l *Ledger) advance(g *group, now time.Time) Effects {
 	p := g.plan
 	switch {
@@ -89,8 +89,8 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	return Effects{}
 }
 
-// commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those that
-// have to be told.
+// commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those
+// that have to be told.
 func (l *Ledger) commit(g *group) []Ref {
 	p := g.plan
 	p.committed, p.open = true, false
@@ -129,8 +129,8 @@ func (l *Ledger) release(g *group, reason string) Effects {
 	return e
 }
 
-// wake returns the members that were held and need not be any more. The leader of a group that has no plan is among them only
-// if the group was invited to plan.
+// wake returns the members that were held and need not be any more. The leader of a group that has no plan is among
+// them only if the group was invited to plan.
 func (g *group) wake() []Ref {
 	if g.spec() == nil {
 		return nil

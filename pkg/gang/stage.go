@@ -11,7 +11,8 @@ const (
 	queued
 	// alone members are being scheduled as ordinary pods, outside any plan, and have no assignment yet.
 	alone
-	// preparing members hold their assignment in memory and write what siblings depend on, such as a claim that they share.
+	// preparing members hold their assignment in memory and write what siblings depend on, such as a claim that they
+	// share.
 	preparing
 	// assigned members hold their assignment in memory and wait for their siblings.
 	assigned
@@ -45,7 +46,8 @@ const (
 	occurrences
 )
 
-// stageTable holds the stage that follows, by stage and occurrence. What is left out of a row leaves the stage as it is.
+// stageTable holds the stage that follows, by stage and occurrence. What is left out of a row leaves the stage as it
+// is.
 var stageTable = [stages]map[occurrence]stage{
 	held:      {isLet: queued, reserves: assigned, reservesFirst: preparing, isPlaced: done},
 	queued:    {isDenied: held, goesAlone: alone, reserves: assigned, reservesFirst: preparing, isPlaced: done},

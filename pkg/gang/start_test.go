@@ -152,7 +152,8 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 	}
 }
 
-// Members that were let into the queue as ordinary pods come back to their group when the start that made them so is over.
+// Members that were let into the queue as ordinary pods come back to their group when the start that made them so is
+// over.
 func TestNewStartOfMembersThatWereOrdinary(t *testing.T) {
 	t.Parallel()
 	l := runningGangOf(2, 2)

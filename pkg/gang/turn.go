@@ -82,8 +82,8 @@ func (l *Ledger) Turn(uid UID) Turn {
 	}
 	kind, why := m.turn()
 	if kind == Lead && !g.mayPlan() && !(g.planner == m && m.stage == held) {
-		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that has found
-		// the group not to fit still leads.
+		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
+		// has found the group not to fit still leads.
 		kind, why = Hold, g.uninvited()
 	}
 	t := Turn{Kind: kind, Why: why}

@@ -210,8 +210,8 @@ func (l *Ledger) Tally() map[string]int {
 	return t
 }
 
-// Surplus reports whether the bound member is one of those that its group can spare: the least important ones beyond its
-// minimum, all of which may go.
+// Surplus reports whether the bound member is one of those that its group can spare: the least important ones beyond
+// its minimum, all of which may go.
 func (l *Ledger) Surplus(uid UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,15 +1,18 @@
 package gang
 
 import (
+	"reflect"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // check compares the ledger with a recount from scratch and with what is true.
 func (w *world) check() {
+	w.calls++
 	l := w.l
 	for id, g := range l.groups {
-		if diff := cmp.Diff(recounted(g.members), g.census, exactly); diff != "" {
-			w.t.Fatalf("%s: counts (-recount +kept):\n%s", id, diff)
+		if again := recounted(g.members); !reflect.DeepEqual(again, g.census) {
+			w.t.Fatalf("%s: counts (-recount +kept):\n%s", id, cmp.Diff(again, g.census, exactly))
 		}
 		w.checkPlan(g)
 		holding, going := 0, Minimum{Roles: map[string]int{}}
@@ -100,8 +103,8 @@ func (w *world) checkTurn(p *worldPod) {
 	}
 }
 
-// compare checks, between two steps, that the ledger knows what is true, and that exactly those assignments are held in it
-// that the scheduler holds.
+// compare checks, between two steps, that the ledger knows what is true, and that exactly those assignments are held in
+// it that the scheduler holds.
 func (w *world) compare() {
 	for uid, p := range w.pods {
 		m := w.l.member[uid]
@@ -120,6 +123,11 @@ func (w *world) compare() {
 		holds := p.place == waiting || p.place == writing || p.place == written || p.place == binding
 		if p.State == Pending && !p.left && m.stage.holds() != holds {
 			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
+		}
+		if m.stage == held && m.Ours {
+			if kind, _ := m.turn(); kind == Free || kind == Follow || kind == Lead && m.group.mayPlan() {
+				w.t.Fatalf("%s is held and may go on: turn %d", uid, kind)
+			}
 		}
 		switch {
 		case p.left:

@@ -95,8 +95,8 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 	}
 	if !turn.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
 		w.carryOut(w.l.Block(p.group, "does not fit", []string{"a"}, testBackoff, w.now))
-		if again := w.l.Turn(p.UID); again.Kind == Lead && !w.l.Blocked(p.UID) {
-			w.t.Fatalf("%s leads after its group was blocked", p.UID)
+		if again := w.l.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Blocked(p.UID)) {
+			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)
 		}
 		return "", false
 	}

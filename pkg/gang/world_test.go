@@ -17,7 +17,8 @@ const (
 	active
 	// cycling is the pod whose scheduling cycle runs.
 	cycling
-	// waiting pods wait in Permit; writing pods prepare in PreBind; written pods wait there afterwards; binding pods were let go.
+	// waiting pods wait in Permit; writing pods prepare in PreBind; written pods wait there afterwards; binding pods
+	// were let go.
 	waiting
 	writing
 	written
@@ -57,8 +58,8 @@ type world struct {
 	stages map[UID]stage
 	// calm switches off everything that goes wrong.
 	calm bool
-	// changes counts what happened at the API server.
-	changes int
+	// changes counts what happened at the API server, calls what the ledger was told or asked.
+	changes, calls int
 	// visited counts stages seen.
 	visited map[stage]int
 }
@@ -181,7 +182,8 @@ func (w *world) land(p *worldPod) {
 	}
 }
 
-// unreserve lets the plugins give up what they hold for the pod, in the scheduling cycle or when it was turned away in Permit.
+// unreserve lets the plugins give up what they hold for the pod, in the scheduling cycle or when it was turned away in
+// Permit.
 func (w *world) unreserve(p *worldPod) {
 	w.t.Logf("unreserve %s", p.UID)
 	p.place, p.rejected = cycling, false
@@ -189,8 +191,8 @@ func (w *world) unreserve(p *worldPod) {
 	w.land(p)
 }
 
-// unbind does so when writing or binding has failed: the scheduler tries such pods again after a pause, and an activation in
-// between is lost.
+// unbind does so when writing or binding has failed: the scheduler tries such pods again after a pause, and an
+// activation in between is lost.
 func (w *world) unbind(p *worldPod) {
 	p.place, p.rejected = cycling, false
 	w.carryOut(w.l.Unreserve(p.UID, testBackoff, w.now))
