@@ -170,7 +170,7 @@ func (d *dryRun) Place(m gang.Member) (gang.Assignment, bool, error) {
 		if taken, err := r.reserve(pod, i); err != nil {
 			return gang.Assignment{}, false, err
 		} else if taken {
-			a := gang.Assignment{UID: m.UID, Node: d.nodes[i].Node().Name, First: d.claims.first(r.profile, pod)}
+			a := gang.Assignment{UID: m.UID, Node: d.nodes[i].Node().Name, First: d.claims.first(r.profile, d.storage.claims, pod)}
 			return a, true, d.place(r, pod, i)
 		}
 	}
