@@ -17,7 +17,7 @@ import (
 var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
 
 // atATime is how many scenarios run at the same time. They spend most of their time waiting.
-const atATime = 8
+const atATime = 6
 
 // box is a sandbox of this package's tests, started by the first test that needs it.
 type box struct {
