@@ -63,7 +63,7 @@ type world struct {
 	terminateAfter map[string]time.Duration
 	// patience is how long a gang may be seen partly bound.
 	patience time.Duration
-	lister         corelisters.PodLister
+	lister   corelisters.PodLister
 	// gone counts pods by set that were deleted by somebody else than the scenario.
 	gone map[string]int
 	mine map[types.UID]bool
