@@ -261,6 +261,7 @@ func TestBadInputStartsNothing(t *testing.T) {
 		{"a nodes file that is not there", sandbox.Options{NodesFile: "/does/not/exist"}, "/does/not/exist: no such file"},
 		{"a malformed nodes file", sandbox.Options{NodesFile: file}, file},
 		{"a scheduler configuration that is not there", sandbox.Options{SchedulerConfig: "/does/not/exist"}, "/does/not/exist: no such file"},
+		{"controllers by name where all of them run", sandbox.Options{Controllers: []string{"job-controller"}}, "makes no sense without NoKubelet"},
 		{"a scheduler configuration without a scheduler", sandbox.Options{SchedulerConfig: file, NoScheduler: true}, "makes no sense without the scheduler"},
 		{"a busy port", sandbox.Options{Port: busy.Addr().(*net.TCPAddr).Port}, "address already in use"},
 		{"a port that none is", sandbox.Options{Port: 70000}, "port 70000: must be 0 (any free port) to 65535"},

@@ -21,7 +21,7 @@ var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use
 var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a machine that does nothing else")
 
 // atATime is how many scenarios run at the same time. They spend most of their time waiting.
-const atATime = 8
+const atATime = 6
 
 // box is a sandbox of this package's tests, started by the first test that needs it.
 type box struct {

@@ -17,7 +17,7 @@ import (
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.
 func (w *world) expect(ctx context.Context, l *line) error {
-	limit, err := l.duration("within", 10*time.Second)
+	limit, err := l.duration("within", 20*time.Second)
 	if err != nil {
 		return err
 	}
