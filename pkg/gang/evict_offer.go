@@ -84,7 +84,11 @@ type offerHeap []nodeOffer
 func (h offerHeap) Len() int           { return len(h) }
 func (h offerHeap) Less(i, j int) bool { return h[i].compare(&h[j]) < 0 }
 func (h offerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *offerHeap) Push(x any)        { *h = append(*h, x.(nodeOffer)) }
+
+// Push adds an offer.
+func (h *offerHeap) Push(x any) { *h = append(*h, x.(nodeOffer)) }
+
+// Pop removes the last offer.
 func (h *offerHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]

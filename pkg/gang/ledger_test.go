@@ -5,10 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-var anyOrder = cmpopts.SortSlices(func(a, b UID) bool { return a < b })
 
 func TestAdmit(t *testing.T) {
 	t.Parallel()

@@ -81,7 +81,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 		g.leader, m.declined = m, false
 	}
 	kind, why := m.turn()
-	if kind == Lead && !g.mayPlan() && !(g.planner == m && m.stage == held) {
+	if kind == Lead && !g.mayPlan() && (g.planner != m || m.stage != held) {
 		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
 		// has found the group not to fit still leads.
 		kind, why = Hold, g.uninvited()

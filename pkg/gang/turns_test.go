@@ -34,7 +34,8 @@ func TestRestsGrowAfterTurnsInVain(t *testing.T) {
 	now := time.Unix(0, 0)
 	a, b := ID{"ns", "a"}, ID{"ns", "b"}
 	turns := NewReserveTurns(time.Hour)
-	for i, want := range []time.Duration{1, 2, 4, 8, 16, 24, 24} {
+	for i, hours := range []int{1, 2, 4, 8, 16, 24, 24} {
+		want := time.Duration(hours) * time.Hour
 		if !turns.MayBegin(a, now) {
 			t.Fatalf("turn %d: it still rests", i)
 		}
@@ -43,13 +44,13 @@ func TestRestsGrowAfterTurnsInVain(t *testing.T) {
 		if turns.Continue(3, now) {
 			t.Fatalf("turn %d goes on without progress", i)
 		}
-		if turns.MayBegin(a, now.Add(want*time.Hour-1)) {
-			t.Errorf("after turn %d it does not rest for %d hours", i, want)
+		if turns.MayBegin(a, now.Add(want-1)) {
+			t.Errorf("after turn %d it does not rest for %s", i, want)
 		}
 		if !turns.MayBegin(b, now) {
 			t.Errorf("after turn %d of %s, %s may not begin", i, a, b)
 		}
-		now = now.Add(want * time.Hour)
+		now = now.Add(want)
 	}
 	turns.Begin(a, 3, now)
 	turns.Forget(a)

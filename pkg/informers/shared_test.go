@@ -59,13 +59,13 @@ func TestAFactoryCarriesOneValueOfEachTypeAndKey(t *testing.T) {
 		return get[*reader](t)(SharedBy(factory, args, func() (*reader, error) { return &reader{args}, nil }))
 	}
 	one, other := newFactory(), newFactory()
-	if ledgerOf(one) != ledgerOf(one) {
+	if first, again := ledgerOf(one), ledgerOf(one); first != again {
 		t.Error("a factory has two values of one type")
 	}
 	if ledgerOf(one) == ledgerOf(other) {
 		t.Error("two factories have one value")
 	}
-	if readerOf(one, "a") != readerOf(one, "a") {
+	if first, again := readerOf(one, "a"), readerOf(one, "a"); first != again {
 		t.Error("a factory has two values of one key")
 	}
 	if a, b := readerOf(one, "a"), readerOf(one, "b"); a == b || a.args != "a" || b.args != "b" {

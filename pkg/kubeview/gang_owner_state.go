@@ -162,7 +162,7 @@ func (r *objectReader) trainingState(total int) GangOwnerState {
 // launcher is placed as it fits.
 func readMPIJob(r *objectReader) map[string]GangOwnerState {
 	pods := r.number("spec.mpiReplicaSpecs.Worker.replicas", 0)
-	if !(r.text("spec.launcherCreationPolicy") == waitForWorkersReady && pods > 0) {
+	if r.text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
 		pods = sum(pods, 1)
 	}
 	return whole(r.trainingState(pods))

@@ -28,11 +28,11 @@ func GangRole(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 
 // minMembersByRole reads how many members of each role a group needs; nil if it does not say.
 func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
-	bad := func(key, value, allowed string) (map[string]int, error) {
-		return nil, &BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: key, Value: value, Allowed: allowed}
+	bad := func(key, value, allowed string) error {
+		return &BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: key, Value: value, Allowed: allowed}
 	}
 	if label, named := pg.Annotations[RoleLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
-		return bad(RoleLabelKey, label, "the key of a pod label, such as "+RoleKey)
+		return nil, bad(RoleLabelKey, label, "the key of a pod label, such as "+RoleKey)
 	}
 	text, given := pg.Annotations[MinMembersByRoleKey]
 	if !given {
@@ -47,11 +47,11 @@ func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 		_, twice := roles[role]
 		switch {
 		case !found || err != nil || role == "" || twice || len(validation.IsValidLabelValue(role)) > 0:
-			return bad(MinMembersByRoleKey, text, allowed)
+			return nil, bad(MinMembersByRoleKey, text, allowed)
 		case n < 0 || n > maxMinMember:
-			return bad(MinMembersByRoleKey, text, fmt.Sprintf("%s, each from 0 to %d", allowed, maxMinMember))
+			return nil, bad(MinMembersByRoleKey, text, fmt.Sprintf("%s, each from 0 to %d", allowed, maxMinMember))
 		case len(roles) == maxRoles:
-			return bad(MinMembersByRoleKey, text, fmt.Sprintf("at most %d roles", maxRoles))
+			return nil, bad(MinMembersByRoleKey, text, fmt.Sprintf("at most %d roles", maxRoles))
 		}
 		roles[role] = n
 	}

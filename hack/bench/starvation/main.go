@@ -115,7 +115,7 @@ func configuration(path, reservation string) (*replay.Configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	file := filepath.Join(folder, "config.yaml")
 	if err := os.WriteFile(file, []byte(varied), 0o600); err != nil {
 		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)

@@ -45,7 +45,9 @@ var families = []family{
 func (f *family) warmUp() time.Duration { return 4 * f.mean }
 
 // length is how long the trace is, if it is as long as given for gangs that run for gangTime.
-func (f *family) length(base time.Duration) time.Duration { return base * (f.gang / gangTime) }
+func (f *family) length(base time.Duration) time.Duration {
+	return time.Duration(float64(base) * f.gang.Hours() / gangTime.Hours())
+}
 
 // jobs draws the jobs of a family on so many nodes: a Poisson stream of single pods, and gangs of a quarter of the nodes at
 // fixed times.

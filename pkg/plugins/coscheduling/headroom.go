@@ -177,13 +177,12 @@ func (h *headroom) mark(n *headNode) {
 	h.dirty = append(h.dirty, n)
 }
 
-// position returns the place in all vectors of a resource that a node offers.
-func (h *headroom) position(name v1.ResourceName) int {
-	i, known := h.index[name]
-	if known {
-		return i
+// position gives a resource that a node offers its place in all vectors.
+func (h *headroom) position(name v1.ResourceName) {
+	if _, known := h.index[name]; known {
+		return
 	}
-	i = len(h.resources)
+	i := len(h.resources)
 	h.index[name] = i
 	h.resources = append(h.resources, name)
 	h.offered = append(h.offered, 0)
@@ -194,7 +193,6 @@ func (h *headroom) position(name v1.ResourceName) int {
 	for _, p := range h.pods {
 		h.uncover(p, name, i)
 	}
-	return i
 }
 
 // vector returns the amounts in the order of the resources' positions.

@@ -208,10 +208,7 @@ func (m *roomModel) step(t *rapid.T) {
 // ask compares all answers, beginning with any of them: the first finds the account as the events left it.
 func (m *roomModel) ask(t *rapid.T) {
 	m.settle()
-	var live []int
-	for _, i := range slices.Sorted(maps.Keys(m.live)) {
-		live = append(live, i)
-	}
+	live := slices.Sorted(maps.Keys(m.live))
 	questions := []func(*rapid.T, []int){m.askSlots, m.askReasons, m.askNodes, m.askRooms, m.askDomains, m.askTotals, m.askCopy, m.askGained}
 	first := rapid.IntRange(0, len(questions)-1).Draw(t, "first question")
 	for i := range questions {

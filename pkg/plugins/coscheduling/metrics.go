@@ -48,5 +48,9 @@ func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
 			gangsPreempted, reservationAge)
+		// A counter that is absent until something happens looks like one that is not there.
+		for _, result := range []string{"feasible", "infeasible"} {
+			planDuration.WithLabelValues(result)
+		}
 	})
 }

@@ -116,8 +116,8 @@ type objects struct {
 	dynamic dynamic.Interface
 }
 
-func (o objects) resource(plural, group, version string) dynamic.NamespaceableResourceInterface {
-	return o.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+func (o objects) resource(plural, group string) dynamic.NamespaceableResourceInterface {
+	return o.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 }
 
 // create makes an object; a CRD's resource is served a moment after the CRD was made.
@@ -176,8 +176,6 @@ spec:
 `
 
 // The parts run one after the other on one control plane, whose controllers make the pods; nothing schedules them.
-//
-//nolint:tparallel // they share what is expensive to start
 func TestOwnersAreFollowed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -192,7 +190,7 @@ func TestOwnersAreFollowed(t *testing.T) {
 	t.Run("a Job that is scaled, suspended, deleted", func(t *testing.T) {
 		h, o := listen(t, box, box.Config), objects{t, client}
 		h.namespace(t, "job")
-		jobs := o.resource("jobs", "batch", "v1").Namespace("job")
+		jobs := o.resource("jobs", "batch").Namespace("job")
 		job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec:\n  parallelism: 3\n  completions: 3\n  completionMode: Indexed" + fmt.Sprintf(gangTemplate, "Never")
 		o.create(jobs, job)
 		h.followPods(t, "job", 3)
@@ -221,7 +219,7 @@ func TestOwnersAreFollowed(t *testing.T) {
 	t.Run("a StatefulSet whose gang can never be complete, until it is scaled down", func(t *testing.T) {
 		h, o := listen(t, box, box.Config), objects{t, client}
 		h.namespace(t, "set")
-		sets := o.resource("statefulsets", "apps", "v1").Namespace("set")
+		sets := o.resource("statefulsets", "apps").Namespace("set")
 		o.create(sets, "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec:\n  replicas: 4\n  selector: {matchLabels: {app: train}}"+fmt.Sprintf(gangTemplate, "Always"))
 		h.followPods(t, "set", 1)
 		h.await(t, "why it never starts", "set", "statefulset.web", kubeview.GangOwnerState{Minimum: 4,
@@ -233,9 +231,9 @@ func TestOwnersAreFollowed(t *testing.T) {
 	t.Run("a Deployment's ReplicaSet", func(t *testing.T) {
 		h, o := listen(t, box, box.Config), objects{t, client}
 		h.namespace(t, "deployment")
-		o.create(o.resource("deployments", "apps", "v1").Namespace("deployment"), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: train}}"+fmt.Sprintf(gangTemplate, "Always"))
+		o.create(o.resource("deployments", "apps").Namespace("deployment"), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: train}}"+fmt.Sprintf(gangTemplate, "Always"))
 		h.followPods(t, "deployment", 2)
-		sets, err := o.resource("replicasets", "apps", "v1").Namespace("deployment").List(t.Context(), metav1.ListOptions{})
+		sets, err := o.resource("replicasets", "apps").Namespace("deployment").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(sets.Items) != 1 {
 			t.Fatalf("ReplicaSets: %v, error %v", sets, err)
 		}
@@ -247,14 +245,14 @@ func TestOwnersAreFollowed(t *testing.T) {
 		h.namespace(t, "later")
 		h.follow(h.ctx, kubeview.GangOwner{Kind: "PyTorchJob", Namespace: "later", Name: "train"})
 		h.await(t, "that it is not served", "later", "pytorchjob.train", kubeview.GangOwnerState{Why: "cannot read pytorchjobs.kubeflow.org: the cluster does not serve them"})
-		o.create(o.resource("customresourcedefinitions", "apiextensions.k8s.io", "v1"), fmt.Sprintf(crd, "pytorchjob", "PyTorchJob"))
+		o.create(o.resource("customresourcedefinitions", "apiextensions.k8s.io"), fmt.Sprintf(crd, "pytorchjob", "PyTorchJob"))
 		h.await(t, "that it is served", "later", "pytorchjob.train", kubeview.GangOwnerState{Why: "PyTorchJob later/train, which says how many pods the gang has, does not exist"})
-		jobs := o.resource("pytorchjobs", "kubeflow.org", "v1").Namespace("later")
+		jobs := o.resource("pytorchjobs", "kubeflow.org").Namespace("later")
 		o.create(jobs, "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: train}\nspec: {pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 3}}}")
 		h.await(t, "its replicas", "later", "pytorchjob.train", kubeview.GangOwnerState{Minimum: 4})
 		o.patch(jobs, "train", `{"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 7}}}}`)
 		h.await(t, "more replicas", "later", "pytorchjob.train", kubeview.GangOwnerState{Minimum: 8})
-		o.remove(o.resource("customresourcedefinitions", "apiextensions.k8s.io", "v1"), "pytorchjobs.kubeflow.org")
+		o.remove(o.resource("customresourcedefinitions", "apiextensions.k8s.io"), "pytorchjobs.kubeflow.org")
 		box.Await(t, "the end of the kind", func(ctx context.Context) (bool, error) {
 			_, err := jobs.List(ctx, metav1.ListOptions{})
 			return apierrors.IsNotFound(err), nil
@@ -266,8 +264,8 @@ func TestOwnersAreFollowed(t *testing.T) {
 	t.Run("a kind of which an older version is served", func(t *testing.T) {
 		h, o := listen(t, box, box.Config), objects{t, client}
 		h.namespace(t, "older")
-		o.create(o.resource("customresourcedefinitions", "apiextensions.k8s.io", "v1"), fmt.Sprintf(crd, "mpijob", "MPIJob"))
-		o.create(o.resource("mpijobs", "kubeflow.org", "v1").Namespace("older"), "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: train}\nspec: {mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}")
+		o.create(o.resource("customresourcedefinitions", "apiextensions.k8s.io"), fmt.Sprintf(crd, "mpijob", "MPIJob"))
+		o.create(o.resource("mpijobs", "kubeflow.org").Namespace("older"), "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: train}\nspec: {mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}")
 		h.follow(h.ctx, kubeview.GangOwner{Kind: "MPIJob", Namespace: "older", Name: "train"})
 		h.await(t, "its replicas", "older", "mpijob.train", kubeview.GangOwnerState{Minimum: 3})
 	})
@@ -277,7 +275,7 @@ func TestOwnersAreFollowed(t *testing.T) {
 		config.Impersonate.UserName = "somebody"
 		h, o := listen(t, box, config), objects{t, client}
 		h.namespace(t, "rights")
-		o.create(o.resource("jobs", "batch", "v1").Namespace("rights"), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec:\n  parallelism: 2"+fmt.Sprintf(gangTemplate, "Never"))
+		o.create(o.resource("jobs", "batch").Namespace("rights"), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec:\n  parallelism: 2"+fmt.Sprintf(gangTemplate, "Never"))
 		h.followPods(t, "rights", 2)
 		// The pods of a LeaderWorkerSet say all that is needed, so that its own kind need not be readable.
 		h.follow(h.ctx, kubeview.GangOwner{Kind: "LeaderWorkerSet", Namespace: "rights", Name: "serve", Part: "0", Minimum: 4})

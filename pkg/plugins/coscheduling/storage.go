@@ -44,7 +44,7 @@ type volume struct {
 func (s *storageListers) provisions(pod *v1.Pod) []volume {
 	var out []volume
 	for i := range pod.Spec.Volumes {
-		name := ""
+		var name string
 		switch v := &pod.Spec.Volumes[i]; {
 		case v.PersistentVolumeClaim != nil:
 			name = v.PersistentVolumeClaim.ClaimName
