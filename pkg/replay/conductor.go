@@ -8,6 +8,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// settleTime is how long plugins may wait for further events before they act on one.
+const settleTime = 100 * time.Millisecond
+
 // conductor is the one goroutine of a replay that lets anything happen. It waits until every other goroutine has come to
 // rest and then does one thing: apply the writes that wait at the API, apply the next event of the trace that is due, or
 // let the scheduling loop take one step. Only when there is nothing to do does time pass.
@@ -17,8 +20,10 @@ type conductor struct {
 	gate    *gate
 	cluster *cluster
 
-	// owed says that a cycle has run whose time has not passed yet.
+	// owed says that a cycle has run whose time has not passed yet; rested that time has passed since the scheduler had nothing
+	// left to decide.
 	owed   bool
+	rested bool
 	cycles int
 	cpu    time.Duration
 }
@@ -33,7 +38,17 @@ func (c *conductor) run(cancelled func() error) error {
 		if c.cluster.api.Commit() > 0 {
 			continue
 		}
-		if c.cluster.digest() || c.cluster.step(time.Now(), c.idle()) {
+		if c.options.Mode == ArrivalOrder && c.idle() && !c.rested {
+			// What waits for a moment before it enters the queue, as a gang does, is decided before the next job arrives.
+			c.rested = true
+			time.Sleep(settleTime) //nolint:forbidigo // virtual time
+			continue
+		}
+		if c.cluster.digest() {
+			continue
+		}
+		if c.cluster.step(time.Now(), c.idle()) {
+			c.rested = false
 			continue
 		}
 		switch c.gate.at() {
@@ -60,7 +75,7 @@ func (c *conductor) idle() bool { return c.gate.at() == popping }
 // cycle lets the loop schedule the pod it holds and charges the processor time to the scheduler.
 func (c *conductor) cycle() {
 	c.cycles++
-	c.owed = true
+	c.owed, c.rested = true, false
 	before := processCPU()
 	c.gate.open()
 	synctest.Wait()

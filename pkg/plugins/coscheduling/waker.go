@@ -121,12 +121,14 @@ func (w *waker) look() {
 func (w *waker) run(ctx context.Context) {
 	timer := time.NewTimer(wakeEvery)
 	defer timer.Stop()
+	due := time.Now().Add(wakeEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.kick:
-			timer.Reset(settlePause)
+			// What is due at this very moment is not put off, so that it makes no difference which of the two is seen first.
+			timer.Reset(min(settlePause, time.Until(due)))
 			select {
 			case <-ctx.Done():
 				return
@@ -134,7 +136,9 @@ func (w *waker) run(ctx context.Context) {
 			}
 		case <-timer.C:
 		}
-		timer.Reset(w.turn(ctx, time.Now()))
+		pause := w.turn(ctx, time.Now())
+		due = time.Now().Add(pause)
+		timer.Reset(pause)
 	}
 }
 
