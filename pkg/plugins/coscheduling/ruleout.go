@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -95,4 +96,30 @@ func (w *waker) lacks(g *waitingGang, empty bool) []gang.Amount {
 		amounts = append(amounts, gang.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
 	}
 	return gang.Lacking(amounts)
+}
+
+// reword looks again at some of the gangs that were ruled out, those first that were not looked at for the longest time: what
+// they lack changes with every pod that comes, which is nothing to try them for.
+func (w *waker) reword(now time.Time) {
+	if now.Sub(w.rewordedAt) < rewordEvery {
+		return
+	}
+	w.rewordedAt = now
+	for range min(rewordAtOnce, len(w.ruledOut)) {
+		id := w.ruledOut[0]
+		w.ruledOut = w.ruledOut[1:]
+		g := w.waiting[id]
+		if g == nil || !g.ruledOut {
+			if g != nil {
+				g.listed = false
+			}
+			continue
+		}
+		if reason := w.ruleOut(g); reason != "" {
+			w.ledger.RuleOut(id, reason, now)
+		} else {
+			w.rounds.Touch(id, now)
+		}
+		w.ruledOut = append(w.ruledOut, id)
+	}
 }

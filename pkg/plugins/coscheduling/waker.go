@@ -341,32 +341,6 @@ func (w *waker) help(ctx context.Context) {
 	w.carrier.activate(ctx, roomy)
 }
 
-// reword looks again at some of the gangs that were ruled out, those first that were not looked at for the longest time: what
-// they lack changes with every pod that comes, which is nothing to try them for.
-func (w *waker) reword(now time.Time) {
-	if now.Sub(w.rewordedAt) < rewordEvery {
-		return
-	}
-	w.rewordedAt = now
-	for range min(rewordAtOnce, len(w.ruledOut)) {
-		id := w.ruledOut[0]
-		w.ruledOut = w.ruledOut[1:]
-		g := w.waiting[id]
-		if g == nil || !g.ruledOut {
-			if g != nil {
-				g.listed = false
-			}
-			continue
-		}
-		if reason := w.ruleOut(g); reason != "" {
-			w.ledger.RuleOut(id, reason, now)
-		} else {
-			w.rounds.Touch(id, now)
-		}
-		w.ruledOut = append(w.ruledOut, id)
-	}
-}
-
 // decide invites the gang to plan, or tells it why it cannot start without trying, and reports which.
 func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool {
 	if reason := w.ruleOut(g); reason != "" {
