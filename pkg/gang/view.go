@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 )
@@ -224,36 +223,17 @@ func (l *Ledger) Surplus(uid UID) bool {
 	if s == nil || !g.met() {
 		return false
 	}
-	var bound []*member
+	var bound []Victim
 	for _, o := range g.members {
 		if o.State == Bound {
-			bound = append(bound, o)
+			bound = append(bound, Victim{UID: o.UID, Priority: o.Priority, Started: o.Created, Role: o.Role})
 		}
 	}
-	// Of equal priority the younger goes first.
-	slices.SortFunc(bound, func(a, b *member) int {
-		switch {
-		case a.Priority != b.Priority:
-			return cmp.Compare(a.Priority, b.Priority)
-		case b.before(a):
-			return -1
-		}
-		return 1
-	})
-	total, roles := g.census.settled(), map[string]int{}
-	for _, o := range bound {
-		total--
-		roles[o.Role]++
-		spared := s.Minimum.MetBy(total, func(role string) int { return g.census.settledIn(role) - roles[role] })
-		if !spared {
-			total++
-			roles[o.Role]--
-		}
-		if o == m {
-			return spared
-		}
+	group := VictimGroup{Minimum: s.Minimum, Settled: g.census.settled(), SettledByRole: map[string]int{}, Bound: len(bound)}
+	for role := range s.Minimum.Roles {
+		group.SettledByRole[role] = g.census.settledIn(role)
 	}
-	return false
+	return slices.ContainsFunc(Surplus(bound, group), func(i int) bool { return bound[i].UID == uid })
 }
 
 // Stragglers returns the pending members of groups that have started and have fewer than their minimum.

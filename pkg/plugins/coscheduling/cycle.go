@@ -176,8 +176,11 @@ func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
 		}
 		for _, s := range a.Short {
 			if r := a.classes[s.Class]; r.state != nil && claimsDevices(r.profile, r.pod) {
-				_, status := claims.PostFilter(ctx, r.state, r.pod, nil)
-				klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated in vain", "pod", klog.KObj(r.pod), "outcome", status.Message())
+				// It writes to the API server, for which no cycle is to wait.
+				go func(ctx context.Context) {
+					_, status := claims.PostFilter(ctx, r.state, r.pod, nil)
+					klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated in vain", "pod", klog.KObj(r.pod), "outcome", status.Message())
+				}(context.WithoutCancel(ctx))
 			}
 		}
 	}

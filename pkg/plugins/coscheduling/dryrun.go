@@ -244,31 +244,9 @@ func (d *dryRun) reasons(r gang.Result) []gang.Reason {
 	short := d.classes[r.Short[0].Class]
 	reasons := make([]gang.Reason, 0, len(short.reasons))
 	for text, n := range short.reasons {
-		reasons = append(reasons, reasonOf(text, n))
+		reasons = append(reasons, reasonFor(text, n))
 	}
 	return reasons
-}
-
-// reasonOf puts a reason that a filter gave for n nodes, or for none in particular if n is 0, into the words of ours.
-func reasonOf(text string, n int) gang.Reason {
-	noun := "nodes"
-	if n == 1 {
-		noun = "node"
-	}
-	resource, short := strings.CutPrefix(text, "Insufficient ")
-	rest, worded := strings.CutPrefix(text, "node(s) ")
-	switch {
-	case n == 0 && worded:
-		text = rest
-	case n == 0:
-	case short:
-		text = noun + " short of " + resource
-	case worded:
-		text = noun + " " + rest
-	default:
-		text = noun + ": " + text
-	}
-	return gang.Reason{Text: text, Nodes: n}
 }
 
 // turnedAway says that nodes have turned members away, and what a plugin said about it: its word is in the condition

@@ -250,9 +250,8 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	of, err := f.members.of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		if ref, known := f.ledger.Find(gang.UID(pod.UID)); known {
+			// It is woken, as nothing holds it any more.
 			f.carrier.carry(f.ctx, f.ledger.Forget(ref.UID, time.Now()))
-			// Nothing holds it any more.
-			f.carrier.activate(f.ctx, []gang.Ref{ref})
 		}
 		return
 	}

@@ -254,7 +254,8 @@ var stockReasons = map[verdict]string{
 	unselected: "node(s) didn't match Pod's node affinity/selector",
 }
 
-// reasonFor puts what a filter says about a number of nodes into words that follow the number.
+// reasonFor puts what a filter says about a number of nodes into words that follow the number, or stand alone if it is 0 because
+// the reason concerns no node in particular.
 func reasonFor(stock string, nodes int) gang.Reason {
 	noun := "nodes"
 	if nodes == 1 {
@@ -263,6 +264,8 @@ func reasonFor(stock string, nodes int) gang.Reason {
 	resource, short := strings.CutPrefix(stock, "Insufficient ")
 	rest, worded := strings.CutPrefix(stock, "node(s) ")
 	switch {
+	case nodes == 0:
+		return gang.Reason{Text: rest}
 	case short:
 		return gang.Reason{Text: noun + " short of " + resource, Nodes: nodes}
 	case !worded:

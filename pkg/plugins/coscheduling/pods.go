@@ -87,9 +87,9 @@ func (m members) twice(pod *v1.Pod) bool {
 	if pod.Spec.SchedulingGroup == nil {
 		return false
 	}
-	alone := pod.DeepCopy()
+	alone := *pod
 	alone.Spec.SchedulingGroup = nil
-	return m.has(alone)
+	return m.has(&alone)
 }
 
 // has reports whether the pod is, or means to be, a member of a gang.
