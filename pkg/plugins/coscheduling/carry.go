@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,7 +59,8 @@ func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
 	}
 }
 
-// whenPermitted asks for the member's permit once all plugins have given theirs, which makes it a waiting pod.
+// whenPermitted asks for the member's permit once no other plugin holds the waiting pod. Until then a gang that is younger may be
+// planned in between: which of two comes first is open here.
 func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework, uid gang.UID) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -67,7 +69,7 @@ func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework
 			return
 		}
 		w := profile.GetWaitingPod(apitypes.UID(uid))
-		if w == nil {
+		if w == nil || slices.ContainsFunc(w.GetPendingPlugins(), func(name string) bool { return name != Name }) {
 			<-tick.C
 			continue
 		}

@@ -34,6 +34,7 @@ type coordinator struct {
 	status   *statusWriter
 	// toldTwice are the pods that were told that they are in two groups.
 	toldTwice told
+	words     pluginWords
 	recorder  events.EventRecorderLogger
 }
 

@@ -102,16 +102,6 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	return nil
 }
 
-// forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier scheduler, and
-// the pod would have to fit beside them.
-func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
-	for _, info := range p.framework.NominatedPodsForNode(node) {
-		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.id(other) == id {
-			p.framework.DeleteNominatedPodIfExists(other)
-		}
-	}
-}
-
 // lead plans for the whole gang of pod and gives pod its own assignment.
 func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, turn gang.Turn, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared

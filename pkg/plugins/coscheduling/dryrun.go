@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -44,7 +42,9 @@ type dryRun struct {
 	// allocated.
 	group fwk.PodGroupCycleState
 	// refused holds the nodes that turned out not to take members of a class.
-	refused  map[gang.Refusal]bool
+	refused map[gang.Refusal]bool
+	// said is what another plugin said last when it turned a member away.
+	said     string
 	claims   sharedClaims
 	storage  storageAccount
 	examined int
@@ -76,6 +76,7 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 		classes: map[string]*classRun{},
 		group:   framework.NewCycleState(),
 		refused: map[gang.Refusal]bool{},
+		said:    c.words.about(id),
 		claims:  sharedClaims{},
 		storage: storageAccount{storageListers: c.storage, taken: map[apitypes.UID]int64{}},
 	}
@@ -249,19 +250,11 @@ func (d *dryRun) reasons(r gang.Result) []gang.Reason {
 	return reasons
 }
 
-// turnedAway says that nodes have turned members away, and what a plugin said about it: its word is in the condition
-// of the pod that it turned away.
+// turnedAway says that nodes have turned members away, and what a plugin said about it, if that is known by now.
 func (d *dryRun) turnedAway() string {
-	const said = " nodes are available: "
 	text := "node(s) that turned a member away"
-	for _, pod := range d.pods {
-		_, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
-		if c == nil || c.Status != v1.ConditionFalse || strings.Contains(c.Message, "gang "+d.id.String()) {
-			continue
-		}
-		if _, why, found := strings.Cut(c.Message, said); found {
-			return text + ": " + strings.TrimSuffix(strings.TrimLeft(why, "0123456789 "), ".")
-		}
+	if d.said != "" {
+		text += ": " + d.said
 	}
 	return text
 }

@@ -148,12 +148,12 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
 	f.headroom.classesChanged()
-	f.waker.touch(needsDevices, "")
+	f.waker.touch(touch{kind: needsDevices})
 }
 
 // touching tells the waker that something of the kind came, changed or went; of a namespace, if namespace names one.
 func touching[T any](w *waker, kind needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { w.touch(kind, namespace(obj)) }
+	tell := func(obj T) { w.touch(touch{kind: kind, namespace: namespace(obj)}) }
 	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
 }
 
@@ -232,9 +232,26 @@ func (f *feed) seeNode(node *v1.Node) {
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
-	if pod.Spec.NodeName != "" {
+	switch {
+	case pod.Spec.NodeName != "":
 		f.headroom.setPod(pod, f.members.id(pod))
 		f.waker.look()
+	case pod.Status.Conditions != nil || pod.Status.NominatedNodeName != "":
+		f.seeVerdict(pod)
+	}
+}
+
+// seeVerdict looks at what scheduling has left in the status of a pod that is pending.
+func (f *feed) seeVerdict(pod *v1.Pod) {
+	id := f.members.id(pod)
+	if id == (gang.ID{}) {
+		return
+	}
+	if pod.Status.NominatedNodeName != "" {
+		f.status.mark(id)
+	}
+	if f.words.note(id, pod) {
+		f.waker.touch(touch{only: id})
 	}
 }
 

@@ -166,6 +166,23 @@ func (h *headroom) pod(uid apitypes.UID) *v1.Pod {
 	return nil
 }
 
+// membersOn returns the members of gangs that are bound to the node and do not terminate.
+func (h *headroom) membersOn(node string) []podCopy {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.byName[node]
+	if n == nil {
+		return nil
+	}
+	var members []podCopy
+	for _, p := range n.pods {
+		if p.of != (gang.ID{}) && !p.terminating {
+			members = append(members, p.podCopy)
+		}
+	}
+	return members
+}
+
 // anyBelow reports whether a bound pod that is not terminating has a lower priority: without one there is no
 // pod to evict.
 func (h *headroom) anyBelow(priority int32) bool {

@@ -276,7 +276,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	if len(promised) == 0 {
 		return gang.ID{}, false
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+	if isDaemon(pod) {
 		return gang.ID{}, false
 	}
 	id := p.members.id(pod)
@@ -301,4 +301,10 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 		p.turnedAway.LoadOrStore(ref.UID, turnedAway{ref: ref, at: p.arrivals.Add(1)})
 	}
 	return to, true
+}
+
+// isDaemon reports whether the pod belongs to its node, for which no gang's claim matters.
+func isDaemon(pod *v1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
 }

@@ -2,9 +2,11 @@ package coscheduling
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -31,20 +33,50 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil
 }
 
-// refuseLate turns the pod away if what it needs has been promised to a gang since its node was filtered: the scheduler may learn that
-// capacity is free a moment before it is promised.
+// refuseLate turns the pod away if what it needs has been promised to a gang since its node was filtered, or is about to be: the
+// scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
-	if !p.shared.promises.any() {
+	c := p.shared
+	if !c.promises.any() && c.settings.recovery == 0 {
 		return nil
 	}
 	node, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name)
 	if err != nil {
 		return nil
 	}
-	if to, refused := p.shared.promises.refuse(pod, node, p.framework.SharedDRAManager()); refused {
+	to, refused := c.promises.refuse(pod, node, p.framework.SharedDRAManager())
+	if !refused {
+		if to, refused = p.lossUnseen(pod, node); refused {
+			// Nothing else tells that it may be tried again if the seat is not kept after all.
+			time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
+		}
+	}
+	if refused {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) whose free capacity is promised to gang "+to.String())
 	}
 	return nil
+}
+
+// lossPause is how long a pod is held off the seat of a member of which only the scheduler knows so far that it has gone.
+const lossPause = 100 * time.Millisecond
+
+// lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not have it any
+// more, but the ledger has not been told yet and so keeps no seat.
+func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
+	c := p.shared
+	if c.settings.recovery == 0 || isDaemon(pod) {
+		return gang.ID{}, false
+	}
+	own := c.members.id(pod)
+	for _, m := range c.headroom.membersOn(node.Node().Name) {
+		if m.of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.pod.UID }) {
+			continue
+		}
+		if v, known := c.ledger.View(m.of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
+			return m.of, true
+		}
+	}
+	return gang.ID{}, false
 }
 
 // Unreserve records that the member has given its assignment back. It may be called without Reserve, when another
@@ -58,7 +90,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.waker.touch(needsAnything, "")
+	c.waker.touch(touch{kind: needsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.

@@ -113,7 +113,7 @@ func (w *world) doPriority(ctx context.Context, l *line) error {
 		return err
 	}
 	_, err = w.client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0)}, Value: int32(value)}, metav1.CreateOptions{})
+		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0), Labels: map[string]string{scenarioLabel: w.name}}, Value: int32(value)}, metav1.CreateOptions{})
 	return err
 }
 

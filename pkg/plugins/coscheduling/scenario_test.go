@@ -113,6 +113,8 @@ func (w *world) tell(ctx context.Context) {
 		reason, message := scheduledCondition(p)
 		if p.Spec.NodeName != "" {
 			reason, message = string(p.Status.Phase), "bound"
+		} else if seat := p.Status.NominatedNodeName; seat != "" {
+			reason += ", nominated to " + seat
 		}
 		said[fmt.Sprintf("%s: %s: %s", p.Labels[setLabel], reason, message)]++
 	}
@@ -152,6 +154,7 @@ func (w *world) clean() {
 		_ = w.client.ResourceV1().ResourceClaims(namespace).DeleteCollection(ctx, now, everything)
 		_ = w.dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, everything)
 	}
+	_ = w.client.SchedulingV1().PriorityClasses().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 	_ = w.client.ResourceV1().ResourceSlices().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 	_ = w.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 }

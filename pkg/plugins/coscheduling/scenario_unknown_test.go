@@ -26,7 +26,7 @@ const (
 	// rationName is the plugin that Coscheduling knows nothing of.
 	rationName = "Ration"
 	// rationLabel says how many pods a node takes, by ration's count, and rationAtLabel at which extension point ration
-	// turns away those that are too many: filter, reserve or permit.
+	// turns away those that are too many: filter, reserve, permit, or late, after it has let them wait in Permit.
 	rationLabel   = "scenario.test/ration"
 	rationAtLabel = "scenario.test/ration-at"
 )
@@ -34,9 +34,10 @@ const (
 // ration is a plugin that lets a node have so many pods and counts them itself, in Reserve and nowhere else. A dry run
 // that only filters never learns that the node is full.
 type ration struct {
-	nodes fwk.NodeInfoLister
-	mu    sync.Mutex
-	taken map[string]map[types.UID]bool
+	handle fwk.Handle
+	nodes  fwk.NodeInfoLister
+	mu     sync.Mutex
+	taken  map[string]map[types.UID]bool
 }
 
 var (
@@ -48,7 +49,7 @@ var (
 
 // newRation makes the plugin. What it counts is given back when a pod goes.
 func newRation(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	r := &ration{nodes: handle.SnapshotSharedLister().NodeInfos(), taken: map[string]map[types.UID]bool{}}
+	r := &ration{handle: handle, nodes: handle.SnapshotSharedLister().NodeInfos(), taken: map[string]map[types.UID]bool{}}
 	_, err := handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(o any) {
 			if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
@@ -123,7 +124,26 @@ func (r *ration) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name s
 	if err != nil {
 		return fwk.AsStatus(err), 0
 	}
+	if node.Node().Labels[rationAtLabel] == "late" {
+		time.AfterFunc(lateAnswer, func() { r.answer(node.Node(), pod) })
+		return fwk.NewStatus(fwk.Wait), time.Minute
+	}
 	return r.refuse(node.Node(), pod, "permit"), 0
+}
+
+// lateAnswer is how long ration thinks about pods that wait in Permit.
+const lateAnswer = 200 * time.Millisecond
+
+func (r *ration) answer(node *v1.Node, pod *v1.Pod) {
+	w := r.handle.GetWaitingPod(pod.UID)
+	if w == nil {
+		return
+	}
+	if status := r.refuse(node, pod, "late"); status != nil {
+		w.Reject(rationName, status.Message())
+	} else {
+		w.Allow(rationName)
+	}
 }
 
 // runOwnScheduler runs a scheduler with Coscheduling and ration in this process until ctx ends.

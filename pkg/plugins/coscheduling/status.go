@@ -245,6 +245,11 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 			return err
 		}
 	}
+	if v.Reason != "" && !v.Started {
+		if err := s.clearNominations(ctx, id); err != nil {
+			return err
+		}
+	}
 	for ref, why := range s.ledger.Held(id) {
 		pod := s.pods.pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
@@ -368,16 +373,18 @@ func (s *statusWriter) writeCondition(ctx context.Context, pod *v1.Pod, reason, 
 	if _, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); c != nil && c.Status == condition.Status {
 		condition.LastTransitionTime = c.LastTransitionTime
 	}
-	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
-		"status":   map[string]any{"conditions": []v1.PodCondition{condition}},
-	})
+	return s.patchStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{condition}})
+}
+
+// patchStatus changes the status of a pod that may have gone or been created again in the meantime.
+func (s *statusWriter) patchStatus(ctx context.Context, pod *v1.Pod, change map[string]any) error {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": change})
 	if err != nil {
-		return fmt.Errorf("encoding a condition of pod %s: %w", klog.KObj(pod), err)
+		return fmt.Errorf("encoding the status of pod %s: %w", klog.KObj(pod), err)
 	}
 	_, err = s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, apitypes.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("writing a condition of pod %s: %w", klog.KObj(pod), err)
+		return fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ type waker struct {
 	waiting      map[gang.ID]*waitingGang
 	byShape      map[shapeKey]map[gang.ID]bool
 	rounds       *gang.Rounds
+	echoes       echoes
 	batchAt      time.Time
 	reservations reservations
 	anywayAt     time.Time
@@ -68,9 +69,15 @@ type waker struct {
 	rewordedAt time.Time
 }
 
+// touch is something that may help some gangs: those that need the kind, of one namespace unless that is empty, or a single one.
 type touch struct {
 	kind      needs
 	namespace string
+	only      gang.ID
+}
+
+func (t touch) concerns(g *waitingGang) bool {
+	return t.only == g.ID || (g.needs&t.kind != 0 && (t.namespace == "" || t.namespace == g.ID.Namespace))
 }
 
 // waitingGang is a gang that waits, with what the account of the cluster has to know of it.
@@ -102,10 +109,10 @@ func (w *waker) mark(id gang.ID) {
 	w.look()
 }
 
-// touch notes that something happened that may help gangs that need the kind, of one namespace unless that is empty.
-func (w *waker) touch(kind needs, namespace string) {
+// touch notes that something happened that may help gangs.
+func (w *waker) touch(t touch) {
 	w.mu.Lock()
-	w.touches[touch{kind, namespace}] = true
+	w.touches[t] = true
 	w.mu.Unlock()
 	w.look()
 }
@@ -149,6 +156,7 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	w.spread(ctx, now)
 	slices.SortFunc(fresh, firstByKey)
 	for _, g := range fresh {
+		w.echoes.add(g.ID, now)
 		w.rounds.Begin(g.ID)
 		w.decide(ctx, g, now)
 	}
@@ -209,6 +217,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 			}
 			if !exists {
 				w.owners.drop(id)
+				w.words.forget(id)
 			}
 			continue
 		}
@@ -294,10 +303,14 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 	touches := w.touches
 	w.touches = map[touch]bool{}
 	w.mu.Unlock()
+	for _, id := range w.echoes.take(now) {
+		w.rounds.Touch(id, now)
+	}
 	gained, eased := w.headroom.refresh()
 	for _, shape := range gained {
 		for id := range w.byShape[shape] {
 			w.rounds.Touch(id, now)
+			w.echoes.add(id, now)
 		}
 	}
 	if eased || len(gained) > 0 {
@@ -315,10 +328,11 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 	for id, g := range w.waiting {
 		concerned := anyway || (eased && g.needs&needsPods != 0)
 		for t := range touches {
-			concerned = concerned || (g.needs&t.kind != 0 && (t.namespace == "" || t.namespace == id.Namespace))
+			concerned = concerned || t.concerns(g)
 		}
 		if concerned {
 			w.rounds.Touch(id, now)
+			w.echoes.add(id, now)
 		}
 	}
 }
