@@ -2,16 +2,21 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/replay"
 )
@@ -72,6 +77,23 @@ func TestAPodIsExplained(t *testing.T) {
 		}
 		return objects
 	}
+	// The pods of a Job that asks for a gang, and those of a LeaderWorkerSet, whose minimum stands on them.
+	job := &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "j", UID: "j"},
+		Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3)}}
+	ofJob := []runtime.Object{node("a", "8"), node("b", "8"), job}
+	ofSet := []runtime.Object{node("a", "8"), node("b", "8"), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "leaderworkerset.x-k8s.io/v1",
+		"kind": "LeaderWorkerSet", "metadata": map[string]any{"name": "s", "namespace": "default"}, "spec": map[string]any{"leaderWorkerTemplate": map[string]any{"size": int64(2)}}}}}
+	for i := range 3 {
+		p := pod(fmt.Sprintf("j-%d", i), "", "4", 0)
+		p.Annotations = map[string]string{"berth.dev/gang": "true"}
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		ofJob = append(ofJob, p)
+		worker := pod(fmt.Sprintf("s-%d", i), "", "4", 0)
+		worker.Annotations = map[string]string{"berth.dev/gang": "true", "leaderworkerset.sigs.k8s.io/size": "2"}
+		worker.Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "s", "leaderworkerset.sigs.k8s.io/group-key": fmt.Sprint("k", i/2), "leaderworkerset.sigs.k8s.io/group-index": fmt.Sprint(i / 2)}
+		worker.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(worker, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		ofSet = append(ofSet, worker)
+	}
 	gated := pod("p", "", "1", 0)
 	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
 	for _, tt := range []struct {
@@ -99,6 +121,10 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: g-0, g-1"}},
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
 		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending: gang default/g has 2 of the 3 members", nil},
+		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: j-0, j-1"}},
+		{"a gang of a Job that is not known", ofJob[3].(*v1.Pod), slices.Concat(ofJob[:2], ofJob[3:]), "does not exist", nil},
+		{"a gang of a LeaderWorkerSet", ofSet[3].(*v1.Pod), ofSet, "is given a by the plan of its gang", []string{"at least 2 together; 2 pending"}},
+		{"a gang of a LeaderWorkerSet that is not complete", ofSet[5].(*v1.Pod), ofSet, "has 1 of the 2 members", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -197,8 +223,8 @@ spec: {minMember: 3}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(objects) != 5 || len(m.Pods) != 3 {
-		t.Fatalf("got %d objects and %d pods, want 5 and 3", len(objects), len(m.Pods))
+	if len(objects) != 6 || len(m.Pods) != 3 {
+		t.Fatalf("got %d objects and %d pods, want 6 and 3", len(objects), len(m.Pods))
 	}
 	p := m.Pods[2]
 	cpu := p.Spec.Containers[0].Resources.Requests["cpu"]

@@ -7,12 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
@@ -56,21 +52,24 @@ func (g *Gang) node(pod string) string {
 	return ""
 }
 
-// knowsGangs says whether the profile has the plugin that places gangs whole.
-func (w *world) knowsGangs() bool {
-	return slices.ContainsFunc(w.fw.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == coscheduling.Name })
+// gangs returns the plugin that places gangs whole, nil if the profile has none.
+func (w *world) gangs() *coscheduling.Plugin {
+	for _, p := range w.fw.PreEnqueuePlugins() {
+		if gangs, ok := p.(*coscheduling.Plugin); ok {
+			return gangs
+		}
+	}
+	return nil
 }
 
 // gang lets the member that leads plan for all, as the scheduler does, and reads the plan off its members' turns.
-func (w *world) gang(ctx context.Context, id gang.ID) *Gang {
-	g := &Gang{Name: id.String(), MinMember: w.minMember(id)}
+func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int) *Gang {
+	g := &Gang{Name: id.String(), MinMember: minimum}
 	var pending []*v1.Pod
 	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
-		if of, spec, err := kubeview.GangOf(pod); err != nil || of != id {
+		if of, _ := gangs.Gang(pod); of != id {
 			continue
-		} else if spec != nil {
-			g.MinMember = spec.Minimum.Total
 		}
 		switch kubeview.GangMember(pod, kubeview.Membership{}, nil, true).State {
 		case gang.Bound:
@@ -130,20 +129,4 @@ func (w *world) assignments(ctx context.Context, members []*v1.Pod) []Assignment
 		assignments = append(assignments, Assignment{Pod: pod.Name, Node: strings.Join(left.NodeNames.UnsortedList(), "")})
 	}
 	return assignments
-}
-
-// minMember reads the minimum from the gang's PodGroup.
-func (w *world) minMember(id gang.ID) int {
-	for _, obj := range w.api.List(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")) {
-		group, ok := obj.(*unstructured.Unstructured)
-		if !ok || group.GetNamespace() != id.Namespace || group.GetName() != id.Name {
-			continue
-		}
-		var typed schedulingv1alpha1.PodGroup
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(group.Object, &typed); err != nil {
-			continue
-		}
-		return max(int(typed.Spec.MinMember), 1)
-	}
-	return 0
 }

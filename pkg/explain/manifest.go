@@ -139,13 +139,14 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	case *v1.Pod:
 		m.pod(o)
 	case *batchv1.Job:
-		return m.template(batchv1.SchemeGroupVersion.WithKind("Job"), o.ObjectMeta, &o.Spec.Template, o.Spec.Parallelism)
+		return m.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), &o.Spec.Template, o.Spec.Parallelism)
 	case *appsv1.Deployment:
-		return m.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+		return m.template(&appsv1.ReplicaSet{ObjectMeta: o.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector}},
+			appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.StatefulSet:
-		return m.template(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+		return m.template(o, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.ReplicaSet:
-		return m.template(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.ObjectMeta, &o.Spec.Template, o.Spec.Replicas)
+		return m.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	default:
 		if kubeview.InSnapshot(obj.GroupVersionKind()) {
 			typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
@@ -155,24 +156,33 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	return nil
 }
 
-// template makes the pods that a controller creates for an object of that kind. A Deployment's come from its ReplicaSets.
-func (m *Manifest) template(kind schema.GroupVersionKind, owner metav1.ObjectMeta, t *v1.PodTemplateSpec, replicas *int32) error {
-	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
-	pod.Namespace = owner.Namespace
-	if owner.UID == "" {
-		owner.UID = types.UID(kind.Kind + "/" + owner.Namespace + "/" + owner.Name)
+// controller is an object whose controller creates pods.
+type controller interface {
+	runtime.Object
+	metav1.Object
+}
+
+// template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says how many
+// of them a gang needs. A Deployment's pods come from its ReplicaSets.
+func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec, replicas *int32) error {
+	if owner.GetUID() == "" {
+		owner.SetUID(types.UID(kind.Kind + "/" + owner.GetNamespace() + "/" + owner.GetName()))
 	}
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, kind)}
+	owner.GetObjectKind().SetGroupVersionKind(kind)
+	m.Others = append(m.Others, owner)
+	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+	pod.Namespace = owner.GetNamespace()
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
 	n := 1
 	if id, _, err := kubeview.GangOf(pod); err == nil && id.Name != "" && replicas != nil {
 		n = int(*replicas)
 	}
 	if n < 1 || n > maxGangPods {
-		return fmt.Errorf("%s: %d pods, allowed are 1 to %d", owner.Name, n, maxGangPods)
+		return fmt.Errorf("%s: %d pods, allowed are 1 to %d", owner.GetName(), n, maxGangPods)
 	}
 	for i := range n {
 		one := pod.DeepCopy()
-		one.Name = owner.Name + "-" + strconv.Itoa(i)
+		one.Name = owner.GetName() + "-" + strconv.Itoa(i)
 		m.pod(one)
 	}
 	return nil

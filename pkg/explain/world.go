@@ -15,7 +15,7 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/memapi"
@@ -67,9 +67,12 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 	}
 	e.Held = w.held(ctx, target)
 	alone := target
-	if id, _, err := kubeview.GangOf(target); err == nil && id.Name != "" && w.knowsGangs() {
-		e.Gang = w.gang(ctx, id)
-		alone = kubeview.WithoutGang(target)
+	if gangs := w.gangs(); gangs != nil {
+		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
+			e.Gang = w.gang(ctx, gangs, id, minimum)
+			said, _, _ := kubeview.GangOf(target)
+			alone = kubeview.WithoutGang(target, said != id)
+		}
 	}
 	if err := w.cycle(ctx, e, alone); err != nil {
 		return err
@@ -82,7 +85,7 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 
 // fill puts the cluster into the API, with the target unbound.
 func (w *world) fill(objects []runtime.Object) error {
-	w.api.Register(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"), "PodGroup", true)
+	replay.ServeCustomKinds(w.api)
 	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
 	for _, obj := range objects {
 		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {

@@ -7,7 +7,7 @@ package gang
 
 import "time"
 
-// UID identifies one pod for ever; a pod recreated under the same name has another one.
+// UID identifies one pod; a pod recreated under the same name has another one.
 type UID string
 
 // ID names a group.

@@ -255,7 +255,7 @@ func (w *world) drain() {
 		w.compare()
 	}
 	if stuck := w.at(waiting, writing, written, binding); len(stuck) > 0 {
-		w.t.Fatalf("%s waits for ever at place %d", stuck[0].UID, stuck[0].place)
+		w.t.Fatalf("%s is never tried at place %d", stuck[0].UID, stuck[0].place)
 	}
 	for _, p := range w.all(func(p *worldPod) bool { return !p.deleted && p.State == Pending && p.Ours }) {
 		if !p.member() {

@@ -35,7 +35,7 @@ type GangOwnerKind struct {
 	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
 	Versions []string
 	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler does not
-	// see any more. It is empty where pods are to run for ever: one that ends all the same is replaced.
+	// see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
 	EndedLabel string
 	// policy is set if GangOwnerPolicy may name the kind. The others are too common for that: a pod has to ask.
 	policy bool
@@ -113,6 +113,20 @@ func (k *GangOwnerKind) States(obj *unstructured.Unstructured) map[string]GangOw
 		states[part] = s
 	}
 	return states
+}
+
+// Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States reads.
+func (k *GangOwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error), kept: map[string]any{}}
+	k.read(r)
+	kept := &unstructured.Unstructured{Object: r.kept}
+	kept.SetAPIVersion(obj.GetAPIVersion())
+	kept.SetKind(obj.GetKind())
+	kept.SetNamespace(obj.GetNamespace())
+	kept.SetName(obj.GetName())
+	kept.SetUID(obj.GetUID())
+	kept.SetCreationTimestamp(obj.GetCreationTimestamp())
+	return kept
 }
 
 // controllerOf reads the owner of pods whose controller is the object itself.

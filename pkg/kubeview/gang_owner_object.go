@@ -17,6 +17,8 @@ type objectReader struct {
 	path string
 	// err is shared by the readers of one object.
 	err *error
+	// kept, unless nil, gets a copy of every value that is read.
+	kept map[string]any
 }
 
 // field returns what is at the path of names joined by dots, or nil.
@@ -32,7 +34,30 @@ func (r *objectReader) field(path string) any {
 		}
 		value = fields[name]
 	}
+	switch value.(type) {
+	case nil, map[string]any, []any:
+		// What is in objects and lists is kept when it is read itself.
+	default:
+		r.keep(strings.Split(path, "."), value)
+	}
 	return value
+}
+
+// keep records a value that was read.
+func (r *objectReader) keep(path []string, value any) {
+	if r.kept == nil {
+		return
+	}
+	at := r.kept
+	for _, name := range path[:len(path)-1] {
+		inner, ok := at[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[name] = inner
+		}
+		at = inner
+	}
+	at[path[len(path)-1]] = value
 }
 
 func (r *objectReader) fail(path string, value any, want string) {
@@ -85,7 +110,10 @@ func (r *objectReader) flag(path string) bool {
 // annotation reports whether the object whose metadata is at the path has the annotation.
 func (r *objectReader) annotation(metadata, key string) bool {
 	annotations, _ := r.field(metadata + ".annotations").(map[string]any)
-	_, found := annotations[key]
+	value, found := annotations[key]
+	if found {
+		r.keep(append(strings.Split(metadata, "."), "annotations", key), value)
+	}
 	return found
 }
 
@@ -97,9 +125,12 @@ func (r *objectReader) items(path string) []*objectReader {
 		r.fail(path, value, "a list")
 	}
 	items := make([]*objectReader, 0, len(list))
+	kept := make([]any, 0, len(list))
 	for i, item := range list {
 		items = append(items, r.child(fmt.Sprintf("%s[%d]", path, i), item))
+		kept = append(kept, items[i].kept)
 	}
+	r.keep(strings.Split(path, "."), kept)
 	return items
 }
 
@@ -116,9 +147,12 @@ func (r *objectReader) values(path string) []*objectReader {
 	}
 	slices.Sort(keys)
 	values := make([]*objectReader, 0, len(keys))
-	for _, key := range keys {
+	kept := map[string]any{}
+	for i, key := range keys {
 		values = append(values, r.child(path+"."+key, fields[key]))
+		kept[key] = values[i].kept
 	}
+	r.keep(strings.Split(path, "."), kept)
 	return values
 }
 
@@ -127,7 +161,11 @@ func (r *objectReader) child(path string, value any) *objectReader {
 	if !ok && value != nil {
 		r.fail(path, value, "an object")
 	}
-	return &objectReader{kind: r.kind, name: r.name, fields: fields, path: r.path + path + ".", err: r.err}
+	c := &objectReader{kind: r.kind, name: r.name, fields: fields, path: r.path + path + ".", err: r.err}
+	if r.kept != nil {
+		c.kept = map[string]any{}
+	}
+	return c
 }
 
 // sum adds numbers of pods, each of which fits 32 bits, without wrapping around.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
@@ -26,6 +28,8 @@ type SnapshotKind struct {
 	Kind string
 	// Required kinds make up a cluster; without the others a snapshot is merely less exact.
 	Required bool
+	// Foreign kinds are those of other projects, which most clusters do not serve, or serve in one version only.
+	Foreign bool
 }
 
 // SnapshotKinds lists what a scheduler reads, and nothing else. The order is that of a snapshot: what others refer to
@@ -38,7 +42,7 @@ var snapshotKinds = func() []SnapshotKind {
 	}
 	nodes, pods := kind(v1.SchemeGroupVersion, "nodes", "Node"), kind(v1.SchemeGroupVersion, "pods", "Pod")
 	nodes.Required, pods.Required = true, true
-	return []SnapshotKind{
+	kinds := []SnapshotKind{
 		kind(v1.SchemeGroupVersion, "namespaces", "Namespace"),
 		kind(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClass"),
 		nodes,
@@ -57,11 +61,23 @@ var snapshotKinds = func() []SnapshotKind {
 		kind(v1.SchemeGroupVersion, "replicationcontrollers", "ReplicationController"),
 		kind(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSet"),
 		kind(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSet"),
+		kind(batchv1.SchemeGroupVersion, "jobs", "Job"),
 		kind(policyv1.SchemeGroupVersion, "poddisruptionbudgets", "PodDisruptionBudget"),
 		kind(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup"),
 		kind(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup"),
-		pods,
 	}
+	for i := range gangOwnerKinds {
+		owner := &gangOwnerKinds[i]
+		for _, version := range owner.Versions {
+			gv := schema.GroupVersion{Group: owner.Group, Version: version}
+			if !clientscheme.Scheme.Recognizes(gv.WithKind(owner.Kind)) {
+				foreign := kind(gv, owner.Resource, owner.Kind)
+				foreign.Foreign = true
+				kinds = append(kinds, foreign)
+			}
+		}
+	}
+	return append(kinds, pods)
 }()
 
 // InSnapshot says whether a snapshot may hold objects of that kind.
@@ -78,7 +94,7 @@ var snapshotAnnotations = []string{
 	openbMilliKey, openbCountKey, openbModelKey, openbIndexKey, openbTimeKey,
 	kaiFractionKey, kaiMemoryKey, kaiDevicesKey, kaiIndexKey,
 	hamiAllocateKey, hamiAllocatedKey, hamiNodeKey, hamiRegisterKey,
-	GangKey, "berth.dev/topology-required", "berth.dev/topology-preferred", "berth.dev/backfill",
+	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, leaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
 	v1.MirrorPodAnnotationKey,
 	"batch.kubernetes.io/job-completion-index",
@@ -131,8 +147,11 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 		})
 	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
 		return keepAs(obj, func(s *appsv1.StatefulSet) *appsv1.StatefulSet {
-			return &appsv1.StatefulSet{ObjectMeta: keepMeta(s.ObjectMeta), Spec: appsv1.StatefulSetSpec{Selector: s.Spec.Selector, Replicas: s.Spec.Replicas}}
+			return &appsv1.StatefulSet{ObjectMeta: keepMeta(s.ObjectMeta), Spec: appsv1.StatefulSetSpec{
+				Selector: s.Spec.Selector, Replicas: s.Spec.Replicas, PodManagementPolicy: s.Spec.PodManagementPolicy}}
 		})
+	case batchv1.SchemeGroupVersion.WithKind("Job"):
+		return keepOwner(obj, &batchv1.Job{})
 	case policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):
 		return keepAs(obj, func(p *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
 			p.Status.Conditions = nil
@@ -151,10 +170,26 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 			return &schedulingv1alpha1.PodGroup{TypeMeta: g.TypeMeta, ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
 		})
 	}
-	if obj.GroupVersionKind().Group == resourcev1.GroupName {
+	switch group := obj.GroupVersionKind().Group; {
+	case group == resourcev1.GroupName:
 		return keepDevices(obj)
+	case !clientscheme.Scheme.IsGroupRegistered(group):
+		return keepOwner(obj, nil)
 	}
 	return keepStorage(obj)
+}
+
+// keepOwner keeps of an object whose pods may form a gang what says so, as typed if that is not nil.
+func keepOwner(obj *unstructured.Unstructured, typed runtime.Object) (runtime.Object, error) {
+	kind, known := GangOwnerKindOf(obj.GetKind())
+	if !known {
+		return nil, fmt.Errorf("%s is not a kind whose pods form gangs", obj.GetKind())
+	}
+	kept := kind.Keep(obj)
+	if typed == nil {
+		return kept, nil
+	}
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(kept.Object, typed)
 }
 
 // keepAs reads obj as a T and returns what choose keeps of it.

@@ -142,6 +142,18 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 			annotations[key] = h.name(value)
 		}
 	}
+	if roles, ok := annotations[MinMembersByRoleKey].(string); ok {
+		label, named := annotations[RoleLabelKey].(string)
+		if !named {
+			label = RoleKey
+		}
+		items := strings.Split(roles, ",")
+		for i, item := range items {
+			role, minimum, _ := strings.Cut(item, "=")
+			items[i] = h.labelValue(label, strings.TrimSpace(role)) + "=" + minimum
+		}
+		annotations[MinMembersByRoleKey] = strings.Join(items, ",")
+	}
 }
 
 func stringsOnly(m map[string]any) bool {
@@ -198,7 +210,7 @@ var openPrefixes = []string{
 
 var openKeys = []string{
 	"kubernetes.io/os", "kubernetes.io/arch", "gpu-memory-gb", "gpu-interconnect", "gpu-generation", "gpu-type",
-	nodeCostPerHourLabel, workloadTypeLabel, gangMinAvailableLabel,
+	nodeCostPerHourLabel, workloadTypeLabel, gangMinAvailableLabel, trainingOperatorLabel,
 }
 
 // openLabel says whether the values of a label may be shown.

@@ -22,13 +22,18 @@ func Unplaced(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
-// WithoutGang returns a copy of the pod that is a member of no gang.
-func WithoutGang(pod *v1.Pod) *v1.Pod {
+// WithoutGang returns a copy of the pod that is a member of no gang: without its labels and annotations or, with byOwner set, also
+// without its controller, which may make it one.
+func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 	out := pod.DeepCopy()
 	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, gangMinAvailableLabel} {
 		delete(out.Labels, key)
 	}
 	delete(out.Annotations, GangKey)
+	if byOwner {
+		out.OwnerReferences = nil
+		delete(out.Labels, leaderWorkerSetNameLabel)
+	}
 	return out
 }
 

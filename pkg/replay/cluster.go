@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/kubeview"
@@ -85,7 +86,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
 		lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	c.api.Register(podGroupResource, "PodGroup", true)
+	ServeCustomKinds(c.api)
 	c.api.MutateBinding = startPod
 	objects := in.Objects
 	if options.Mode == VirtualTime {
@@ -121,6 +122,15 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	c.record = newRecorder(c)
 	c.api.Observe = c.note
 	return c, nil
+}
+
+// ServeCustomKinds makes the API know the custom resources that a dump may hold, all of which are in namespaces.
+func ServeCustomKinds(api *memapi.Server) {
+	for _, kind := range kubeview.SnapshotKinds() {
+		if !scheme.Scheme.Recognizes(kind.GroupVersion().WithKind(kind.Kind)) {
+			api.Register(kind.GroupVersionResource, kind.Kind, true)
+		}
+	}
 }
 
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.

@@ -70,8 +70,13 @@ func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error)
 	if err != nil {
 		return nil, err
 	}
+	listed := map[schema.GroupResource]bool{}
 	for _, kind := range kubeview.SnapshotKinds() {
+		if kind.Foreign && (!served[kind.GroupVersionResource] || listed[kind.GroupResource()]) {
+			continue
+		}
 		name := kind.GroupResource().String()
+		listed[kind.GroupResource()] = true
 		var listErr error
 		if served[kind.GroupVersionResource] {
 			listErr = c.list(ctx, kind, add)

@@ -1,6 +1,6 @@
 // Command gangs measures what gangs cost: pods per second, CPU time of the scheduler per pod, and API requests per pod,
 // for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost that
-// wait and can never start.
+// wait and can never start; with -preempt how long other pods wait while gangs evict pods.
 package main
 
 import (
@@ -26,6 +26,7 @@ var (
 	size    = flag.Int("size", 8, "members of a gang, of one GPU each")
 	repeats = flag.Int("repeats", 3, "how often everything is measured")
 	stuck   = flag.Int("stuck", 0, "measure instead what so many gangs cost that can never start")
+	preempt = flag.Bool("preempt", false, "measure instead how long other pods wait while gangs evict pods")
 	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start are watched")
 )
 
@@ -85,6 +86,9 @@ func bench(out io.Writer) error {
 	defer func() { _ = bed.Stop() }()
 	if *stuck > 0 {
 		return waitInVain(ctx, bed, out)
+	}
+	if *preempt {
+		return preemptForGangs(ctx, bed, out)
 	}
 	results := make([][]result, len(runs))
 	for repeat := range *repeats {
@@ -156,7 +160,7 @@ func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (resul
 	}
 	began := time.Now()
 	if err := rig.CreateAll(*gangs, func(i int) error {
-		return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), *size, r.gang, rig.OneGPU())
+		return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), rig.OneGPU(), gangOf{*size, r.gang, ""})
 	}); err != nil {
 		return result{}, err
 	}
@@ -185,18 +189,26 @@ func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (resul
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
+// gangOf is what pods are created together: members, as a gang or not, with a priority class or the default.
+type gangOf struct {
+	members  int
+	gang     bool
+	priority string
+}
+
 // createGang creates the members of a gang one after the other, with a PodGroup if they are one.
-func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, members int, gang bool, requests v1.ResourceList) error {
-	if gang {
+func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, requests v1.ResourceList, of gangOf) error {
+	if of.gang {
 		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(members)}}}
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(of.members)}}}
 		if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating PodGroup %s/%s: %w", namespace, name, err)
 		}
 	}
-	for member := range members {
+	for member := range of.members {
 		pod := rig.Pod(namespace, fmt.Sprintf("%s-%d", name, member), profileName, requests)
-		if gang {
+		pod.Spec.PriorityClassName = of.priority
+		if of.gang {
 			pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": name}
 		}
 		if err := bed.CreatePod(ctx, pod); err != nil {

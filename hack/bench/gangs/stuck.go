@@ -31,7 +31,7 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	// More than a node has.
 	tooMuch := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("16")}
 	if err := rig.CreateAll(*stuck, func(i int) error {
-		return createGang(ctx, bed, namespace, fmt.Sprintf("never%d", i), 2, true, tooMuch)
+		return createGang(ctx, bed, namespace, fmt.Sprintf("never%d", i), tooMuch, gangOf{2, true, ""})
 	}); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		if err := bed.Namespace(ctx, ahead); err != nil {
 			return err
 		}
-		if err := createGang(ctx, bed, ahead, "small", 2, true, rig.OneGPU()); err != nil {
+		if err := createGang(ctx, bed, ahead, "small", rig.OneGPU(), gangOf{2, true, ""}); err != nil {
 			return err
 		}
 		created := time.Now()

@@ -50,6 +50,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		if err != nil {
 			return nil, err
 		}
+		kubeview.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
 		c.profiles.add(profile)
 		return c, c.run(ctx, profile, groups)

@@ -29,7 +29,7 @@ const (
 // nodeSet is nodes by name.
 type nodeSet struct{ sets.Set[string] }
 
-// Clone returns the set itself, which nobody changes.
+// Clone returns the set itself, which is never changed.
 func (s nodeSet) Clone() fwk.StateData { return s }
 
 // mark is state without content.

@@ -229,7 +229,7 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
-				// What is evicted in part helps nobody, so a request that fails is repeated.
+				// A partial eviction frees too little, so a request that fails is repeated.
 				var last error
 				err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
 					last = evictOne(ctx, profile, pod, r)

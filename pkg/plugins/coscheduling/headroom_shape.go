@@ -56,11 +56,6 @@ type bound struct {
 // manySlots stands for any number of pods.
 const manySlots = math.MaxInt32
 
-// shapeOf returns the key of the pod's shape.
-func shapeOf(pod *v1.Pod) shapeKey {
-	return keyOf(asksOf(pod), describeRule(pod))
-}
-
 func keyOf(asks []ask, rule []byte) shapeKey {
 	var w shapeWriter
 	w.written = rule

@@ -17,6 +17,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
 )
 
 // Name of the plugin in configurations.
@@ -64,6 +66,16 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
+
+// Gang returns the gang that the pod is a member of in the eyes of this plugin, and how many members have to start together, 0 if
+// that is not known. A pod that means to be in a gang but says so wrongly is in none.
+func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
+	id = p.shared.members.id(pod)
+	if v, known := p.shared.ledger.View(id); known {
+		minimum = v.Minimum.Total
+	}
+	return id, minimum
+}
 
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what promises look at.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {

@@ -72,7 +72,7 @@ const (
 	wakeAll  = math.MaxInt
 )
 
-// any reports whether anything is promised to anybody.
+// any reports whether anything is promised.
 func (p *promises) any() bool { return p.view.Load() != nil }
 
 // keep makes the promises of one kind to a gang those given.

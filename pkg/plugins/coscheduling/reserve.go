@@ -47,7 +47,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	to, refused := c.promises.refuse(pod, node, p.framework.SharedDRAManager())
 	if !refused {
 		if to, refused = p.lossUnseen(pod, node); refused {
-			// Nothing else tells that it may be tried again if the seat is not kept after all.
+			// Nothing else tells that it may be tried again if nothing is promised there after all.
 			time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
 		}
 	}
@@ -57,11 +57,11 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	return nil
 }
 
-// lossPause is how long a pod is held off the seat of a member of which only the scheduler knows so far that it has gone.
+// lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far.
 const lossPause = 100 * time.Millisecond
 
 // lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not have it any
-// more, but the ledger has not been told yet and so keeps no seat.
+// more, but the ledger has not been told yet, so nothing is promised.
 func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	c := p.shared
 	if c.settings.recovery == 0 || isDaemon(pod) {

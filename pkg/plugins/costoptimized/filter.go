@@ -73,16 +73,7 @@ func (p *Plugin) read(pod *v1.Pod) (*podState, *kubeview.BadValue) {
 	if bad != nil {
 		return nil, bad
 	}
-	return &podState{spot: policy, request: p.settings.gpuKeys.ReadPricedPod(pod), gang: gangOf(pod)}, nil
-}
-
-// gangOf returns the gang that the pod is in; none where it says so wrongly, which is for whoever plans gangs to reject.
-func gangOf(pod *v1.Pod) gang.ID {
-	id, _, err := kubeview.GangOf(pod)
-	if err != nil {
-		return gang.ID{}
-	}
-	return id
+	return &podState{spot: policy, request: p.settings.gpuKeys.ReadPricedPod(pod), gang: p.gangs.Of(pod)}, nil
 }
 
 // PreFilterExtensions returns nil: what PreFilter reads does not depend on other pods.

@@ -131,7 +131,7 @@ func waitForCounts(t *testing.T, r *runningPods, objects []runtime.Object) {
 			if pod.Spec.NodeName != "" {
 				running++
 			}
-			if gangOf(pod).Name != "" {
+			if (&kubeview.Gangs{}).Of(pod).Name != "" {
 				members++
 			}
 		}

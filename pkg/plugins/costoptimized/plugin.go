@@ -33,6 +33,7 @@ const Name = "CostOptimized"
 type Plugin struct {
 	settings        *settings
 	nodes           *nodeViews
+	gangs           *kubeview.Gangs
 	running         *runningPods
 	waiting         *waiting
 	priorityClasses schedulinglisters.PriorityClassLister
@@ -67,10 +68,12 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, err
 	}
+	gangs := kubeview.GangsOf(factory)
 	p := &Plugin{
 		settings:        s,
+		gangs:           gangs,
 		nodes:           &nodeViews{ByNode: nodes, settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
-		running:         newRunningPods(s.gpuKeys),
+		running:         newRunningPods(s.gpuKeys, gangs),
 		waiting:         newWaiting(c),
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
 	}
@@ -124,7 +127,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		AsksForSpot:   p.settings.capacityRules.AsksForSpot(pod),
 		BelongsToNode: kubeview.BelongsToNode(pod),
 		Request:       request.Signature(),
-		Gang:          gangOf(pod),
+		Gang:          p.gangs.Of(pod),
 	}}}, nil
 }
 

@@ -16,14 +16,15 @@ import (
 // counts are exact however events fall together.
 type runningPods struct {
 	keys             kubeview.GPUKeys
+	in               *kubeview.Gangs
 	withGPU, without atomic.Int64
 
 	mu    sync.RWMutex
 	gangs map[gang.ID]int64
 }
 
-func newRunningPods(keys kubeview.GPUKeys) *runningPods {
-	return &runningPods{keys: keys, gangs: map[gang.ID]int64{}}
+func newRunningPods(keys kubeview.GPUKeys, in *kubeview.Gangs) *runningPods {
+	return &runningPods{keys: keys, in: in, gangs: map[gang.ID]int64{}}
 }
 
 func (r *runningPods) counter() cache.ResourceEventHandler {
@@ -44,7 +45,7 @@ func (r *runningPods) add(obj any, n int64) {
 	if !ok || !kubeview.KeepsNode(pod) {
 		return
 	}
-	if id, _, err := kubeview.GangOf(pod); err == nil && id != (gang.ID{}) {
+	if id := r.in.Of(pod); id != (gang.ID{}) {
 		r.addMember(id, n)
 	}
 	if pod.Spec.NodeName == "" {

@@ -19,7 +19,7 @@ import (
 func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRunningPods(kubeview.DefaultGPUKeys())
+		r := newRunningPods(kubeview.DefaultGPUKeys(), &kubeview.Gangs{})
 		handler := r.counter()
 		alive := map[string]*v1.Pod{}
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
@@ -46,7 +46,7 @@ func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 			if pod.DeletionTimestamp != nil {
 				continue
 			}
-			if id := gangOf(pod); id.Name != "" {
+			if id := (&kubeview.Gangs{}).Of(pod); id.Name != "" {
 				gangs[id]++
 			}
 			switch {

@@ -22,6 +22,7 @@ type cluster struct {
 	views   *views
 	learner *learner
 	claims  *kubeview.GPUClaims
+	gangs   *kubeview.Gangs
 	fleet   *fleet
 }
 
@@ -39,8 +40,9 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 		if err != nil {
 			return nil, err
 		}
+		gangs := kubeview.GangsOf(factory)
 		c := &cluster{
-			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys), claims: kubeview.NewGPUClaims(),
+			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys, gangs), claims: kubeview.NewGPUClaims(), gangs: gangs,
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),

@@ -32,8 +32,9 @@ type learnt struct {
 // learner learns the mix of the workload from the pods that arrive, and the capacity that they share. It draws up the
 // mix in the informers' goroutines, never in a scheduling cycle.
 type learner struct {
-	keys *kubeview.GPUKeys
-	now  atomic.Pointer[learnt]
+	keys  *kubeview.GPUKeys
+	gangs *kubeview.Gangs
+	now   atomic.Pointer[learnt]
 
 	mu  sync.Mutex
 	mix *gpu.Mix
@@ -71,9 +72,9 @@ type door struct {
 	nodes  int
 }
 
-func newLearner(keys *kubeview.GPUKeys) *learner {
+func newLearner(keys *kubeview.GPUKeys, gangs *kubeview.Gangs) *learner {
 	l := &learner{
-		keys: keys, mix: gpu.NewMix(), refreshAt: 1, groups: map[string]struct{}{},
+		keys: keys, gangs: gangs, mix: gpu.NewMix(), refreshAt: 1, groups: map[string]struct{}{},
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, residual: gpu.NewResidual(l.mix.Distribution())})
@@ -110,7 +111,7 @@ func (l *learner) independent(pod *v1.Pod) bool {
 		l.groups = nil
 		return true
 	}
-	group := groupOf(pod)
+	group := groupOf(l.gangs, pod)
 	if _, seen := l.groups[group]; seen && group != "" {
 		return false
 	}

@@ -84,7 +84,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "claims are the pod's own")
 	}
-	if request.Count > 0 && p.cluster.learner.hasCliques() && groupOf(pod) != "" {
+	if request.Count > 0 && p.cluster.learner.hasCliques() && groupOf(p.cluster.gangs, pod) != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's place depends on where its siblings are")
 	}
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil

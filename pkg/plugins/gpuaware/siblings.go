@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -17,9 +18,9 @@ type siblings struct {
 
 // groupOf names the pods that a pod works with: its gang, or the pods of the same controller. It is empty for a pod on
 // its own.
-func groupOf(pod *v1.Pod) string {
-	if id, _, err := kubeview.GangOf(pod); err == nil && id.Name != "" {
-		return "gang/" + id.Namespace + "/" + id.Name
+func groupOf(gangs *kubeview.Gangs, pod *v1.Pod) string {
+	if id := gangs.Of(pod); id != (gang.ID{}) {
+		return "gang/" + id.String()
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		return "controller/" + string(owner.UID)
@@ -33,7 +34,7 @@ func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) (*siblings, error) {
 	if s.request.Count == 0 || !p.cluster.learner.hasCliques() {
 		return nil, nil
 	}
-	group := groupOf(pod)
+	group := groupOf(p.cluster.gangs, pod)
 	if group == "" {
 		return nil, nil
 	}
@@ -48,7 +49,7 @@ func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) (*siblings, error) {
 			continue
 		}
 		for _, other := range info.GetPods() {
-			if o := other.GetPod(); o.Namespace == pod.Namespace && groupOf(o) == group {
+			if o := other.GetPod(); o.Namespace == pod.Namespace && groupOf(p.cluster.gangs, o) == group {
 				found.byClique[v.node.Clique]++
 				found.total++
 			}
