@@ -79,7 +79,7 @@ func bench(out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	bed, err := rig.Start(ctx, fmt.Appendf(nil,
-		"shapes:\n- name: n\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes))
+		"shapes:\n- name: node\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -41,11 +43,14 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	}
 	if err := rig.CreateAll(*nodes*8, func(i int) error {
 		pod := rig.Pod("full", fmt.Sprintf("p-%d", i), profileName, rig.OneGPU())
-		pod.Spec.PriorityClassName, pod.Spec.NodeName = "low", fmt.Sprintf("n-%d", i/8)
+		pod.Spec.PriorityClassName, pod.Spec.NodeName = "low", fmt.Sprintf("node-%d", i/8)
 		// There is no kubelet that would end it.
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 		return bed.CreatePod(ctx, pod)
 	}); err != nil {
+		return err
+	}
+	if err := bed.AwaitBound(ctx, "full", *nodes*8); err != nil {
 		return err
 	}
 	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, coscheduling, noDefaults), notNominated)
@@ -73,6 +78,10 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	eightGPUs := v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"), "nvidia.com/gpu": resource.MustParse("8")}
 	for g := range *gangs {
 		var took time.Duration
+		cycles, err := cycleCounts(ctx, scheduler)
+		if err != nil {
+			return err
+		}
 		busy := probes.during(func() error {
 			began := time.Now()
 			if err := createGang(ctx, bed, namespace, fmt.Sprintf("g%d", g), eightGPUs, gangOf{*size, true, "high"}); err != nil {
@@ -85,12 +94,51 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 			return busy.err
 		}
 		busy.print(out, fmt.Sprintf("gang %d, bound after %.1f s", g, took.Seconds()))
+		after, err := cycleCounts(ctx, scheduler)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(out, "  longest scheduling cycle meanwhile: at most %.0f ms\n", 1000*longest(cycles, after))
+		left, err := bed.Client.CoreV1().Pods("full").List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return fmt.Errorf("counting the pods that are left: %w", err)
+		}
+		if want := (*nodes - (g+1)**size) * 8; int(ptr.Deref(left.RemainingItemCount, 0))+1 != want {
+			return fmt.Errorf("%d pods of low priority are left, want %d", *left.RemainingItemCount+1, want)
+		}
 		if calm = probes.during(func() error { return pause(ctx, probeFor) }); calm.err != nil {
 			return calm.err
 		}
 		calm.print(out, "afterwards")
 	}
 	return nil
+}
+
+// cycleCounts returns how many scheduling cycles there have been of at most so many seconds.
+func cycleCounts(ctx context.Context, scheduler *rig.Scheduler) (map[float64]uint64, error) {
+	families, err := scheduler.Metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[float64]uint64{}
+	for _, m := range families["scheduler_scheduling_algorithm_duration_seconds"].GetMetric() {
+		for _, b := range m.GetHistogram().GetBucket() {
+			counts[b.GetUpperBound()] += b.GetCumulativeCount()
+		}
+	}
+	return counts, nil
+}
+
+// longest returns the bound of the widest bucket in which there is a cycle of those between two counts.
+func longest(before, after map[float64]uint64) float64 {
+	most, all := 0.0, after[math.Inf(1)]-before[math.Inf(1)]
+	for _, bound := range slices.Sorted(maps.Keys(after)) {
+		most = bound
+		if after[bound]-before[bound] == all {
+			break
+		}
+	}
+	return most
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -96,7 +96,7 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 			}
 			info.CalculateResource()
 			profile := c.profiles.of(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), reasons: map[string]int{}}
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), reasons: map[string]int{}, lasting: map[string]int{}}
 			d.classes[m.Class] = r
 		}
 		r.members++

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/gang"
@@ -30,7 +32,8 @@ type classRun struct {
 	reserves bool
 	// members is how many there are of the class.
 	members int
-	// eligible holds the indices of the nodes that PreFilter left, next the first that was not looked at yet.
+	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the first that was
+	// not looked at yet.
 	eligible []int
 	confined bool
 	next     int
@@ -42,7 +45,8 @@ type classRun struct {
 	full    bool
 	// scoring is the state in which the candidates were scored.
 	scoring fwk.CycleState
-	reasons map[string]int
+	// reasons count the nodes that do not fit, lasting those of them that will not fit whatever is placed elsewhere.
+	reasons, lasting map[string]int
 }
 
 // begin prepares the placing of one more member of the class.
@@ -71,8 +75,10 @@ func (t *classRun) begin(pod *v1.Pod) error {
 		return nil
 	}
 	confined := !result.AllNodes()
+	t.changes++
 	if first || confined || t.confined {
-		t.eligible, t.candidates, t.next = t.eligible[:0], nil, 0
+		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
+		clear(t.lasting)
 		for i, n := range d.nodes {
 			if !confined || result.NodeNames.Has(n.Node().Name) {
 				t.eligible = append(t.eligible, i)
@@ -81,7 +87,6 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	}
 	t.confined = confined
 	t.stale()
-	t.changes++
 	for _, p := range d.removed {
 		if status := t.profile.RunPreFilterExtensionRemovePod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
 			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
@@ -152,7 +157,7 @@ func (t *classRun) best() (int, bool, error) {
 			}
 			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
 			t.next, t.changes = 0, 0
-			clear(t.reasons)
+			t.reasons = maps.Clone(t.lasting)
 		}
 		if err := t.scan(); err != nil {
 			return 0, false, err
@@ -166,6 +171,9 @@ func (t *classRun) stale() {
 		t.candidates[i].fresh = false
 	}
 }
+
+// leftOut stands for a node that is too full: what is placed on others does not change that.
+const leftOut = -1
 
 // scan filters further nodes until enough fit or none is left, and scores those that do.
 func (t *classRun) scan() error {
@@ -186,12 +194,22 @@ func (t *classRun) scan() error {
 			case t.run.copies[t.run.nodes[chunk[i]].Node().Name] != nil:
 				// Full with members of the gang itself, which is no reason against the gang.
 			default:
+				isFull := status.Plugin() == names.NodeResourcesFit
 				for _, reason := range status.Reasons() {
 					t.reasons[reason]++
+					if isFull {
+						t.lasting[reason]++
+					}
+				}
+				if isFull {
+					chunk[i] = leftOut
 				}
 			}
 		}
 	}
+	rest := t.eligible[t.next:]
+	seen := slices.DeleteFunc(t.eligible[:t.next], func(i int) bool { return i == leftOut })
+	t.next, t.eligible = len(seen), append(seen, rest...)
 	if len(fit) == 0 {
 		return nil
 	}
