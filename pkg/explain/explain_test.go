@@ -83,7 +83,14 @@ func TestAPodIsExplained(t *testing.T) {
 	ofJob := []runtime.Object{node("a", "8"), node("b", "8"), job}
 	ofSet := []runtime.Object{node("a", "8"), node("b", "8"), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "leaderworkerset.x-k8s.io/v1",
 		"kind": "LeaderWorkerSet", "metadata": map[string]any{"name": "s", "namespace": "default"}, "spec": map[string]any{"leaderWorkerTemplate": map[string]any{"size": int64(2)}}}}}
+	// Of MPIJobs there are two versions.
+	ofMPI := []runtime.Object{node("a", "8"), node("b", "8"), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "MPIJob",
+		"metadata": map[string]any{"name": "m", "namespace": "default", "uid": "m"}, "spec": map[string]any{"mpiReplicaSpecs": map[string]any{"Worker": map[string]any{"replicas": int64(2)}}}}}}
 	for i := range 3 {
+		member := pod(fmt.Sprintf("m-%d", i), "", "4", 0)
+		member.Annotations = map[string]string{"berth.dev/gang": "true"}
+		member.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "MPIJob", Name: "m", UID: "m", Controller: ptr.To(true)}}
+		ofMPI = append(ofMPI, member)
 		p := pod(fmt.Sprintf("j-%d", i), "", "4", 0)
 		p.Annotations = map[string]string{"berth.dev/gang": "true"}
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
@@ -122,6 +129,7 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
 		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending: gang default/g has 2 of the 3 members", nil},
 		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: j-0, j-1"}},
+		{"a gang of an MPIJob", ofMPI[3].(*v1.Pod), ofMPI, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending"}},
 		{"a gang of a Job that is not known", ofJob[3].(*v1.Pod), slices.Concat(ofJob[:2], ofJob[3:]), "does not exist", nil},
 		{"a gang of a LeaderWorkerSet", ofSet[3].(*v1.Pod), ofSet, "is given a by the plan of its gang", []string{"at least 2 together; 2 pending"}},
 		{"a gang of a LeaderWorkerSet that is not complete", ofSet[5].(*v1.Pod), ofSet, "has 1 of the 2 members", nil},

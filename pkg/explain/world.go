@@ -85,7 +85,7 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 
 // fill puts the cluster into the API, with the target unbound.
 func (w *world) fill(objects []runtime.Object) error {
-	replay.ServeCustomKinds(w.api)
+	replay.ServeCustomKinds(w.api, objects)
 	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
 	for _, obj := range objects {
 		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {

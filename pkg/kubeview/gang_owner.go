@@ -31,10 +31,6 @@ type GangOwner struct {
 	// Part names the part of the object whose pods form the gang: a replicated job of a JobSet, a group of a
 	// LeaderWorkerSet. It is empty if all pods of the object do.
 	Part string
-	// Incarnation differs between pods that do not run together although their gang has one name: those of an object that
-	// was deleted and created again, or of a JobSet before and after it was restarted. It is empty where the pod does not
-	// tell.
-	Incarnation string
 	// Minimum is the gang's minimum where the pod carries it, else 0: the object says it.
 	Minimum int
 }

@@ -13,7 +13,6 @@ import (
 const (
 	jobSetNameLabel        = "jobset.sigs.k8s.io/jobset-name"
 	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
-	jobSetAttemptLabel     = "jobset.sigs.k8s.io/restart-attempt"
 
 	leaderWorkerSetNameLabel  = "leaderworkerset.sigs.k8s.io/name"
 	leaderWorkerSetGroupLabel = "leaderworkerset.sigs.k8s.io/group-key"
@@ -138,7 +137,7 @@ func controllerOf(kind, group string) func(*GangOwnerPolicy, *v1.Pod, controlled
 		if !isSubdomain(by.Name) {
 			return GangOwner{}, fmt.Errorf("pod owner reference: %q is not the name of a %s", by.Name, kind)
 		}
-		return GangOwner{Kind: kind, Name: by.Name, Incarnation: string(by.UID)}, nil
+		return GangOwner{Kind: kind, Name: by.Name}, nil
 	}
 }
 
@@ -155,7 +154,7 @@ func jobSetOf(p *GangOwnerPolicy, pod *v1.Pod, by controlledBy) (GangOwner, erro
 	if err != nil {
 		return GangOwner{}, err
 	}
-	o := GangOwner{Kind: "JobSet", Name: name, Incarnation: pod.Labels[jobSetAttemptLabel]}
+	o := GangOwner{Kind: "JobSet", Name: name}
 	if p != nil && p.JobSetPer == PerReplicatedJob {
 		if o.Part, err = named(pod, replicatedJobNameLabel, "the name of a replicated job"); err != nil {
 			return GangOwner{}, err
@@ -192,8 +191,5 @@ func mpiJobOf(p *GangOwnerPolicy, pod *v1.Pod, by controlledBy) (GangOwner, erro
 		name, err := named(pod, trainingJobLabel, "the name of an MPIJob")
 		return GangOwner{Kind: "MPIJob", Name: name}, err
 	}
-	o, err := controllerOf("MPIJob", "kubeflow.org")(p, pod, by)
-	// The launcher does not tell the UID of its MPIJob, so the workers' must not count.
-	o.Incarnation = ""
-	return o, err
+	return controllerOf("MPIJob", "kubeflow.org")(p, pod, by)
 }

@@ -13,8 +13,6 @@ type GangOwnerState struct {
 	UID        types.UID
 	// Minimum is the number of pods that have to start together: at least 1, or 0 if it is not known.
 	Minimum int
-	// Suspended is set while the object is to have no pods. When it is resumed all of them are new.
-	Suspended bool
 	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
 	// create enough pods, or the object says something that cannot be used.
 	Why string
@@ -65,7 +63,7 @@ func (r *objectReader) exclusive(metadata string) bool {
 }
 
 func readJob(r *objectReader) map[string]GangOwnerState {
-	s := GangOwnerState{Minimum: r.jobPods("spec", r.text("status.failedIndexes")), Suspended: r.flag("spec.suspend")}
+	s := GangOwnerState{Minimum: r.jobPods("spec", r.text("status.failedIndexes"))}
 	if r.exclusive("spec.template.metadata") && s.Minimum > 1 {
 		s.Why = r.never("gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum, withoutExclusive)
 	}
@@ -102,13 +100,12 @@ func readLeaderWorkerSet(r *objectReader) map[string]GangOwnerState {
 
 // readJobSet returns the states of the JobSet and of each replicated job.
 func readJobSet(r *objectReader) map[string]GangOwnerState {
-	suspended := r.flag("spec.suspend")
 	states := map[string]GangOwnerState{}
 	jobs := r.items("spec.replicatedJobs")
 	total, exclusive, depends := 0, false, ""
 	for _, job := range jobs {
 		each := job.jobPods("template.spec", "")
-		s := GangOwnerState{Minimum: times(job.number("replicas", 1), each), Suspended: suspended}
+		s := GangOwnerState{Minimum: times(job.number("replicas", 1), each)}
 		total = sum(total, s.Minimum)
 		name := job.text("name")
 		if each > 1 && (r.exclusive("metadata") || job.exclusive("template.metadata")) {
@@ -120,7 +117,7 @@ func readJobSet(r *objectReader) map[string]GangOwnerState {
 		}
 		states[name] = s
 	}
-	all := GangOwnerState{Minimum: total, Suspended: suspended}
+	all := GangOwnerState{Minimum: total}
 	switch {
 	case exclusive:
 		all.Why = r.neverExclusive(total)
@@ -151,7 +148,7 @@ func readTrainingJob(r *objectReader, replicas string) map[string]GangOwnerState
 // trainingState is that of a job with so many pods, of which it may want fewer to start with.
 func (r *objectReader) trainingState(total int) GangOwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
-	s := GangOwnerState{Minimum: r.number(minAvailable, total), Suspended: r.flag("spec.runPolicy.suspend")}
+	s := GangOwnerState{Minimum: r.number(minAvailable, total)}
 	if s.Minimum > total {
 		s.Why = r.never(fmt.Sprintf("has %d pods and asks for %d (%s)", total, s.Minimum, minAvailable), s.Minimum, "lower minAvailable")
 	}
@@ -188,5 +185,5 @@ func readRayCluster(r *objectReader) map[string]GangOwnerState {
 		}
 		pods = sum(pods, times(workers, max(group.number("numOfHosts", 1), 1)))
 	}
-	return whole(GangOwnerState{Minimum: pods, Suspended: r.flag("spec.suspend")})
+	return whole(GangOwnerState{Minimum: pods})
 }

@@ -43,9 +43,6 @@ func TestGangOwnerStates(t *testing.T) {
 	one := func(minimum int) map[string]GangOwnerState {
 		return map[string]GangOwnerState{"": {UID: "u", Minimum: minimum}}
 	}
-	suspended := func(minimum int) map[string]GangOwnerState {
-		return map[string]GangOwnerState{"": {UID: "u", Minimum: minimum, Suspended: true}}
-	}
 	never := func(minimum int, why string) map[string]GangOwnerState {
 		return map[string]GangOwnerState{"": {UID: "u", Minimum: minimum, Why: why}}
 	}
@@ -69,7 +66,7 @@ func TestGangOwnerStates(t *testing.T) {
 		{"indexes that have failed for good are lost", "Job", `{spec: {parallelism: 4, completions: 4, completionMode: Indexed}, status: {failedIndexes: "1,3"}}`, one(2)},
 		{"a range of indexes", "Job", `{spec: {parallelism: 8, completions: 8}, status: {failedIndexes: "0-2,7"}}`, one(4)},
 		{"all indexes have failed", "Job", `{spec: {parallelism: 2, completions: 2}, status: {failedIndexes: "0,1"}}`, one(1)},
-		{"a Job that is suspended", "Job", `spec: {parallelism: 4, suspend: true}`, suspended(4)},
+		{"a Job that is suspended", "Job", `spec: {parallelism: 4, suspend: true}`, one(4)},
 		{"a Job scaled to nothing", "Job", `spec: {parallelism: 0}`, one(1)},
 		{"a Job of a JobSet that places its Jobs apart", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}}}`,
@@ -109,7 +106,7 @@ spec:
   - {name: workers, replicas: 4, template: {spec: {parallelism: 2, completions: 2}}}`,
 			jobs(GangOwnerState{Minimum: 9}, map[string]GangOwnerState{"driver": {Minimum: 1}, "workers": {Minimum: 8}})},
 		{"a JobSet that is suspended", "JobSet", `spec: {suspend: true, replicatedJobs: [{name: w, template: {spec: {parallelism: 2}}}]}`,
-			jobs(GangOwnerState{Minimum: 2, Suspended: true}, map[string]GangOwnerState{"w": {Minimum: 2, Suspended: true}})},
+			jobs(GangOwnerState{Minimum: 2}, map[string]GangOwnerState{"w": {Minimum: 2}})},
 		{"a JobSet in order", "JobSet", `
 spec:
   startupPolicy: {startupPolicyOrder: InOrder}
@@ -149,7 +146,7 @@ spec:
 			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(2)},
 		{"a job that says more than it has", "PyTorchJob", `spec: {runPolicy: {schedulingPolicy: {minAvailable: 9}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`,
 			never(9, "PyTorchJob train has 8 pods and asks for 9 (spec.runPolicy.schedulingPolicy.minAvailable): a gang of 9 can never be complete; lower minAvailable")},
-		{"a job that is suspended", "PyTorchJob", `spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, suspended(8)},
+		{"a job that is suspended", "PyTorchJob", `spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(8)},
 		{"a TFJob", "TFJob", `spec: {tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}}}`, one(7)},
 		{"an XGBoostJob", "XGBoostJob", `spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`, one(3)},
 		{"a PaddleJob", "PaddleJob", `spec: {paddleReplicaSpecs: {Worker: {replicas: 2}}}`, one(2)},
@@ -165,7 +162,7 @@ spec:
 		{"a group within its bounds", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 9, minReplicas: 1, maxReplicas: 3}, {replicas: 0, minReplicas: 2, maxReplicas: 3}]}`, one(6)},
 		{"a cluster that Ray scales starts with the least", "RayCluster", `spec: {enableInTreeAutoscaling: true, workerGroupSpecs: [{replicas: 3, minReplicas: 1, maxReplicas: 8}]}`, one(2)},
 		{"a group that is suspended", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 3, suspend: true}]}`, one(1)},
-		{"a cluster that is suspended", "RayCluster", `spec: {suspend: true, workerGroupSpecs: [{replicas: 3}]}`, suspended(4)},
+		{"a cluster that is suspended", "RayCluster", `spec: {suspend: true, workerGroupSpecs: [{replicas: 3}]}`, one(4)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -143,8 +143,8 @@ func TestGangOfAController(t *testing.T) {
 		}
 		return p
 	}
-	owner := func(kind, name, part, incarnation string, minimum int) GangOwner {
-		return GangOwner{Kind: kind, Namespace: "ns", Name: name, Part: part, Incarnation: incarnation, Minimum: minimum}
+	owner := func(kind, name, part string, minimum int) GangOwner {
+		return GangOwner{Kind: kind, Namespace: "ns", Name: name, Part: part, Minimum: minimum}
 	}
 	for _, tc := range []struct {
 		name   string
@@ -155,15 +155,15 @@ func TestGangOfAController(t *testing.T) {
 		err    string
 	}{
 		{"without a policy the pods of a Job are in no gang", nil, jobPod(0), "", GangOwner{}, ""},
-		{"a pod of a Job that asks", nil, asking(jobPod(0), "true"), "job.train", owner("Job", "train", "", "uid-of-train", 0), ""},
-		{"a pod of a StatefulSet that asks", nil, asking(statefulSetPod(1), "true"), "statefulset.train", owner("StatefulSet", "train", "", "uid-of-train", 0), ""},
+		{"a pod of a Job that asks", nil, asking(jobPod(0), "true"), "job.train", owner("Job", "train", "", 0), ""},
+		{"a pod of a StatefulSet that asks", nil, asking(statefulSetPod(1), "true"), "statefulset.train", owner("StatefulSet", "train", "", 0), ""},
 		{"a pod of a Deployment that asks is in the gang of its ReplicaSet", nil, asking(replicaSetPod(1), "true"), "replicaset.train-5d8f",
-			owner("ReplicaSet", "train-5d8f", "", "uid-of-train-5d8f", 0), ""},
+			owner("ReplicaSet", "train-5d8f", "", 0), ""},
 		{"a pod of a ReplicationController that asks", nil, asking(ownedPod("p", "v1", "ReplicationController", "rc", nil, nil), "true"),
-			"replicationcontroller.rc", owner("ReplicationController", "rc", "", "uid-of-rc", 0), ""},
-		{"a pod of a JobSet that asks is in the gang of the whole", nil, asking(jobSetPod(3), "true"), "jobset.train", owner("JobSet", "train", "", "0", 0), ""},
+			"replicationcontroller.rc", owner("ReplicationController", "rc", "", 0), ""},
+		{"a pod of a JobSet that asks is in the gang of the whole", nil, asking(jobSetPod(3), "true"), "jobset.train", owner("JobSet", "train", "", 0), ""},
 		{"a pod of a LeaderWorkerSet that asks", nil, asking(leaderWorkerSetPod(3), "true"), "leaderworkerset.train.3",
-			owner("LeaderWorkerSet", "train", "3", "", 64), ""},
+			owner("LeaderWorkerSet", "train", "3", 64), ""},
 		{"any other value is a mistake", nil, asking(jobPod(0), "yes"), "", GangOwner{}, `pod annotation berth.dev/gang: "yes" is not "true"`},
 		{"also where a policy covers the pod", everything(""), asking(jobPod(0), "false"), "", GangOwner{}, `pod annotation berth.dev/gang: "false" is not "true"`},
 		{"a pod without a controller cannot ask", nil, asking(st.MakePod().Namespace("ns").Name("p").Obj(), "true"), "", GangOwner{},
@@ -178,26 +178,26 @@ func TestGangOfAController(t *testing.T) {
 		{"a native group is none of ours", everything(""), with(asking(jobPod(0), "true"), func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{} }),
 			"", GangOwner{}, ""},
 
-		{"a Job by policy", only("Job"), jobPod(0), "job.train", owner("Job", "train", "", "uid-of-train", 0), ""},
+		{"a Job by policy", only("Job"), jobPod(0), "job.train", owner("Job", "train", "", 0), ""},
 		{"a kind that the policy does not name", only("JobSet"), jobPod(0), "", GangOwner{}, ""},
 		{"a ReplicaSet has to ask", everything(""), replicaSetPod(0), "", GangOwner{}, ""},
 		{"a pod without a controller is covered by no policy", everything(""), st.MakePod().Namespace("ns").Name("p").Obj(), "", GangOwner{}, ""},
-		{"a JobSet as a whole", everything(PerJobSet), jobSetPod(3), "jobset.train", owner("JobSet", "train", "", "0", 0), ""},
-		{"a JobSet by replicated job", everything(PerReplicatedJob), jobSetPod(3), "jobset.train.workers", owner("JobSet", "train", "workers", "0", 0), ""},
-		{"a JobSet by replica", everything(PerReplica), jobSetPod(3), "job.train-workers-1", owner("Job", "train-workers-1", "", "uid-of-train-workers-1", 0), ""},
+		{"a JobSet as a whole", everything(PerJobSet), jobSetPod(3), "jobset.train", owner("JobSet", "train", "", 0), ""},
+		{"a JobSet by replicated job", everything(PerReplicatedJob), jobSetPod(3), "jobset.train.workers", owner("JobSet", "train", "workers", 0), ""},
+		{"a JobSet by replica", everything(PerReplica), jobSetPod(3), "job.train-workers-1", owner("Job", "train-workers-1", "", 0), ""},
 		{"by replica also where the policy does not name Jobs", &GangOwnerPolicy{Kinds: map[string]bool{"JobSet": true}, JobSetPer: PerReplica}, jobSetPod(3),
-			"job.train-workers-1", owner("Job", "train-workers-1", "", "uid-of-train-workers-1", 0), ""},
-		{"a JobSet's Jobs where the policy names Jobs alone", only("Job"), jobSetPod(3), "job.train-workers-1", owner("Job", "train-workers-1", "", "uid-of-train-workers-1", 0), ""},
-		{"a group of a LeaderWorkerSet, its leader", everything(""), leaderWorkerSetPod(0), "leaderworkerset.train.3", owner("LeaderWorkerSet", "train", "3", "", 64), ""},
-		{"a group of a LeaderWorkerSet, a worker", everything(""), leaderWorkerSetPod(7), "leaderworkerset.train.3", owner("LeaderWorkerSet", "train", "3", "", 64), ""},
+			"job.train-workers-1", owner("Job", "train-workers-1", "", 0), ""},
+		{"a JobSet's Jobs where the policy names Jobs alone", only("Job"), jobSetPod(3), "job.train-workers-1", owner("Job", "train-workers-1", "", 0), ""},
+		{"a group of a LeaderWorkerSet, its leader", everything(""), leaderWorkerSetPod(0), "leaderworkerset.train.3", owner("LeaderWorkerSet", "train", "3", 64), ""},
+		{"a group of a LeaderWorkerSet, a worker", everything(""), leaderWorkerSetPod(7), "leaderworkerset.train.3", owner("LeaderWorkerSet", "train", "3", 64), ""},
 		{"a group without its size", everything(""), with(leaderWorkerSetPod(7), func(p *v1.Pod) { delete(p.Annotations, leaderWorkerSetSizeKey) }), "", GangOwner{},
 			"pod annotation leaderworkerset.sigs.k8s.io/size is missing: want a whole number from 1 to 100000"},
-		{"a PyTorchJob", everything(""), trainingPod("PyTorchJob", "pytorchjob-controller", "worker")(1), "pytorchjob.train", owner("PyTorchJob", "train", "", "uid-of-train", 0), ""},
-		{"a TFJob", everything(""), trainingPod("TFJob", "tfjob-controller", "ps")(1), "tfjob.train", owner("TFJob", "train", "", "uid-of-train", 0), ""},
-		{"an MPIJob of the training operator", everything(""), trainingPod("MPIJob", "mpijob-controller", "worker")(1), "mpijob.train", owner("MPIJob", "train", "", "", 0), ""},
-		{"a worker of the MPI operator", everything(""), mpiWorker(1), "mpijob.train", owner("MPIJob", "train", "", "", 0), ""},
-		{"the launcher of the MPI operator, which is a Job", everything(""), mpiLauncher(), "mpijob.train", owner("MPIJob", "train", "", "", 0), ""},
-		{"a RayCluster", everything(""), rayPod(1), "raycluster.train", owner("RayCluster", "train", "", "uid-of-train", 0), ""},
+		{"a PyTorchJob", everything(""), trainingPod("PyTorchJob", "pytorchjob-controller", "worker")(1), "pytorchjob.train", owner("PyTorchJob", "train", "", 0), ""},
+		{"a TFJob", everything(""), trainingPod("TFJob", "tfjob-controller", "ps")(1), "tfjob.train", owner("TFJob", "train", "", 0), ""},
+		{"an MPIJob of the training operator", everything(""), trainingPod("MPIJob", "mpijob-controller", "worker")(1), "mpijob.train", owner("MPIJob", "train", "", 0), ""},
+		{"a worker of the MPI operator", everything(""), mpiWorker(1), "mpijob.train", owner("MPIJob", "train", "", 0), ""},
+		{"the launcher of the MPI operator, which is a Job", everything(""), mpiLauncher(), "mpijob.train", owner("MPIJob", "train", "", 0), ""},
+		{"a RayCluster", everything(""), rayPod(1), "raycluster.train", owner("RayCluster", "train", "", 0), ""},
 		{"a label that cannot be a name", everything(""), with(jobSetPod(0), func(p *v1.Pod) { p.Labels[jobSetNameLabel] = "Train_1" }), "", GangOwner{},
 			`pod label jobset.sigs.k8s.io/jobset-name: "Train_1" is not the name of a JobSet`},
 		{"an owner that cannot have such a name", everything(""), ownedPod("p", "batch/v1", "Job", "A_B", nil, nil), "", GangOwner{},

@@ -11,10 +11,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/replay/memapi"
 	"berth.dev/berth/pkg/trace"
@@ -86,7 +88,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
 		lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	ServeCustomKinds(c.api)
+	ServeCustomKinds(c.api, in.Objects)
 	c.api.MutateBinding = startPod
 	objects := in.Objects
 	if options.Mode == VirtualTime {
@@ -124,10 +126,16 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	return c, nil
 }
 
-// ServeCustomKinds makes the API know the custom resources that a dump may hold, all of which are in namespaces.
-func ServeCustomKinds(api *memapi.Server) {
+// ServeCustomKinds makes the API know PodGroups and those custom resources of a dump's that are among the objects, in the version
+// that these have: whoever reads them takes the newest that is served. All are in namespaces.
+func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
+	present := map[schema.GroupVersionKind]bool{schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true}
+	for _, obj := range objects {
+		present[obj.GetObjectKind().GroupVersionKind()] = true
+	}
 	for _, kind := range kubeview.SnapshotKinds() {
-		if !scheme.Scheme.Recognizes(kind.GroupVersion().WithKind(kind.Kind)) {
+		gvk := kind.GroupVersion().WithKind(kind.Kind)
+		if present[gvk] && !scheme.Scheme.Recognizes(gvk) {
 			api.Register(kind.GroupVersionResource, kind.Kind, true)
 		}
 	}

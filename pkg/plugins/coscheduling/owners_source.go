@@ -87,7 +87,6 @@ func (s *ownerSource) state(owner *kubeview.GangOwner, before kubeview.GangOwner
 		}
 		return state
 	}
-	before.Suspended = false
 	switch {
 	case s.unreadable != "":
 		before.Why = s.unreadable
