@@ -26,8 +26,9 @@ func newDumpCommand() *cobra.Command {
 		Short: "Write a snapshot of a live cluster, for replay and explain",
 		Long: `Write what a scheduler reads of a cluster into one compressed file: nodes, pods, PodGroups, priority classes,
 namespaces, disruption budgets, volumes, claims, storage and CSI objects, device classes, slices and claims, and of
-services and replica sets the selectors. It only lists, so read-only rights are enough; what the server does not
-serve or you may not list is left out and said so (without nodes and pods there is no dump).
+services and replica sets the selectors; of Jobs, JobSets and other controllers of gangs how many pods start together.
+It only lists, so read-only rights are enough; what the server does not serve or you may not list is left out and said
+so (without nodes and pods there is no dump).
 
 Never in it: Secrets, ConfigMaps, environment variables, commands, arguments, volumes that name secrets, parameters
 of drivers, and annotations other than those that decide about placement. What is kept is copied field by field.
