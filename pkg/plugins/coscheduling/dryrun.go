@@ -191,6 +191,9 @@ func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
 			continue
 		}
 		r.changes, r.full = r.changes+1, false
+		for _, s := range r.spreads {
+			s.add(pod, n.Node())
+		}
 		if status := r.profile.RunPreFilterExtensionAddPod(d.ctx, r.state, r.pod, &info, n); !status.IsSuccess() {
 			return fmt.Errorf("counting pod %s on node %s: %w", klog.KObj(pod), n.Node().Name, status.AsError())
 		}

@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/gang"
@@ -28,6 +29,7 @@ type classRun struct {
 	state   fwk.CycleState
 	// volumes are those of pod that a driver would have to provision.
 	volumes []volume
+	spreads []*spread
 	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
 	reserves bool
 	// members is how many there are of the class.
@@ -87,6 +89,11 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	}
 	t.confined = confined
 	t.stale()
+	if first {
+		if err := t.countSpreads(pod); err != nil {
+			return err
+		}
+	}
 	for _, p := range d.removed {
 		if status := t.profile.RunPreFilterExtensionRemovePod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
 			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
@@ -98,6 +105,25 @@ func (t *classRun) begin(pod *v1.Pod) error {
 		}
 	}
 	return nil
+}
+
+// countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with everybody placed so far.
+func (t *classRun) countSpreads(pod *v1.Pod) error {
+	if len(pod.Spec.TopologySpreadConstraints) == 0 {
+		return nil
+	}
+	all, err := t.profile.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	nodes := slices.Clone(all)
+	for i, n := range nodes {
+		if changed := t.run.copies[n.Node().Name]; changed != nil {
+			nodes[i] = changed
+		}
+	}
+	t.spreads, err = spreadsOf(pod, nodes)
+	return err
 }
 
 // reserve holds the node for the member until the dry run ends, if plugins take note of that, and reports whether they let it.
@@ -283,6 +309,9 @@ func (t *classRun) fits(i int) *fwk.Status {
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")
+	}
+	if slices.ContainsFunc(t.spreads, func(s *spread) bool { return !s.fits(node.Node()) }) {
+		return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch)
 	}
 	nominated := d.nominated(t, node.Node().Name)
 	if len(nominated) > 0 {
