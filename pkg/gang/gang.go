@@ -26,7 +26,7 @@ type Spec struct {
 	UID UID
 	// Timeout is how long members may hold assignments while the rest of the plan is being reserved.
 	Timeout time.Duration
-	// Placement is whatever else the group asks for, in any form. After a change a group that did not fit is tried
+	// Placement is what else the group asks for, in any form. After a change a group that did not fit is tried
 	// again.
 	Placement string
 	// Generation changes with every edit of the specification.

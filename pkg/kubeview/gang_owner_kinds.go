@@ -36,8 +36,6 @@ type GangOwnerKind struct {
 	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler does not
 	// see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
 	EndedLabel string
-	// policy is set if GangOwnerPolicy may name the kind. The others are too common for that: a pod has to ask.
-	policy bool
 	// owner returns the object that the pod belongs to, or one without a kind if the pod belongs to none of this kind.
 	owner func(*GangOwnerPolicy, *v1.Pod, controlledBy) (GangOwner, error)
 	// read reads the object. The state under the empty name is that of all its pods, the others are those of its parts.
@@ -47,20 +45,20 @@ type GangOwnerKind struct {
 // gangOwnerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
 // what is controlled by such objects at most, so that the widest gang counts.
 var gangOwnerKinds = []GangOwnerKind{
-	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "", true, leaderWorkerSetOf, readLeaderWorkerSet},
-	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, jobNameLabel, true, jobSetOf, readJobSet},
-	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, true, mpiJobOf, readMPIJob},
-	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel, true, controllerOf("RayCluster", "ray.io"), readRayCluster},
+	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "", leaderWorkerSetOf, readLeaderWorkerSet},
+	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
+	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf, readMPIJob},
+	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel, controllerOf("RayCluster", "ray.io"), readRayCluster},
 	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
 	trainingKind("TFJob", "tfReplicaSpecs"),
 	trainingKind("XGBoostJob", "xgbReplicaSpecs"),
 	trainingKind("PaddleJob", "paddleReplicaSpecs"),
 	trainingKind("MXJob", "mxReplicaSpecs"),
 	trainingKind("JAXJob", "jaxReplicaSpecs"),
-	{"Job", groupResource("batch", "jobs"), []string{"v1"}, jobNameLabel, true, controllerOf("Job", "batch"), readJob},
-	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", true, controllerOf("StatefulSet", "apps"), readStatefulSet},
-	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", false, controllerOf("ReplicaSet", "apps"), readReplicas},
-	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "", false, controllerOf("ReplicationController", ""), readReplicas},
+	{"Job", groupResource("batch", "jobs"), []string{"v1"}, jobNameLabel, controllerOf("Job", "batch"), readJob},
+	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", controllerOf("StatefulSet", "apps"), readStatefulSet},
+	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", controllerOf("ReplicaSet", "apps"), readReplicas},
+	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "", controllerOf("ReplicationController", ""), readReplicas},
 }
 
 func groupResource(group, plural string) schema.GroupResource {
@@ -69,7 +67,7 @@ func groupResource(group, plural string) schema.GroupResource {
 
 // trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
 func trainingKind(kind, replicas string) GangOwnerKind {
-	return GangOwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel, true, controllerOf(kind, "kubeflow.org"),
+	return GangOwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel, controllerOf(kind, "kubeflow.org"),
 		func(r *objectReader) map[string]GangOwnerState { return readTrainingJob(r, replicas) }}
 }
 
@@ -91,9 +89,6 @@ func GangOwnerKindNames() []string {
 	}
 	return names
 }
-
-// PolicyMayName reports whether a policy may make gangs of the kind's pods without their asking for it.
-func (k *GangOwnerKind) PolicyMayName() bool { return k.policy }
 
 // States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of its
 // parts. An object that cannot be read says so in the state's Why.

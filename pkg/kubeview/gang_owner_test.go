@@ -129,7 +129,7 @@ func with(pod *v1.Pod, edit func(*v1.Pod)) *v1.Pod {
 func everything(per JobSetPer) *GangOwnerPolicy {
 	p := &GangOwnerPolicy{Kinds: map[string]bool{}, JobSetPer: per}
 	for i := range gangOwnerKinds {
-		p.Kinds[gangOwnerKinds[i].Kind] = gangOwnerKinds[i].policy
+		p.Kinds[gangOwnerKinds[i].Kind] = !strings.HasPrefix(gangOwnerKinds[i].Kind, "Replica")
 	}
 	return p
 }

@@ -26,7 +26,7 @@ func GangsOf(factory kubeinformers.SharedInformerFactory) *Gangs {
 // of a pod must not change while the pod is the same.
 func (g *Gangs) Follow(policy *GangOwnerPolicy) { g.policy.Store(policy) }
 
-// Of returns the gang of the pod; none if the pod says wrongly which, which is for whoever places gangs to reject.
+// Of returns the gang of the pod; none if the pod says wrongly which: Coscheduling rejects such pods.
 func (g *Gangs) Of(pod *v1.Pod) gang.ID {
 	m, err := g.policy.Load().GangOf(pod)
 	if err != nil {

@@ -108,7 +108,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a pod that asks to be a gang", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations: {berth.dev/gang: \"true\"}\nspec: {containers: [{name: c}]}\n",
 			[][2]string{{"f.yaml:3: error: pod annotation berth.dev/gang: the pod belongs to no controller", "value"}}},
 		{"a bad price of a node", "apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\n  annotations: {berth.dev/price-per-hour: $3}\n", [][2]string{{"f.yaml:5: error: node annotation berth.dev/price-per-hour", "value"}}},
-		{"a kind that nobody knows", "apiVersion: example.com/v1\nkind: Thing\n", [][2]string{{"f.yaml:2: note: Thing of example.com/v1", "not-checked"}}},
+		{"an unknown kind", "apiVersion: example.com/v1\nkind: Thing\n", [][2]string{{"f.yaml:2: note: Thing of example.com/v1", "not-checked"}}},
 		{"a kind that its group does not have", "apiVersion: v1\nkind: Thing\n", [][2]string{{"f.yaml:2: error: there is no kind Thing", "kind"}}},
 		{"a misspelt field of a short form of nodes", "shapes:\n- name: a\n  cuont: 3\n", [][2]string{{"f.yaml:3: error: unknown field cuont", "unknown-field"}}},
 	} {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// probeEvery is how often a pod is created that fits at once, whatever else happens, and probeFor how long that goes on
+	// probeEvery is how often a pod is created that fits at once, and probeFor how long that goes on
 	// before the first gang comes.
 	probeEvery = 50 * time.Millisecond
 	probeFor   = 20 * time.Second

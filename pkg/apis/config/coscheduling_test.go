@@ -32,7 +32,7 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 		{"gangs of some kinds everywhere", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "StatefulSet"}, Namespaces: []string{"*"}}}, ""},
 		{"gangs of controllers nowhere", CoschedulingArgs{GangOwners: &GangOwners{}},
 			`args.gangOwners: Required value: want profiles, namespaces or both; "*" stands for all`},
-		{"a kind that nobody knows", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "VolcanoJob"}, Profiles: []string{"a"}}},
+		{"an unknown kind", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "VolcanoJob"}, Profiles: []string{"a"}}},
 			`args.gangOwners.kinds[1]: Unsupported value: "VolcanoJob": supported values: "Job", "JobSet", "LeaderWorkerSet", "MPIJob", ` +
 				`"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster", "StatefulSet"`},
 		{"a kind twice", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "Job"}, Profiles: []string{"a"}}},

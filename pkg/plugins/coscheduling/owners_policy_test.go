@@ -14,7 +14,8 @@ func TestArgsMayNameTheKindsThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	var can []string
 	for _, name := range kubeview.GangOwnerKindNames() {
-		if kind, _ := kubeview.GangOwnerKindOf(name); kind.PolicyMayName() {
+		// The pods of these are too common: each has to ask.
+		if name != "ReplicaSet" && name != "ReplicationController" {
 			can = append(can, name)
 		}
 	}

@@ -160,7 +160,7 @@ func (h *hearing) namespace(t *testing.T, name string) {
 const gangTemplate = `
   template:
     metadata: {labels: {app: train}, annotations: {berth.dev/gang: "true"}}
-    spec: {schedulerName: nobody, restartPolicy: %s, containers: [{name: c, image: i}]}
+    spec: {schedulerName: absent-scheduler, restartPolicy: %s, containers: [{name: c, image: i}]}
 `
 
 const crd = `
@@ -272,7 +272,7 @@ func TestOwnersAreFollowed(t *testing.T) {
 
 	t.Run("a kind that may not be read, until it may", func(t *testing.T) {
 		config := restclient.CopyConfig(box.Config)
-		config.Impersonate.UserName = "somebody"
+		config.Impersonate.UserName = "viewer"
 		h, o := listen(t, box, config), objects{t, client}
 		h.namespace(t, "rights")
 		o.create(o.resource("jobs", "batch").Namespace("rights"), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec:\n  parallelism: 2"+fmt.Sprintf(gangTemplate, "Never"))
@@ -282,12 +282,12 @@ func TestOwnersAreFollowed(t *testing.T) {
 		h.await(t, "which right is missing", "rights", "job.train", kubeview.GangOwnerState{
 			Why: `cannot read jobs.batch: the scheduler's role lacks get, list and watch on "jobs" in API group "batch"`})
 		rule := rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch"}}
-		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "somebody"}, Rules: []rbacv1.PolicyRule{rule}}
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{rule}}
 		if _, err := box.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"}}}
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "viewer"}}}
 		if _, err := box.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

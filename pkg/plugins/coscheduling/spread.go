@@ -3,7 +3,6 @@ package coscheduling
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,8 +17,8 @@ import (
 // spread is a topology spread constraint of a class that nodes must not violate, with exact counts.
 //
 // PodTopologySpread itself is not exact in a dry run: when pods are added to its state one by one it follows the two emptiest
-// domains only, and takes the emptier of them for the emptiest of all. With four domains it lets a third member join the first
-// although two domains are empty. It is asked all the same, since it knows defaults that are not in the pod.
+// domains only, and takes the emptier of them for the emptiest of all. With three domains it may let a third member join the
+// first although one domain is empty. It is asked all the same, since it knows defaults that are not in the pod.
 type spread struct {
 	key                 string
 	maxSkew, minDomains int
@@ -27,8 +26,10 @@ type spread struct {
 	selector            labels.Selector
 	// self is 1 if a member of the class counts itself.
 	self int
-	// counts holds the pods that count by domain, of all domains that do.
-	counts map[string]int
+	// counts holds the pods that count by domain, of all domains that do; least is the smallest of them and atLeast the number of
+	// domains that have it. A node is asked about far more often than a pod is placed.
+	counts         map[string]int
+	least, atLeast int
 	// included reports whether a node counts.
 	included func(*v1.Node) bool
 }
@@ -62,6 +63,7 @@ func spreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*spread, error) {
 				}
 			}
 		}
+		s.findLeast()
 	}
 	return spreads, nil
 }
@@ -111,18 +113,36 @@ func (s *spread) matches(pod *v1.Pod) bool {
 
 // add counts a pod that was placed on a node.
 func (s *spread) add(pod *v1.Pod, node *v1.Node) {
-	if s.included(node) && s.matches(pod) {
-		s.counts[node.Labels[s.key]]++
+	if !s.included(node) || !s.matches(pod) {
+		return
+	}
+	domain := node.Labels[s.key]
+	before := s.counts[domain]
+	s.counts[domain]++
+	if before == s.least {
+		if s.atLeast--; s.atLeast == 0 {
+			s.findLeast()
+		}
+	}
+}
+
+// findLeast looks at all domains: once, and again when none has the least any more.
+func (s *spread) findLeast() {
+	s.least, s.atLeast = 0, 0
+	for count := range maps.Values(s.counts) {
+		switch {
+		case s.atLeast == 0 || count < s.least:
+			s.least, s.atLeast = count, 1
+		case count == s.least:
+			s.atLeast++
+		}
 	}
 }
 
 // fits reports whether one more member on the node keeps the constraint.
 func (s *spread) fits(node *v1.Node) bool {
-	least := math.MaxInt
-	for count := range maps.Values(s.counts) {
-		least = min(least, count)
-	}
-	if len(s.counts) < s.minDomains || least == math.MaxInt {
+	least := s.least
+	if len(s.counts) < s.minDomains {
 		least = 0
 	}
 	return s.counts[node.Labels[s.key]]+s.self-least <= s.maxSkew

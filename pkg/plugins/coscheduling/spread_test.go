@@ -1,14 +1,19 @@
 package coscheduling
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 )
 
 func TestSpreadsCountExactly(t *testing.T) {
@@ -106,4 +111,23 @@ func TestSpreadsCountThePodsThatRun(t *testing.T) {
 			t.Errorf("node %s: fits is %v", name, got)
 		}
 	}
+}
+
+func TestTheLeastOfASpreadFollowsItsCounts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		pod := st.MakePod().Namespace("n").Name("p").Obj()
+		s := &spread{key: v1.LabelHostname, namespace: "n", selector: labels.Everything(), counts: map[string]int{}, included: func(*v1.Node) bool { return true }}
+		domains := rapid.IntRange(1, 6).Draw(t, "domains")
+		for i := range domains {
+			s.counts[strconv.Itoa(i)] = rapid.IntRange(0, 3).Draw(t, "count")
+		}
+		s.findLeast()
+		for range 20 {
+			s.add(pod, st.MakeNode().Label(v1.LabelHostname, strconv.Itoa(rapid.IntRange(0, domains-1).Draw(t, "domain"))).Obj())
+			if least := slices.Min(slices.Collect(maps.Values(s.counts))); s.least != least {
+				t.Fatalf("least is %d, want %d of %v", s.least, least, s.counts)
+			}
+		}
+	})
 }
