@@ -25,11 +25,22 @@ type carrier struct {
 	lost func(gang.Loss)
 }
 
-// carry does what the ledger asks for. It must not be called under the queue's lock.
-func (c *carrier) carry(ctx context.Context, e gang.Effects) {
-	if e.Empty() {
-		return
+// carry does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the queue together,
+// so that of several the queue's order decides which is first, and not which was woken first.
+func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
+	var woken []gang.Ref
+	for _, e := range effects {
+		if e.Empty() {
+			continue
+		}
+		c.answer(ctx, e)
+		woken = append(woken, e.Activate...)
 	}
+	c.activate(ctx, woken)
+}
+
+// answer does what the ledger asks for but for waking pods.
+func (c *carrier) answer(ctx context.Context, e gang.Effects) {
 	if e.Started {
 		gangWait.Observe(e.Waited.Seconds())
 	}
@@ -43,7 +54,6 @@ func (c *carrier) carry(ctx context.Context, e gang.Effects) {
 	for _, r := range e.Reject {
 		c.deliver(ctx, profile, r.Ref, answer{reason: r.Reason})
 	}
-	c.activate(ctx, e.Activate)
 }
 
 // activate puts pods into the scheduling queue.
@@ -60,17 +70,18 @@ func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
 }
 
 // whenPermitted asks for the member's permit once no other plugin holds the waiting pod. Until then a gang that is younger may be
-// planned in between: which of two comes first is open here.
+// planned in between: which of two comes first is open here. The pod becomes a waiting pod right after its Permit; a tick before the
+// first look makes it the same look every time, where a look at once would see it now and then, and a replay would depend on that.
 func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework, uid gang.UID) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
+		<-tick.C
 		if held, _ := c.ledger.Holding(uid); !held {
 			return
 		}
 		w := profile.GetWaitingPod(apitypes.UID(uid))
 		if w == nil || slices.ContainsFunc(w.GetPendingPlugins(), func(name string) bool { return name != Name }) {
-			<-tick.C
 			continue
 		}
 		effects, wait, _, ok := c.ledger.Permit(uid, time.Now())

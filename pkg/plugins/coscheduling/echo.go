@@ -1,14 +1,32 @@
 package coscheduling
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"berth.dev/berth/pkg/gang"
 )
 
-// echoAfter is how long after an event a gang that it may help is tried once more. Informers tell the account of the cluster and
-// the scheduler's cache of an event in no order, so that the first attempt may not have seen it.
-const echoAfter = time.Second
+const (
+	// lookEvery bounds how late the waker notices that a time is over.
+	lookEvery = time.Second
+	// lookOffset keeps the looks apart from what happens on full milliseconds.
+	lookOffset = 337_019 * time.Nanosecond
+	// echoAfter is about how long after an event a gang that it may help is tried once more. Informers tell the account of the
+	// cluster and the scheduler's cache of an event in no order, so that the first attempt may not have seen it.
+	echoAfter = time.Second
+)
+
+// nextLook returns when the waker looks next after that time if nothing happens. The looks are at fixed times of the clock: counted
+// from the last event, all that follows in a replay would depend on how many events its informers made of one change.
+func nextLook(after time.Time) time.Time {
+	at := after.Truncate(lookEvery).Add(lookOffset)
+	if !at.After(after) {
+		at = at.Add(lookEvery)
+	}
+	return at
+}
 
 // echoes are the gangs that are to be tried once more, in the order in which they are due. A gang has one echo at a time.
 type echoes struct {
@@ -30,10 +48,10 @@ func (e *echoes) add(id gang.ID, now time.Time) {
 		e.pending = map[gang.ID]bool{}
 	}
 	e.pending[id] = true
-	e.due = append(e.due, echo{id, now.Add(echoAfter)})
+	e.due = append(e.due, echo{id, nextLook(now.Add(echoAfter / 2))})
 }
 
-// take returns the gangs whose echo is due.
+// take returns the gangs whose echo is due, by name.
 func (e *echoes) take(now time.Time) []gang.ID {
 	var ids []gang.ID
 	for len(e.due) > 0 && !e.due[0].at.After(now) {
@@ -41,5 +59,8 @@ func (e *echoes) take(now time.Time) []gang.ID {
 		delete(e.pending, e.due[0].id)
 		e.due = e.due[1:]
 	}
+	slices.SortFunc(ids, func(a, b gang.ID) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return ids
 }

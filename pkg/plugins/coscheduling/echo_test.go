@@ -12,27 +12,49 @@ import (
 func TestAnEventEchoesOncePerGang(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	start := time.Unix(0, 0)
+	// Looks are at a fixed moment of each second.
+	start := time.Unix(0, 0).Add(lookOffset)
 	var e echoes
+	e.add(b, start)
 	e.add(a, start)
-	e.add(a, start.Add(echoAfter/2))
-	e.add(b, start.Add(echoAfter/2))
+	e.add(a, start.Add(echoAfter))
 	steps := []struct {
-		after time.Duration
-		want  []gang.ID
+		at   time.Duration
+		want []gang.ID
 	}{
-		{after: echoAfter - 1},
-		{after: echoAfter, want: []gang.ID{a}},
-		{after: echoAfter * 3 / 2, want: []gang.ID{b}},
-		{after: 10 * echoAfter},
+		{at: lookEvery - 1},
+		{at: lookEvery, want: []gang.ID{a, b}},
+		{at: 10 * lookEvery},
 	}
 	for _, s := range steps {
-		if diff := cmp.Diff(s.want, e.take(start.Add(s.after))); diff != "" {
-			t.Errorf("after %v (-want +got):\n%s", s.after, diff)
+		if diff := cmp.Diff(s.want, e.take(start.Add(s.at))); diff != "" {
+			t.Errorf("after %v (-want +got):\n%s", s.at, diff)
 		}
 	}
-	e.add(a, start.Add(20*echoAfter))
-	if got := e.take(start.Add(21 * echoAfter)); len(got) != 1 {
+	e.add(a, start.Add(20*lookEvery))
+	if got := e.take(start.Add(21 * lookEvery)); len(got) != 1 {
 		t.Errorf("an echo after the first one: %v", got)
+	}
+}
+
+func TestLooksDoNotDependOnWhenTheLastOneWas(t *testing.T) {
+	t.Parallel()
+	second := time.Unix(1000, 0)
+	tests := map[string]struct {
+		after time.Time
+		want  time.Time
+	}{
+		"on the full second":            {after: second, want: second.Add(lookOffset)},
+		"at a look":                     {after: second.Add(lookOffset), want: second.Add(lookEvery + lookOffset)},
+		"after the look of the second":  {after: second.Add(lookEvery / 2), want: second.Add(lookEvery + lookOffset)},
+		"just before the look comes up": {after: second.Add(lookOffset - 1), want: second.Add(lookOffset)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := nextLook(tt.after); !got.Equal(tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
 	}
 }

@@ -48,7 +48,7 @@ type evictor struct {
 	native   nativeGroups
 	budgets  policylisters.PodDisruptionBudgetLister
 	// again is told of whom to try again because a search or an eviction has ended.
-	again func(context.Context, *request)
+	again func(*request)
 
 	mu   sync.Mutex
 	work map[string]*eviction
@@ -128,7 +128,7 @@ func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
 		e.mu.Lock()
 		w.searching, w.found, w.at = false, found, time.Now()
 		e.mu.Unlock()
-		e.again(ctx, r)
+		e.again(r)
 	}()
 }
 
@@ -244,7 +244,7 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		e.mu.Lock()
 		w.until = time.Now().Add(time.Duration(grace)*time.Second + evictionGrace)
 		e.mu.Unlock()
-		e.again(ctx, r)
+		e.again(r)
 	}()
 }
 

@@ -38,9 +38,9 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.pods.lister = factory.Core().V1().Pods().Lister()
 	var err error
 	c.storage = newStorageListers(factory)
-	c.promises.wake = func(refs []gang.Ref) { c.carrier.activate(ctx, refs) }
+	c.promises.wake = c.waker.wake
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods, promises: c.promises, native: newNativeGroups(factory),
-		budgets: factory.Policy().V1().PodDisruptionBudgets().Lister(), again: c.tryAgain}
+		budgets: factory.Policy().V1().PodDisruptionBudgets().Lister(), again: c.waker.resume}
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err
 	}
@@ -286,7 +286,8 @@ func (f *feed) losePod(pod *v1.Pod) {
 		f.waker.look()
 	}()
 	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
-		// Not gone but finished: the other informer has told so already.
+		// Not gone but finished: the other informer knows it already, but may not have told so yet.
+		f.seeMember(ended)
 		return
 	}
 	f.forget(pod)
@@ -294,13 +295,4 @@ func (f *feed) losePod(pod *v1.Pod) {
 
 func (f *feed) forget(pod *v1.Pod) {
 	f.carrier.carry(f.ctx, f.ledger.Forget(gang.UID(pod.UID), time.Now()))
-}
-
-// tryAgain tries the gang or the pod of the request at once.
-func (c *coordinator) tryAgain(ctx context.Context, r *request) {
-	if r.only != nil {
-		c.carrier.activate(ctx, []gang.Ref{refOf(r.only)})
-		return
-	}
-	c.carrier.carry(ctx, c.ledger.Resume(r.id, time.Now()))
 }

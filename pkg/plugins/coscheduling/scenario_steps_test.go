@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -204,7 +205,15 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 				return err
 			}
 		}
-		return nil
+		// What was deleted here must not be counted as existing by the next command.
+		return w.eventually(ctx, 10*time.Second, func() error {
+			for _, p := range pods {
+				if w.pod(p) != nil {
+					return fmt.Errorf("pod %s still exists", p.Name)
+				}
+			}
+			return nil
+		})
 	}
 	return fmt.Errorf("line %d: delete what?", l.number)
 }

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// statusEvery is how often what changed is written: changes come in bursts.
-	statusEvery = 200 * time.Millisecond
+	// statusEvery is how often what changed is written: changes come in bursts. For the odd nanoseconds see settlePause.
+	statusEvery = 200*time.Millisecond - 37_013*time.Nanosecond
 	// statusPause is the least time between two writes about one gang.
 	statusPause = time.Second
 	// statusDelay lets further changes come, so that one write tells what several would have; statusPatience lets a gang
@@ -104,12 +104,13 @@ func (s *statusWriter) run(ctx context.Context) {
 	for _, id := range s.groups.all() {
 		s.mark(id)
 	}
-	tick := time.NewTicker(statusEvery)
-	defer tick.Stop()
 	var tallied time.Time
 	for {
+		// By the clock, not by when this loop began: that is a matter of chance, and decides what one write tells.
+		tick := time.NewTimer(time.Until(time.Now().Truncate(statusEvery).Add(statusEvery)))
 		select {
 		case <-ctx.Done():
+			tick.Stop()
 			return
 		case now := <-tick.C:
 			s.flush(ctx)

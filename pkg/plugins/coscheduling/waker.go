@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// wakeEvery bounds how late the loop notices that a time is over.
-	wakeEvery = time.Second
-	// settlePause lets the handlers of one event finish before its effect is looked at.
-	settlePause = 5 * time.Millisecond
+	// settlePause lets the handlers of one event finish before its effect is looked at. Its odd nanoseconds, as those of statusEvery,
+	// keep the loops apart from cycles and arrivals, which come at whole microseconds in a replay: what falls on one moment races.
+	settlePause = 5*time.Millisecond - 41_017*time.Nanosecond
 	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the capacity that was freed, few enough
 	// that others in the queue do not wait behind them; retryPause separates such batches.
 	retryAtOnce = 8
@@ -55,6 +54,7 @@ type waker struct {
 	// dirty are the gangs of which the ledger has said that they may look different, touches what else has happened.
 	dirty   map[gang.ID]bool
 	touches map[touch]bool
+	summons summons
 
 	// The rest belongs to the loop.
 	waiting      map[gang.ID]*waitingGang
@@ -126,9 +126,9 @@ func (w *waker) look() {
 }
 
 func (w *waker) run(ctx context.Context) {
-	timer := time.NewTimer(wakeEvery)
+	due := nextLook(time.Now())
+	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
-	due := time.Now().Add(wakeEvery)
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,6 +143,11 @@ func (w *waker) run(ctx context.Context) {
 			}
 		case <-timer.C:
 		}
+		// This turn sees all that was noted before it: what kicked meanwhile needs no turn of its own.
+		select {
+		case <-w.kick:
+		default:
+		}
 		pause := w.turn(ctx, time.Now())
 		due = time.Now().Add(pause)
 		timer.Reset(pause)
@@ -155,14 +160,17 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	w.tidy(now)
 	w.spread(ctx, now)
 	slices.SortFunc(fresh, firstByKey)
+	var effects []gang.Effects
 	for _, g := range fresh {
 		w.echoes.add(g.ID, now)
 		w.rounds.Begin(g.ID)
-		w.decide(ctx, g, now)
+		if invitation, ok := w.decide(g, now); ok {
+			effects = append(effects, invitation)
+		}
 	}
-	pause := wakeEvery
+	pause := nextLook(now).Sub(now)
 	if now.Before(w.batchAt) {
-		pause = w.batchAt.Sub(now)
+		pause = min(pause, w.batchAt.Sub(now))
 	} else {
 		invited := 0
 		for invited < retryAtOnce {
@@ -173,16 +181,18 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 				}
 				break
 			}
-			if w.decide(ctx, w.waiting[id], now) {
+			if invitation, ok := w.decide(w.waiting[id], now); ok {
+				effects = append(effects, invitation)
 				invited++
 			}
 		}
 		if invited > 0 {
 			w.batchAt = now.Add(retryPause)
-			pause = retryPause
+			pause = min(pause, retryPause)
 		}
 	}
-	w.carrier.carry(ctx, w.ledger.Expire(w.settings.backoff, now))
+	effects = append(effects, w.summon(now)...)
+	w.carrier.carry(ctx, append(effects, w.ledger.Expire(w.settings.backoff, now))...)
 	w.reserve(ctx, now)
 	w.reword(now)
 	return max(pause, settlePause)
@@ -317,9 +327,9 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 		w.promises.retry(wakeSome)
 		w.help(ctx)
 	}
-	anyway := now.After(w.anywayAt)
+	anyway := !now.Before(w.anywayAt)
 	if anyway {
-		w.anywayAt = now.Add(touchAnyway)
+		w.anywayAt = nextLook(now.Truncate(touchAnyway).Add(touchAnyway))
 		w.promises.retry(wakeAll)
 	}
 	if !eased && !anyway && len(touches) == 0 {
@@ -355,8 +365,8 @@ func (w *waker) help(ctx context.Context) {
 	w.carrier.activate(ctx, roomy)
 }
 
-// decide invites the gang to plan, or tells it why it cannot start without trying, and reports which.
-func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool {
+// decide returns the invitation of the gang to plan, or tells it why it cannot start without trying, and reports which.
+func (w *waker) decide(g *waitingGang, now time.Time) (gang.Effects, bool) {
 	if reason := w.ruleOut(g); reason != "" {
 		w.ledger.RuleOut(g.ID, reason, now)
 		w.rounds.Wait(g.ID, g.Key, now, now)
@@ -364,11 +374,10 @@ func (w *waker) decide(ctx context.Context, g *waitingGang, now time.Time) bool 
 			g.listed = true
 			w.ruledOut = append(w.ruledOut, g.ID)
 		}
-		return false
+		return gang.Effects{}, false
 	}
 	g.ruledOut = false
-	w.carrier.carry(ctx, w.ledger.Invite(g.ID, now))
-	return true
+	return w.ledger.Invite(g.ID, now), true
 }
 
 // tidy ends what was kept for gangs that have started or do not wait any more.

@@ -212,6 +212,9 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 	if m.GetUID() == "" {
 		m.SetUID(types.UID(fmt.Sprintf("%s/%s/%d", strings.ToLower(t.kind.gvk.Kind), key, s.version+1)))
 	}
+	if created := m.GetCreationTimestamp(); created.IsZero() {
+		m.SetCreationTimestamp(metav1.Now())
+	}
 	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
 	s.stamp(m)
 	t.objects[key], t.born[key] = obj, s.version
@@ -235,6 +238,9 @@ func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedNam
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, fmt.Errorf("reading the metadata of a %T: %w", obj, err)
+	}
+	if created := m.GetCreationTimestamp(); created.IsZero() {
+		m.SetCreationTimestamp(metav1.Now())
 	}
 	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
 	s.stamp(m)
