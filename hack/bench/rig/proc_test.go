@@ -14,8 +14,14 @@ func TestParseProcessCPU(t *testing.T) {
 		want       time.Duration
 		wantErr    string
 	}{
-		{name: "user and system time are added", stat: "7 (scheduler) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20", want: 3 * time.Second},
-		{name: "a name may hold blanks and parentheses", stat: "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 1 2 0", want: 30 * time.Millisecond},
+		{
+			name: "user and system time are added",
+			stat: "7 (scheduler) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20", want: 3 * time.Second,
+		},
+		{
+			name: "a name may hold blanks and parentheses",
+			stat: "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 1 2 0", want: 30 * time.Millisecond,
+		},
 		{name: "a line that is cut off is an error", stat: "7 (a) S 1 2", wantErr: "3 fields after the name"},
 		{name: "a time that is no number is an error", stat: "7 (a) S 1 2 3 4 5 6 7 8 9 10 x 50", wantErr: `"x"`},
 	}
@@ -35,7 +41,10 @@ func TestParseMachineCPU(t *testing.T) {
 		want       time.Duration
 		wantErr    string
 	}{
-		{name: "all but idle and waiting for disks is work", stat: "cpu  1000 200 300 9999999 8888888 40 50 6 77 88\ncpu0 1 1 1 1\n", want: 15960 * time.Millisecond},
+		{
+			name: "all but idle and waiting for disks is work",
+			stat: "cpu  1000 200 300 9999999 8888888 40 50 6 77 88\ncpu0 1 1 1 1\n", want: 15960 * time.Millisecond,
+		},
 		{name: "a file that begins otherwise is an error", stat: "intr 5\n", wantErr: `first line "intr 5"`},
 	}
 	for _, tt := range tests {
@@ -54,8 +63,14 @@ func TestParsePeakResidentBytes(t *testing.T) {
 		want         int64
 		wantErr      string
 	}{
-		{name: "the peak is told from what is resident now", status: "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n", want: 2 << 20},
-		{name: "a process without memory, as one that has ended, is an error", status: "Name:\tx\n", wantErr: "no field VmHWM"},
+		{
+			name:   "the peak is told from what is resident now",
+			status: "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n", want: 2 << 20,
+		},
+		{
+			name:   "a process without memory, as one that has ended, is an error",
+			status: "Name:\tx\n", wantErr: "no field VmHWM",
+		},
 		{name: "another unit is an error", status: "Name:\tx\nVmHWM:\t2 MB\n", wantErr: `"2 MB"`},
 	}
 	for _, tt := range tests {

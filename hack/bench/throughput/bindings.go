@@ -29,7 +29,8 @@ func watchBindings(ctx context.Context, bed *rig.Rig, total int) (*bindings, err
 	factory := informers.NewSharedInformerFactoryWithOptions(bed.Client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
 	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { b.add(time.Now()) }}); err != nil {
+	add := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { b.add(time.Now()) }}
+	if _, err := informer.AddEventHandler(add); err != nil {
 		return nil, fmt.Errorf("watching the pods: %w", err)
 	}
 	factory.Start(ctx.Done())

@@ -77,13 +77,14 @@ func stockRecipe(name, description string, args map[string]any) recipe {
 
 // shippedRecipe is the shipped configuration with all its profiles, and without a plugin if one is named.
 func shippedRecipe(name, description, profile, without string) recipe {
-	return recipe{name: name, description: description, profile: profile, gates: installedGates, config: func() ([]byte, error) {
+	config := func() ([]byte, error) {
 		text, err := manifests.Files.ReadFile(shippedConfig)
 		if err != nil || without == "" {
 			return text, err
 		}
 		return removePlugin(text, without)
-	}}
+	}
+	return recipe{name, description, profile, config, installedGates}
 }
 
 // contenderNames are the names that --contenders takes.
@@ -160,8 +161,8 @@ func profileNames(config []byte) ([]string, error) {
 	return names, nil
 }
 
-// removePlugin takes a plugin out of all profiles: wherever it is enabled or disabled, and its arguments. Where it was the
-// only one enabled in place of the stock plugins, those come back: a scheduler needs a queue sort.
+// removePlugin takes a plugin out of all profiles: wherever it is enabled or disabled, and its arguments. Where it was
+// the only one enabled in place of the stock plugins, those come back: a scheduler needs a queue sort.
 func removePlugin(config []byte, plugin string) ([]byte, error) {
 	document := map[string]any{}
 	if err := yaml.Unmarshal(config, &document); err != nil {

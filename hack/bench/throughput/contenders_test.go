@@ -167,11 +167,20 @@ func TestContenderOfAFile(t *testing.T) {
 		name, wantErr string
 		names, files  []string
 	}{
-		{name: "an unknown contender is named with those that there are", names: []string{"best"}, wantErr: `"best" is unknown; want some of stock,`},
-		{name: "a profile that the file lacks is named with those that it has", files: []string{path + "=three"}, wantErr: `no profile "three"; it has one, two`},
+		{
+			name: "an unknown contender is named with those that there are", names: []string{"best"},
+			wantErr: `"best" is unknown; want some of stock,`,
+		},
+		{
+			name: "a profile that the file lacks is named with those that it has", files: []string{path + "=three"},
+			wantErr: `no profile "three"; it has one, two`,
+		},
 		{name: "a file without a profile is refused", files: []string{path}, wantErr: "want FILE=PROFILE"},
 		{name: "a file that is not there is named", files: []string{"absent.yaml=x"}, wantErr: "absent.yaml"},
-		{name: "a contender that is named twice is refused", names: []string{"stock", "stock"}, wantErr: "stock is named twice"},
+		{
+			name: "a contender that is named twice is refused", names: []string{"stock", "stock"},
+			wantErr: "stock is named twice",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

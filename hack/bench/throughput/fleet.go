@@ -14,9 +14,9 @@ import (
 // gpusPerNode is the size of every node.
 const gpusPerNode = 8
 
-// sharedPool is the taint of the nodes whose GPUs are shared, and the label by which pods choose them. A pool of its own is
-// how clusters are set up that share GPUs; here it also gives all contenders the same nodes for the same pods, whether
-// they know shares or not.
+// sharedPool is the taint of the nodes whose GPUs are shared, and the label by which pods choose them. Clusters that
+// share GPUs are set up in such pools. Here it also gives all contenders the same nodes for the same pods, whether they
+// know shares or not.
 const sharedPool = "pool"
 
 // hardware is a kind of node, at about the list price of a large cloud.

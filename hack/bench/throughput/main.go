@@ -1,6 +1,6 @@
-// Command throughput measures what a scheduler costs per pod, and how many pods it places in a second, as clusters grow:
-// the shipped profiles, these without one of their plugins, and the stock scheduler, on the same pods and nodes. Every run has
-// a local control plane and a scheduler process of its own. docs/throughput.md describes the method.
+// Command throughput measures what a scheduler costs per pod, and how many pods it places in a second, as clusters
+// grow: the shipped profiles, these without one of their plugins, and the stock scheduler, on the same pods and nodes.
+// Every run has a local control plane and a scheduler process of its own. docs/throughput.md describes the method.
 package main
 
 import (
@@ -63,8 +63,8 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "throughput",
 		Short: "Measure the scheduler's CPU time per pod and its pods per second as clusters grow",
-		Long: `throughput creates pods on a local control plane, starts a scheduler, and measures until the last pod is bound. Each run has
-a new control plane. In a repeat the contenders run one after the other, beginning with another one each time.
+		Long: `throughput creates pods on a local control plane, starts a scheduler, and measures until the last pod is bound.
+Each run has a new control plane. In a repeat, the contenders run one after the other; each repeat starts with another.
 
 Contenders and workloads:
 ` + strings.Join(lines, "\n") + `
@@ -91,10 +91,11 @@ It needs the binaries of "make build".`,
 	f := cmd.Flags()
 	f.IntSliceVar(&o.nodes, "nodes", []int{500, 1000, 5000, 10000}, "sizes of the cluster, in nodes of 8 GPUs")
 	f.StringToIntVar(&o.pods, "pods", nil,
-		"number of pods for a size, as NODES=PODS (default: twice the nodes up to 2,000 pods, then as many as nodes, and 2,000 at least)")
+		"number of pods for a size, as NODES=PODS (default: twice the nodes up to 2,000 pods, then as many as nodes)")
 	f.StringSliceVar(&o.workloads, "workloads", workloadNames(), "workloads to measure")
 	f.StringSliceVar(&o.contenders, "contenders", contenderNames(), "contenders to measure")
-	f.StringArrayVar(&o.configs, "config", nil, "FILE=PROFILE: a further contender, a profile of a scheduler configuration; may be repeated")
+	f.StringArrayVar(&o.configs, "config", nil,
+		"FILE=PROFILE: a further contender, a profile of a scheduler configuration; may be repeated")
 	f.IntVar(&o.repeats, "repeats", 3, "number of runs of each contender, 1 and up")
 	f.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "how long a run may take")
 	f.StringVar(&o.gogc, "gogc", "", "GOGC of the scheduler (default: Go's)")
@@ -118,16 +119,19 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) error {
 	for i, t := range trials {
 		what := fmt.Sprintf("%d nodes, %s, %s, repeat %d", t.nodes, t.workload.name, t.contender.name, t.repeat)
 		fmt.Fprintf(progress, "%s  run %d of %d: %s\n", time.Since(began).Round(time.Second), i+1, len(trials), what)
-		limited, cancel := context.WithTimeoutCause(ctx, o.runTimeout, fmt.Errorf("the run took longer than %s (--run-timeout)", o.runTimeout))
+		limited, cancel := context.WithTimeoutCause(ctx, o.runTimeout,
+			fmt.Errorf("the run took longer than %s (--run-timeout)", o.runTimeout))
 		r, err := measure(limited, t, s.SchedulerEnv, s.FeatureGates)
 		cancel()
 		if err != nil {
 			failed = fmt.Errorf("%s: %w", what, err)
 			break
 		}
-		fmt.Fprintf(progress, "    %.2f ms CPU a pod, %.0f pods/s, %.2f cores busy with other work\n", r.CPUMillisPerPod, r.PodsPerSecond, r.OtherCores)
+		fmt.Fprintf(progress, "    %.2f ms CPU per pod, %.0f pods/s, %.2f cores busy with other work\n",
+			r.CPUMillisPerPod, r.PodsPerSecond, r.OtherCores)
 		if r.FailedAttempts > 0 {
-			fmt.Fprintf(progress, "    warning: %.0f attempts to place a pod failed, so this run did more work than others\n", r.FailedAttempts)
+			fmt.Fprintf(progress, "    warning: %.0f attempts to place a pod failed: this run did more work than others\n",
+				r.FailedAttempts)
 		}
 		runs = append(runs, r)
 	}
@@ -139,7 +143,7 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) error {
 
 func (o *options) report(out io.Writer, s settings, runs []run) error {
 	if o.plot != "" {
-		if err := os.WriteFile(o.plot, []byte(growthPlot(runs)), 0o644); err != nil { //nolint:gosec // A picture for everyone to see.
+		if err := os.WriteFile(o.plot, []byte(growthPlot(runs)), 0o600); err != nil {
 			return fmt.Errorf("writing the plot: %w", err)
 		}
 	}
@@ -220,7 +224,8 @@ func (o *options) podsFor(nodes int, w *workload) (int, error) {
 		return min(defaultPods(nodes), capacity), nil
 	}
 	if asked < 2 || asked > capacity {
-		return 0, fmt.Errorf("--pods: %d pods of workload %s at %d nodes are not allowed; want 2 to %d", asked, w.name, nodes, capacity)
+		return 0, fmt.Errorf("--pods: %d pods of workload %s at %d nodes are not allowed; want 2 to %d",
+			asked, w.name, nodes, capacity)
 	}
 	return asked, nil
 }

@@ -20,7 +20,8 @@ func TestTrials(t *testing.T) {
 	}
 	var got []string
 	for _, tr := range trials {
-		got = append(got, fmt.Sprintf("%d nodes, %d pods, %s, %s, repeat %d", tr.nodes, tr.pods, tr.workload.name, tr.contender.name, tr.repeat))
+		got = append(got, fmt.Sprintf("%d nodes, %d pods, %s, %s, repeat %d",
+			tr.nodes, tr.pods, tr.workload.name, tr.contender.name, tr.repeat))
 	}
 	want := []string{
 		"500 nodes, 1000 pods, identical, stock, repeat 1", "500 nodes, 1000 pods, identical, berth, repeat 1",
@@ -45,16 +46,25 @@ func TestFlagsThatAreRefused(t *testing.T) {
 		{"a GOGC of nothing", `--gogc: "0"`, func(o *options) { o.gogc = "0" }},
 		{"a memory limit in units that Go does not know", `--memlimit: "2GB"`, func(o *options) { o.memlimit = "2GB" }},
 		{"a cluster that is too small", "--nodes: 49", func(o *options) { o.nodes = []int{49} }},
-		{"pods for a size that is not measured", "--pods: 700 is not among", func(o *options) { o.pods = map[string]int{"700": 10} }},
-		{"more pods than fit", "want 2 to 720", func(o *options) { o.nodes, o.pods = []int{100}, map[string]int{"100": 721} }},
-		{"an unknown workload", `"web" is unknown; want some of identical, distinct, mix`, func(o *options) { o.workloads = []string{"web"} }},
+		{"pods for a size that is not measured", "--pods: 700 is not among", func(o *options) {
+			o.pods = map[string]int{"700": 10}
+		}},
+		{"more pods than fit", "want 2 to 720", func(o *options) {
+			o.nodes, o.pods = []int{100}, map[string]int{"100": 721}
+		}},
+		{"an unknown workload", `"web" is unknown; want some of identical, distinct, mix`, func(o *options) {
+			o.workloads = []string{"web"}
+		}},
 		{"an unknown contender", `"fast" is unknown`, func(o *options) { o.contenders = []string{"fast"} }},
 		{"no contender", "--contenders: name one", func(o *options) { o.contenders = nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := options{nodes: []int{500}, workloads: []string{"identical"}, contenders: []string{"stock"}, repeats: 1, output: "json", gogc: "off", memlimit: "2GiB"}
+			o := options{
+				nodes: []int{500}, workloads: []string{"identical"}, contenders: []string{"stock"},
+				repeats: 1, output: "json", gogc: "off", memlimit: "2GiB",
+			}
 			if _, err := o.trials(); err != nil {
 				t.Fatalf("what is to be changed is refused already: %v", err)
 			}

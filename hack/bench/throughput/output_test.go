@@ -74,7 +74,8 @@ func TestJSONHasEveryRun(t *testing.T) {
 
 func TestPlotIsLabeledXML(t *testing.T) {
 	t.Parallel()
-	svg := growthPlot(append([]run{{Nodes: 500, Workload: "a<b", Contender: "R&D", Repeat: 1, CPUMillisPerPod: 1}}, someRuns...))
+	odd := run{Nodes: 500, Workload: "a<b", Contender: "R&D", Repeat: 1, CPUMillisPerPod: 1}
+	svg := growthPlot(append([]run{odd}, someRuns...))
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	var all strings.Builder
 	for {
@@ -90,7 +91,10 @@ func TestPlotIsLabeledXML(t *testing.T) {
 			all.WriteByte('\n')
 		}
 	}
-	for _, want := range []string{"nodes (logarithmic scale)", "scheduler CPU, ms per pod", "Workload: mix", "Workload: a<b", "R&D", "berth", "500", "5,000"} {
+	for _, want := range []string{
+		"nodes (logarithmic scale)", "scheduler CPU, ms per pod", "Workload: mix", "Workload: a<b",
+		"R&D", "berth", "500", "5,000",
+	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("the plot has no text %q:\n%s", want, all.String())
 		}
@@ -100,7 +104,8 @@ func TestPlotIsLabeledXML(t *testing.T) {
 func TestPanelAxes(t *testing.T) {
 	t.Parallel()
 	p := newPanel([]run{
-		{Nodes: 10000, Workload: "w", CPUMillisPerPod: 43}, {Nodes: 500, Workload: "w"}, {Nodes: 5000, Workload: "w"}, {Nodes: 1000, Workload: "w"},
+		{Nodes: 10000, Workload: "w", CPUMillisPerPod: 43}, {Nodes: 500, Workload: "w"},
+		{Nodes: 5000, Workload: "w"}, {Nodes: 1000, Workload: "w"},
 		{Nodes: 70, Workload: "other", CPUMillisPerPod: 900},
 	}, "w")
 	if low, high := p.x(1000)-p.x(500), p.x(10000)-p.x(5000); math.Abs(low-high) > 1e-6 {
@@ -109,7 +114,8 @@ func TestPanelAxes(t *testing.T) {
 	if p.highY != 50 || p.stepY != 10 {
 		t.Errorf("for values up to 43 the axis ends at %g in steps of %g, want 50 in steps of 10", p.highY, p.stepY)
 	}
-	if p.x(500) <= marginLeft || p.x(10000) >= marginLeft+innerWidth || p.y(0) != marginTop+innerHeight || p.y(50) != marginTop {
+	if p.x(500) <= marginLeft || p.x(10000) >= marginLeft+innerWidth ||
+		p.y(0) != marginTop+innerHeight || p.y(50) != marginTop {
 		t.Errorf("points lie outside: x %g to %g, y %g to %g", p.x(500), p.x(10000), p.y(0), p.y(50))
 	}
 	only := newPanel([]run{{Nodes: 500, Workload: "w"}}, "w")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"math"
@@ -19,8 +20,8 @@ const (
 // colors are told apart by readers who confuse red and green, too. Contenders beyond their number get dashed lines.
 var colors = []string{"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
-const plotStyle = `text{font:12px sans-serif;fill:#222}.title{font-size:14px;font-weight:bold}.grid{stroke:#ddd}.axis{stroke:#444}` +
-	`.line{fill:none;stroke-width:2}.spread{stroke-width:1.2}`
+const plotStyle = `text{font:12px sans-serif;fill:#222}.title{font-size:14px;font-weight:bold}` +
+	`.grid{stroke:#ddd}.axis{stroke:#444}.line{fill:none;stroke-width:2}.spread{stroke-width:1.2}`
 
 // panel is the plot of one workload.
 type panel struct {
@@ -94,18 +95,21 @@ func (p *panel) y(millis float64) float64 { return marginTop + innerHeight*(1-mi
 
 func (p *panel) grid(b *strings.Builder) {
 	const right, bottom = marginLeft + innerWidth, marginTop + innerHeight
-	fmt.Fprintf(b, `<text class="title" x="%g" y="%g">%s</text>`, marginLeft, marginTop-16, html.EscapeString("Workload: "+p.workload))
+	fmt.Fprintf(b, `<text class="title" x="%g" y="%g">Workload: %s</text>`,
+		marginLeft, marginTop-16, html.EscapeString(p.workload))
 	for v := 0.0; v <= p.highY+p.stepY/2; v += p.stepY {
-		fmt.Fprintf(b, `<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`,
-			marginLeft, p.y(v), right, p.y(v), marginLeft-8, p.y(v)+4, fmt.Sprintf("%.4g", v))
+		fmt.Fprintf(b, `<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/>`, marginLeft, p.y(v), right, p.y(v))
+		fmt.Fprintf(b, `<text x="%g" y="%.1f" text-anchor="end">%.4g</text>`, marginLeft-8, p.y(v)+4, v)
 	}
 	for _, n := range p.nodes {
-		fmt.Fprintf(b, `<line class="axis" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/><text x="%.1f" y="%g" text-anchor="middle">%s</text>`,
-			p.x(n), bottom, p.x(n), bottom+5, p.x(n), bottom+19, thousands(n))
+		fmt.Fprintf(b, `<line class="axis" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/>`, p.x(n), bottom, p.x(n), bottom+5)
+		fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, p.x(n), bottom+19, thousands(n))
 	}
 	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%g %gV%gH%g"/>`, marginLeft, marginTop, bottom, right)
-	fmt.Fprintf(b, `<text x="%g" y="%g" text-anchor="middle">nodes (logarithmic scale)</text>`, marginLeft+innerWidth/2, bottom+40)
-	fmt.Fprintf(b, `<text transform="translate(16 %g) rotate(-90)" text-anchor="middle">scheduler CPU, ms per pod</text>`, marginTop+innerHeight/2)
+	fmt.Fprintf(b, `<text x="%g" y="%g" text-anchor="middle">nodes (logarithmic scale)</text>`,
+		marginLeft+innerWidth/2, bottom+40)
+	fmt.Fprintf(b, `<text transform="translate(16 %g) rotate(-90)" text-anchor="middle">scheduler CPU, ms per pod</text>`,
+		marginTop+innerHeight/2)
 }
 
 // lines draws the contenders, and the legend in the order of their last points, which is that of the lines' ends.
@@ -129,9 +133,11 @@ func (p *panel) lines(b *strings.Builder, runs []run) {
 			}
 			s := spreadOf(list)
 			fmt.Fprintf(&path, "%c%.1f %.1f", command, p.x(n), p.y(s.median))
-			fmt.Fprintf(b, `<line class="spread" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, stroke, p.x(n), p.y(s.least), p.x(n), p.y(s.most))
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"><title>%s, %s nodes: %.2f ms per pod (%.2f to %.2f)</title></circle>`,
-				p.x(n), p.y(s.median), colors[i%len(colors)], html.EscapeString(contender), thousands(n), s.median, s.least, s.most)
+			fmt.Fprintf(b, `<line class="spread" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`,
+				stroke, p.x(n), p.y(s.least), p.x(n), p.y(s.most))
+			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s">`, p.x(n), p.y(s.median), colors[i%len(colors)])
+			fmt.Fprintf(b, `<title>%s, %s nodes: %.2f ms per pod (%.2f to %.2f)</title></circle>`,
+				html.EscapeString(contender), thousands(n), s.median, s.least, s.most)
 			command, last = 'L', s.median
 		}
 		if path.Len() == 0 {
@@ -140,16 +146,7 @@ func (p *panel) lines(b *strings.Builder, runs []run) {
 		fmt.Fprintf(b, `<path class="line" %s d="%s"/>`, stroke, path.String())
 		legend = append(legend, entry{contender, stroke, last})
 	}
-	slices.SortStableFunc(legend, func(a, b entry) int {
-		switch {
-		case a.last > b.last:
-			return -1
-		case a.last < b.last:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortStableFunc(legend, func(a, b entry) int { return cmp.Compare(b.last, a.last) })
 	for i, e := range legend {
 		x, y := marginLeft+innerWidth+14, marginTop+8+20*float64(i)
 		fmt.Fprintf(b, `<line class="line" %s x1="%g" y1="%g" x2="%g" y2="%g"/><text x="%g" y="%g">%s</text>`,

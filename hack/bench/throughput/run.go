@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// settleTime is how long a run is watched after its last binding: what it costs includes what is written a moment later.
+// settleTime is how long a run is watched after its last binding: its costs include what is written a moment later.
 const settleTime = 4 * time.Second
 
 // run is what one run of one contender shows. Figures per pod are of the pods that were bound after the first reading.
@@ -37,7 +37,7 @@ type run struct {
 	StartCPUSeconds float64 `json:"startCPUSeconds"`
 	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
 	OtherCores float64 `json:"otherCores"`
-	// FailedAttempts is how often a pod was tried and not placed. Where it is not 0 the contenders did not do the same work.
+	// FailedAttempts is how often a pod was tried and not placed. Where it is not 0, the run did more work than others.
 	FailedAttempts float64 `json:"failedAttempts"`
 }
 
@@ -49,8 +49,8 @@ type reading struct {
 	ours time.Duration
 }
 
-// otherCores is how many cores were busy on average between two readings with neither scheduler nor benchmark. The kernel
-// counts in hundredths of a second, for each process by itself, so that it may come out a little below nothing.
+// otherCores is how many cores were busy on average between two readings with neither scheduler nor benchmark. The
+// kernel counts in hundredths of a second, for each process by itself, so the difference may be a little below 0.
 func otherCores(before, after reading) float64 {
 	other := (after.machine - before.machine) - (after.scheduler - before.scheduler) - (after.ours - before.ours)
 	return max(0, other.Seconds()/after.at.Sub(before.at).Seconds())
@@ -79,7 +79,7 @@ func takeReading(bed *rig.Rig, scheduler *rig.Scheduler) (reading, error) {
 // gauges are what the scheduler counts itself.
 type gauges struct {
 	allocations, allocatedBytes float64
-	// heapBytes is what the heap has taken from the system and never gives back in this count: the largest that it has been.
+	// heapBytes is the address space of the heap. It never shrinks, so it is the largest size that the heap has had.
 	heapBytes      float64
 	algorithm      histogram
 	failedAttempts float64
@@ -88,7 +88,9 @@ type gauges struct {
 func readGauges(families map[string]*dto.MetricFamily) gauges {
 	g := gauges{algorithm: histogram{upTo: map[float64]float64{}}}
 	for name, to := range map[string]*float64{
-		"go_memstats_mallocs_total": &g.allocations, "go_memstats_alloc_bytes_total": &g.allocatedBytes, "go_memstats_heap_sys_bytes": &g.heapBytes,
+		"go_memstats_mallocs_total":     &g.allocations,
+		"go_memstats_alloc_bytes_total": &g.allocatedBytes,
+		"go_memstats_heap_sys_bytes":    &g.heapBytes,
 	} {
 		for _, m := range families[name].GetMetric() {
 			*to = m.GetCounter().GetValue() + m.GetGauge().GetValue()
@@ -152,8 +154,8 @@ func measure(ctx context.Context, t trial, schedulerEnv, gates []string) (_ run,
 	return t.follow(ctx, bed, scheduler, bound)
 }
 
-// follow takes the readings: one when the first pod is bound, one when the last is and what it leaves behind is written. The
-// metrics are read outside of them, because that costs the scheduler CPU time, too.
+// follow takes the readings: one when the first pod is bound, and one when the last is bound and its events are
+// written. The metrics are read before the first and after the second, because that costs the scheduler CPU time, too.
 func (t trial) follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, bound *bindings) (run, error) {
 	if err := bound.await(ctx, bound.first, scheduler); err != nil {
 		return run{}, err
@@ -191,13 +193,19 @@ func (t trial) follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Schedule
 	}
 	measured := t.pods - boundBefore
 	if measured < t.pods/2 {
-		return run{}, fmt.Errorf("%d of %d pods were bound before the first reading was taken; more pods are needed", boundBefore, t.pods)
+		return run{}, fmt.Errorf("%d of %d pods were bound before the first reading was taken; more pods are needed",
+			boundBefore, t.pods)
 	}
 	gaugesBefore, gaugesAfter := readGauges(familiesBefore), readGauges(familiesAfter)
 	algorithm := gaugesAfter.algorithm.minus(gaugesBefore.algorithm)
 	perPod := func(total float64) float64 { return total / float64(measured) }
 	return run{
-		Nodes: t.nodes, Workload: t.workload.name, Pods: t.pods, Contender: t.contender.name, Repeat: t.repeat, MeasuredPods: measured,
+		Nodes:                 t.nodes,
+		Workload:              t.workload.name,
+		Pods:                  t.pods,
+		Contender:             t.contender.name,
+		Repeat:                t.repeat,
+		MeasuredPods:          measured,
 		CPUMillisPerPod:       perPod(1000 * (after.scheduler - before.scheduler).Seconds()),
 		PodsPerSecond:         bound.perSecond(),
 		AlgorithmMedianMillis: 1000 * algorithm.median(),

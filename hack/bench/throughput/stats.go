@@ -50,8 +50,8 @@ func values(runs []run, g group, contender string, figure func(*run) float64) []
 	return list
 }
 
-// ratios are a figure of the runs of a contender in a group, each over that of stock in the same repeat. A repeat in which
-// stock was not measured gives none.
+// ratios are a figure of the runs of a contender in a group, each over that of stock in the same repeat. A repeat in
+// which stock was not measured gives none.
 func ratios(runs []run, g group, contender string, figure func(*run) float64) []float64 {
 	stock := map[int]float64{}
 	for i := range runs {
@@ -69,8 +69,8 @@ func ratios(runs []run, g group, contender string, figure func(*run) float64) []
 	return list
 }
 
-// inTurn returns what is measured in a repeat: all, but beginning with another one each time, so that none is always the
-// first or always behind the same one.
+// inTurn returns what is measured in a repeat: all, but each repeat begins with another one, so that none is always
+// the first.
 func inTurn[T any](all []T, repeat int) []T {
 	first := repeat % len(all)
 	return slices.Concat(all[first:], all[:first])

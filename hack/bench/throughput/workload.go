@@ -72,7 +72,7 @@ func (a amounts) pod(app string) *v1.Pod {
 
 func identical(int) *v1.Pod { return amounts{1000, 4096, 1}.pod("train") }
 
-// distinct varies CPU and memory by periods that have no common factor, so that a pair comes again after 32 million pods.
+// distinct varies CPU and memory by periods without a common factor: a pair comes again after 32 million pods.
 func distinct(i int) *v1.Pod {
 	n := int64(i)
 	return amounts{1000 + n%4001, 4096 + n%8192, 1}.pod(fmt.Sprintf("train-%d", i))
@@ -86,9 +86,9 @@ type kind struct {
 	milliGPU int
 }
 
-// mixKinds are 20 kinds of pods without GPUs, 10 of shares, and 20 of whole GPUs. With so few pods of whole GPUs there are
-// never more of them than nodes, and with so little CPU and memory the others block few nodes: a pod of 8 GPUs finds a
-// node of its own even under a scheduler that spreads.
+// mixKinds are 20 kinds of pods without GPUs, 10 of shares, and 20 of whole GPUs. There are never more pods of whole
+// GPUs than nodes, and the others request so little CPU and memory that they block few nodes: a pod of 8 GPUs finds an
+// empty node even under a scheduler that spreads.
 var mixKinds = func() []kind {
 	var kinds []kind
 	for i := range int64(20) {
@@ -99,19 +99,17 @@ var mixKinds = func() []kind {
 	}
 	for _, size := range []struct{ gpus, kinds int64 }{{1, 10}, {2, 5}, {4, 3}, {8, 2}} {
 		for i := range size.kinds {
-			perGPU := amounts{2000 + 300*i, 8192 + 512*i, 1}
-			kinds = append(kinds, kind{
-				amounts{perGPU.cpuMilli * size.gpus, perGPU.memoryMiB * size.gpus, size.gpus}, fmt.Sprintf("train%d-%d", size.gpus, i), 0,
-			})
+			requests := amounts{(2000 + 300*i) * size.gpus, (8192 + 512*i) * size.gpus, size.gpus}
+			kinds = append(kinds, kind{requests, fmt.Sprintf("train%d-%d", size.gpus, i), 0})
 		}
 	}
 	return kinds
 }()
 
-// mixed draws in rounds in each of which every kind comes once, in an order of its own that only the number of the round decides.
+// mixed comes in rounds. In each, every kind comes once, in an order that only the number of the round decides.
 func mixed(i int) *v1.Pod {
 	round, place := i/len(mixKinds), i%len(mixKinds)
-	order := rand.New(rand.NewPCG(1, uint64(round))).Perm(len(mixKinds)) //nolint:gosec // An order that comes again is the purpose.
+	order := rand.New(rand.NewPCG(1, uint64(round))).Perm(len(mixKinds))
 	return mixKinds[order[place]].pod()
 }
 
@@ -120,13 +118,15 @@ func (k kind) pod() *v1.Pod {
 	if k.milliGPU > 0 {
 		pod.Annotations = map[string]string{openbMilli: strconv.Itoa(k.milliGPU), openbCount: "1"}
 		pod.Spec.NodeSelector = map[string]string{sharedPool: "shared"}
-		pod.Spec.Tolerations = []v1.Toleration{{Key: sharedPool, Operator: v1.TolerationOpEqual, Value: "shared", Effect: v1.TaintEffectNoSchedule}}
+		pod.Spec.Tolerations = []v1.Toleration{
+			{Key: sharedPool, Operator: v1.TolerationOpEqual, Value: "shared", Effect: v1.TaintEffectNoSchedule},
+		}
 	}
 	return pod
 }
 
-// named gives the i-th pod its name and the scheduler that is to place it. Names sort in the order of the numbers, which is
-// the order in which a scheduler that starts later lists the pods.
+// named gives the i-th pod its name and the scheduler that is to place it. Names sort in the order of the numbers,
+// which is the order in which a scheduler that starts later lists the pods.
 func (w *workload) named(i int, scheduler string) *v1.Pod {
 	pod := w.pod(i)
 	pod.Name, pod.Spec.SchedulerName = fmt.Sprintf("pod-%06d", i), scheduler

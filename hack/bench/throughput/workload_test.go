@@ -31,8 +31,8 @@ func needOf(t *testing.T, pod *v1.Pod) need {
 	return n
 }
 
-// TestEveryPodFitsWhereverTheOthersAre checks what makes runs comparable: no order of placement that a scheduler chooses can
-// leave a pod without a node.
+// TestEveryPodFitsWhereverTheOthersAre checks what makes runs comparable: whatever nodes a scheduler chooses, no pod is
+// left without one.
 func TestEveryPodFitsWhereverTheOthersAre(t *testing.T) {
 	t.Parallel()
 	for i := range workloads {
@@ -97,7 +97,8 @@ func checkFits(t *testing.T, w *workload, nodes int) {
 		total.milliGPU += n.milliGPU
 	}
 	for _, n := range shares {
-		blocked := total.milliGPU/(gpusPerNode*(1000-n.milliGPU+1)) + total.cpuMilli/(int64(sharedHardware.cores)*1000-n.cpuMilli) +
+		blocked := total.milliGPU/(gpusPerNode*(1000-n.milliGPU+1)) +
+			total.cpuMilli/(int64(sharedHardware.cores)*1000-n.cpuMilli) +
 			total.memoryMiB/(int64(sharedHardware.memoryGiB)<<10-n.memoryMiB) + int64(len(shares))/110
 		if blocked >= int64(sharedNodes(nodes)) {
 			t.Fatalf("share %+v: the others can block %d of %d shared nodes", n, blocked, sharedNodes(nodes))
