@@ -26,6 +26,8 @@ import (
 type Rig struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
+	// SchedulerEnv is added to the environment of the schedulers that are started ("GOGC=200").
+	SchedulerEnv []string
 
 	box     *sandbox.Sandbox
 	dir     string
@@ -78,6 +80,9 @@ func (r *Rig) Stop() error {
 	}
 	return errors.Join(stopped, os.RemoveAll(r.dir))
 }
+
+// ControlPlanePID is the process of etcd and the API server.
+func (r *Rig) ControlPlanePID() (int, error) { return r.box.PID("control-plane") }
 
 // Namespace creates a namespace.
 func (r *Rig) Namespace(ctx context.Context, name string) error {

@@ -28,6 +28,8 @@ import (
 // Scheduler is a scheduler process under measurement.
 type Scheduler struct {
 	process *exec.Cmd
+	log     string
+	exited  chan struct{}
 	url     string
 	http    *http.Client
 }
@@ -62,11 +64,19 @@ func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error)
 	process := exec.Command(filepath.Join(filepath.Dir(binary), "berth-scheduler"), args...)
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	process.Stdout, process.Stderr = log, log
+	process.Env = append(os.Environ(), r.SchedulerEnv...)
 	if err := process.Start(); err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		_ = process.Wait()
+	}()
 	return &Scheduler{
 		process: process,
+		log:     log.Name(),
+		exited:  exited,
 		url:     fmt.Sprintf("https://127.0.0.1:%d", port),
 		http: &http.Client{
 			Timeout:   5 * time.Minute,
@@ -104,8 +114,17 @@ func freePort() (int, error) {
 // Stop kills the scheduler.
 func (s *Scheduler) Stop() {
 	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
+	<-s.exited
 }
+
+// Exited is closed when the scheduler has ended, which it does by itself only on an error.
+func (s *Scheduler) Exited() <-chan struct{} { return s.exited }
+
+// LastWords is the last line of the scheduler's log.
+func (s *Scheduler) LastWords() string { return sandbox.LastLogLine(s.log) }
+
+// PID is the scheduler's process.
+func (s *Scheduler) PID() int { return s.process.Process.Pid }
 
 // Metrics reads the scheduler's metrics.
 func (s *Scheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
@@ -162,28 +181,8 @@ func parseMetrics(text []byte) (map[string]*dto.MetricFamily, error) {
 	return families, nil
 }
 
-// ticksPerSecond is the unit of CPU times in /proc on Linux.
-const ticksPerSecond = 100
-
 // CPU is the CPU time that the scheduler has used.
-func (s *Scheduler) CPU() (time.Duration, error) {
-	path := fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid)
-	stat, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("reading the scheduler's CPU time: %w", err)
-	}
-	// The name before the last parenthesis may hold blanks; user and system time are the 12th and 13th field after it.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	ticks := int64(0)
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading %s: %w", path, err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
-}
+func (s *Scheduler) CPU() (time.Duration, error) { return ProcessCPU(s.PID()) }
 
 // Writes is how many writes of pods, events and PodGroups the API server has served.
 func (r *Rig) Writes(ctx context.Context) (float64, error) {

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCells(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, contender string
+		column          int
+		group           group
+		want            string
+	}{
+		{"median, least and most of several runs", "berth", 0, group{500, "mix"}, "6.50 (3.00–10.00)"},
+		{"ratios are to stock of the same repeat", "berth", 1, group{500, "mix"}, "2.00 (1.50–2.50)"},
+		{"one run has no spread", "berth", 0, group{5000, "mix"}, "7.00"},
+		{"no ratio without stock", "berth", 1, group{5000, "mix"}, "-"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := columns[tt.column].cell(someRuns, tt.group, tt.contender); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTablesHaveWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeTables(&out, someRuns); err != nil {
+		t.Fatal(err)
+	}
+	small, large, found := strings.Cut(out.String(), "5000 nodes, 9 pods (mix); median of 1 runs")
+	if !found || !strings.Contains(small, "500 nodes, 8 pods (mix); median of 2 runs") {
+		t.Fatalf("the tables should be of 500 and then of 5000 nodes:\n%s", out.String())
+	}
+	if !strings.Contains(small, "│ stock │") || strings.Contains(large, "│ stock │") {
+		t.Errorf("stock was measured at 500 nodes only:\n%s", out.String())
+	}
+}
+
+func TestJSONHasEveryRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeJSON(&out, settings{CPUs: 2, SchedulerEnv: []string{"GOGC=200"}}, someRuns); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		CPUs         int      `json:"cpus"`
+		SchedulerEnv []string `json:"schedulerEnv"`
+		Runs         []run    `json:"runs"`
+	}
+	decoder := json.NewDecoder(&out)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(someRuns, got.Runs); diff != "" || got.CPUs != 2 || got.SchedulerEnv[0] != "GOGC=200" {
+		t.Errorf("%d CPUs, environment %v, runs (-want +got):\n%s", got.CPUs, got.SchedulerEnv, diff)
+	}
+}
+
+func TestPlotIsLabeledXML(t *testing.T) {
+	t.Parallel()
+	odd := run{Nodes: 500, Workload: "a<b", Contender: "R&D", Repeat: 1, CPUMillisPerPod: 1}
+	svg := growthPlot(append([]run{odd}, someRuns...))
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	var all strings.Builder
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the plot is no XML: %v\n%s", err, svg)
+		}
+		if data, ok := token.(xml.CharData); ok {
+			all.Write(data)
+			all.WriteByte('\n')
+		}
+	}
+	for _, want := range []string{
+		"nodes (logarithmic scale)", "scheduler CPU, ms per pod", "Workload: mix", "Workload: a<b",
+		"R&D", "berth", "500", "5,000",
+	} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("the plot has no text %q:\n%s", want, all.String())
+		}
+	}
+}
+
+func TestPanelAxes(t *testing.T) {
+	t.Parallel()
+	p := newPanel([]run{
+		{Nodes: 10000, Workload: "w", CPUMillisPerPod: 43}, {Nodes: 500, Workload: "w"},
+		{Nodes: 5000, Workload: "w"}, {Nodes: 1000, Workload: "w"},
+		{Nodes: 70, Workload: "other", CPUMillisPerPod: 900},
+	}, "w")
+	if low, high := p.x(1000)-p.x(500), p.x(10000)-p.x(5000); math.Abs(low-high) > 1e-6 {
+		t.Errorf("twice the nodes are %g wide at 500 nodes and %g at 5,000", low, high)
+	}
+	if p.highY != 50 || p.stepY != 10 {
+		t.Errorf("for values up to 43 the axis ends at %g in steps of %g, want 50 in steps of 10", p.highY, p.stepY)
+	}
+	if p.x(500) <= marginLeft || p.x(10000) >= marginLeft+innerWidth ||
+		p.y(0) != marginTop+innerHeight || p.y(50) != marginTop {
+		t.Errorf("points lie outside: x %g to %g, y %g to %g", p.x(500), p.x(10000), p.y(0), p.y(50))
+	}
+	only := newPanel([]run{{Nodes: 500, Workload: "w"}}, "w")
+	if x := only.x(500); math.Abs(x-(marginLeft+innerWidth/2)) > 1e-6 || only.highY != 1 {
+		t.Errorf("a single size is at %g, want the middle; the axis of nothing ends at %g, want 1", x, only.highY)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 10050: "10,050", 1234567: "1,234,567"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d is written %q, want %q", n, got, want)
+		}
+	}
+}
