@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// reserveEvery is how often it is looked at what to keep, and reservePlans for how many gangs at a time.
-	reserveEvery = time.Second
+	// reservePlans is for how many gangs at a time it is looked at what to keep.
 	reservePlans = 4
 )
 
 // reservations gives gangs that have waited long a turn each: what they need is promised to them on nodes that are the nearest to
 // being free, so that smaller work cannot take it again and again. Whose turn it is and what to keep is decided in pkg/gang.
 type reservations struct {
-	turns    *gang.ReserveTurns
-	lookedAt time.Time
+	turns *gang.ReserveTurns
+	// lookAt is when to look next at what to keep.
+	lookAt time.Time
 	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
 	ready bool
 }
@@ -30,10 +30,10 @@ type reservations struct {
 // gang that has waited long enough and would fit if the cluster was empty.
 func (w *waker) reserve(ctx context.Context, now time.Time) {
 	r := &w.reservations
-	if w.settings.maxPercent == 0 || now.Sub(r.lookedAt) < reserveEvery {
+	if w.settings.maxPercent == 0 || now.Before(r.lookAt) {
 		return
 	}
-	r.lookedAt = now
+	r.lookAt = nextLook(now)
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
 		if w.renew(ctx, id, now) {
 			reservationAge.Set(now.Sub(since).Seconds())
