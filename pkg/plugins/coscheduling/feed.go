@@ -26,6 +26,9 @@ type feed struct {
 	*coordinator
 	client clientset.Interface
 	seen   []cache.ResourceEventHandlerRegistration
+	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second must not give the
+	// place away before what the first has heard from the ledger is done.
+	ending sync.Mutex
 	// ends holds the labels by which further pods that have ended are watched.
 	endsMu sync.Mutex
 	ends   map[string]bool
@@ -257,6 +260,8 @@ func (f *feed) seeVerdict(pod *v1.Pod) {
 
 // seeEnded tells the ledger of a member that has ended, before what it used is forgotten.
 func (f *feed) seeEnded(pod *v1.Pod) {
+	f.ending.Lock()
+	defer f.ending.Unlock()
 	f.seeMember(pod)
 	f.headroom.dropPod(pod.UID)
 	f.waker.look()
@@ -280,6 +285,8 @@ func (f *feed) seeMember(pod *v1.Pod) {
 
 func (f *feed) losePod(pod *v1.Pod) {
 	f.toldTwice.forget(pod.UID)
+	f.ending.Lock()
+	defer f.ending.Unlock()
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
 		f.headroom.dropPod(pod.UID)
