@@ -70,6 +70,8 @@ type Inventory struct {
 	IndexKnown bool
 	// Leaving names the taint by which the node announces its end; empty when it stays.
 	Leaving string
+	// InUse is set while a pod keeps the node, one that is not the node's own as a DaemonSet's is.
+	InUse bool
 	// FreeCPUMilli and CPUMilli are the node's unrequested and allocatable CPU.
 	FreeCPUMilli, CPUMilli int64
 }

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
@@ -23,6 +24,9 @@ type Class struct {
 	Count, Milli int
 	// Models are the acceptable products joined by "|", sorted; empty for any.
 	Models string
+	// Slices names the hardware slices (MIG) that it asks for instead of GPUs. They are demand for GPU, of which Count and Milli say how
+	// much, but for none that others could have.
+	Slices string
 }
 
 // ClassOf is the class of a request; a share given by memory counts on GPUs of memMiB each.
@@ -33,12 +37,20 @@ func ClassOf(r *Request, memMiB int) Class {
 	} else {
 		c.Count = 0
 	}
+	if c.Count == 0 {
+		for _, s := range r.Slices {
+			c.Count, c.Milli, c.Slices = c.Count+s.Count, s.Milli, s.Resource
+		}
+	}
 	c.Models = strings.Join(r.Models, "|")
 	return c
 }
 
 // accepts reports whether the class runs on a GPU of that model.
 func (c Class) accepts(model string) bool {
+	if c.Slices != "" {
+		return false
+	}
 	if c.Models == "" {
 		return true
 	}
@@ -59,6 +71,29 @@ type Mix struct {
 	arrivals int
 	// independent counts the arrivals but for those that came along with another.
 	independent int
+	// redrawAt is the number of arrivals at which to look again whether the mix in use is still that of the workload.
+	redrawAt int
+}
+
+const (
+	// redrawEvery is after how many arrivals at most the mix is compared with the one in use. While few are known it is
+	// compared whenever their number has grown by the part of 1/redrawGrowth, as each still changes it.
+	redrawEvery, redrawGrowth = 64, 8
+	// redrawDistance is by how much of the workload they must differ for a new one to be worth the cold cache.
+	redrawDistance = 0.03
+)
+
+// Redraw returns the mix as it is now if it is time to look and it has moved from the one in use, else nil.
+func (m *Mix) Redraw(inUse *Distribution) *Distribution {
+	if m.arrivals < m.redrawAt {
+		return nil
+	}
+	m.redrawAt = m.arrivals + max(1, min(redrawEvery, m.arrivals/redrawGrowth))
+	now := m.Distribution()
+	if now.Known == inUse.Known && (!now.Known || now.Distance(inUse) < redrawDistance) {
+		return nil
+	}
+	return now
 }
 
 // NewMix returns a mix that knows nothing yet.
@@ -106,15 +141,26 @@ type Portion struct {
 // Distribution is the composition of a workload at one moment, in a fixed order. It is immutable.
 type Distribution struct {
 	portions []Portion
-	// eightGPUShare is asked for at every node of a cycle, and the portions may be thousands.
-	eightGPUShare float64
+	// independent is how many arrivals stand behind it that do not belong together, infinite where it is given.
+	independent float64
 	// Known reports that enough arrivals stand behind it.
 	Known bool
 }
 
+// Given returns the distribution of a workload that is known for certain. The fractions need not add up to one.
+func Given(portions []Portion) *Distribution {
+	m := NewMix()
+	for _, p := range portions {
+		m.weights[p.Class] += p.Fraction
+	}
+	d := m.Distribution()
+	d.Known, d.independent = true, math.Inf(1)
+	return d
+}
+
 // Distribution returns the mix as it is now.
 func (m *Mix) Distribution() *Distribution {
-	d := &Distribution{Known: m.Known(), portions: make([]Portion, 0, len(m.weights))}
+	d := &Distribution{Known: m.Known(), independent: float64(m.independent), portions: make([]Portion, 0, len(m.weights))}
 	for c, w := range m.weights {
 		d.portions = append(d.portions, Portion{c, w})
 	}
@@ -125,18 +171,8 @@ func (m *Mix) Distribution() *Distribution {
 	for _, p := range d.portions {
 		total += p.Fraction
 	}
-	var eight, all float64
 	for i := range d.portions {
-		p := &d.portions[i]
-		p.Fraction /= total
-		demand := p.Fraction * float64(p.Count*p.Milli)
-		all += demand
-		if p.Count >= 8 {
-			eight += demand
-		}
-	}
-	if all > 0 {
-		d.eightGPUShare = eight / all
+		d.portions[i].Fraction /= total
 	}
 	return d
 }
@@ -144,7 +180,7 @@ func (m *Mix) Distribution() *Distribution {
 // compare orders classes by GPU, then by CPU and models.
 func (c Class) compare(o Class) int {
 	return cmp.Or(cmp.Compare(c.Count*c.Milli, o.Count*o.Milli), cmp.Compare(c.Count, o.Count),
-		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models))
+		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models), cmp.Compare(c.Slices, o.Slices))
 }
 
 // Distance is the total variation distance of two distributions: half the sum of the differences, 0 to 1.
@@ -167,40 +203,13 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 	return sum / 2
 }
 
-// EightGPUShare is the part of the GPU demand that comes from pods of eight or more GPUs, 0 to 1.
-func (d *Distribution) EightGPUShare() float64 { return d.eightGPUShare }
-
-// Pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: the demand of each class is
-// spread over the models that it accepts in proportion to their capacity (in GPUs).
-func (d *Distribution) Pressure(capacity map[string]int) map[string]float64 {
-	pressure := make(map[string]float64, len(capacity))
-	var all float64
-	total := 0
-	for _, n := range capacity {
-		total += n
-	}
+// gpuDemand sums the requests of the pods with GPUs, those with slices apart, per arrival: their CPU in milli-cores and their GPU in milli-GPU.
+func (d *Distribution) gpuDemand() (cpuMilli, milliGPU float64) {
 	for _, p := range d.portions {
-		demand := p.Fraction * float64(p.Count*p.Milli)
-		accepted := 0
-		for m, n := range capacity {
-			if p.accepts(m) {
-				accepted += n
-			}
-		}
-		if demand == 0 || accepted == 0 {
-			continue
-		}
-		all += demand
-		for m := range capacity {
-			if p.accepts(m) {
-				pressure[m] += demand / float64(accepted)
-			}
+		if p.Count > 0 && p.Slices == "" {
+			cpuMilli += p.Fraction * float64(p.CPUMilli)
+			milliGPU += p.Fraction * float64(p.Count*p.Milli)
 		}
 	}
-	if all > 0 {
-		for m := range pressure {
-			pressure[m] *= float64(total) / all
-		}
-	}
-	return pressure
+	return cpuMilli, milliGPU
 }

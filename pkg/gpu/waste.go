@@ -1,140 +1,146 @@
 package gpu
 
-// Weights scale the terms of the waste of a placement. A weight of 0 switches its term off.
-type Weights struct {
-	// Packing multiplies the growth of the expected residual, 1 by default.
-	Packing float64
-	// BestFit is the waste, in milli-GPU, of leaving 128 cores and 8 GPUs free on the node.
-	BestFit float64
-	// Reserve is the waste, in milli-GPU, of breaking a free 8-GPU node when few are left.
-	Reserve float64
-	// Scarcity is the waste, in milli-GPU per GPU, of taking a model whose pressure is 1 above the lowest acceptable.
-	Scarcity float64
-	// Links multiplies the loss of link quality of a pod that prefers linked GPUs; other pods of several GPUs count a
-	// fifth of it.
-	Links float64
-	// OverProvisioning is the waste, in milli-GPU per GPU, of taking the most capable GPU known.
-	OverProvisioning float64
-	// Utilisation is the waste, in milli-GPU, of sharing a GPU that is measured to be fully busy.
-	Utilisation float64
-	// Avoid is the waste, in milli-GPU, of putting a pod that keeps off GPU nodes on one.
-	Avoid float64
-}
-
-// DefaultWeights are the weights the policy was measured with.
-func DefaultWeights() Weights {
-	return Weights{Packing: 1, BestFit: 30, Reserve: 1000, Scarcity: 400, Links: 1, OverProvisioning: 50, Utilisation: 50, Avoid: 4000}
-}
-
 const (
 	// bestFitCPUMilli and bestFitGPUs are the size of the node against which leftovers are measured.
 	bestFitCPUMilli, bestFitGPUs = 128_000, 8
 	// unaskedLinks is the part of the links term that counts for pods that did not ask for links.
 	unaskedLinks = 0.2
+	// openingGPUs is from how many GPUs on opening a node counts in full: a small node is no loss to large pods.
+	openingGPUs = 4
 	// capableMemMiB and capableGeneration describe the GPU at which over-provisioning counts in full.
 	capableMemMiB, capableGeneration = 80 << 10, 90
-	// reserveFactor is how many times the expected 8-GPU demand in idle capacity is kept in free 8-GPU nodes.
-	reserveFactor = 2
 )
-
-// Cluster is what the waste of a placement depends on beyond the node itself.
-type Cluster struct {
-	Weights Weights
-	// Spread turns packing round: the emptiest node is best.
-	Spread bool
-	// Residual is the packing value; nil or not Known until the mix has been learnt, and best-fit decides alone.
-	Residual *Residual
-	// FreeEightGPUNodes counts nodes of at least eight GPUs that are entirely free.
-	FreeEightGPUNodes int
-	// IdleMilli is the free compute of all nodes.
-	IdleMilli int64
-	// Pressure is the demand per capacity of each model, see Distribution.Pressure.
-	Pressure map[string]float64
-}
-
-// Reserving reports whether free 8-GPU nodes are so few that breaking one is a waste. All else that Assess takes from the
-// cluster depends on what it was told, not on how full it is.
-func (c *Cluster) Reserving() bool {
-	return c.Residual != nil && c.Residual.Known() &&
-		float64(c.FreeEightGPUNodes-1) < reserveFactor*c.Residual.dist.EightGPUShare()*float64(c.IdleMilli)/(bestFitGPUs*WholeMilli)
-}
 
 // Waste is the expected waste of a placement in milli-GPU, term by term.
 type Waste struct {
-	Packing, BestFit, Reserve, Scarcity, Links, OverProvisioning, Utilisation, Avoid float64
+	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Links, OverProvisioning, Utilization, Avoid float64
 }
 
 // Sum is the waste of all terms.
 func (w Waste) Sum() float64 {
-	return w.Packing + w.BestFit + w.Reserve + w.Scarcity + w.Links + w.OverProvisioning + w.Utilisation + w.Avoid
+	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Links + w.OverProvisioning + w.Utilization + w.Avoid
 }
 
-// LowestPressure is the least pressure among the models that the request accepts.
-func (c *Cluster) LowestPressure(r *Request) float64 {
-	lowest, found := 0.0, false
-	for m, p := range c.Pressure {
-		if r.AcceptsModel(m) && (!found || p < lowest) {
-			lowest, found = p, true
+// Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand stay the same, so
+// does the change.
+type Change struct {
+	// Fixed holds the terms that do not depend on the rest of the cluster.
+	Fixed Waste
+	// StrandedMilli is by how much the GPU grows that is expected to stay unusable on the node.
+	StrandedMilli float64
+	// Opens is how many GPUs the node has if it was empty, else 0.
+	Opens int
+	// Hosts are the places for large pods that are lost.
+	Hosts Hosts
+	// GPUs is how many GPUs are taken, of the node's Model.
+	GPUs  float64
+	Model string
+}
+
+// Judge judges placements against the cluster as it is in one scheduling cycle. It is immutable, and safe for concurrent use.
+type Judge struct {
+	Weights Weights
+	// Spread inverts packing: the emptiest node is best.
+	Spread bool
+	demand *Demand
+	// filling is Supply.Filling.
+	filling float64
+	// hostPrices is what a place for each size of the demand is worth, in milli-GPU.
+	hostPrices [maxSizes]float64
+	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same for all.
+	byModel map[string]float64
+}
+
+// NewJudge returns the judge of placements of one request. Without known demand best-fit decides.
+func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
+	j := &Judge{Weights: w, Spread: spread}
+	if spread || !d.Known() {
+		return j
+	}
+	j.demand, j.filling = d, s.Filling()
+	if j.filling > 0 {
+		j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
+	}
+	if len(d.confined) > 0 && r.Count > 0 {
+		j.byModel = make(map[string]float64, len(d.pressure))
+		lowest := d.lowestPressure(r)
+		for model := range d.pressure {
+			j.byModel[model] = j.filling*d.scarcity(model, lowest) + (1-j.filling)*d.contention(model, r, s)
 		}
 	}
-	return lowest
+	return j
 }
 
-// Circumstances are what is known of a pod on a node beyond request and inventory.
-type Circumstances struct {
-	// LowestPressure is that of the request, the same for all nodes.
-	LowestPressure float64
-	// BusyMilli is the measured utilisation of the GPUs that the pod would share, 0 for none.
+// Placement is what is known of a pod on a node beyond request and inventory.
+type Placement struct {
+	// BusyMilli is the measured utilization of the GPUs that the pod would share, 0 for none.
 	BusyMilli int
 	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
 	Apart float64
-	// Expected, where set, is Residual.Expected of the inventory, which does not depend on the pod.
-	Expected *float64
 }
 
 // Assess estimates the waste of placing the request on a node that it fits.
-func (c *Cluster) Assess(inv *Inventory, r *Request, at Circumstances) Waste {
-	var w Waste
-	if !inv.HasGPU() {
+func (j *Judge) Assess(inv *Inventory, r *Request, at Placement) Waste {
+	c := j.Change(inv, r, at)
+	return j.Price(&c)
+}
+
+// Price values a change against the rest of the cluster.
+func (j *Judge) Price(c *Change) Waste {
+	w := c.Fixed
+	if j.demand == nil {
 		return w
 	}
-	var after [32]int
-	left, taken := takeVector(inv.freeVector(after[:0]), inv, r)
+	w.Packing = j.filling * j.Weights.Packing * c.StrandedMilli
+	if c.Opens > 0 {
+		w.Opening = j.filling * j.Weights.Opening * min(1, float64(c.Opens)/openingGPUs)
+	}
+	for i, lost := range c.Hosts {
+		w.Hosts += float64(lost) * j.hostPrices[i]
+	}
+	w.Hosts *= j.filling * j.Weights.Hosts
+	w.Scarcity = j.Weights.Scarcity * c.GPUs * j.byModel[c.Model]
+	return w
+}
+
+// Change works out what the placement does to its node.
+func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
+	var c Change
+	if !inv.HasGPU() {
+		return c
+	}
+	var before, after [32]int
+	free := inv.freeVector(before[:0])
+	left, taken, sliver := takeVector(append(after[:0], free...), inv, r)
 	cpuLeft := inv.FreeCPUMilli - r.CPUMilli
 	total := sum(left)
+	c.GPUs, c.Model = float64(taken)/WholeMilli, inv.Model
 
-	switch {
-	case c.Spread:
+	if j.Spread {
 		if capacity := len(inv.Devices) * WholeMilli; capacity > 0 {
-			w.Packing = c.Weights.Packing * WholeMilli * float64(capacity-total) / float64(capacity)
+			c.Fixed.Packing = j.Weights.Packing * WholeMilli * float64(capacity-total) / float64(capacity)
 		}
-	case c.Residual != nil && c.Residual.Known():
-		wasFree, wasEight := inv.FreeWhole(), len(inv.Devices) >= bestFitGPUs
-		before := at.Expected
-		if before == nil {
-			before = new(c.Residual.Expected(inv))
-		}
-		w.Packing = c.Weights.Packing * (c.Residual.Value(inv.Model, cpuLeft, left) - *before)
-		if wasEight && wasFree == len(inv.Devices) && taken > 0 && taken < bestFitGPUs*WholeMilli && c.Reserving() {
-			w.Reserve = c.Weights.Reserve
-		}
+	} else {
+		c.Fixed.BestFit = j.Weights.BestFit * 0.5 * (float64(max(0, cpuLeft))/bestFitCPUMilli + float64(total)/(bestFitGPUs*WholeMilli))
+		c.Fixed.Sliver = j.Weights.Sliver * float64(sliver) / WholeMilli
 	}
-	if !c.Spread {
-		w.BestFit = c.Weights.BestFit * 0.5 * (float64(max(0, cpuLeft))/bestFitCPUMilli + float64(total)/(bestFitGPUs*WholeMilli))
-	}
-	gpus := float64(taken) / WholeMilli
-	if taken > 0 {
-		if p, ok := c.Pressure[inv.Model]; ok {
-			w.Scarcity = c.Weights.Scarcity * gpus * (p - at.LowestPressure)
+	if j.demand != nil {
+		if !inv.InUse {
+			c.Opens = len(inv.Devices)
 		}
-		w.OverProvisioning = c.Weights.OverProvisioning * gpus * capability(inv)
+		c.Hosts = hostsOf(j.demand.sizes, wholes(free), inv.FreeCPUMilli)
+		for i, n := range hostsOf(j.demand.sizes, wholes(left), cpuLeft) {
+			c.Hosts[i] -= n
+		}
+		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model, inv.FreeCPUMilli, free)
 	}
-	w.Links = c.Weights.Links * gpus * WholeMilli * lostLinks(inv, r, at.Apart)
-	w.Utilisation = c.Weights.Utilisation * float64(at.BusyMilli) / WholeMilli
+	c.Fixed.OverProvisioning = j.Weights.OverProvisioning * c.GPUs * capability(inv)
+	c.Fixed.Links = j.Weights.Links * c.GPUs * WholeMilli * lostLinks(inv, r, at.Apart)
+	c.Fixed.Utilization = j.Weights.Utilization * float64(at.BusyMilli) / WholeMilli
 	if r.AvoidsGPUNode && !r.WantsGPU() {
-		w.Avoid = c.Weights.Avoid
+		c.Fixed.Avoid = j.Weights.Avoid
 	}
-	return w
+	return c
 }
 
 // lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
@@ -177,40 +183,47 @@ func (inv *Inventory) freeVector(buf []int) []int {
 	return buf
 }
 
-// Expected is the GPU, in milli-GPU, that is expected to stay unusable on the node as it is.
-func (r *Residual) Expected(inv *Inventory) float64 {
-	var buf [32]int
-	return r.Value(inv.Model, inv.FreeCPUMilli, inv.freeVector(buf[:0]))
-}
-
-// takeVector takes the request out of the vector best-fit and returns the vector and the compute taken.
-func takeVector(free []int, inv *Inventory, r *Request) ([]int, int) {
+// takeVector takes the request out of the vector best-fit and returns the vector, the compute taken, and what is left of the devices
+// on which shares of it were placed.
+func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliver int) {
 	if r.Count == 0 {
-		return free, 0
+		return free, 0, 0
 	}
 	share, ok := r.ShareOn(inv.MemMiB)
 	if !ok {
-		return free, 0
+		return free, 0, 0
 	}
 	milli := share.Milli
 	if inv.TimeSliced() {
 		milli = WholeMilli / inv.Replicas
 	}
-	taken := 0
+	var mask uint64
 	for range min(r.Count, len(free)) {
-		best := -1
-		for i, f := range free {
-			if f >= milli && (best < 0 || f < free[best]) {
-				best = i
-			}
-		}
-		if best < 0 {
+		i := tightest(free, milli, mask)
+		if i < 0 {
 			break
 		}
-		free[best] -= milli
+		if milli < WholeMilli {
+			sliver += free[i] - milli
+		}
+		free[i] -= milli
 		taken += milli
+		if !inv.TimeSliced() && i < 64 {
+			mask |= 1 << i
+		}
 	}
-	return free, taken
+	return free, taken, sliver
+}
+
+// wholes counts the GPUs of a free vector that are entirely free.
+func wholes(free []int) int {
+	n := 0
+	for _, f := range free {
+		if f >= WholeMilli {
+			n++
+		}
+	}
+	return n
 }
 
 func sum(v []int) int {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -14,72 +16,223 @@ func only(set func(*Weights)) Weights {
 	return w
 }
 
+// fleet is the supply of these nodes by the demand.
+func fleet(d *Demand, nodes ...*Inventory) *Supply {
+	s := &Supply{}
+	for _, n := range nodes {
+		s.Replace(Part{}, PartOf(n, d))
+	}
+	return s
+}
+
+func used(inv *Inventory) { inv.InUse = true }
+
 func TestWaste(t *testing.T) {
 	t.Parallel()
-	eights := NewResidual(mixOf(100, Class{CPUMilli: 1000, Count: 8, Milli: WholeMilli}, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}))
+	capacity := map[string]int{"NVIDIA-A10": 16, "Other": 16}
+	demand := func(classes ...Class) *Demand { return NewDemand(mixOf(1000, classes...), capacity, 0) }
+	twos := demand(Class{Count: 2, Milli: WholeMilli})
+	eights := demand(Class{Count: 8, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli})
+	onlyEights := demand(Class{Count: 8, Milli: WholeMilli})
+	confined := NewDemand(Given([]Portion{{Class{Count: 1, Milli: WholeMilli}, 1}, {Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, 1}}), capacity, 0)
+	churning := fleet(confined, node(8))
+	for range 100 {
+		churning.Placed()
+		churning.Departed()
+	}
 	packing := only(func(w *Weights) { w.Packing = 1 })
+	hosts, opening, scarcity := only(func(w *Weights) { w.Hosts = 1 }), only(func(w *Weights) { w.Opening = 350 }), only(func(w *Weights) { w.Scarcity = 1000 })
 	for _, tc := range []struct {
 		name    string
-		cluster Cluster
+		weights Weights
+		demand  *Demand
+		supply  *Supply
 		inv     *Inventory
 		req     *Request
-		at      Circumstances
+		at      Placement
 		want    float64
 	}{
-		{"a node without GPUs wastes none", Cluster{Weights: DefaultWeights(), Residual: eights}, &Inventory{}, &Request{CPUMilli: 1000}, Circumstances{}, 0},
-		{"packing is the growth of the residual", Cluster{Weights: packing, Residual: NewResidual(mixOf(100, Class{Count: 2, Milli: WholeMilli}))},
-			node(4), whole(1), Circumstances{}, 1000},
-		{"packing can be a gain", Cluster{Weights: packing, Residual: NewResidual(mixOf(100, Class{Count: 2, Milli: WholeMilli}))},
-			node(4, take(1000)), whole(1), Circumstances{}, -1000},
-		{"an unknown mix packs nothing", Cluster{Weights: packing, Residual: NewResidual(mixOf(1, Class{Count: 2, Milli: WholeMilli}))},
-			node(4), whole(1), Circumstances{}, 0},
-		{"best-fit counts CPU and GPU left", Cluster{Weights: only(func(w *Weights) { w.BestFit = 30 })},
-			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Circumstances{}, 30 * (0.5*0.25 + 0.5*0.5)},
-		{"breaking one of few free nodes", Cluster{Weights: only(func(w *Weights) { w.Reserve = 1000 }), Residual: eights, FreeEightGPUNodes: 1, IdleMilli: 8000},
-			node(8), whole(1), Circumstances{}, 1000},
-		{"breaking one of many", Cluster{Weights: only(func(w *Weights) { w.Reserve = 1000 }), Residual: eights, FreeEightGPUNodes: 100, IdleMilli: 8000},
-			node(8), whole(1), Circumstances{}, 0},
-		{"taking all of it breaks nothing", Cluster{Weights: only(func(w *Weights) { w.Reserve = 1000 }), Residual: eights, FreeEightGPUNodes: 1, IdleMilli: 8000},
-			node(8), whole(8), Circumstances{}, 0},
-		{"a broken node is broken already", Cluster{Weights: only(func(w *Weights) { w.Reserve = 1000 }), Residual: eights, FreeEightGPUNodes: 1, IdleMilli: 8000},
-			node(8, take(1000)), whole(1), Circumstances{}, 0},
-		{"a scarce model", Cluster{Weights: only(func(w *Weights) { w.Scarcity = 400 }), Pressure: map[string]float64{"NVIDIA-A10": 1.5}},
-			node(8), whole(2), Circumstances{LowestPressure: 0.5}, 800},
-		{"an unknown pressure is none", Cluster{Weights: only(func(w *Weights) { w.Scarcity = 400 })}, node(8), whole(2), Circumstances{LowestPressure: 0.5}, 0},
-		{"links that are missed", Cluster{Weights: only(func(w *Weights) { w.Links = 1 })}, node(8),
-			with(whole(2), func(r *Request) { r.Interconnect = InterconnectPreferred }), Circumstances{}, 2000 * 0.96},
-		{"links that nobody asked for", Cluster{Weights: only(func(w *Weights) { w.Links = 1 })}, node(8), whole(2), Circumstances{}, 2000 * 0.96 * 0.2},
-		{"siblings out of reach", Cluster{Weights: only(func(w *Weights) { w.Links = 1 })}, node(8, meshed), whole(2), Circumstances{Apart: 0.5}, 2000 * 0.5 * 0.2},
-		{"more GPU than it takes", Cluster{Weights: only(func(w *Weights) { w.OverProvisioning = 50 })}, node(8), whole(2), Circumstances{}, 100 * (24. / 80) * (86. / 90)},
-		{"a busy GPU", Cluster{Weights: only(func(w *Weights) { w.Utilisation = 50 })}, node(8, shared), share(500), Circumstances{BusyMilli: 500}, 25},
-		{"a pod that keeps off GPUs", Cluster{Weights: only(func(w *Weights) { w.Avoid = 4000 })}, node(8), &Request{AvoidsGPUNode: true}, Circumstances{}, 4000},
-		{"spreading prefers the emptiest", Cluster{Weights: packing, Spread: true}, node(4, take(1000)), whole(1), Circumstances{}, 500},
-		{"time slices count as parts", Cluster{Weights: only(func(w *Weights) { w.BestFit = 30 })}, node(2, sliced(5), func(i *Inventory) { i.FreeCPUMilli = 0 }), whole(1),
-			Circumstances{}, 30 * 0.5 * 0.125},
+		{"a node without GPUs wastes none", DefaultWeights(), eights, nil, &Inventory{}, &Request{CPUMilli: 1000}, Placement{}, 0},
+		{"packing is the growth of what is stranded", packing, twos, nil, node(4), whole(1), Placement{}, 1000},
+		{"packing can be a gain", packing, twos, nil, node(4, take(1000)), whole(1), Placement{}, -1000},
+		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, Class{Count: 2, Milli: WholeMilli}), nil, 0), nil, node(4), whole(1), Placement{}, 0},
+		{"where pods come and go nothing is packed for those to come", packing, confined, churning, node(4), whole(1), Placement{}, 0},
+		{"best-fit counts CPU and GPU left", only(func(w *Weights) { w.BestFit = 30 }), nil, nil,
+			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Placement{}, 30 * (0.5*0.25 + 0.5*0.5)},
+		{"a share leaves a sliver", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)), share(600), Placement{}, 10},
+		{"a share that fits exactly leaves none", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)), share(700), Placement{}, 0},
+		{"opening an empty node", opening, eights, nil, node(8), whole(1), Placement{}, 350},
+		{"opening a small one", opening, eights, nil, node(1), whole(1), Placement{}, 350. / 4},
+		{"a node that is in use is open", opening, eights, nil, node(8, used), whole(1), Placement{}, 0},
+		{"the only place for eight GPUs", hosts, onlyEights, fleet(onlyEights, node(8)), node(8), whole(1), Placement{}, 8000 * 0.5},
+		{"one of a hundred", hosts, onlyEights, func() *Supply {
+			s := fleet(onlyEights)
+			for range 100 {
+				s.Replace(Part{}, Part{Hosts: Hosts{1}, IdleMilli: 80})
+			}
+			return s
+		}(), node(8), whole(1), Placement{}, 0},
+		{"a node that is no such place any more", hosts, onlyEights, fleet(onlyEights, node(8)), node(8, take(1000)), whole(1), Placement{}, 0},
+		{"a scarce model", scarcity, confined, nil, node(8), whole(2), Placement{}, 2000},
+		{"a pod that accepts no other may take it", scarcity, confined, nil, node(8), with(whole(2), func(r *Request) { r.Models = []string{"NVIDIA-A10"} }), Placement{}, 0},
+		{"an unknown model is not scarce", scarcity, confined, nil, node(8, func(i *Inventory) { i.Model = "C" }), whole(2), Placement{}, 0},
+		{"links that are missed", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8),
+			with(whole(2), func(r *Request) { r.Interconnect = InterconnectPreferred }), Placement{}, 2000 * 0.96},
+		{"links that nobody asked for", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8), whole(2), Placement{}, 2000 * 0.96 * 0.2},
+		{"siblings out of reach", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8, meshed), whole(2), Placement{Apart: 0.5}, 2000 * 0.5 * 0.2},
+		{"more GPU than it takes", only(func(w *Weights) { w.OverProvisioning = 50 }), nil, nil, node(8), whole(2), Placement{}, 100 * (24. / 80) * (86. / 90)},
+		{"a busy GPU", only(func(w *Weights) { w.Utilization = 50 }), nil, nil, node(8, shared), share(500), Placement{BusyMilli: 500}, 25},
+		{"a pod that keeps off GPUs", only(func(w *Weights) { w.Avoid = 4000 }), nil, nil, node(8), &Request{AvoidsGPUNode: true}, Placement{}, 4000},
+		{"time slices count as parts", only(func(w *Weights) { w.BestFit = 30 }), nil, nil, node(2, sliced(5), func(i *Inventory) { i.FreeCPUMilli = 0 }), whole(1),
+			Placement{}, 30 * 0.5 * 0.125},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tc.cluster.Assess(tc.inv, tc.req, tc.at).Sum(); math.Abs(got-tc.want) > 1e-6 {
+			supply := tc.supply
+			if supply == nil {
+				supply = &Supply{}
+			}
+			j := NewJudge(tc.weights, false, tc.demand, supply, tc.req)
+			if got := j.Assess(tc.inv, tc.req, tc.at).Sum(); math.Abs(got-tc.want) > 1e-6 {
 				t.Errorf("waste = %v, want %v", got, tc.want)
+			}
+		})
+	}
+	t.Run("spreading prefers the emptiest", func(t *testing.T) {
+		t.Parallel()
+		j := NewJudge(packing, true, twos, &Supply{}, whole(1))
+		if got := j.Assess(node(4, take(1000)), whole(1), Placement{}).Sum(); got != 500 {
+			t.Errorf("waste = %v, want 500", got)
+		}
+	})
+}
+
+// TestTheTightestGPUWins places a share on any of several nodes that differ in nothing but what is free: it goes to a GPU that it fills
+// most exactly.
+func TestTheTightestGPUWins(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := share(50 * rapid.IntRange(1, 19).Draw(t, "milli"))
+		j := NewJudge(DefaultWeights(), false, nil, &Supply{}, r)
+		best, bestLeft, tightest := math.Inf(1), 0, WholeMilli
+		for range rapid.IntRange(2, 6).Draw(t, "nodes") {
+			inv := node(8, shared, used)
+			left := WholeMilli + 1
+			for i := range inv.Devices {
+				inv.Devices[i].FreeMilli = 50 * rapid.IntRange(0, 20).Draw(t, "free")
+				if rest := inv.Devices[i].FreeMilli - r.Milli; rest >= 0 {
+					left = min(left, rest)
+				}
+			}
+			if left > WholeMilli {
+				continue
+			}
+			tightest = min(tightest, left)
+			if w := j.Assess(inv, r, Placement{}).Sum(); w < best {
+				best, bestLeft = w, left
+			}
+		}
+		// Best-fit may outweigh what is left of one GPU by what 8 GPUs are worth to it, and by no more.
+		if allowed := tightest + 150; bestLeft > allowed {
+			t.Fatalf("leaves %d milli-GPU where %d is possible", bestLeft, tightest)
+		}
+	})
+}
+
+func TestPressure(t *testing.T) {
+	t.Parallel()
+	capacity := map[string]int{"T4": 100, "H100": 100}
+	work, t4 := Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: "T4"}
+	for name, tc := range map[string]struct {
+		mix      *Distribution
+		capacity map[string]int
+		want     map[string]float64
+	}{
+		"confined demand presses on its models": {Given([]Portion{{work, 1}, {t4, 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
+		"demand for a model that is not there":  {Given([]Portion{{work, 1}, {t4, 1}}), map[string]int{"H100": 100}, map[string]float64{"H100": 0.5}},
+		"one of seventeen says nothing yet": {mixOf(1, append(make([]Class, 0), work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, t4)...),
+			map[string]int{"T4": 8, "H100": 800}, map[string]float64{"T4": 1, "H100": 1}},
+		"no GPUs": {mixOf(1, work), nil, map[string]float64{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, NewDemand(tc.mix, tc.capacity, 0).pressure); diff != "" {
+				t.Errorf("pressure (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("what one GPU of a rare model costs others is bounded", func(t *testing.T) {
+		t.Parallel()
+		d := NewDemand(Given([]Portion{{work, 1}, {t4, 1}}), map[string]int{"T4": 1, "H100": 10_000}, 0)
+		if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
+			t.Errorf("scarcity = %v, want %v", got, maxPressure)
+		}
+	})
+}
+
+func TestFilling(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		placed, departed int
+		idle, used       int64
+		want             float64
+	}{
+		"nothing has happened":                {0, 0, 1000, 0, 1},
+		"nothing has left":                    {100, 0, 1000, 1000, 1},
+		"a tenth has left, half is idle":      {100, 10, 1000, 1000, 1},
+		"half has left, a third is idle":      {100, 50, 500, 1000, 0.5},
+		"all that came has left":              {100, 100, 1000, 1000, 0},
+		"many come and go, and all is in use": {1000, 990, 10, 100_000, 1},
+		"many come and go, and half is idle":  {1000, 900, 1000, 1000, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := Supply{idleMilli: tc.idle, usedMilli: tc.used}
+			for range tc.placed {
+				s.Placed()
+			}
+			for range tc.departed {
+				s.Departed()
+			}
+			if got := s.Filling(); got != tc.want {
+				t.Errorf("filling = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestLowestPressure(t *testing.T) {
+// TestSupplyIsTheSumOverNodes replaces parts at random: the supply is always what a count of all nodes gives.
+func TestSupplyIsTheSumOverNodes(t *testing.T) {
 	t.Parallel()
-	c := Cluster{Pressure: map[string]float64{"A": 2, "B": 1, "C": 3}}
-	for want, r := range map[float64]*Request{1: {}, 2: {Models: []string{"A", "C"}}, 0: {Models: []string{"D"}}} {
-		if got := c.LowestPressure(r); got != want {
-			t.Errorf("LowestPressure(%v) = %v, want %v", r.Models, got, want)
+	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 2, Milli: WholeMilli}, Class{Count: 8, Milli: WholeMilli}), nil, 8)
+	rapid.Check(t, func(t *rapid.T) {
+		var s Supply
+		parts := make([]Part, 4)
+		for range rapid.IntRange(1, 30).Draw(t, "changes") {
+			at := rapid.IntRange(0, len(parts)-1).Draw(t, "node")
+			inv := node(rapid.IntRange(0, 8).Draw(t, "gpus"))
+			inv.Model = rapid.SampledFrom([]string{"A", "b", "B"}).Draw(t, "model")
+			for i := range inv.Devices {
+				inv.Devices[i].FreeMilli = 500 * rapid.IntRange(0, 2).Draw(t, "free")
+			}
+			now := PartOf(inv, d)
+			s.Replace(parts[at], now)
+			parts[at] = now
 		}
-	}
+		var again Supply
+		for _, p := range parts {
+			again.Replace(Part{}, p)
+		}
+		if diff := cmp.Diff(again, s, cmp.AllowUnexported(Supply{}, turnover{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("supply (-sum +got):\n%s", diff)
+		}
+	})
 }
 
 // TestAssessIsSafe assesses any request on any inventory: the waste is a number and the inventory stays as it is.
 func TestAssessIsSafe(t *testing.T) {
 	t.Parallel()
-	c := Cluster{Weights: DefaultWeights(), Residual: NewResidual(mixOf(100, Class{CPUMilli: 4000, Count: 1, Milli: 500})), FreeEightGPUNodes: 1, IdleMilli: 8000}
+	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 1, Milli: 500}), map[string]int{"NVIDIA-A10": 8}, 8)
 	rapid.Check(t, func(t *rapid.T) {
 		inv := node(rapid.IntRange(0, 40).Draw(t, "gpus"))
 		for i := range inv.Devices {
@@ -90,7 +243,7 @@ func TestAssessIsSafe(t *testing.T) {
 		r := &Request{Count: rapid.IntRange(0, 70).Draw(t, "count"), Milli: rapid.IntRange(0, WholeMilli).Draw(t, "milli"),
 			ShareMemMiB: rapid.IntRange(0, 100_000).Draw(t, "mem"), CPUMilli: rapid.Int64Range(0, 1<<40).Draw(t, "cpu")}
 		before := inv.Clone()
-		w := c.Assess(inv, r, Circumstances{}).Sum()
+		w := NewJudge(DefaultWeights(), false, d, fleet(d, node(8)), r).Assess(inv, r, Placement{}).Sum()
 		if math.IsNaN(w) || math.IsInf(w, 0) {
 			t.Fatalf("waste = %v", w)
 		}

@@ -89,6 +89,16 @@ func (k *GPUKeys) ClaimedGPUs(pod *v1.Pod, dra fwk.SharedDRAManager) (class *res
 	return class, count
 }
 
+// ClaimsNamed reports whether all claims of the pod exist by name. Those from a template are made after the pod.
+func ClaimsNamed(pod *v1.Pod) bool {
+	for i := range pod.Spec.ResourceClaims {
+		if _, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i]); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Inventories counts, node by node, the devices that the class selects. A device that is allocated is taken, one with a
 // taint that keeps pods off is unhealthy. Devices of slices that belong to no single node are not counted; elsewhere
 // reports that there are some.

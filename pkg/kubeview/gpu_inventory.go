@@ -33,6 +33,7 @@ func (k *GPUKeys) Inventory(g *GPUNode, info fwk.NodeInfo, promised AssignmentOf
 	if !inv.HasGPU() {
 		return inv
 	}
+	inv.InUse = InUse(info)
 	scalars := requested.GetScalarResources()
 	for i := range inv.Slices {
 		s := &inv.Slices[i]

@@ -56,9 +56,13 @@ type GPUWeights struct {
 	PackingPercent *int32 `json:"packingPercent,omitempty"`
 	// BestFit is the waste of leaving 128 cores and 8 GPUs free on the node. Default 30.
 	BestFit *int32 `json:"bestFit,omitempty"`
-	// Reserve is the waste of breaking a free 8-GPU node when few are left for the demand. Default 1000.
-	Reserve *int32 `json:"reserve,omitempty"`
-	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's. Default 400.
+	// Sliver is the waste of leaving nearly all of a GPU free beside a share. Default 100.
+	Sliver *int32 `json:"sliver,omitempty"`
+	// Opening is the waste of taking an empty node into use, of four and more GPUs; smaller ones cost less. Default 350.
+	Opening *int32 `json:"opening,omitempty"`
+	// HostsPercent multiplies the worth of the places for large pods that a placement takes away. Default 100.
+	HostsPercent *int32 `json:"hostsPercent,omitempty"`
+	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's. Default 1000.
 	Scarcity *int32 `json:"scarcity,omitempty"`
 	// LinksPercent multiplies the loss of link quality among a pod's GPUs. Default 100.
 	LinksPercent *int32 `json:"linksPercent,omitempty"`
@@ -101,11 +105,13 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	w, d := a.Weights, gpu.DefaultWeights()
 	setDefault(&w.PackingPercent, int32(d.Packing*100))
 	setDefault(&w.BestFit, int32(d.BestFit))
-	setDefault(&w.Reserve, int32(d.Reserve))
+	setDefault(&w.Sliver, int32(d.Sliver))
+	setDefault(&w.Opening, int32(d.Opening))
+	setDefault(&w.HostsPercent, int32(d.Hosts*100))
 	setDefault(&w.Scarcity, int32(d.Scarcity))
 	setDefault(&w.LinksPercent, int32(d.Links*100))
 	setDefault(&w.OverProvisioning, int32(d.OverProvisioning))
-	setDefault(&w.Utilisation, int32(d.Utilisation))
+	setDefault(&w.Utilisation, int32(d.Utilization))
 	setDefault(&w.AvoidGPUNodes, int32(d.Avoid))
 
 	keys := kubeview.DefaultGPUKeys()
@@ -141,7 +147,8 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 		name  string
 		value *int32
 	}{
-		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"reserve", w.Reserve}, {"scarcity", w.Scarcity},
+		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"sliver", w.Sliver}, {"opening", w.Opening},
+		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
 		{"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
 		{"avoidGPUNodes", w.AvoidGPUNodes},
 	} {

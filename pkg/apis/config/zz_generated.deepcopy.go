@@ -382,8 +382,18 @@ func (in *GPUWeights) DeepCopyInto(out *GPUWeights) {
 		*out = new(int32)
 		**out = **in
 	}
-	if in.Reserve != nil {
-		in, out := &in.Reserve, &out.Reserve
+	if in.Sliver != nil {
+		in, out := &in.Sliver, &out.Sliver
+		*out = new(int32)
+		**out = **in
+	}
+	if in.Opening != nil {
+		in, out := &in.Opening, &out.Opening
+		*out = new(int32)
+		**out = **in
+	}
+	if in.HostsPercent != nil {
+		in, out := &in.HostsPercent, &out.HostsPercent
 		*out = new(int32)
 		**out = **in
 	}

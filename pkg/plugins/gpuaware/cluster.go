@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -42,7 +41,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 		}
 		gangs := kubeview.GangsOf(factory)
 		c := &cluster{
-			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys, gangs), claims: kubeview.NewGPUClaims(), gangs: gangs,
+			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys, gangs, handle.SharedDRAManager()), claims: kubeview.NewGPUClaims(), gangs: gangs,
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
@@ -66,13 +65,25 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {
-				c.learner.arrived(pod)
+				if kubeview.ClaimsNamed(pod) {
+					c.learner.arrived(pod)
+				}
 				c.fleet.touch(pod.Spec.NodeName)
+				if c.takesGPU(pod) {
+					c.views.totals.came()
+				}
 			}
 		},
-		UpdateFunc: func(_, obj any) {
+		UpdateFunc: func(old, obj any) {
+			before, _ := old.(*v1.Pod)
 			if pod, ok := obj.(*v1.Pod); ok {
 				c.fleet.touch(pod.Spec.NodeName)
+				if before != nil && !kubeview.ClaimsNamed(before) && kubeview.ClaimsNamed(pod) {
+					c.learner.arrived(pod)
+				}
+				if c.takesGPU(pod) && !c.takesGPU(before) {
+					c.views.totals.came()
+				}
 				if kubeview.Finished(pod) {
 					c.ledger.release(pod.UID)
 				}
@@ -82,6 +93,9 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 			if pod, ok := deleted[*v1.Pod](obj); ok {
 				c.fleet.touch(pod.Spec.NodeName)
 				c.ledger.release(pod.UID)
+				if c.takesGPU(pod) {
+					c.views.totals.went()
+				}
 			}
 		},
 	})
@@ -93,7 +107,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		UpdateFunc: func(_, obj any) { c.seeNode(obj) },
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
-				c.views.totals.set(node.Name, &gpu.Inventory{})
+				c.views.totals.set(node.Name, nil)
 				c.fleet.touch(node.Name)
 				c.learner.nodeGone(node.Name)
 			}
@@ -103,6 +117,11 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	return nil
+}
+
+// takesGPU reports whether the pod has a node and uses a GPU there.
+func (c *cluster) takesGPU(pod *v1.Pod) bool {
+	return pod != nil && pod.Spec.NodeName != "" && c.views.keys.MayUseGPU(pod)
 }
 
 func (c *cluster) seeNode(obj any) {
@@ -120,17 +139,4 @@ func deleted[T any](obj any) (T, bool) {
 	}
 	t, ok := obj.(T)
 	return t, ok
-}
-
-// judge is the cluster as a placement is judged against it now.
-func (c *cluster) judge(s *settings, learnt *learnt) gpu.Cluster {
-	freeEight, idle := c.views.totals.read()
-	return gpu.Cluster{
-		Weights:           s.weights,
-		Spread:            s.spread,
-		Residual:          learnt.residual,
-		Pressure:          learnt.pressure,
-		FreeEightGPUNodes: freeEight,
-		IdleMilli:         idle,
-	}
 }

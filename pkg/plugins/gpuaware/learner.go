@@ -7,26 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
 )
 
-const (
-	// learnEvery is after how many arrivals at most the mix is compared with the one in use. While few are known it is
-	// compared whenever their number has grown by the part of 1/learnGrowth, as each still changes it.
-	learnEvery, learnGrowth = 64, 8
-	// learnDistance is by how much of the workload they must differ for a new one to be worth the cold cache.
-	learnDistance = 0.03
-)
-
-// learnt is the workload's mix as it was last drawn up. It is immutable but for the cache inside.
+// learnt is the demand as it was last drawn up. It is immutable but for the cache inside.
 type learnt struct {
 	// number counts from 1; it is never given twice.
-	number   uint64
-	residual *gpu.Residual
-	pressure map[string]float64
+	number uint64
+	demand *gpu.Demand
 }
 
 // learner learns the mix of the workload from the pods that arrive, and the capacity that they share. It draws up the
@@ -34,7 +26,9 @@ type learnt struct {
 type learner struct {
 	keys  *kubeview.GPUKeys
 	gangs *kubeview.Gangs
-	now   atomic.Pointer[learnt]
+	// dra tells what pods claim; nil where claims are not known.
+	dra fwk.SharedDRAManager
+	now atomic.Pointer[learnt]
 
 	mu  sync.Mutex
 	mix *gpu.Mix
@@ -49,8 +43,6 @@ type learner struct {
 	gpus, counted, countedModels int
 	// cliques is how many nodes are in an NVLink domain that spans nodes.
 	cliques atomic.Int64
-	// refreshAt is the number of arrivals at which to look again.
-	refreshAt int
 	// hits and misses are those of caches that are no longer in use.
 	hits, misses uint64
 }
@@ -72,12 +64,12 @@ type door struct {
 	nodes  int
 }
 
-func newLearner(keys *kubeview.GPUKeys, gangs *kubeview.Gangs) *learner {
+func newLearner(keys *kubeview.GPUKeys, gangs *kubeview.Gangs, dra fwk.SharedDRAManager) *learner {
 	l := &learner{
-		keys: keys, gangs: gangs, mix: gpu.NewMix(), refreshAt: 1, groups: map[string]struct{}{},
+		keys: keys, gangs: gangs, dra: dra, mix: gpu.NewMix(), groups: map[string]struct{}{},
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
-	l.now.Store(&learnt{number: 1, residual: gpu.NewResidual(l.mix.Distribution())})
+	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
 	return l
 }
 
@@ -93,16 +85,29 @@ func (l *learner) arrived(pod *v1.Pod) {
 	if err != nil {
 		return
 	}
+	if len(pod.Spec.ResourceClaims) > 0 && !request.WantsGPU() {
+		if l.dra != nil {
+			_, request.Count = l.keys.ClaimedGPUs(pod, l.dra)
+		}
+		if request.Count == 0 {
+			return // It may claim GPUs, only not how many is known.
+		}
+		request.Milli = gpu.WholeMilli
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !request.WantsGPU() && !l.admitted(pod) {
 		return
 	}
 	l.mix.Observe(gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), l.independent(pod))
-	if n := l.mix.Arrivals(); n >= l.refreshAt {
-		l.refreshAt = n + max(1, min(learnEvery, n/learnGrowth))
-		l.refresh()
+	now := l.now.Load()
+	d := l.mix.Redraw(now.demand.Distribution())
+	if d == nil {
+		return
 	}
+	hits, misses := now.demand.Stranding().CacheCounts()
+	l.hits, l.misses = l.hits+hits, l.misses+misses
+	l.now.Store(&learnt{number: now.number + 1, demand: gpu.NewDemand(d, l.capacity, l.largest())})
 }
 
 // independent reports whether the pod is the first of its group. Nobody asks any more once the mix is known.
@@ -142,23 +147,11 @@ func (l *learner) typicalMemMiB(r *gpu.Request) int {
 	return least
 }
 
-// refresh takes the mix into use if it has changed enough.
-func (l *learner) refresh() {
-	d, now := l.mix.Distribution(), l.now.Load()
-	inUse := now.residual
-	if inUse.Known() == d.Known && inUse.Distribution().Distance(d) < learnDistance {
-		return
-	}
-	hits, misses := inUse.CacheCounts()
-	l.hits, l.misses = l.hits+hits, l.misses+misses
-	l.now.Store(&learnt{number: now.number + 1, residual: gpu.NewResidual(d), pressure: d.Pressure(l.capacity)})
-}
-
 // cacheCounts is how many packing values were found in the cache so far, and how many computed.
 func (l *learner) cacheCounts() (hits, misses uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	hits, misses = l.now.Load().residual.CacheCounts()
+	hits, misses = l.now.Load().demand.Stranding().CacheCounts()
 	return l.hits + hits, l.misses + misses
 }
 
@@ -244,6 +237,15 @@ func (l *learner) remove(name string) bool {
 	return true
 }
 
+// largest is the most GPUs of one node.
+func (l *learner) largest() int {
+	most := 0
+	for _, n := range l.nodes {
+		most = max(most, n.gpus)
+	}
+	return most
+}
+
 // recount spreads the demand over the capacity as it is now, if that has changed by more than a fiftieth: a fleet that
 // starts up or is replaced arrives one node at a time.
 func (l *learner) recount() {
@@ -252,5 +254,5 @@ func (l *learner) recount() {
 	}
 	l.counted, l.countedModels = l.gpus, len(l.capacity)
 	now := l.now.Load()
-	l.now.Store(&learnt{number: now.number + 1, residual: now.residual, pressure: now.residual.Distribution().Pressure(l.capacity)})
+	l.now.Store(&learnt{number: now.number + 1, demand: now.demand.WithCapacity(l.capacity, l.largest())})
 }

@@ -33,7 +33,7 @@ func TestPodsThatBelongTogetherMakeNoMixKnown(t *testing.T) {
 				pod.Labels, pod.OwnerReferences = tc.labels, tc.owners(i)
 				learner.arrived(pod)
 			}
-			if got := learner.learnt().residual.Known(); got != tc.known {
+			if got := learner.learnt().demand.Known(); got != tc.known {
 				t.Errorf("known = %v, want %v", got, tc.known)
 			}
 		})

@@ -56,10 +56,10 @@ func (m memo) store(index int, generation, finding int64) {
 	c.generation.Store(generation)
 }
 
-// memoKey tells apart kinds of pods and, for scores, whether free 8-GPU nodes are few, which changes to and fro.
+// memoKey tells apart kinds of pods.
 type memoKey struct {
-	request           string
-	scores, reserving bool
+	request string
+	scores  bool
 }
 
 // memos are those of the kinds of pods seen last.
@@ -67,26 +67,30 @@ type memos struct{ byKey *lru.Cache }
 
 // dated is a memo and the number of the mix that it was made with, 0 for what does not depend on the mix.
 type dated struct {
-	memo   memo
-	learnt uint64
+	memo    memo
+	changes *changes
+	learnt  uint64
 }
 
 func newMemos() memos { return memos{lru.New(maxMemos)} }
 
 // of returns the memo of a kind of pod, made with that mix, on nodes of fewer indices than that; nil for the first pod of
 // its kind, which may be the only one.
-func (m memos) of(key memoKey, learnt uint64, indices int) memo {
+func (m memos) of(key memoKey, learnt uint64, indices int) (memo, *changes) {
 	known, seen := m.byKey.Get(key)
 	if !seen {
 		m.byKey.Add(key, dated{})
-		return nil
+		return nil, nil
 	}
-	if have := known.(dated); have.learnt == learnt && len(have.memo) >= indices {
-		return have.memo
+	if have := known.(dated); have.learnt == learnt && len(have.memo) >= indices && !have.changes.full() {
+		return have.memo, have.changes
 	}
-	fresh := make(memo, indices+indices/4)
-	m.byKey.Add(key, dated{fresh, learnt})
-	return fresh
+	fresh := dated{memo: make(memo, indices+indices/4), learnt: learnt}
+	if key.scores {
+		fresh.changes = &changes{}
+	}
+	m.byKey.Add(key, fresh)
+	return fresh.memo, fresh.changes
 }
 
 // recall gives the state of a cycle the memos of its kind of pod. Where more counts than the pod, the mix and the state of
@@ -97,9 +101,9 @@ func (p *Plugin) recall(s *podState, learnt uint64) {
 	}
 	indices := p.cluster.views.Indices()
 	request := s.request.Request
-	s.scores = p.memos.of(memoKey{fmt.Sprintf("%#v", request), true, s.judge.Reserving()}, learnt, indices)
+	s.scores, s.changes = p.memos.of(memoKey{fmt.Sprintf("%#v", request), true}, learnt, indices)
 	request.CPUMilli = 0 // only scores depend on it
-	s.fits = p.memos.of(memoKey{request: fmt.Sprintf("%#v", request)}, 0, indices)
+	s.fits, _ = p.memos.of(memoKey{request: fmt.Sprintf("%#v", request)}, 0, indices)
 }
 
 // refusal is a reason as the framework is told it.

@@ -87,7 +87,7 @@ func (f *fleet) byModel() map[string]count {
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if c := f.count(obj.(*v1.Node), learnt.residual); c.total > 0 {
+			if c := f.count(obj.(*v1.Node), learnt.demand); c.total > 0 {
 				f.parts[name] = c
 			}
 		}
@@ -104,7 +104,7 @@ func (f *fleet) byModel() map[string]count {
 }
 
 // count counts one node. Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, residual *gpu.Residual) count {
+func (f *fleet) count(node *v1.Node, demand *gpu.Demand) count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
 	if seen.GPUs() == 0 {
@@ -119,10 +119,10 @@ func (f *fleet) count(node *v1.Node, residual *gpu.Residual) count {
 	for _, obj := range objects {
 		info.AddPod(obj.(*v1.Pod))
 	}
-	return countInventory(keys.Inventory(seen, info, f.cluster.ledger.of, ""), residual)
+	return countInventory(keys.Inventory(seen, info, f.cluster.ledger.of, ""), demand)
 }
 
-func countInventory(inv *gpu.Inventory, residual *gpu.Residual) count {
+func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 	c := count{model: inv.Model, total: len(inv.Devices)}
 	if c.model == "" {
 		c.model = "unknown"
@@ -148,8 +148,8 @@ func countInventory(inv *gpu.Inventory, residual *gpu.Residual) count {
 		c.freeMilli = inv.FreeReplicas * gpu.WholeMilli / inv.Replicas
 		c.allocatedMilli = max(0, (c.total-c.unhealthy)*gpu.WholeMilli-c.freeMilli)
 	}
-	if residual.Known() {
-		c.strandedMilli = residual.Expected(inv)
+	if demand.Known() {
+		c.strandedMilli = demand.Stranding().Expected(inv)
 	}
 	return c
 }

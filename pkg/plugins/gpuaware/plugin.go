@@ -74,8 +74,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (*Plugin) Name() string { return Name }
 
 // SignPod returns what tells pods apart for this plugin: all that it reads of a pod is the request. A node's score
-// depends on the pod and on that node, except for the reserve term, which changes for all nodes at once and only when
-// the number of free 8-GPU nodes crosses a threshold; identical pods of one batch may see it one pod late.
+// depends on the pod, on that node, and on sums over the cluster by which places for large pods and scarce models are priced. They
+// change by little with each pod; identical pods of one batch see them a few pods late.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	request, err := p.settings.keys.PodGPURequest(pod)
 	if err != nil {
@@ -94,18 +94,17 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 // what it remembers.
 type podState struct {
 	request kubeview.GPURequest
-	// judge is the state of the cluster against which all nodes of the cycle are judged.
-	judge gpu.Cluster
-	// lowestPressure is that of the least demanded model that the pod accepts.
-	lowestPressure float64
+	// judge values what the pod changes on a node against the cluster as it is in this cycle.
+	judge *gpu.Judge
 	// siblings are the pods it works with, by NVLink domain; nil when that does not matter.
 	siblings *siblings
 	// live is what was measured.
 	live live
 	// claims is how nodes serve the request by dynamic resource allocation; nil when no device class stands in for it.
 	claims *claims
-	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and the score.
+	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and that of a change.
 	fits, scores memo
+	changes      *changes
 }
 
 // Clone returns the state itself: nothing changes it.
@@ -120,7 +119,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 		return nil, err
 	}
 	learnt := p.cluster.learner.learnt()
-	s := &podState{request: request, judge: p.cluster.judge(p.settings, learnt)}
+	s := &podState{request: request}
 	if err := p.readClaims(ctx, pod, s); err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
-	s.lowestPressure = s.judge.LowestPressure(&s.request.Request)
+	s.judge = p.cluster.views.totals.judge(p.settings, learnt.demand, &s.request.Request)
 	p.recall(s, learnt.number)
 	return s, nil
 }

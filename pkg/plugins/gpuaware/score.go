@@ -24,24 +24,22 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 		return 0, fwk.AsStatus(err)
 	}
 	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
-	if score, ok := s.scores.load(place.Index, generation); ok {
-		return score, nil
+	number, ok := s.scores.load(place.Index, generation)
+	if ok {
+		return scoreOf(s.judge.Price(s.changes.at(number))), nil
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
-	at := gpu.Circumstances{
-		LowestPressure: s.lowestPressure,
-		BusyMilli:      s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
-		Apart:          s.siblings.apart(v.node.Clique),
+	change := s.judge.Change(p.inventory(s, info, v), &s.request.Request, gpu.Placement{
+		BusyMilli: s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
+		Apart:     s.siblings.apart(v.node.Clique),
+	})
+	if number, ok := s.changes.number(&change); ok {
+		s.scores.store(place.Index, generation, number)
 	}
-	inventory := p.inventory(s, info, v)
-	if inventory == v.inventory {
-		at.Expected = v.expects(s.judge.Residual)
-	}
-	waste := s.judge.Assess(inventory, &s.request.Request, at)
-	score := -int64(math.Round(waste.Sum() * scoreUnit))
-	s.scores.store(place.Index, generation, score)
-	return score, nil
+	return scoreOf(s.judge.Price(&change)), nil
 }
+
+func scoreOf(w gpu.Waste) int64 { return -int64(math.Round(w.Sum() * scoreUnit)) }
 
 // ScoreExtensions returns the plugin itself.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }

@@ -10,32 +10,11 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// view is what is known of one state of one node. It is immutable but for the cache inside.
+// view is what is known of one state of one node. It is immutable.
 type view struct {
 	generation int64
 	node       *kubeview.GPUNode
 	inventory  *gpu.Inventory
-	// expected is the packing value of the inventory as it was last asked for.
-	expected atomic.Pointer[expectation]
-}
-
-// expectation is a packing value by the mix that it was reckoned with.
-type expectation struct {
-	residual *gpu.Residual
-	milli    float64
-}
-
-// expects returns the packing value of the view's inventory, and nil while no mix is known.
-func (v *view) expects(residual *gpu.Residual) *float64 {
-	if residual == nil || !residual.Known() {
-		return nil
-	}
-	e := v.expected.Load()
-	if e == nil || e.residual != residual {
-		e = &expectation{residual: residual, milli: residual.Expected(v.inventory)}
-		v.expected.Store(e)
-	}
-	return &e.milli
 }
 
 // place is the newest view of a node.
@@ -74,50 +53,64 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	return fresh
 }
 
-// totals are sums over the nodes as they were last looked at.
+// totals keep the supply: the sum over the nodes as they were last looked at, and the pods that have come and gone. They are safe for
+// concurrent use.
 type totals struct {
-	mu            sync.RWMutex
-	parts         map[string]part
-	freeEightGPUs int
-	idleMilli     int64
+	mu     sync.Mutex
+	supply gpu.Supply
+	// demand is by whose sizes places for large pods are counted.
+	demand *gpu.Demand
+	nodes  map[string]counted
 }
 
-// part is one node's part of the totals.
-type part struct {
-	idleMilli int64
-	freeEight bool
+// counted is a node with what it contributes.
+type counted struct {
+	inventory *gpu.Inventory
+	part      gpu.Part
 }
 
+// set counts a node as it is now; nil takes it out.
 func (t *totals) set(node string, inv *gpu.Inventory) {
-	now := part{
-		idleMilli: int64(inv.FreeMilli()),
-		freeEight: len(inv.Devices) >= 8 && inv.FreeWhole() == len(inv.Devices),
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.parts[node]
-	if now == before {
+	before := t.nodes[node]
+	if inv == nil || !inv.HasGPU() {
+		t.supply.Replace(before.part, gpu.Part{})
+		delete(t.nodes, node)
 		return
 	}
-	t.idleMilli += now.idleMilli - before.idleMilli
-	if now.freeEight {
-		t.freeEightGPUs++
+	now := counted{inventory: inv, part: gpu.PartOf(inv, t.demand)}
+	t.supply.Replace(before.part, now.part)
+	if t.nodes == nil {
+		t.nodes = map[string]counted{}
 	}
-	if before.freeEight {
-		t.freeEightGPUs--
-	}
-	if t.parts == nil {
-		t.parts = map[string]part{}
-	}
-	if now == (part{}) {
-		delete(t.parts, node)
-		return
-	}
-	t.parts[node] = now
+	t.nodes[node] = now
 }
 
-func (t *totals) read() (freeEightGPUs int, idleMilli int64) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.freeEightGPUs, t.idleMilli
+// came and went count the pods with GPUs that were given a node and that have left it.
+func (t *totals) came() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.supply.Placed()
+}
+
+func (t *totals) went() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.supply.Departed()
+}
+
+// judge returns the judge of one request's placements by this demand.
+func (t *totals) judge(s *settings, d *gpu.Demand, r *gpu.Request) *gpu.Judge {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.demand != d {
+		t.demand = d
+		for name, n := range t.nodes {
+			part := gpu.PartOf(n.inventory, d)
+			t.supply.Replace(n.part, part)
+			t.nodes[name] = counted{n.inventory, part}
+		}
+	}
+	return gpu.NewJudge(s.weights, s.spread, d, &t.supply, r)
 }

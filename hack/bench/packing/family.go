@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// family is a kind of cluster with a kind of work.
+type family struct {
+	name   string
+	shapes []shape
+	kinds  []kind
+	// weights are how often each kind comes; they add up to 1.
+	weights []float64
+	// pods lists the kinds of a trace's pods, nil where they are drawn at random.
+	pods []int
+}
+
+// nodeShapes are the clusters that work is tried on, of 400 GPUs each.
+var nodeShapes = []struct {
+	name   string
+	shapes []shape
+}{
+	{"4-GPU", []shape{{"n4", "A", 4, 48000, 100}}},
+	{"8-GPU", []shape{{"n8", "A", 8, 96000, 50}}},
+	{"8-GPU few cores", []shape{{"n8", "A", 8, 48000, 50}}},
+	{"1/2/4/8-GPU", []shape{{"n1", "A", 1, 8000, 100}, {"n2", "A", 2, 16000, 50}, {"n4", "A", 4, 32000, 25}, {"n8", "A", 8, 64000, 12}}},
+	{"two models", []shape{{"t", "T4", 4, 32000, 50}, {"a", "A100", 8, 96000, 25}}},
+}
+
+// sizes are how GPU pods ask for GPUs.
+type sizes struct {
+	name string
+	of   []sized
+	// cpu scales the CPU of GPU pods, 1 being half of what comes with their GPUs.
+	cpu float64
+}
+
+type sized struct {
+	count, milli int
+	weight       float64
+	models       []string
+}
+
+var podSizes = []sizes{
+	{"whole 1/2/4/8", []sized{{1, 1000, 50, nil}, {2, 1000, 25, nil}, {4, 1000, 15, nil}, {8, 1000, 10, nil}}, 1},
+	{"whole 1/2/4", []sized{{1, 1000, 60, nil}, {2, 1000, 25, nil}, {4, 1000, 15, nil}}, 1},
+	{"only 1", []sized{{1, 1000, 1, nil}}, 1},
+	{"half a node and 1", []sized{{4, 1000, 1, nil}, {1, 1000, 2, nil}}, 1},
+	{"mostly 8", []sized{{8, 1000, 30, nil}, {1, 1000, 70, nil}}, 1},
+	{"shares and whole", []sized{{1, 100, 10, nil}, {1, 250, 15, nil}, {1, 500, 15, nil}, {1, 700, 10, nil}, {1, 1000, 30, nil}, {2, 1000, 10, nil}, {4, 1000, 10, nil}}, 1},
+	{"much CPU", []sized{{1, 1000, 50, nil}, {2, 1000, 25, nil}, {4, 1000, 15, nil}}, 1.8},
+	{"heavy tail", []sized{{1, 200, 40, nil}, {1, 1000, 40, nil}, {2, 1000, 10, nil}, {3, 1000, 3, nil}, {4, 1000, 4, nil}, {8, 1000, 3, nil}}, 1},
+	{"few models", []sized{{1, 1000, 40, nil}, {2, 1000, 15, nil}, {1, 1000, 20, []string{"T4"}}, {4, 1000, 10, []string{"A100"}}, {2, 1000, 10, []string{"A100"}}}, 1},
+}
+
+// cpuOnlyShares are the parts of the arrivals that ask for no GPU.
+var cpuOnlyShares = []float64{0, 0.3, 0.6, 0.9, 0.97}
+
+// families lists all combinations that make sense.
+func families() []family {
+	var all []family
+	for _, n := range nodeShapes {
+		for _, s := range podSizes {
+			for _, cpuOnly := range cpuOnlyShares {
+				if f, ok := newFamily(n.name, n.shapes, s, cpuOnly); ok {
+					all = append(all, f)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// maxCPUOnly is the most cores that a pod without GPUs asks for in the mean.
+const maxCPUOnly = 2.5
+
+// newFamily makes the kinds of pods: each size with three amounts of CPU, and pods without GPUs of four sizes such that all work
+// together asks for nine tenths of the CPU when it asks for all of the GPUs.
+func newFamily(name string, shapes []shape, s sizes, cpuOnly float64) (family, bool) {
+	f := family{name: fmt.Sprintf("%s, %s, %.0f%% CPU-only", name, s.name, 100*cpuOnly), shapes: shapes}
+	largest, gpus, cores := 0, 0, 0.0
+	models := map[string]bool{}
+	for _, n := range shapes {
+		largest = max(largest, n.gpus)
+		cores += float64(n.cpuMilli) / 1000 * float64(n.count)
+		gpus += n.gpus * n.count
+		models[n.model] = true
+	}
+	perGPU := cores / float64(gpus)
+	total, demand, cpu := 0.0, 0.0, 0.0
+	for _, z := range s.of {
+		for _, m := range z.models {
+			if !models[m] {
+				return f, false
+			}
+		}
+		if z.count > largest {
+			return f, false
+		}
+		total += z.weight
+	}
+	for _, z := range s.of {
+		for _, scale := range []float64{0.6, 1, 1.4} {
+			milli := int64(math.Round(0.5*perGPU*s.cpu*scale*float64(z.count*z.milli)/1000*4) * 250)
+			weight := (1 - cpuOnly) * z.weight / total / 3
+			f.kinds = append(f.kinds, newKind(max(250, milli), z.count, z.milli, z.models...))
+			f.weights = append(f.weights, weight)
+			demand += weight * float64(z.count*z.milli) / 1000
+			cpu += weight * float64(max(250, milli)) / 1000
+		}
+	}
+	if cpuOnly > 0 {
+		// What the CPU-only pods may take for each GPU that is asked for.
+		left := max(0.1*perGPU, 0.9*perGPU-cpu/demand) * demand / cpuOnly
+		for _, scale := range []float64{0.4, 0.8, 1.2, 1.6} {
+			milli := int64(math.Max(50, math.Round(min(left, maxCPUOnly)*scale*20)*50))
+			f.kinds = append(f.kinds, newKind(milli, 0, 0))
+			f.weights = append(f.weights, cpuOnly/4)
+		}
+	}
+	return f, true
+}
+
+// draw returns a random kind.
+func (f *family) draw(r *rand.Rand) *kind {
+	u := r.Float64()
+	for i, w := range f.weights {
+		if u -= w; u < 0 {
+			return &f.kinds[i]
+		}
+	}
+	return &f.kinds[len(f.kinds)-1]
+}
+
+// mix is the demand for certain.
+func (f *family) mix() *gpu.Distribution {
+	portions := make([]gpu.Portion, len(f.kinds))
+	for i := range f.kinds {
+		portions[i] = gpu.Portion{Class: f.kinds[i].class, Fraction: f.weights[i]}
+	}
+	return gpu.Given(portions)
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// policy ranks the machines that a pod fits, the lowest value first.
+type policy interface {
+	// arrived tells it of a pod that asks for a place, attempts its first time.
+	arrived(k *kind)
+	// demand is what it counts the supply by, nil if it does not.
+	demand() *gpu.Demand
+	// begin prepares it for one pod.
+	begin(c *cluster, k *kind)
+	value(m *machine, i int, k *kind) float64
+}
+
+// simple is a policy that looks at one machine at a time and knows nothing else.
+type simple func(m *machine, k *kind) float64
+
+func (simple) arrived(*kind)                              {}
+func (simple) demand() *gpu.Demand                        { return nil }
+func (simple) begin(*cluster, *kind)                      {}
+func (s simple) value(m *machine, _ int, k *kind) float64 { return s(m, k) }
+
+// bestFit leaves the least of the node: the sum of CPU and GPU that stay free, each as a part of a large node, as the authors of the
+// trace define it.
+func bestFit(m *machine, k *kind) float64 {
+	return float64(m.inv.FreeCPUMilli-k.request.CPUMilli)/128_000 + float64(m.inv.FreeMilli()-k.milli)/8000
+}
+
+// mostAllocated is NodeResourcesFit with that strategy: the mean of the parts that are taken of CPU and GPU. A pod without GPUs is
+// judged by CPU alone.
+func mostAllocated(m *machine, k *kind) float64 {
+	cpu := 1 - float64(m.inv.FreeCPUMilli-k.request.CPUMilli)/float64(m.inv.CPUMilli)
+	if k.milli == 0 {
+		return -cpu
+	}
+	gpus := 1 - float64(m.inv.FreeMilli()-k.milli)/float64(len(m.inv.Devices)*gpu.WholeMilli)
+	return -(cpu + gpus) / 2
+}
+
+// fgd is Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023): the placement that adds the least to the fragmentation, which
+// is, in the mean over the mix, the GPU that a pod cannot use where it is. Ties go to best-fit.
+type fgd struct {
+	simple
+	mix    []share
+	cached map[string]float64
+}
+
+type share struct {
+	*kind
+	fraction float64
+}
+
+func newFGD(kinds []kind, weights []float64) *fgd {
+	f := &fgd{cached: map[string]float64{}}
+	for i := range kinds {
+		if kinds[i].milli > 0 {
+			f.mix = append(f.mix, share{&kinds[i], weights[i]})
+		}
+	}
+	return f
+}
+
+func (f *fgd) value(m *machine, _ int, k *kind) float64 {
+	var buf, buf2 [16]int
+	before := vector(m.inv, buf[:0])
+	after := append(buf2[:0], before...)
+	if k.milli > 0 {
+		devices, s, _ := gpu.Choose(m.inv, &k.request)
+		for _, d := range devices {
+			after[d] -= s.Milli
+		}
+	}
+	grown := f.fragmentation(m.inv.Model, m.inv.FreeCPUMilli-k.request.CPUMilli, after) - f.fragmentation(m.inv.Model, m.inv.FreeCPUMilli, before)
+	return grown + bestFit(m, k)*1e-3
+}
+
+func vector(inv *gpu.Inventory, buf []int) []int {
+	for _, d := range inv.Devices {
+		buf = append(buf, d.FreeMilli)
+	}
+	return buf
+}
+
+func (f *fgd) fragmentation(model string, cpu int64, free []int) float64 {
+	slices.Sort(free)
+	key := append([]byte(model), 0)
+	key = binary.LittleEndian.AppendUint32(key, uint32(cpu))
+	for _, d := range free {
+		key = binary.LittleEndian.AppendUint16(key, uint16(d))
+	}
+	if v, ok := f.cached[string(key)]; ok {
+		return v
+	}
+	total := 0
+	for _, d := range free {
+		total += d
+	}
+	sum := 0.0
+	for _, s := range f.mix {
+		n, stuck := 0, 0
+		for _, d := range free {
+			if d >= s.request.Milli {
+				n++
+			} else {
+				stuck += d
+			}
+		}
+		if s.request.CPUMilli > cpu || n < s.request.Count || !s.request.AcceptsModel(model) {
+			stuck = total
+		}
+		sum += s.fraction * float64(stuck)
+	}
+	f.cached[string(key)] = sum
+	return sum
+}
+
+// ours is the rule of pkg/gpu, with a mix that is given or learnt.
+type ours struct {
+	weights gpu.Weights
+	mix     *gpu.Mix
+	drawn   *gpu.Demand
+	supply  *cluster
+	judge   *gpu.Judge
+	// number tells changes by one demand from those by another.
+	number  int
+	changes map[*kind][]remembered
+	now     []remembered
+}
+
+// remembered is what a placement does to one state of a machine.
+type remembered struct {
+	epoch, number int
+	change        gpu.Change
+}
+
+func newOurs(w gpu.Weights, c *cluster, given *gpu.Distribution) *ours {
+	o := &ours{weights: w, supply: c, changes: map[*kind][]remembered{}}
+	if given != nil {
+		o.draw(given)
+		return o
+	}
+	o.mix = gpu.NewMix()
+	o.draw(o.mix.Distribution())
+	return o
+}
+
+func (o *ours) draw(d *gpu.Distribution) {
+	o.drawn = gpu.NewDemand(d, o.supply.capacity, o.supply.largest)
+	o.number++
+	o.supply.recount(o.drawn)
+}
+
+func (o *ours) arrived(k *kind) {
+	if o.mix == nil {
+		return
+	}
+	o.mix.Observe(k.class, true)
+	if d := o.mix.Redraw(o.drawn.Distribution()); d != nil {
+		o.draw(d)
+	}
+}
+
+func (o *ours) demand() *gpu.Demand { return o.drawn }
+
+func (o *ours) begin(c *cluster, k *kind) {
+	o.judge = gpu.NewJudge(o.weights, false, o.drawn, &c.supply, &k.request)
+	o.now = o.changes[k]
+	if o.now == nil {
+		o.now = make([]remembered, len(c.machines))
+		o.changes[k] = o.now
+	}
+}
+
+func (o *ours) value(m *machine, i int, k *kind) float64 {
+	r := &o.now[i]
+	if r.epoch != m.epoch+1 || r.number != o.number {
+		*r = remembered{m.epoch + 1, o.number, o.judge.Change(m.inv, &k.request, gpu.Placement{})}
+	}
+	return o.judge.Price(&r.change).Sum()
+}
+
+// best returns the machine that the policy likes best of those that the pod fits, -1 for none. Of equals the rank decides, which is
+// drawn by chance, so that no policy profits from the order of the machines.
+func best(c *cluster, p policy, k *kind, rank []int) int {
+	chosen, least := -1, math.Inf(1)
+	p.begin(c, k)
+	for i := range c.machines {
+		if !c.fits(i, k) {
+			continue
+		}
+		if v := p.value(&c.machines[i], i, k); chosen < 0 || v < least-1e-9 || v < least+1e-9 && rank[i] < rank[chosen] {
+			chosen, least = i, v
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// bigGPUs is from how many GPUs a pod is big.
+const bigGPUs = 4
+
+// outcome is what one run shows.
+type outcome struct {
+	// Allocated is the part of the GPUs that pods have: when as much has been asked for as there is, or in the mean over the time.
+	Allocated float64
+	// BigRefused is the part of the demand of big pods that got no place, or was waiting in the mean.
+	BigRefused float64
+	// NodesHalf is the number of nodes in use at half of the load.
+	NodesHalf float64
+}
+
+// fill lets pods come to an empty cluster, of which none leaves and none is tried again, until they have asked for as many GPUs as there
+// are: the method of the trace's authors.
+func fill(f *family, make func(*cluster) policy, seed uint64) outcome {
+	c := newCluster(f.shapes)
+	p := make(c)
+	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation
+	rank := r.Perm(len(c.machines))
+	arrived, big, refused := 0, 0, 0
+	var o outcome
+	next := f.arrivals(r)
+	for arrived < c.gpuMilli {
+		k := next()
+		p.arrived(k)
+		arrived += k.milli
+		at := best(c, p, k, rank)
+		if at >= 0 {
+			c.bind(at, k, p.demand())
+		}
+		if k.request.Count >= bigGPUs {
+			big += k.milli
+			if at < 0 {
+				refused += k.milli
+			}
+		}
+		if o.NodesHalf == 0 && 2*arrived >= c.gpuMilli {
+			o.NodesHalf = float64(c.inUse)
+		}
+	}
+	o.Allocated = float64(c.usedMilli) / float64(c.gpuMilli)
+	o.BigRefused = float64(refused) / float64(max(1, big))
+	return o
+}
+
+// meanLifetime of a pod is the unit of time of a churn.
+const (
+	lifetimeSigma = 1.5
+	warmUp, span  = 4.0, 8.0
+)
+
+// churn lets pods come at random, run for a lognormal time and go, while load times as many GPUs are asked for as there are. What does
+// not fit waits, and is tried, the oldest first, whenever a pod goes.
+func churn(f *family, make func(*cluster) policy, load func(t float64) float64, seed uint64) outcome {
+	c := newCluster(f.shapes)
+	p := make(c)
+	r := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a simulation
+	rank := r.Perm(len(c.machines))
+	mean, peak := 0.0, 0.0
+	for i := range f.kinds {
+		mean += f.weights[i] * float64(f.kinds[i].milli)
+	}
+	for t := 0.0; t < 1; t += 0.01 {
+		peak = max(peak, load(t))
+	}
+	rate := peak * float64(c.gpuMilli) / mean
+	var running ends
+	var waiting []waiter
+	bigWaiting := 0
+	var o outcome
+	var used, time, bigTime, nodes float64
+	now, next := 0.0, 0.0
+	account := func(until float64) {
+		if d := until - max(now, warmUp); d > 0 {
+			used += d * float64(c.usedMilli)
+			bigTime += d * float64(bigWaiting)
+			nodes += d * float64(c.inUse)
+			time += d
+		}
+		now = until
+	}
+	try := func(w waiter) bool {
+		at := best(c, p, w.kind, rank)
+		if at < 0 {
+			return false
+		}
+		heap.Push(&running, end{now + w.lifetime, c.bind(at, w.kind, p.demand())})
+		return true
+	}
+	for now < warmUp+span {
+		if len(running) > 0 && running[0].at < next {
+			e := heap.Pop(&running).(end)
+			account(e.at)
+			c.release(e.placement, p.demand())
+			kept := waiting[:0]
+			failed := map[*kind]bool{}
+			for _, w := range waiting {
+				if failed[w.kind] || !try(w) {
+					failed[w.kind] = true
+					kept = append(kept, w)
+				} else if w.kind.request.Count >= bigGPUs {
+					bigWaiting -= w.kind.milli
+				}
+			}
+			waiting = kept
+			continue
+		}
+		account(next)
+		next += r.ExpFloat64() / rate
+		lifetime := math.Exp(r.NormFloat64()*lifetimeSigma - lifetimeSigma*lifetimeSigma/2)
+		k := f.draw(r)
+		if r.Float64()*peak > load(now) {
+			continue
+		}
+		p.arrived(k)
+		w := waiter{k, lifetime}
+		if !try(w) {
+			waiting = append(waiting, w)
+			if k.request.Count >= bigGPUs {
+				bigWaiting += k.milli
+			}
+		}
+	}
+	o.Allocated = used / time / float64(c.gpuMilli)
+	o.BigRefused = bigTime / time / float64(c.gpuMilli)
+	o.NodesHalf = nodes / time
+	return o
+}
+
+type waiter struct {
+	kind     *kind
+	lifetime float64
+}
+
+type end struct {
+	at float64
+	placement
+}
+
+// ends are the pods that run, the one that ends first on top.
+type ends []end
+
+func (e ends) Len() int           { return len(e) }
+func (e ends) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *ends) Push(x any)        { *e = append(*e, x.(end)) }
+func (e *ends) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return x
+}
+
+func steady(load float64) func(float64) float64 { return func(float64) float64 { return load } }
+
+// ablations are the rule with one term off each.
+func ablations() map[string]gpu.Weights {
+	all := map[string]gpu.Weights{}
+	for name, off := range map[string]func(*gpu.Weights){
+		"-packing": func(w *gpu.Weights) { w.Packing = 0 }, "-bestfit": func(w *gpu.Weights) { w.BestFit = 0 },
+		"-sliver": func(w *gpu.Weights) { w.Sliver = 0 }, "-opening": func(w *gpu.Weights) { w.Opening = 0 },
+		"-hosts": func(w *gpu.Weights) { w.Hosts = 0 }, "-scarcity": func(w *gpu.Weights) { w.Scarcity = 0 },
+	} {
+		w := gpu.DefaultWeights()
+		off(&w)
+		all[name] = w
+	}
+	return all
+}

@@ -1,0 +1,192 @@
+package gpu
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it bears on the
+// models. It is immutable but for the cache of Stranding and safe for concurrent use.
+type Demand struct {
+	dist      *Distribution
+	stranding *Stranding
+	sizes     []size
+	confined  []confinement
+	// meanGPUs is the mean demand of a GPU pod, in GPUs.
+	meanGPUs float64
+	// pressure is the demand on each model per GPU of it, relative to the mean of all.
+	pressure map[string]float64
+}
+
+// confinement is demand that only some models can serve.
+type confinement struct {
+	models []string
+	// share is the part of the GPU demand that is confined to them for certain, see confinedShare.
+	share float64
+}
+
+// NewDemand draws up the demand of a mix on a cluster with this capacity, in GPUs by model, the largest node of which has so many.
+func NewDemand(d *Distribution, capacity map[string]int, largest int) *Demand {
+	n := &Demand{dist: d, stranding: newStranding(d), sizes: sizesOf(d, largest)}
+	_, demand := d.gpuDemand()
+	pods := 0.0
+	for _, p := range d.portions {
+		if p.Count > 0 && p.Slices == "" {
+			pods += p.Fraction
+		}
+	}
+	if pods > 0 {
+		n.meanGPUs = demand / pods / WholeMilli
+	}
+	n.confined = confinementsOf(d, demand, pods)
+	n.pressure = pressure(n.confined, capacity)
+	return n
+}
+
+// WithCapacity returns the same demand on a cluster that has changed.
+func (d *Demand) WithCapacity(capacity map[string]int, largest int) *Demand {
+	n := *d
+	n.pressure, n.sizes = pressure(d.confined, capacity), sizesOf(d.dist, largest)
+	return &n
+}
+
+// Known reports whether enough is known of the work for any of it to mean something.
+func (d *Demand) Known() bool { return d != nil && d.dist.Known }
+
+// Distribution is the mix behind the demand.
+func (d *Demand) Distribution() *Distribution { return d.dist }
+
+// Stranding is the packing value by this demand.
+func (d *Demand) Stranding() *Stranding { return d.stranding }
+
+// confinementsOf groups the demand by the models that it accepts.
+func confinementsOf(d *Distribution, demand, pods float64) []confinement {
+	if demand == 0 {
+		return nil
+	}
+	type tally struct{ pods, demand float64 }
+	tallies := map[string]tally{}
+	for _, p := range d.portions {
+		if p.Models != "" && p.Count > 0 && p.Slices == "" {
+			t := tallies[p.Models]
+			tallies[p.Models] = tally{t.pods + p.Fraction, t.demand + p.Fraction*float64(p.Count*p.Milli)}
+		}
+	}
+	var all []confinement
+	for _, models := range slices.Sorted(maps.Keys(tallies)) {
+		t := tallies[models]
+		share := t.demand / demand * certain(t.pods/pods, d.independent*pods)
+		if share > 0 {
+			all = append(all, confinement{models: strings.Split(models, "|"), share: share})
+		}
+	}
+	return all
+}
+
+// certain is which part of an observed fraction of n arrivals is more than chance: what is left of it two standard errors below. One
+// pod of seventeen says nothing yet; ten per cent of a thousand are four fifths certain.
+func certain(fraction, n float64) float64 {
+	if math.IsInf(n, 1) {
+		return 1
+	}
+	if fraction <= 0 || n <= 0 {
+		return 0
+	}
+	return max(0, 1-2*math.Sqrt((1-fraction)/(fraction*n)))
+}
+
+// pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: confined demand is spread over its models
+// in proportion to their capacity, the rest over all.
+func pressure(confined []confinement, capacity map[string]int) map[string]float64 {
+	total := 0
+	for _, n := range capacity {
+		total += n
+	}
+	rest := 1.0
+	perGPU := make(map[string]float64, len(capacity))
+	for _, c := range confined {
+		accepted := 0
+		for model, n := range capacity {
+			if c.holds(model) {
+				accepted += n
+			}
+		}
+		rest -= c.share
+		if accepted == 0 {
+			continue
+		}
+		for model := range capacity {
+			if c.holds(model) {
+				perGPU[model] += c.share / float64(accepted)
+			}
+		}
+	}
+	for model := range capacity {
+		perGPU[model] = (perGPU[model] + rest/float64(total)) * float64(total)
+	}
+	return perGPU
+}
+
+func (c *confinement) holds(model string) bool {
+	return slices.ContainsFunc(c.models, func(m string) bool { return strings.EqualFold(m, model) })
+}
+
+// lowestPressure is the least pressure among the models that the request accepts.
+func (d *Demand) lowestPressure(r *Request) float64 {
+	lowest, found := 0.0, false
+	for m, p := range d.pressure {
+		if r.AcceptsModel(m) && (!found || p < lowest) {
+			lowest, found = p, true
+		}
+	}
+	return lowest
+}
+
+// maxPressure bounds the pressure that counts, so that a model nearly all of whose GPUs are spoken for is at most that many times as
+// dear as the GPUs themselves.
+const maxPressure = 4
+
+// scarcity is what taking one GPU of the model costs others while the cluster fills, in GPUs: all of it for each unit by which the
+// pressure on it is above the lowest that the pod could choose.
+func (d *Demand) scarcity(model string, lowest float64) float64 {
+	p, ok := d.pressure[model]
+	if !ok {
+		return 0
+	}
+	return min(maxPressure, max(0, p-lowest))
+}
+
+// contention is what taking one GPU of the model costs others while pods come and go, in GPUs: the probability that the demand
+// confined to some models, of which this is one and which the pod can leave, will find too few of them free. N GPUs of the idle ones
+// are expected to be asked for by it; a sum of that many independent pods has the variance N times their mean size.
+func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
+	worst := 0.0
+	for i := range d.confined {
+		c := &d.confined[i]
+		if !c.holds(model) || confines(r, c.models) {
+			continue
+		}
+		var free int64
+		for _, m := range c.models {
+			free += s.FreeByModel(m)
+		}
+		expected := c.share * float64(s.IdleMilli()) / WholeMilli
+		worst = max(worst, shortage(float64(free)/WholeMilli, expected, expected*d.meanGPUs))
+	}
+	return worst
+}
+
+// confines reports whether the request accepts no model but these.
+func confines(r *Request, models []string) bool {
+	if len(r.Models) == 0 {
+		return false
+	}
+	for _, m := range r.Models {
+		if !slices.ContainsFunc(models, func(o string) bool { return strings.EqualFold(o, m) }) {
+			return false
+		}
+	}
+	return true
+}

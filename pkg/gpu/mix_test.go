@@ -1,0 +1,110 @@
+package gpu
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMix(t *testing.T) {
+	t.Parallel()
+	one, eight := Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 90_000, Count: 8, Milli: WholeMilli}
+	t.Run("a fresh mix is not known", func(t *testing.T) {
+		t.Parallel()
+		m := NewMix()
+		for range mixKnown {
+			if m.Distribution().Known {
+				t.Fatalf("known after %d arrivals", m.Arrivals())
+			}
+			m.Observe(one, true)
+		}
+		if !m.Distribution().Known {
+			t.Error("not known after enough arrivals")
+		}
+	})
+	t.Run("what came along with another makes no mix known", func(t *testing.T) {
+		t.Parallel()
+		m := NewMix()
+		m.Observe(eight, true)
+		for range 10 * mixKnown {
+			m.Observe(eight, false)
+		}
+		if m.Known() || m.Arrivals() != 10*mixKnown+1 {
+			t.Errorf("known = %v after one gang of %d", m.Known(), m.Arrivals())
+		}
+	})
+	t.Run("old arrivals fade by half in a half-life", func(t *testing.T) {
+		t.Parallel()
+		m := NewMix()
+		for range 1000 {
+			m.Observe(one, true)
+		}
+		for range mixHalfLife * 61 { // far enough for the weights to be rescaled twice
+			m.Observe(eight, true)
+		}
+		d := m.Distribution()
+		if len(d.portions) != 1 || d.portions[0].Class != eight {
+			t.Errorf("portions = %v, want the forgotten class gone", d.portions)
+		}
+		m = NewMix()
+		m.Observe(one, true)
+		for range mixHalfLife - 1 {
+			m.Observe(eight, true)
+		}
+		older, newer := m.weights[one], m.step/decay
+		if ratio := older / newer; math.Abs(ratio-0.5) > 0.01 {
+			t.Errorf("weight after a half-life = %v of a new one, want half", ratio)
+		}
+	})
+	t.Run("distance counts what moved", func(t *testing.T) {
+		t.Parallel()
+		a, b := mixOf(1, one, one, one, eight), mixOf(1, one, eight)
+		if got := a.Distance(b); math.Abs(got-0.25) > 0.01 || got != b.Distance(a) || a.Distance(a) != 0 {
+			t.Errorf("Distance = %v, want a quarter both ways and none to itself", got)
+		}
+		if got := NewMix().Distribution().Distance(a); math.Abs(got-0.5) > 1e-9 {
+			t.Errorf("Distance from nothing = %v", got)
+		}
+	})
+	t.Run("a mix is drawn up again when it has moved", func(t *testing.T) {
+		t.Parallel()
+		m := NewMix()
+		inUse := m.Distribution()
+		drawn := 0
+		for i := range 10_000 {
+			m.Observe([]Class{one, eight}[i/5000], true)
+			if d := m.Redraw(inUse); d != nil {
+				if i >= mixKnown && d.Distance(inUse) < redrawDistance && inUse.Known {
+					t.Errorf("drawn up after %d arrivals, though it had moved by %v only", i, d.Distance(inUse))
+				}
+				inUse = d
+				drawn++
+			}
+		}
+		if drawn < 10 || drawn > 40 || m.Distribution().Distance(inUse) > 2*redrawDistance {
+			t.Errorf("drawn up %d times, in the end %v away", drawn, m.Distribution().Distance(inUse))
+		}
+	})
+	t.Run("a given mix is known for certain", func(t *testing.T) {
+		t.Parallel()
+		d := Given([]Portion{{one, 3}, {eight, 1}})
+		if !d.Known || d.Distance(mixOf(1, one, one, one, eight)) > 0.01 {
+			t.Errorf("known %v, portions %v", d.Known, d.portions)
+		}
+	})
+}
+
+func TestClassOf(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[Class]*Request{
+		{CPUMilli: 8000}: {CPUMilli: 8000},
+		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10, Models: []string{"A", "B"}},
+		{CPUMilli: 2000}: {CPUMilli: 2000, Count: 1, ShareMemMiB: 32 << 10}, // more than any GPU has
+		{CPUMilli: 500, Count: 2, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}: {CPUMilli: 500, Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}}},
+	} {
+		if diff := cmp.Diff(want, ClassOf(r, 16<<10)); diff != "" {
+			t.Errorf("ClassOf (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package gpu
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// mixOf observes n pods of each class.
+func mixOf(n int, classes ...Class) *Distribution {
+	m := NewMix()
+	for range n {
+		for _, c := range classes {
+			m.Observe(c, true)
+		}
+	}
+	return m.Distribution()
+}
+
+func TestStranding(t *testing.T) {
+	t.Parallel()
+	three := Class{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
+	for _, tc := range []struct {
+		name  string
+		mix   *Distribution
+		model string
+		cpu   int64
+		free  []int
+		want  float64
+	}{
+		{"work of three GPUs leaves two of eight", mixOf(100, three), "A", 64_000, []int{1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}, 2000},
+		{"work of three GPUs leaves two of two", mixOf(100, three), "A", 64_000, []int{1000, 1000}, 2000},
+		{"without CPU everything is stranded", mixOf(100, Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000, []int{1000, 300}, 1300},
+		{"work for another model leaves all", mixOf(100, Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000, []int{1000}, 1000},
+		{"shares leave what no share fits", mixOf(100, Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
+		{"a full node wastes nothing", mixOf(100, three), "A", 64_000, []int{0, 0}, 0},
+		{"an empty mix leaves all", NewMix().Distribution(), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work takes the CPU that GPUs need", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000}), "A", 2000,
+			[]int{1000, 1000}, 1000},
+		{"however many CPU-only pods come, they take what comes with the free GPU", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000}), "A", 4000,
+			[]int{1000, 1000}, 0},
+		{"slices are no work for GPUs", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work leaves all", mixOf(100, Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newStranding(tc.mix)
+			for range 2 { // the second from the cache
+				if got := r.Value(tc.model, tc.cpu, append([]int(nil), tc.free...)); got != tc.want {
+					t.Errorf("Value = %v, want %v", got, tc.want)
+				}
+			}
+		})
+	}
+}
+
+func TestStrandingIsCachedBySortedVector(t *testing.T) {
+	t.Parallel()
+	r := newStranding(mixOf(100, Class{Count: 1, Milli: 300}))
+	a := r.Value("A", 64_000, []int{1000, 500, 0})
+	b := r.Value("A", 64_400, []int{0, 500, 1000})
+	if hits, misses := r.CacheCounts(); a != b || hits != 1 || misses != 1 {
+		t.Errorf("values %v and %v, %d hits, %d misses, want one of each", a, b, hits, misses)
+	}
+	r.Value("B", 64_000, []int{1000, 500})
+	r.Value("A", 60_000, []int{1000, 500})
+	if _, misses := r.CacheCounts(); misses != 3 {
+		t.Errorf("%d misses, want 3: model and CPU are part of the key", misses)
+	}
+}
+
+func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
+	t.Parallel()
+	r := newStranding(mixOf(40, Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 2000, Count: 1, Milli: 460},
+		Class{CPUMilli: 8000}, Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
+	rapid.Check(t, func(t *rapid.T) {
+		free := rapid.SliceOfN(rapid.IntRange(0, WholeMilli), 0, 20).Draw(t, "free")
+		total := sum(free)
+		v := r.Value("A", rapid.Int64Range(-1000, 200_000).Draw(t, "cpu"), free)
+		if v < 0 || v > float64(total) || math.IsNaN(v) {
+			t.Fatalf("Value = %v of %d free", v, total)
+		}
+	})
+}
+
+func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	r := newStranding(mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 300}))
+	want := r.Value("A", 8000, []int{1000, 400})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				r.Value(fmt.Sprint(i%7), int64(i*500), []int{i, 1000})
+				if got := r.Value("A", 8000, []int{1000, 400}); got != want {
+					t.Errorf("Value = %v, want %v", got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkStrandingMiss(b *testing.B) {
+	m := NewMix()
+	for i := range 60 {
+		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, true)
+	}
+	s := newStranding(m.Distribution()).stream("A")
+	free := []int{100, 300, 500, 1000, 1000, 1000, 1000, 1000}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.stranded(64_000, free)
+	}
+}
+
+func BenchmarkAssess(b *testing.B) {
+	m := NewMix()
+	for i := range 200 {
+		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, true)
+	}
+	inv, r := node(8, shared, take(300, 500, 900)), share(250)
+	j := NewJudge(DefaultWeights(), false, NewDemand(m.Distribution(), nil, 8), &Supply{}, r)
+	b.ReportAllocs()
+	for b.Loop() {
+		j.Assess(inv, r, Placement{})
+	}
+}
+
+func BenchmarkFit(b *testing.B) {
+	inv, r := node(8, shared, take(300, 500, 900)), share(250)
+	b.ReportAllocs()
+	for b.Loop() {
+		Fit(inv, r)
+	}
+}
+
+func BenchmarkBestSet(b *testing.B) {
+	l := pairsOf(b, 8)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Best(0b1011_0111, 4, false)
+	}
+}

@@ -1,0 +1,35 @@
+package gpu
+
+// Weights scale the terms of the waste of a placement. A weight of 0 switches its term off.
+type Weights struct {
+	// Packing multiplies the growth of what the node is expected to strand, 1 by default.
+	Packing float64
+	// BestFit is the waste, in milli-GPU, of leaving 128 cores and 8 GPUs free on the node.
+	BestFit float64
+	// Sliver is the waste, in milli-GPU, of leaving nearly all of the GPU free on which a share is placed.
+	Sliver float64
+	// Opening is the waste, in milli-GPU, of opening an empty node.
+	Opening float64
+	// Hosts multiplies the worth of the places for large pods that the placement takes away, 1 by default.
+	Hosts float64
+	// Scarcity is the waste, in milli-GPU per GPU, of taking a model the pressure on which is 1 above the lowest acceptable, and of
+	// taking one of which there will be too few for those who accept no other.
+	Scarcity float64
+	// Links multiplies the loss of link quality of a pod that prefers linked GPUs; other pods of several GPUs count a
+	// fifth of it.
+	Links float64
+	// OverProvisioning is the waste, in milli-GPU per GPU, of taking the most capable GPU known.
+	OverProvisioning float64
+	// Utilization is the waste, in milli-GPU, of sharing a GPU that is measured to be fully busy.
+	Utilization float64
+	// Avoid is the waste, in milli-GPU, of putting a pod that keeps off GPU nodes on one.
+	Avoid float64
+}
+
+// DefaultWeights are the weights the policy was measured with.
+func DefaultWeights() Weights {
+	return Weights{
+		Packing: 1, BestFit: 30, Sliver: 100, Opening: 350, Hosts: 1, Scarcity: WholeMilli,
+		Links: 1, OverProvisioning: 50, Utilization: 50, Avoid: 4000,
+	}
+}
