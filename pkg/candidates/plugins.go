@@ -84,8 +84,8 @@ func (p *plugins) decided(name string, state fwk.CycleState) bool {
 	switch name {
 	case names.NodeResourcesFit, names.NodeResourcesBalancedAllocation, names.TaintToleration, names.ImageLocality:
 		return true
-	case names.DynamicResources:
-		// It has no PreScore to say so, but has nothing to score for a pod without claims.
+	case names.DynamicResources, names.VolumeBinding:
+		// Their PreScore does not say so, but they have nothing to score for a pod without claims of devices or volumes.
 		return state.GetSkipFilterPlugins().Has(name)
 	}
 	for _, r := range p.rankers {
