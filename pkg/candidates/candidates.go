@@ -21,13 +21,20 @@ import (
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
-	// AppendClass appends to the key all that Filter and Score read of the node. Amounts may be rounded: nodes of one class
-	// then score nearly alike.
-	AppendClass(key []byte, node fwk.NodeInfo) []byte
-	// ClassDecides reports whether, for this pod, Filter and Score read nothing of a node beyond its class. PreFilter has run.
-	ClassDecides(ctx context.Context, state fwk.CycleState, pod *v1.Pod) bool
-	// Refuses reports whether Filter refuses the node, and so all nodes of its class.
-	Refuses(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) bool
+	// Class appends to the key all that Filter and Score read of the node, and returns what a Judge wants to be shown of nodes
+	// with that key. Amounts may be rounded: nodes of one class then score nearly alike.
+	Class(key []byte, node fwk.NodeInfo) (_ []byte, class any)
+	// Judge returns who judges classes for this pod in this cycle, after PreFilter; nil where Filter and Score read more of a
+	// node than its class.
+	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
+}
+
+// Judge judges the classes of nodes for one pod in one scheduling cycle.
+type Judge interface {
+	// Refuses reports whether Filter refuses the nodes of the class.
+	Refuses(class any) bool
+	// Score returns what Score returns for the nodes of the class, of which member is one. PreScore has run.
+	Score(class any, member fwk.NodeInfo) (int64, *fwk.Status)
 }
 
 // limiter is the Ranker whose args say how many nodes the framework is to see.

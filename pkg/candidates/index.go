@@ -67,6 +67,8 @@ type class struct {
 type varieties struct {
 	byKey map[string]int32
 	keys  []string
+	// shown is what the ranker wants to be shown of a variety, nil for parts that are no ranker's.
+	shown []any
 	// classes is how many classes have the variety.
 	classes []int32
 	free    []int32
@@ -147,8 +149,13 @@ func (x *index) read(at int32) {
 	}
 	key := x.classKey[:0]
 	for part := range x.parts {
-		x.partKey = x.appendPart(x.partKey[:0], part, s.info)
-		number := x.parts[part].number(x.partKey)
+		var shown any
+		if part < firstRanker {
+			x.partKey = appendDoor(x.partKey[:0], s.info.Node())
+		} else {
+			x.partKey, shown = x.rankers[part-firstRanker].Class(x.partKey[:0], s.info)
+		}
+		number := x.parts[part].number(x.partKey, shown)
 		x.numbers[part] = number
 		key = binary.AppendUvarint(key, uint64(number))
 	}
@@ -208,16 +215,16 @@ func (x *index) leave(at int32) {
 }
 
 // number returns that of a variety. One that is new must go into a class.
-func (v *varieties) number(key []byte) (number int32) {
+func (v *varieties) number(key []byte, shown any) (number int32) {
 	if number, ok := v.byKey[string(key)]; ok {
 		return number
 	}
 	if n := len(v.free); n > 0 {
 		number, v.free = v.free[n-1], v.free[:n-1]
-		v.keys[number] = string(key)
+		v.keys[number], v.shown[number] = string(key), shown
 	} else {
 		number = int32(len(v.keys))
-		v.keys, v.classes = append(v.keys, string(key)), append(v.classes, 0)
+		v.keys, v.shown, v.classes = append(v.keys, string(key)), append(v.shown, shown), append(v.classes, 0)
 	}
 	v.byKey[v.keys[number]] = number
 	return number
@@ -226,20 +233,18 @@ func (v *varieties) number(key []byte) (number int32) {
 func (v *varieties) release(number int32) {
 	if v.classes[number]--; v.classes[number] == 0 {
 		delete(v.byKey, v.keys[number])
+		v.keys[number], v.shown[number] = "", nil
 		v.free = append(v.free, number)
 	}
 }
 
-func (x *index) appendPart(key []byte, part int, info fwk.NodeInfo) []byte {
-	if part >= firstRanker {
-		return x.rankers[part-firstRanker].AppendClass(key, info)
-	}
-	spec := &info.Node().Spec
-	if spec.Unschedulable {
+// appendDoor appends what keeps pods off a node that do not tolerate it.
+func appendDoor(key []byte, node *v1.Node) []byte {
+	if node.Spec.Unschedulable {
 		key = append(key, 1)
 	}
-	for i := range spec.Taints {
-		key = append(append(key, spec.Taints[i].ToString()...), 0)
+	for i := range node.Spec.Taints {
+		key = append(append(key, node.Spec.Taints[i].ToString()...), 0)
 	}
 	return key
 }

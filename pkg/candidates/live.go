@@ -41,7 +41,7 @@ func (r *ranking) admitted(c *class) bool {
 	for part, variety := range c.parts {
 		known := &r.asked[part][variety]
 		if *known == unasked {
-			*known = r.ask(part, r.index.slots[c.members[0]].info)
+			*known = r.ask(part, variety, c.members[0])
 		}
 		if *known == refused {
 			return false
@@ -55,19 +55,18 @@ func (r *ranking) selected(at int32) bool {
 	return r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess()
 }
 
-// ask says whether the nodes with this node's variety of a part may take the pod.
-func (r *ranking) ask(part int, info fwk.NodeInfo) answer {
+// ask says whether nodes with a variety of a part, of which member is one, may take the pod.
+func (r *ranking) ask(part int, variety, member int32) answer {
 	skipped := r.state.GetSkipFilterPlugins()
 	if part >= firstRanker {
 		i := part - firstRanker
-		ranker := r.plugins.rankers[i]
-		if r.plugins.filters[i] && !skipped.Has(ranker.Name()) && ranker.Refuses(r.ctx, r.state, r.pod, info) {
+		if r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) && r.judges[i].Refuses(r.index.parts[part].shown[variety]) {
 			return refused
 		}
 		return accepted
 	}
 	for _, filter := range r.plugins.atDoor {
-		if !skipped.Has(filter.Name()) && !filter.Filter(r.ctx, r.state, r.pod, info).IsSuccess() {
+		if !skipped.Has(filter.Name()) && !filter.Filter(r.ctx, r.state, r.pod, r.index.slots[member].info).IsSuccess() {
 			return refused
 		}
 	}

@@ -33,6 +33,8 @@ type scratch struct {
 	raw    [][]int64
 	scores []fwk.NodeScoreList
 
+	// judges are those of the rankers.
+	judges  []Judge
 	alive   []ranked
 	nodes   []fwk.NodeInfo
 	anchors []int32
@@ -98,10 +100,13 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 	if len(list) < clearlyMore*p.limit {
 		return nil, fewNodes
 	}
+	p.ranks.judges = p.ranks.judges[:0]
 	for _, ranker := range p.plugins.rankers {
-		if !ranker.ClassDecides(ctx, state, pod) {
+		judge := ranker.Judge(ctx, state, pod)
+		if judge == nil {
 			return nil, notByClass
 		}
+		p.ranks.judges = append(p.ranks.judges, judge)
 	}
 	p.index.update(list)
 	p.turn++

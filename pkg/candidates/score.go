@@ -63,7 +63,13 @@ func (r *ranking) score() outcome {
 	for i, s := range r.scorers {
 		r.raw[i] = sized(r.raw[i], len(r.index.parts[s.part].keys))
 		for _, v := range r.present[s.part] {
-			raw, status := s.Score(r.ctx, r.state, r.pod, r.index.slots[v.slot].info)
+			var raw int64
+			var status *fwk.Status
+			if info := r.index.slots[v.slot].info; s.part < firstRanker {
+				raw, status = s.Score(r.ctx, r.state, r.pod, info)
+			} else {
+				raw, status = r.judges[s.part-firstRanker].Score(r.index.parts[s.part].shown[v.number], info)
+			}
 			if !status.IsSuccess() {
 				return failed
 			}

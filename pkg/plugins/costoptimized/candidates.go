@@ -8,30 +8,61 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 var _ candidates.Ranker = &Plugin{}
 
-// AppendClass appends the node's price and what the pods on it leave to be paid for.
-func (p *Plugin) AppendClass(key []byte, info fwk.NodeInfo) []byte {
-	view := p.nodes.of(info.Node())
-	for _, yes := range [...]bool{view.priced, view.leaving, view.removable} {
-		if yes {
-			key = append(key, 1)
-		} else {
-			key = append(key, 0)
-		}
-	}
-	key = append(append(key, view.capacity...), 0)
-	key = binary.AppendVarint(key, int64(view.price))
-	return p.settings.gpuKeys.AppendPricedClass(key, &view.offers, info)
+// nodeClass is what a pod's cost depends on of nodes that are alike.
+type nodeClass struct {
+	view *nodeView
+	use  kubeview.PricedUse
 }
 
-// ClassDecides reports whether prices change with nodes only. Prices from metrics change at any time.
-func (p *Plugin) ClassDecides(context.Context, fwk.CycleState, *v1.Pod) bool { return p.nodes.market.reader == nil }
+// Class appends the node's price and what the pods on it leave.
+func (p *Plugin) Class(key []byte, info fwk.NodeInfo) (_ []byte, class any) {
+	view := p.nodes.of(info.Node())
+	c := &nodeClass{view: view, use: p.settings.gpuKeys.ReadPricedUse(&view.offers, info)}
+	flags := byte(0)
+	for i, yes := range [...]bool{view.priced, view.leaving, view.removable} {
+		if yes {
+			flags |= 1 << i
+		}
+	}
+	key = append(append(append(key, flags), view.capacity...), 0)
+	key = binary.AppendVarint(key, int64(view.price))
+	return c.use.AppendClass(view.offers.AppendClass(key)), c
+}
 
-// Refuses reports whether the node is of a capacity type that the pod does not accept.
-func (p *Plugin) Refuses(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) bool {
+// Judge returns nil where metrics tell prices, which then change at any time.
+func (p *Plugin) Judge(_ context.Context, state fwk.CycleState, pod *v1.Pod) candidates.Judge {
 	s, err := p.podState(state, pod)
-	return err != nil || !s.spot.Allows(p.nodes.of(info.Node()).capacity)
+	if err != nil || p.nodes.market.reader != nil {
+		return nil
+	}
+	return &judge{plugin: p, cycle: state, pod: s}
+}
+
+// judge judges classes for one pod. The state of the cycle, which PreScore writes, is read once.
+type judge struct {
+	plugin *Plugin
+	cycle  fwk.CycleState
+	pod    *podState
+	state  *cycleState
+}
+
+// Refuses reports whether the nodes are of a capacity type that the pod does not accept.
+func (j *judge) Refuses(class any) bool { return !j.pod.spot.Allows(class.(*nodeClass).view.capacity) }
+
+// Score returns what the pod would cost on the nodes.
+func (j *judge) Score(class any, _ fwk.NodeInfo) (int64, *fwk.Status) {
+	if j.state == nil {
+		state, err := readCycle(j.cycle)
+		if err != nil {
+			return 0, fwk.AsStatus(err)
+		}
+		j.state = state
+	}
+	c := class.(*nodeClass)
+	return j.plugin.cost(j.pod, j.state, c.view, c.use.InUse, c.use.FreeHost, func() int64 { return c.use.FreeMilliGPU }), nil
 }

@@ -15,24 +15,36 @@ var _ candidates.Ranker = &Plugin{}
 // Candidates is how many nodes the framework is to look at, 0 for all.
 func (p *Plugin) Candidates() int { return p.settings.candidates }
 
-// AppendClass appends the node's inventory and NVLink domain.
-func (p *Plugin) AppendClass(key []byte, info fwk.NodeInfo) []byte {
+// Class appends the node's inventory and NVLink domain.
+func (p *Plugin) Class(key []byte, info fwk.NodeInfo) (_ []byte, class any) {
 	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-	return append(v.inventory.AppendClass(key), v.node.Clique...)
+	return append(v.inventory.AppendClass(key), v.node.Clique...), v.inventory
 }
 
-// ClassDecides reports whether neither devices that are claimed, nor siblings on other nodes, nor measurements matter.
-func (p *Plugin) ClassDecides(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) bool {
+// Judge returns nil where devices that are claimed, siblings on other nodes, or measurements matter.
+func (p *Plugin) Judge(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) candidates.Judge {
 	s, err := p.state(ctx, cycle, pod)
-	return err == nil && s.claims == nil && s.siblings == nil && s.live.snapshot == nil
+	if err != nil || s.claims != nil || s.siblings != nil || s.live.snapshot != nil {
+		return nil
+	}
+	return &judge{ctx: ctx, plugin: p, cycle: cycle, pod: pod, state: s}
+}
+
+// judge judges inventories for one pod.
+type judge struct {
+	ctx    context.Context
+	plugin *Plugin
+	cycle  fwk.CycleState
+	pod    *v1.Pod
+	state  *podState
 }
 
 // Refuses is Filter without the reason, which would be worded for nothing.
-func (p *Plugin) Refuses(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) bool {
-	s, err := p.state(ctx, cycle, pod)
-	if err != nil {
-		return true
-	}
-	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-	return gpu.Fit(p.inventory(s, info, v), &s.request.Request).Cause != gpu.Fits
+func (j *judge) Refuses(class any) bool {
+	return gpu.Fit(class.(*gpu.Inventory), &j.state.request.Request).Cause != gpu.Fits
+}
+
+// Score is that of the plugin.
+func (j *judge) Score(_ any, member fwk.NodeInfo) (int64, *fwk.Status) {
+	return j.plugin.Score(j.ctx, j.cycle, j.pod, member)
 }
