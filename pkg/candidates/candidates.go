@@ -21,13 +21,16 @@ import (
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
-	// Class appends to the key all that Filter and Score read of the node, and returns what a Judge wants to be shown of nodes
-	// with that key. Amounts may be rounded: nodes of one class then score nearly alike.
-	Class(key []byte, node fwk.NodeInfo) (_ []byte, class any)
+	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be shown of
+	// nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
+	Class(key Key, node fwk.NodeInfo) (_ Key, class any)
 	// Judge returns who judges classes for this pod in this cycle, after PreFilter; nil where Filter and Score read more of a
 	// node than its class.
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
 }
+
+// Key is a key in the making. Fixed is what PreScore reads of a node; nodes that differ in All alone are one to it.
+type Key struct{ Fixed, All []byte }
 
 // Judge judges the classes of nodes for one pod in one scheduling cycle.
 type Judge interface {

@@ -31,15 +31,18 @@ type index struct {
 	order   []int32
 	updates uint64
 	parts   []varieties
+	// kinds are what PreScore of each ranker tells apart: coarser than the varieties of its part.
+	kinds []varieties
 	// classes by number, of which free are not in use.
 	classes []class
 	free    []int32
 	byKey   map[string]int32
 	images  images
 
-	partKey, classKey []byte
-	resources         []string
-	numbers           []int32
+	partKey   Key
+	classKey  []byte
+	resources []string
+	numbers   []int32
 }
 
 // slot is a node in the state in which it was last seen.
@@ -69,16 +72,19 @@ type varieties struct {
 	keys  []string
 	// shown is what the ranker wants to be shown of a variety, nil for parts that are no ranker's.
 	shown []any
-	// classes is how many classes have the variety.
-	classes []int32
-	free    []int32
+	// kind is the number of the kind of a variety.
+	kind []int32
+	// users is how many classes, or for a kind how many varieties, there are of each.
+	users []int32
+	free  []int32
 }
 
 func newIndex(rankers []Ranker) *index {
 	x := &index{rankers: rankers, byInfo: map[fwk.NodeInfo]int32{}, byKey: map[string]int32{}, images: newImages(),
-		parts: make([]varieties, firstRanker+len(rankers)), numbers: make([]int32, firstRanker+len(rankers))}
+		parts: make([]varieties, firstRanker+len(rankers)), kinds: make([]varieties, firstRanker+len(rankers)),
+		numbers: make([]int32, firstRanker+len(rankers))}
 	for i := range x.parts {
-		x.parts[i].byKey = map[string]int32{}
+		x.parts[i].byKey, x.kinds[i].byKey = map[string]int32{}, map[string]int32{}
 	}
 	return x
 }
@@ -150,12 +156,19 @@ func (x *index) read(at int32) {
 	key := x.classKey[:0]
 	for part := range x.parts {
 		var shown any
+		x.partKey.Fixed, x.partKey.All = x.partKey.Fixed[:0], x.partKey.All[:0]
 		if part < firstRanker {
-			x.partKey = appendDoor(x.partKey[:0], s.info.Node())
+			x.partKey.All = appendDoor(x.partKey.All, s.info.Node())
 		} else {
-			x.partKey, shown = x.rankers[part-firstRanker].Class(x.partKey[:0], s.info)
+			x.partKey, shown = x.rankers[part-firstRanker].Class(x.partKey, s.info)
 		}
-		number := x.parts[part].number(x.partKey, shown)
+		kind, _ := x.kinds[part].number(x.partKey.Fixed)
+		x.partKey.All = binary.AppendUvarint(x.partKey.All, uint64(kind))
+		number, fresh := x.parts[part].number(x.partKey.All)
+		if fresh {
+			x.kinds[part].users[kind]++
+			x.parts[part].kind[number], x.parts[part].shown[number] = kind, shown
+		}
 		x.numbers[part] = number
 		key = binary.AppendUvarint(key, uint64(number))
 	}
@@ -178,7 +191,7 @@ func (x *index) read(at int32) {
 
 func (x *index) newClass(c class) int32 {
 	for part, variety := range c.parts {
-		x.parts[part].classes[variety]++
+		x.parts[part].users[variety]++
 	}
 	number := int32(len(x.classes))
 	if n := len(x.free); n > 0 {
@@ -206,7 +219,9 @@ func (x *index) leave(at int32) {
 	if len(c.members) == 0 {
 		delete(x.byKey, c.key)
 		for part, variety := range c.parts {
-			x.parts[part].release(variety)
+			if kind := x.parts[part].kind[variety]; x.parts[part].release(variety) {
+				x.kinds[part].release(kind)
+			}
 		}
 		*c = class{members: c.members}
 		x.free = append(x.free, s.class)
@@ -214,28 +229,32 @@ func (x *index) leave(at int32) {
 	s.class = none
 }
 
-// number returns that of a variety. One that is new must go into a class.
-func (v *varieties) number(key []byte, shown any) (number int32) {
+// number returns that of a variety, and whether it is new. A new one must be given a user.
+func (v *varieties) number(key []byte) (number int32, fresh bool) {
 	if number, ok := v.byKey[string(key)]; ok {
-		return number
+		return number, false
 	}
 	if n := len(v.free); n > 0 {
 		number, v.free = v.free[n-1], v.free[:n-1]
-		v.keys[number], v.shown[number] = string(key), shown
+		v.keys[number] = string(key)
 	} else {
 		number = int32(len(v.keys))
-		v.keys, v.shown, v.classes = append(v.keys, string(key)), append(v.shown, shown), append(v.classes, 0)
+		v.keys, v.shown = append(v.keys, string(key)), append(v.shown, nil)
+		v.kind, v.users = append(v.kind, none), append(v.users, 0)
 	}
 	v.byKey[v.keys[number]] = number
-	return number
+	return number, true
 }
 
-func (v *varieties) release(number int32) {
-	if v.classes[number]--; v.classes[number] == 0 {
-		delete(v.byKey, v.keys[number])
-		v.keys[number], v.shown[number] = "", nil
-		v.free = append(v.free, number)
+// release takes a user from a variety and reports whether it was the last.
+func (v *varieties) release(number int32) bool {
+	if v.users[number]--; v.users[number] > 0 {
+		return false
 	}
+	delete(v.byKey, v.keys[number])
+	v.keys[number], v.shown[number] = "", nil
+	v.free = append(v.free, number)
+	return true
 }
 
 // appendDoor appends what keeps pods off a node that do not tolerate it.

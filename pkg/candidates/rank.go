@@ -36,6 +36,7 @@ type scratch struct {
 	// judges are those of the rankers.
 	judges  []Judge
 	alive   []ranked
+	seen    []bool
 	nodes   []fwk.NodeInfo
 	anchors []int32
 	scorers []scorer

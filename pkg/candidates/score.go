@@ -30,13 +30,18 @@ func (r *ranking) list() {
 	}
 }
 
-// prepare runs PreScore on a node of each variety, which also tells which plugins have a say.
+// prepare runs PreScore on a node of each kind, which also tells which plugins have a say.
 func (r *ranking) prepare() outcome {
 	r.list()
 	r.nodes = r.nodes[:0]
-	for _, varieties := range r.present {
+	for part, varieties := range r.present {
+		r.seen = sized(r.seen, len(r.index.kinds[part].keys))
+		clear(r.seen)
 		for _, v := range varieties {
-			r.nodes = append(r.nodes, r.index.slots[v.slot].info)
+			if seen := &r.seen[r.index.parts[part].kind[v.number]]; !*seen {
+				*seen = true
+				r.nodes = append(r.nodes, r.index.slots[v.slot].info)
+			}
 		}
 	}
 	if !r.Framework.RunPreScorePlugins(r.ctx, r.state, r.pod, r.nodes).IsSuccess() {

@@ -19,8 +19,8 @@ type nodeClass struct {
 	use  kubeview.PricedUse
 }
 
-// Class appends the node's price and what the pods on it leave.
-func (p *Plugin) Class(key []byte, info fwk.NodeInfo) (_ []byte, class any) {
+// Class is what the node costs and what the pods on it leave.
+func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	view := p.nodes.of(info.Node())
 	c := &nodeClass{view: view, use: p.settings.gpuKeys.ReadPricedUse(&view.offers, info)}
 	flags := byte(0)
@@ -29,9 +29,11 @@ func (p *Plugin) Class(key []byte, info fwk.NodeInfo) (_ []byte, class any) {
 			flags |= 1 << i
 		}
 	}
-	key = append(append(append(key, flags), view.capacity...), 0)
-	key = binary.AppendVarint(key, int64(view.price))
-	return c.use.AppendClass(view.offers.AppendClass(key)), c
+	key.Fixed = append(append(append(key.Fixed, flags), view.capacity...), 0)
+	key.Fixed = binary.AppendVarint(key.Fixed, int64(view.price))
+	key.Fixed = view.offers.AppendClass(key.Fixed)
+	key.All = c.use.AppendClass(key.All)
+	return key, c
 }
 
 // Judge returns nil where metrics tell prices, which then change at any time.

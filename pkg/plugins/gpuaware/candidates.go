@@ -15,10 +15,11 @@ var _ candidates.Ranker = &Plugin{}
 // Candidates is how many nodes the framework is to look at, 0 for all.
 func (p *Plugin) Candidates() int { return p.settings.candidates }
 
-// Class appends the node's inventory and NVLink domain.
-func (p *Plugin) Class(key []byte, info fwk.NodeInfo) (_ []byte, class any) {
+// Class is the node's inventory and NVLink domain.
+func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-	return append(v.inventory.AppendClass(key), v.node.Clique...), v.inventory
+	key.All = append(v.inventory.AppendClass(key.All), v.node.Clique...)
+	return key, v.inventory
 }
 
 // Judge returns nil where devices that are claimed, siblings on other nodes, or measurements matter.
