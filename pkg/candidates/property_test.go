@@ -10,6 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/pkg/replay"
 )
 
 // randomCluster has nodes of a few kinds in three pools, of which one is tainted, half of them in use.
@@ -70,42 +73,60 @@ func TestTheChosenNodeHasTheBestScoreOfAllNodes(t *testing.T) {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprintf("%s, cluster %d", profile, seed), func(t *testing.T) {
 				t.Parallel()
-				random := rand.New(rand.NewPCG(seed, 7))
-				nodes, pods := randomCluster(random, 140+random.IntN(200))
-				r := newRig(t, profile, nodes, pods...)
-				r.totals(t, randomPod(random, "first")) // plugins get to know the nodes
-				placed := 0
-				for i := range 40 {
-					pod := randomPod(random, fmt.Sprint(i))
-					pod.Spec.SchedulerName = profile
-					// What GPUAware learns from the pods that informers tell of may change between two cycles.
-					var result scheduler.ScheduleResult
-					var err error
-					totals := r.totals(t, pod)
-					for changed := true; changed; {
-						before := totals
-						result, err = r.choose(t, r.best, pod)
-						totals = r.totals(t, pod)
-						changed = !maps.Equal(before, totals)
-					}
-					_, want := r.choose(t, r.all, pod)
-					if err != nil || want != nil {
-						if fmt.Sprint(err) != fmt.Sprint(want) {
-							t.Errorf("pod %d: got %v, with all nodes %v", i, err, want)
-						}
-						continue
-					}
-					best := slices.Max(slices.Collect(maps.Values(totals)))
-					if got := totals[result.SuggestedHost]; got != best {
-						t.Errorf("pod %d is on %s with %d, the best node has %d", i, result.SuggestedHost, got, best)
-					}
-					placed++
-					r.assume(t, pod, result.SuggestedHost)
-				}
-				if placed < 20 {
-					t.Fatalf("only %d pods were placed", placed)
-				}
+				placeMany(t, shipped(t), profile, seed, 0)
 			})
 		}
+	}
+}
+
+// With few candidates, those that are left out may be better by what is not known of classes: the weights of
+// NodeResourcesBalancedAllocation and ImageLocality.
+func TestFewCandidatesLoseNoMoreThanWhatIsNotKnownOfClasses(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprintf("cluster %d", seed), func(t *testing.T) {
+			t.Parallel()
+			placeMany(t, tuned(t, 2, func(*schedulerapi.KubeSchedulerConfiguration) {}), profileName, seed, 200)
+		})
+	}
+}
+
+// placeMany places pods one after another and checks that each is on a node with the best score of all nodes but for loss.
+func placeMany(t *testing.T, configuration *replay.Configuration, profile string, seed uint64, loss int64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 7))
+	nodes, pods := randomCluster(random, 140+random.IntN(200))
+	r := newRigWith(t, configuration, profile, nodes, pods...)
+	r.totals(t, randomPod(random, "first")) // plugins get to know the nodes
+	placed := 0
+	for i := range 40 {
+		pod := randomPod(random, fmt.Sprint(i))
+		pod.Spec.SchedulerName = profile
+		// What GPUAware learns from the pods that informers tell of may change between two cycles.
+		var result scheduler.ScheduleResult
+		var err error
+		totals := r.totals(t, pod)
+		for changed := true; changed; {
+			before := totals
+			result, err = r.choose(t, r.best, pod)
+			totals = r.totals(t, pod)
+			changed = !maps.Equal(before, totals)
+		}
+		_, want := r.choose(t, r.all, pod)
+		if err != nil || want != nil {
+			if fmt.Sprint(err) != fmt.Sprint(want) {
+				t.Errorf("pod %d: got %v, with all nodes %v", i, err, want)
+			}
+			continue
+		}
+		best := slices.Max(slices.Collect(maps.Values(totals)))
+		if got := totals[result.SuggestedHost]; got < best-loss {
+			t.Errorf("pod %d is on %s with %d, the best node has %d", i, result.SuggestedHost, got, best)
+		}
+		placed++
+		r.assume(t, pod, result.SuggestedHost)
+	}
+	if placed < 20 {
+		t.Fatalf("only %d pods were placed", placed)
 	}
 }
