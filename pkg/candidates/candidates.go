@@ -24,6 +24,8 @@ type Ranker interface {
 	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be shown of
 	// nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
 	Class(key Key, node fwk.NodeInfo) (_ Key, class any)
+	// Basis is what Class reads besides nodes, nil for nothing. When it changes all nodes are classified again.
+	Basis() any
 	// Judge returns who judges classes for this pod in this cycle, after PreFilter; nil where Filter and Score read more of a
 	// node than its class.
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge

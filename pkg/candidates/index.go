@@ -23,6 +23,8 @@ const none = int32(-1)
 // cycle get a new class.
 type index struct {
 	rankers []Ranker
+	// bases are those of the rankers when the nodes were classified.
+	bases []any
 	// slots are the nodes. A slot is a node's own while it exists; freeSlots were given up.
 	slots     []slot
 	freeSlots []int32
@@ -80,7 +82,7 @@ type varieties struct {
 }
 
 func newIndex(rankers []Ranker) *index {
-	x := &index{rankers: rankers, byInfo: map[fwk.NodeInfo]int32{}, byKey: map[string]int32{}, images: newImages(),
+	x := &index{rankers: rankers, bases: make([]any, len(rankers)), byInfo: map[fwk.NodeInfo]int32{}, byKey: map[string]int32{}, images: newImages(),
 		parts: make([]varieties, firstRanker+len(rankers)), kinds: make([]varieties, firstRanker+len(rankers)),
 		numbers: make([]int32, firstRanker+len(rankers))}
 	for i := range x.parts {
@@ -91,6 +93,14 @@ func newIndex(rankers []Ranker) *index {
 
 // update brings the index up to the snapshot's list of nodes.
 func (x *index) update(list []fwk.NodeInfo) {
+	for i, ranker := range x.rankers {
+		if basis := ranker.Basis(); basis != x.bases[i] {
+			x.bases[i] = basis
+			for at := range x.slots {
+				x.slots[at].generation = 0 // no state of a node has that
+			}
+		}
+	}
 	if len(list) != len(x.order) {
 		x.relist(list)
 		return

@@ -18,12 +18,17 @@ import (
 )
 
 // byLabel is a ranker that reads the label kind, which PreScore tells apart, and the label shade, which it does not.
-type byLabel struct{ Ranker }
+type byLabel struct {
+	Ranker
+	season *string
+}
 
-func (byLabel) Class(key Key, info fwk.NodeInfo) (Key, any) {
+func (r byLabel) Basis() any { return *r.season }
+
+func (r byLabel) Class(key Key, info fwk.NodeInfo) (Key, any) {
 	labels := info.Node().Labels
-	key.Fixed, key.All = append(key.Fixed, labels["kind"]...), append(key.All, labels["shade"]...)
-	return key, labels["kind"] + labels["shade"]
+	key.Fixed, key.All = append(key.Fixed, labels["kind"]+*r.season...), append(key.All, labels["shade"]...)
+	return key, *r.season + labels["kind"] + labels["shade"]
 }
 
 func (byLabel) Judge(context.Context, fwk.CycleState, *v1.Pod) Judge { return nil }
@@ -121,13 +126,17 @@ func TestAnIndexThatFollowsChangesIsTheIndexMadeAfresh(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
 		f := &fleet{random: rand.New(rand.NewPCG(seed, 1))}
-		followed := newIndex([]Ranker{byLabel{}})
+		season := "spring"
+		followed := newIndex([]Ranker{byLabel{season: &season}})
 		for step := range 150 {
+			if step == 100 {
+				season = "autumn"
+			}
 			for range f.random.IntN(4) {
 				f.change(t)
 			}
 			followed.update(f.infos)
-			fresh := newIndex([]Ranker{byLabel{}})
+			fresh := newIndex([]Ranker{byLabel{season: &season}})
 			fresh.update(f.infos)
 			if diff := cmp.Diff(fresh.contents(t), followed.contents(t)); diff != "" {
 				t.Fatalf("seed %d, step %d: nodes by class (-fresh +followed):\n%s", seed, step, diff)

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/signals"
 )
 
 var _ candidates.Ranker = &Plugin{}
@@ -36,10 +37,26 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	return key, c
 }
 
-// Judge returns nil where metrics tell prices, which then change at any time.
+// basis is when and from which metrics prices were read.
+type basis struct {
+	prices *signals.PriceSnapshot
+	// tick changes every ten seconds: prices grow too old to count.
+	tick int64
+}
+
+// Basis is what metrics say that nodes cost.
+func (p *Plugin) Basis() any {
+	m := p.nodes.market
+	if m.reader == nil {
+		return nil
+	}
+	return basis{m.reader.Snapshot(), m.clock.Now().Unix() / 10}
+}
+
+// Judge judges for every pod.
 func (p *Plugin) Judge(_ context.Context, state fwk.CycleState, pod *v1.Pod) candidates.Judge {
 	s, err := p.podState(state, pod)
-	if err != nil || p.nodes.market.reader != nil {
+	if err != nil {
 		return nil
 	}
 	return &judge{plugin: p, cycle: state, pod: s}
