@@ -14,8 +14,13 @@ import (
 
 var _ candidates.Ranker = &Plugin{}
 
+// maxOffers bounds how many different kinds of nodes are remembered.
+const maxOffers = 1024
+
 // nodeClass is what a pod's cost depends on of nodes that are alike.
 type nodeClass struct {
+	// view is one for all nodes that offer the same at the same price: there are few, and thousands of classes, so that a
+	// cycle finds it in the processor's cache.
 	view *nodeView
 	use  kubeview.PricedUse
 }
@@ -34,6 +39,11 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	key.Fixed = binary.AppendVarint(key.Fixed, int64(view.price))
 	key.Fixed = view.offers.AppendClass(key.Fixed)
 	key.All = c.use.AppendClass(key.All)
+	if known, ok := p.offers.Get(string(key.Fixed)); ok {
+		c.view = known.(*nodeView)
+	} else {
+		p.offers.Add(string(key.Fixed), view)
+	}
 	return key, c
 }
 
