@@ -49,7 +49,7 @@ func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
 		}
 	}
 	affinity := func(a v1.Affinity) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Affinity = &a } }
-	r := newRig(t, profileName, nodesOf(200))
+	r := newRig(t, nodesOf(200))
 	for _, test := range []struct {
 		name string
 		tune func(*v1.Pod)
@@ -134,7 +134,7 @@ func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
 func TestASmallClusterIsLookedAtWhole(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{63, 64, 127} {
-		if got := newRig(t, profileName, nodesOf(nodes)).seen(t, framework.NewCycleState(), podOf("p", 1000, 1024, 1)); got != nodes {
+		if got := newRig(t, nodesOf(nodes)).seen(t, framework.NewCycleState(), podOf("p", 1000, 1024, 1)); got != nodes {
 			t.Errorf("of %d nodes the framework is given %d, want all", nodes, got)
 		}
 	}
@@ -148,7 +148,7 @@ func TestANodeWithTheImageWinsAmongManyEqualNodes(t *testing.T) {
 	}
 	image := []v1.ContainerImage{{Names: []string{"registry.example/work:1"}, SizeBytes: 900 << 30}}
 	nodes[217].Status.Images, nodes[44].Status.Images = image, image
-	r := newRig(t, profileName, nodes)
+	r := newRig(t, nodes)
 	for i := range 20 {
 		pod := podOf(fmt.Sprint(i), 100, 128, 1)
 		result, err := r.choose(t, r.best, pod)
@@ -177,7 +177,7 @@ func TestANodeIsNotGivenAwayThatAnotherPodIsNominatedTo(t *testing.T) {
 		rival.Status.NominatedNodeName = node.Name
 		rivals = append(rivals, rival)
 	}
-	r := newRig(t, profileName, nodes, rivals...)
+	r := newRig(t, nodes, rivals...)
 	for _, rival := range rivals {
 		info, err := framework.NewPodInfo(rival)
 		if err != nil {
@@ -197,7 +197,7 @@ func TestANodeIsNotGivenAwayThatAnotherPodIsNominatedTo(t *testing.T) {
 
 func TestPreemptionAndDryRunsSeeAllNodes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, profileName, nodesOf(200))
+	r := newRig(t, nodesOf(200))
 	var handle fwk.Handle = r.all
 	wrapped := map[string]framework.Framework{profileName: r.all}
 	candidates.Wrap(wrapped)

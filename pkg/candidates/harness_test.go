@@ -40,10 +40,10 @@ type rig struct {
 	logger    klog.Logger
 }
 
-// newRig starts a scheduler on these nodes. Pods with a node are on it.
-func newRig(tb testing.TB, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
+// newRig starts a scheduler with the shipped configuration and the profile with all plugins on these nodes. Pods with a node are on it.
+func newRig(tb testing.TB, nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
-	return newRigWith(tb, shipped(tb), profile, nodes, pods...)
+	return newRigWith(tb, shipped(tb), profileName, nodes, pods...)
 }
 
 func shipped(tb testing.TB) *replay.Configuration {
