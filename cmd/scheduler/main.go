@@ -6,11 +6,8 @@ import (
 	"os"
 
 	"k8s.io/component-base/cli"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
-
-	"berth.dev/berth/pkg/plugins"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewSchedulerCommand(plugins.Options()...)))
+	os.Exit(cli.Run(newCommand()))
 }

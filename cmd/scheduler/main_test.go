@@ -83,6 +83,10 @@ func TestAWrongArgumentStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 			plugin: "GPUAware", args: "{weights: {scarcity: 100001}}",
 			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.weights.scarcity", "100001", "100000"},
 		},
+		"more candidates than there can be nodes": {
+			plugin: "GPUAware", args: "{candidates: 100001}",
+			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.candidates", "100001", "100000"},
+		},
 		"a negative weight": {
 			plugin: "GPUAware", args: "{weights: {reserve: -1}}",
 			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.weights.reserve", "-1"},

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/candidates"
 )
 
 // ErrInput is wrapped by the errors of Run that are about what it was given.
@@ -82,6 +84,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	if err != nil {
 		return err
 	}
+	candidates.Wrap(sched.Profiles)
 	pin(sched, c.ranks(), c.lowest, &c.nominated)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}

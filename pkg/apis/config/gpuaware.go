@@ -36,6 +36,10 @@ type GPUAwareArgs struct {
 
 	// Signals reads measured utilisation and health from Prometheus. Off when left out.
 	Signals *GPUSignals `json:"signals,omitempty"`
+
+	// Candidates is how many of the best nodes the other plugins of the profile look at, where the scores of Berth's plugins
+	// can tell which those are; 0 for all nodes always. Default 64.
+	Candidates *int32 `json:"candidates,omitempty"`
 }
 
 // GPUStrategy says whether GPU work is packed or spread.
@@ -96,6 +100,9 @@ type GPULabels struct {
 // maxGPUWeight is 100 GPUs of waste, or a hundred times a term's natural size.
 const maxGPUWeight = 100_000
 
+// maxCandidates is more than any cluster that Kubernetes supports has nodes.
+const maxCandidates = 100_000
+
 // SetDefaultsGPUAwareArgs fills the fields that were left out.
 func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefault(&a.Strategy, GPUStrategyPack)
@@ -130,6 +137,7 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefaultList(&l.Interconnect, keys.InterconnectLabels)
 	setDefaultList(&l.Clique, keys.CliqueLabels)
 	SetDefaultsGPUSignals(a.Signals)
+	setDefault(&a.Candidates, int32(64))
 }
 
 // setDefaultList keeps a list that was given empty: it switches the names off.
@@ -175,6 +183,7 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 		}
 	}
 	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)
+	all = append(all, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
 	return all.ToAggregate()
 }
 

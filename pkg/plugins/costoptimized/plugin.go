@@ -20,6 +20,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -37,6 +38,8 @@ type Plugin struct {
 	running         *runningPods
 	waiting         *waiting
 	priorityClasses schedulinglisters.PriorityClassLister
+	// offers are views of nodes by what the nodes offer at what price.
+	offers *lru.Cache
 }
 
 var (
@@ -76,6 +79,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 		running:         newRunningPods(s.gpuKeys, gangs),
 		waiting:         newWaiting(c),
 		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
+		offers:          lru.New(maxOffers),
 	}
 	pods := factory.Core().V1().Pods()
 	for _, handler := range []cache.ResourceEventHandler{p.running.counter(), p.waiting.forgetter()} {

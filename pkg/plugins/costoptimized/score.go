@@ -87,39 +87,46 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	view := p.nodes.of(info.Node())
-	switch {
-	case view.last(s):
-		return rawLast, nil
-	case !view.priced:
-		return rawUnknown, nil
-	}
 	cycle, err := readCycle(state)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
+	}
+	view := p.nodes.of(info.Node())
+	inUse := view.removable && kubeview.InUse(info)
+	return p.cost(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.settings.gpuKeys.FreeMilliGPU(&view.offers, info) }), nil
+}
+
+// cost returns what the pod would cost on a node, in micro-dollars an hour. What is free of its GPUs is asked for only where
+// it matters.
+func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity, freeGPU func() int64) int64 {
+	switch {
+	case view.last(s):
+		return rawLast
+	case !view.priced:
+		return rawUnknown
 	}
 	request := view.offers.Request(&s.request)
 	cost := p.settings.policy.Cost(price.Placement{
 		Node:              view.split,
 		Request:           request,
-		KeepsAlive:        view.removable && !kubeview.InUse(info),
+		KeepsAlive:        view.removable && !inUse,
 		ExpectedMilliPods: cycle.expectedMilliPods,
-		StrandedMilliGPU:  p.stranded(view, info, request),
+		StrandedMilliGPU:  p.stranded(view, free, request, freeGPU),
 		Risk:              view.risk,
 		Members:           cycle.members,
 	})
-	return min(int64(cost), rawLast-1), nil
+	return min(int64(cost), rawLast-1)
 }
 
 // stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where what
 // the pod leaves of the host would not do for all of them.
-func (p *Plugin) stranded(view *nodeView, info fwk.NodeInfo, request price.Capacity) int64 {
-	need, free := p.settings.hostNeed, kubeview.FreeHost(info)
+func (p *Plugin) stranded(view *nodeView, free, request price.Capacity, freeGPU func() int64) int64 {
+	need := p.settings.hostNeed
 	free.MilliGPU = view.offers.Allocatable.MilliGPU
 	if free.MilliGPU == 0 || need.Stranded(free, request) == 0 {
 		return 0
 	}
-	free.MilliGPU = p.settings.gpuKeys.FreeMilliGPU(&view.offers, info)
+	free.MilliGPU = freeGPU()
 	return need.Stranded(free, request)
 }
 

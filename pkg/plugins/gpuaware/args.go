@@ -17,6 +17,8 @@ type settings struct {
 	weights gpu.Weights
 	spread  bool
 	signals *config.GPUSignals
+	// candidates is how many of the best nodes the framework looks at, 0 for all.
+	candidates int
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -57,5 +59,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		},
 		spread:  *args.Strategy == config.GPUStrategySpread,
 		signals: args.Signals,
+
+		candidates: int(*args.Candidates),
 	}, nil
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/tools/cache"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/plugins"
+)
+
+// newCommand is the stock scheduler's command with one step more: it wraps the profiles between the set-up and the run.
+// app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no option of it reaches the profiles.
+func newCommand() *cobra.Command {
+	opts := options.NewOptions()
+	cmd := &cobra.Command{
+		Use:  "berth-scheduler",
+		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags are those of kube-scheduler.",
+		Args: cobra.NoArgs,
+		// The feature gates are known only when all flags are read, and must be set before anything asks for them.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return opts.ComponentGlobalsRegistry.Set() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts) },
+	}
+	sections := opts.Flags
+	global := sections.FlagSet("global")
+	verflag.AddFlags(global)
+	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	for _, section := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(section)
+	}
+	columns, _, err := term.TerminalSize(cmd.OutOrStdout())
+	if err != nil {
+		columns = 0 // not a terminal: lines are not wrapped
+	}
+	cliflag.SetUsageAndHelpFunc(cmd, *sections, columns)
+	return cmd
+}
+
+// runScheduler sets the scheduler up and runs it until it is told to stop.
+func runScheduler(cmd *cobra.Command, opts *options.Options) error {
+	verflag.PrintAndExitIfRequested()
+	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) // the usual way out would log
+	}
+	cliflag.PrintFlags(cmd.Flags())
+	if opts.InformerName == nil {
+		// The name under which informers' metrics appear; dashboards know the stock one.
+		name, err := cache.NewInformerName("kube-scheduler")
+		if err != nil {
+			return fmt.Errorf("naming the informers: %w", err)
+		}
+		opts.InformerName = name
+	}
+	ctx := server.SetupSignalContext()
+	completed, sched, err := app.Setup(ctx, opts, plugins.Options()...)
+	if err != nil {
+		return err
+	}
+	candidates.Wrap(sched.Profiles)
+	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
+		mutable.AddMetrics()
+	}
+	opts.ComponentGlobalsRegistry.AddMetrics()
+	return app.Run(ctx, completed, sched)
+}

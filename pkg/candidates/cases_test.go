@@ -1,0 +1,211 @@
+package candidates_test
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/replay"
+)
+
+// seen is how many nodes the framework is given for a pod: all or some.
+func (r *rig) seen(tb testing.TB, state fwk.CycleState, pod *v1.Pod) int {
+	tb.Helper()
+	result, status, _ := r.best.RunPreFilterPlugins(r.ctx, state, pod)
+	if !status.IsSuccess() {
+		tb.Fatalf("PreFilter: %v", status)
+	}
+	if result.AllNodes() {
+		return r.snapshot.NumNodesInPlacement()
+	}
+	return len(result.NodeNames)
+}
+
+func term(key string) v1.PodAffinityTerm {
+	return v1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}
+}
+
+func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
+	t.Parallel()
+	preferred := []v1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term(v1.LabelTopologyZone)}}
+	selectorTerm := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
+		{Key: v1.LabelTopologyZone, Operator: v1.NodeSelectorOpIn, Values: []string{"z1"}},
+	}}
+	spread := func(when v1.UnsatisfiableConstraintAction) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: when,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+			}}
+		}
+	}
+	affinity := func(a v1.Affinity) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Affinity = &a } }
+	r := newRig(t, nodesOf(200))
+	for _, test := range []struct {
+		name string
+		tune func(*v1.Pod)
+		all  bool
+	}{
+		{name: "a plain pod", tune: func(*v1.Pod) {}},
+		{name: "a pod without requests", tune: func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests = nil }},
+		{name: "a pod that selects nodes", tune: func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "z1"} }},
+		{name: "a pod that requires a zone", tune: affinity(v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{selectorTerm}},
+		}})},
+		{name: "a pod that is never spread unevenly", tune: spread(v1.DoNotSchedule)},
+		{name: "a pod that is kept apart", tune: affinity(v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term(v1.LabelHostname)},
+		}})},
+		{name: "a pod that prefers to be spread", tune: spread(v1.ScheduleAnyway), all: true},
+		{name: "a pod that prefers a zone", all: true, tune: affinity(v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 1, Preference: selectorTerm}},
+		}})},
+		{name: "a pod that prefers company", all: true, tune: affinity(v1.Affinity{PodAffinity: &v1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: preferred,
+		}})},
+		{name: "a pod that prefers to be apart", all: true, tune: affinity(v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: preferred,
+		}})},
+		{name: "a pod that is nominated to a node", all: true, tune: func(p *v1.Pod) { p.Status.NominatedNodeName = "n00001" }},
+		{name: "a pod that fits nowhere", all: true, tune: func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("1000")
+		}},
+	} {
+		pod := podOf("p", 1000, 1024, 1)
+		pod.Labels = map[string]string{"app": "a"}
+		test.tune(pod)
+		if got := r.seen(t, framework.NewCycleState(), pod); (got == 200) != test.all || got == 0 {
+			t.Errorf("%s: the framework is given %d of 200 nodes, want all: %t", test.name, got, test.all)
+		}
+	}
+	state := framework.NewCycleState()
+	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
+	if got := r.seen(t, state, podOf("p", 1000, 1024, 1)); got != 200 {
+		t.Errorf("in the cycle of a pod group the framework is given %d nodes, want all 200", got)
+	}
+}
+
+// tuned is the shipped configuration with another number of candidates.
+func tuned(t *testing.T, n int32, tune func(*schedulerapi.KubeSchedulerConfiguration)) *replay.Configuration {
+	t.Helper()
+	c := shipped(t)
+	for _, p := range c.Component.Profiles {
+		for _, plugin := range p.PluginConfig {
+			if args, ok := plugin.Args.(*config.GPUAwareArgs); ok {
+				args.Candidates = &n
+			}
+		}
+	}
+	tune(c.Component)
+	return c
+}
+
+func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*replay.Configuration{
+		"candidates are switched off": tuned(t, 0, func(*schedulerapi.KubeSchedulerConfiguration) {}),
+		"there is an extender": tuned(t, 64, func(c *schedulerapi.KubeSchedulerConfiguration) {
+			c.Extenders = []schedulerapi.Extender{{URLPrefix: "http://127.0.0.1:1", FilterVerb: "filter"}}
+		}),
+	} {
+		r := newRigWith(t, c, profileName, nodesOf(10))
+		if r.best != r.all {
+			t.Errorf("%s, but the profile is wrapped", name)
+		}
+	}
+	stock, err := replay.LoadConfiguration(replay.Stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := newRigWith(t, stock, v1.DefaultSchedulerName, nodesOf(10)); r.best != r.all {
+		t.Error("the stock profile is wrapped")
+	}
+}
+
+func TestASmallClusterIsLookedAtWhole(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{63, 64, 127} {
+		if got := newRig(t, nodesOf(nodes)).seen(t, framework.NewCycleState(), podOf("p", 1000, 1024, 1)); got != nodes {
+			t.Errorf("of %d nodes the framework is given %d, want all", nodes, got)
+		}
+	}
+}
+
+func TestANodeWithTheImageWinsAmongManyEqualNodes(t *testing.T) {
+	t.Parallel()
+	nodes := make([]*v1.Node, 300)
+	for i := range nodes {
+		nodes[i] = nodeOf(i * len(kinds))
+	}
+	image := []v1.ContainerImage{{Names: []string{"registry.example/work:1"}, SizeBytes: 900 << 30}}
+	nodes[217].Status.Images, nodes[44].Status.Images = image, image
+	r := newRig(t, nodes)
+	for i := range 20 {
+		pod := podOf(fmt.Sprint(i), 100, 128, 1)
+		result, err := r.choose(t, r.best, pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := result.SuggestedHost; got != nodes[217].Name && got != nodes[44].Name {
+			t.Fatalf("pod %d is on %s, which does not have its image", i, got)
+		}
+	}
+}
+
+func TestANodeIsNotGivenAwayThatAnotherPodIsNominatedTo(t *testing.T) {
+	t.Parallel()
+	nodes := nodesOf(200)
+	left := nodes[100]
+	// A pod of higher priority has made room for itself on every other node with GPUs.
+	priority := int32(1000)
+	var rivals []*v1.Pod
+	for _, node := range nodes {
+		if node == left || node.Labels["nvidia.com/gpu.product"] == "" {
+			continue
+		}
+		rival := podOf("rival-"+node.Name, 1000, 1024, 1)
+		rival.Spec.Priority = &priority
+		rival.Status.NominatedNodeName = node.Name
+		rivals = append(rivals, rival)
+	}
+	r := newRig(t, nodes, rivals...)
+	for _, rival := range rivals {
+		info, err := framework.NewPodInfo(rival)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.sched.SchedulingQueue.AddNominatedPod(klog.Logger{}, info,
+			&fwk.NominatingInfo{NominatedNodeName: rival.Status.NominatedNodeName, NominatingMode: fwk.ModeOverride})
+	}
+	result, err := r.choose(t, r.best, podOf("p", 1000, 1024, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.SuggestedHost != left.Name {
+		t.Errorf("the pod is on %s, want %s, to which nobody is nominated", result.SuggestedHost, left.Name)
+	}
+}
+
+func TestPreemptionAndDryRunsSeeAllNodes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nodesOf(200))
+	var handle fwk.Handle = r.all
+	wrapped := map[string]framework.Framework{profileName: r.all}
+	candidates.Wrap(wrapped)
+	if wrapped[profileName] == r.all {
+		t.Fatal("the profile is not wrapped")
+	}
+	result, status, _ := handle.(framework.Framework).RunPreFilterPlugins(r.ctx, framework.NewCycleState(), podOf("p", 1000, 1024, 1))
+	if !status.IsSuccess() || !result.AllNodes() {
+		t.Errorf("the handle that plugins have gives %v, %v, want all nodes", result, status)
+	}
+}

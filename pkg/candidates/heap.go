@@ -1,0 +1,53 @@
+package candidates
+
+// heap has the class to try next in front. It is written out because the standard heap calls interfaces, which would be
+// most of the work.
+type heap []ranked
+
+func newHeap(classes []ranked) heap {
+	h := heap(classes)
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		h.sink(i)
+	}
+	return h
+}
+
+// before orders by rank. Of equal ones the one that has the pod's images goes first, and the order is never left to chance.
+func (e *ranked) before(o *ranked) bool {
+	switch {
+	case e.rank != o.rank:
+		return e.rank > o.rank
+	case e.exact != o.exact:
+		return o.exact // one that is not exact yet may turn out to have images
+	case e.images != o.images:
+		return e.images > o.images
+	}
+	return e.class < o.class
+}
+
+// sink moves an element down to its place.
+func (h heap) sink(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1].before(&h[child]) {
+			child++
+		}
+		if !h[child].before(&h[i]) {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// pop drops the first element.
+func (h heap) pop() heap {
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	h.sink(0)
+	return h
+}

@@ -1,0 +1,42 @@
+package candidates
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// outcome is whether the framework was given candidates, and else why not.
+type outcome string
+
+const (
+	restricted outcome = "restricted"
+	// fewNodes: the cluster is hardly larger than the number of candidates.
+	fewNodes outcome = "few_nodes"
+	// nominated: the pod has a node already, which is tried first.
+	nominated outcome = "nominated"
+	// podGroup: a group is scheduled as a whole, which looks at nodes for all of its pods.
+	podGroup outcome = "pod_group"
+	// chosen: a PreFilter plugin has chosen the nodes.
+	chosen outcome = "chosen_by_plugin"
+	// notByClass: a plugin of ours reads more of nodes than their class.
+	notByClass outcome = "more_than_class"
+	// otherScore: a score plugin of which nothing is known has a say.
+	otherScore outcome = "other_score"
+	// noneFits: no node passes, so that the reasons of all are asked for.
+	noneFits outcome = "none_fits"
+	// hardToFind: too many of the best nodes do not pass.
+	hardToFind outcome = "hard_to_find"
+	// failed: a plugin returned an error, which the framework is to meet itself.
+	failed outcome = "error"
+)
+
+var cycles = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem:      "berth_candidates",
+	Name:           "cycles_total",
+	Help:           "Scheduling cycles of pods by profile and outcome: restricted to the best nodes, or why all nodes were looked at.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"profile", "outcome"})
+
+var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(cycles) })

@@ -1,0 +1,97 @@
+package candidates
+
+import (
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// plugins are those of a profile by the part that they have in ranking.
+type plugins struct {
+	limit int
+	// rankers are ours, and filters says which of them filter.
+	rankers []Ranker
+	filters []bool
+	// weights are those of the profile's scores by name.
+	weights map[string]int64
+	// scorers score each variety of a part of the class; see index.
+	scorers []scorer
+	// fit scores a class as a whole; nil if the profile does not have it.
+	fit fwk.ScorePlugin
+	// atDoor read nothing of a node but its taints and whether it is unschedulable.
+	atDoor []fwk.FilterPlugin
+	// selector reads labels, and is cheaper than all filters together.
+	selector fwk.FilterPlugin
+	// checksFit reports that a node without enough CPU or memory is refused.
+	checksFit bool
+}
+
+// scorer is a plugin that scores the varieties of one part.
+type scorer struct {
+	fwk.ScorePlugin
+	weight int64
+	part   int
+}
+
+// pluginsOf finds the plugins. The framework lists no instances but those that wait for events, which all of these do.
+func pluginsOf(f framework.Framework) *plugins {
+	p := &plugins{weights: map[string]int64{}}
+	list := f.ListPlugins()
+	for _, s := range list.Score.Enabled {
+		p.weights[s.Name] = int64(s.Weight)
+	}
+	filters := map[string]bool{}
+	for _, s := range list.Filter.Enabled {
+		filters[s.Name] = true
+	}
+	p.checksFit = filters[names.NodeResourcesFit]
+	for _, plugin := range f.EnqueueExtensions() {
+		if l, ok := plugin.(limiter); ok {
+			p.limit = max(p.limit, l.Candidates())
+		}
+		name := plugin.Name()
+		filter, isFilter := plugin.(fwk.FilterPlugin)
+		score, isScore := plugin.(fwk.ScorePlugin)
+		scores := isScore && p.weights[name] > 0
+		ranker, isRanker := plugin.(Ranker)
+		switch {
+		case isRanker && (scores || filters[name]):
+			p.rankers, p.filters = append(p.rankers, ranker), append(p.filters, filters[name])
+			if scores {
+				p.scorers = append(p.scorers, scorer{ranker, p.weights[name], firstRanker + len(p.rankers) - 1})
+			}
+		case name == names.NodeResourcesFit && scores:
+			p.fit = score
+		case name == names.TaintToleration:
+			if scores {
+				p.scorers = append(p.scorers, scorer{score, p.weights[name], doorPart})
+			}
+			if filters[name] {
+				p.atDoor = append(p.atDoor, filter)
+			}
+		case name == names.NodeUnschedulable && filters[name]:
+			p.atDoor = append(p.atDoor, filter)
+		case name == names.NodeAffinity && isFilter && filters[name]:
+			p.selector = filter
+		}
+	}
+	return p
+}
+
+// decided says whether a score plugin that is active in this cycle scores nodes of one class alike, or decides within
+// classes by what is known.
+func (p *plugins) decided(name string, state fwk.CycleState) bool {
+	switch name {
+	case names.NodeResourcesFit, names.NodeResourcesBalancedAllocation, names.TaintToleration, names.ImageLocality:
+		return true
+	case names.DynamicResources, names.VolumeBinding:
+		// Their PreScore does not say so, but they have nothing to score for a pod without claims of devices or volumes.
+		return state.GetSkipFilterPlugins().Has(name)
+	}
+	for _, r := range p.rankers {
+		if r.Name() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+package candidates
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// list finds the varieties that living classes have.
+func (r *ranking) list() {
+	parts := r.index.parts
+	r.present, r.position = sized(r.present, len(parts)), sized(r.position, len(parts))
+	for part := range parts {
+		r.present[part] = r.present[part][:0]
+		r.position[part] = sized(r.position[part], len(parts[part].keys))
+		for i := range r.position[part] {
+			r.position[part][i] = none
+		}
+	}
+	for i := range r.alive {
+		c := &r.index.classes[r.alive[i].class]
+		for part, number := range c.parts {
+			if at := &r.position[part][number]; *at == none {
+				*at = int32(len(r.present[part]))
+				r.present[part] = append(r.present[part], variety{number, c.members[0]})
+			}
+		}
+	}
+}
+
+// prepare runs PreScore on a node of each kind, which also tells which plugins have a say.
+func (r *ranking) prepare() outcome {
+	r.list()
+	r.nodes = r.nodes[:0]
+	for part, varieties := range r.present {
+		r.seen = sized(r.seen, len(r.index.kinds[part].keys))
+		clear(r.seen)
+		for _, v := range varieties {
+			if seen := &r.seen[r.index.parts[part].kind[v.number]]; !*seen {
+				*seen = true
+				r.nodes = append(r.nodes, r.index.slots[v.slot].info)
+			}
+		}
+	}
+	if !r.Framework.RunPreScorePlugins(r.ctx, r.state, r.pod, r.nodes).IsSuccess() {
+		return failed
+	}
+	skipped := r.state.GetSkipScorePlugins()
+	for name := range r.plugins.weights {
+		if !skipped.Has(name) && !r.plugins.decided(name, r.state) {
+			return otherScore
+		}
+	}
+	r.scorers = r.scorers[:0]
+	for _, s := range r.plugins.scorers {
+		if !skipped.Has(s.Name()) {
+			r.scorers = append(r.scorers, s)
+		}
+	}
+	return restricted
+}
+
+// score asks each scorer for each variety of its part.
+func (r *ranking) score() outcome {
+	r.raw = sized(r.raw, len(r.scorers))
+	for i, s := range r.scorers {
+		r.raw[i] = sized(r.raw[i], len(r.index.parts[s.part].keys))
+		for _, v := range r.present[s.part] {
+			var raw int64
+			var status *fwk.Status
+			if info := r.index.slots[v.slot].info; s.part < firstRanker {
+				raw, status = s.Score(r.ctx, r.state, r.pod, info)
+			} else {
+				raw, status = r.judges[s.part-firstRanker].Score(r.index.parts[s.part].shown[v.number], info)
+			}
+			if !status.IsSuccess() {
+				return failed
+			}
+			r.raw[i][v.number] = raw
+		}
+	}
+	return restricted
+}
+
+// scale puts the scores on the scale on which the framework will see them. It is set by the best score of each ranker: so
+// the class that has it must have a node that passes, and is among the candidates. Classes that have none are dropped.
+func (r *ranking) scale() outcome {
+	for round := 0; ; round++ {
+		if !r.normalize() {
+			return failed
+		}
+		r.anchors = r.anchors[:0]
+		for i, s := range r.scorers {
+			if s.part < firstRanker {
+				continue
+			}
+			if node := r.best(i); node != none {
+				r.anchors = append(r.anchors, node)
+			} else if why := r.stuck(); why != restricted {
+				return why
+			}
+		}
+		living := slices.DeleteFunc(r.alive, func(e ranked) bool { return e.node == dead })
+		if len(living) == len(r.alive) || round == maxRounds {
+			return restricted
+		}
+		if r.alive = living; len(living) == 0 {
+			return noneFits
+		}
+		r.list()
+	}
+}
+
+// normalize scales the scores of the varieties present and sums them up for each class.
+func (r *ranking) normalize() bool {
+	r.scores = sized(r.scores, len(r.scorers))
+	for i, s := range r.scorers {
+		r.scores[i] = sized(r.scores[i], len(r.present[s.part]))
+		for at, v := range r.present[s.part] {
+			r.scores[i][at] = fwk.NodeScore{Score: r.raw[i][v.number]}
+		}
+		if extensions := s.ScoreExtensions(); extensions != nil &&
+			!extensions.NormalizeScore(r.ctx, r.state, r.pod, r.scores[i]).IsSuccess() {
+			return false
+		}
+	}
+	for i := range r.alive {
+		e := &r.alive[i]
+		e.rank = 0
+		for j, s := range r.scorers {
+			e.rank += s.weight * r.of(j, e.class)
+		}
+	}
+	return true
+}
+
+// of is the score of a class by one scorer.
+func (r *ranking) of(scorer int, class int32) int64 {
+	part := r.scorers[scorer].part
+	return r.scores[scorer][r.position[part][r.index.classes[class].parts[part]]].Score
+}
+
+// best returns a node of the best class by one scorer, and none if no such node passes.
+func (r *ranking) best(scorer int) int32 {
+	highest := fwk.MinScore
+	for i := range r.scores[scorer] {
+		highest = max(highest, r.scores[scorer][i].Score)
+	}
+	for {
+		var leader *ranked
+		for i := range r.alive {
+			e := &r.alive[i]
+			if e.node != dead && r.of(scorer, e.class) == highest && (leader == nil || e.rank > leader.rank) {
+				leader = e
+			}
+		}
+		switch {
+		case leader == nil:
+			return none
+		case r.passes(leader):
+			return leader.node
+		case r.stuck() != restricted:
+			return none
+		}
+	}
+}
+
+// pick takes classes from the best on, until the next can no longer win or there are enough.
+func (r *ranking) pick() (sets.Set[string], outcome) {
+	skipped := r.state.GetSkipScorePlugins()
+	fit := r.plugins.fit
+	if skipped.Has(names.NodeResourcesFit) {
+		fit = nil
+	}
+	fitWeight, unknown := r.plugins.weights[names.NodeResourcesFit], int64(0)
+	if !skipped.Has(names.NodeResourcesBalancedAllocation) {
+		unknown += fwk.MaxScore * r.plugins.weights[names.NodeResourcesBalancedAllocation]
+	}
+	if len(r.wanted) > 0 {
+		unknown += fwk.MaxScore * r.plugins.weights[names.ImageLocality]
+	}
+	for i := range r.alive {
+		if fit != nil {
+			r.alive[i].rank += fwk.MaxScore * fitWeight
+		}
+	}
+	picked := sets.New[string]()
+	var best, last int64
+	for heap := newHeap(r.alive); len(heap) > 0; {
+		e := &heap[0]
+		if !e.exact {
+			if fit != nil {
+				score, status := fit.Score(r.ctx, r.state, r.pod, r.index.slots[r.index.classes[e.class].members[0]].info)
+				if !status.IsSuccess() {
+					return nil, failed
+				}
+				e.rank -= (fwk.MaxScore - score) * fitWeight
+			}
+			e.exact, e.images = true, r.mostImages(e.class)
+			heap.sink(0)
+			continue
+		}
+		n := len(picked)
+		if n > 0 && e.rank+unknown < best || n >= r.limit && e.rank < last || n >= max(r.limit, mostTies) {
+			break
+		}
+		if r.passes(e) {
+			if n == 0 {
+				best = e.rank
+			}
+			last = e.rank
+			picked.Insert(r.name(e.node))
+		} else if why := r.stuck(); why != restricted {
+			return nil, why
+		}
+		heap = heap.pop()
+	}
+	if len(picked) == 0 {
+		return nil, noneFits
+	}
+	for _, node := range r.anchors {
+		picked.Insert(r.name(node))
+	}
+	return picked, restricted
+}
+
+func (r *ranking) name(at int32) string { return r.index.slots[at].info.Node().Name }
+
+// mostImages is how many of the pod's images any member of the class has.
+func (r *ranking) mostImages(class int32) int {
+	most := 0
+	if len(r.wanted) > 0 {
+		for _, at := range r.index.classes[class].members {
+			most = max(most, held(r.wanted, at))
+		}
+	}
+	return most
+}

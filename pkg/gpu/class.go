@@ -1,0 +1,46 @@
+package gpu
+
+import "encoding/binary"
+
+// AppendClass appends to the key all that the inventory says: two inventories with equal keys are equal to any request.
+func (inv *Inventory) AppendClass(key []byte) []byte {
+	key = append(key, byte(inv.Mode), bit(inv.SharedResource)|bit(inv.IndexKnown)<<1|bit(inv.Links != nil)<<2)
+	for _, s := range [...]string{inv.Resource, inv.Model, inv.Leaving} {
+		key = append(append(key, s...), 0)
+	}
+	for _, n := range [...]int64{
+		int64(inv.Generation), int64(inv.MemMiB), int64(inv.Replicas), int64(inv.FreeReplicas),
+		inv.FreeCPUMilli, inv.CPUMilli, int64(len(inv.Devices)), int64(len(inv.Slices)),
+	} {
+		key = binary.AppendVarint(key, n)
+	}
+	for _, d := range inv.Devices {
+		key = append(binary.AppendVarint(binary.AppendVarint(key, int64(d.FreeMilli)), int64(d.FreeMemMiB)), bit(d.Unhealthy))
+	}
+	for _, s := range inv.Slices {
+		key = append(append(key, s.Resource...), 0)
+		key = binary.AppendVarint(binary.AppendVarint(key, int64(s.Count)), int64(s.Milli))
+	}
+	if inv.Links != nil {
+		key = inv.Links.appendClass(key)
+	}
+	return key
+}
+
+func (l *Links) appendClass(key []byte) []byte {
+	key = append(binary.AppendVarint(key, int64(l.n)), bit(l.uniform))
+	if l.uniform {
+		return key
+	}
+	for _, p := range l.pair {
+		key = append(key, byte(p.Score), bit(p.NVLink))
+	}
+	return key
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

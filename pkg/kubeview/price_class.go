@@ -1,0 +1,52 @@
+package kubeview
+
+import (
+	"encoding/binary"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/price"
+)
+
+// PricedUse is what the pods on a node leave of the resources that carry its price. What is free is known of nodes with
+// GPUs only: the host of other nodes strands nothing.
+type PricedUse struct {
+	InUse        bool
+	FreeHost     price.Capacity
+	FreeMilliGPU int64
+}
+
+// ReadPricedUse reads what is left of a node.
+func (k *GPUKeys) ReadPricedUse(n *PricedNode, info fwk.NodeInfo) PricedUse {
+	u := PricedUse{InUse: InUse(info)}
+	if n.Allocatable.MilliGPU > 0 {
+		u.FreeHost, u.FreeMilliGPU = FreeHost(info), k.FreeMilliGPU(n, info)
+	}
+	return u
+}
+
+// AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is rounded.
+func (n *PricedNode) AppendClass(key []byte) []byte {
+	empty := n.gpu.Empty()
+	for _, amount := range [...]int64{
+		n.Allocatable.MilliCPU, n.Allocatable.MemoryMiB / CoarseStep(n.Allocatable.MemoryMiB), n.Allocatable.MilliGPU,
+		int64(empty.MemMiB), int64(empty.Replicas),
+	} {
+		key = binary.AppendVarint(key, amount)
+	}
+	return key
+}
+
+// AppendClass appends what is left to the key. Memory is rounded.
+func (u *PricedUse) AppendClass(key []byte) []byte {
+	inUse := int64(0)
+	if u.InUse {
+		inUse = 1
+	}
+	for _, amount := range [...]int64{
+		inUse, u.FreeHost.MilliCPU, u.FreeHost.MemoryMiB / CoarseStep(u.FreeHost.MemoryMiB), u.FreeMilliGPU,
+	} {
+		key = binary.AppendVarint(key, amount)
+	}
+	return key
+}

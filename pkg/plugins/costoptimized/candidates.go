@@ -1,0 +1,97 @@
+package costoptimized
+
+import (
+	"context"
+	"encoding/binary"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/signals"
+)
+
+var _ candidates.Ranker = &Plugin{}
+
+// maxOffers bounds how many different kinds of nodes are remembered.
+const maxOffers = 1024
+
+// nodeClass is what a pod's cost depends on of nodes that are alike.
+type nodeClass struct {
+	// view is one for all nodes that offer the same at the same price: there are few, and thousands of classes, so that a
+	// cycle finds it in the processor's cache.
+	view *nodeView
+	use  kubeview.PricedUse
+}
+
+// Class is what the node costs and what the pods on it leave.
+func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
+	view := p.nodes.of(info.Node())
+	c := &nodeClass{view: view, use: p.settings.gpuKeys.ReadPricedUse(&view.offers, info)}
+	flags := byte(0)
+	for i, yes := range [...]bool{view.priced, view.leaving, view.removable} {
+		if yes {
+			flags |= 1 << i
+		}
+	}
+	key.Fixed = append(append(append(key.Fixed, flags), view.capacity...), 0)
+	key.Fixed = binary.AppendVarint(key.Fixed, int64(view.price))
+	key.Fixed = view.offers.AppendClass(key.Fixed)
+	key.All = c.use.AppendClass(key.All)
+	if known, ok := p.offers.Get(string(key.Fixed)); ok {
+		c.view = known.(*nodeView)
+	} else {
+		p.offers.Add(string(key.Fixed), view)
+	}
+	return key, c
+}
+
+// basis is when and from which metrics prices were read.
+type basis struct {
+	prices *signals.PriceSnapshot
+	// tick changes every ten seconds: prices grow too old to count.
+	tick int64
+}
+
+// Basis is what metrics say that nodes cost.
+func (p *Plugin) Basis() any {
+	m := p.nodes.market
+	if m.reader == nil {
+		return nil
+	}
+	return basis{m.reader.Snapshot(), m.clock.Now().Unix() / 10}
+}
+
+// Judge judges for every pod.
+func (p *Plugin) Judge(_ context.Context, state fwk.CycleState, pod *v1.Pod) candidates.Judge {
+	s, err := p.podState(state, pod)
+	if err != nil {
+		return nil
+	}
+	return &judge{plugin: p, cycle: state, pod: s}
+}
+
+// judge judges classes for one pod. The state of the cycle, which PreScore writes, is read once.
+type judge struct {
+	plugin *Plugin
+	cycle  fwk.CycleState
+	pod    *podState
+	state  *cycleState
+}
+
+// Refuses reports whether the nodes are of a capacity type that the pod does not accept.
+func (j *judge) Refuses(class any) bool { return !j.pod.spot.Allows(class.(*nodeClass).view.capacity) }
+
+// Score returns what the pod would cost on the nodes.
+func (j *judge) Score(class any, _ fwk.NodeInfo) (int64, *fwk.Status) {
+	if j.state == nil {
+		state, err := readCycle(j.cycle)
+		if err != nil {
+			return 0, fwk.AsStatus(err)
+		}
+		j.state = state
+	}
+	c := class.(*nodeClass)
+	return j.plugin.cost(j.pod, j.state, c.view, c.use.InUse, c.use.FreeHost, func() int64 { return c.use.FreeMilliGPU }), nil
+}

@@ -1,0 +1,54 @@
+package gpuaware
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/gpu"
+)
+
+var _ candidates.Ranker = &Plugin{}
+
+// Candidates is how many nodes the framework is to look at, 0 for all.
+func (p *Plugin) Candidates() int { return p.settings.candidates }
+
+// Class is the node's inventory and NVLink domain.
+func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
+	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
+	key.All = append(v.inventory.AppendClass(key.All), v.node.Clique...)
+	return key, v.inventory
+}
+
+// Basis is nothing: what changes by itself, a Judge declines to judge.
+func (*Plugin) Basis() any { return nil }
+
+// Judge returns nil where devices that are claimed, siblings on other nodes, or measurements matter.
+func (p *Plugin) Judge(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) candidates.Judge {
+	s, err := p.state(ctx, cycle, pod)
+	if err != nil || s.claims != nil || s.siblings != nil || s.live.snapshot != nil {
+		return nil
+	}
+	return &judge{ctx: ctx, plugin: p, cycle: cycle, pod: pod, state: s}
+}
+
+// judge judges inventories for one pod.
+type judge struct {
+	ctx    context.Context
+	plugin *Plugin
+	cycle  fwk.CycleState
+	pod    *v1.Pod
+	state  *podState
+}
+
+// Refuses is Filter without the reason, which would be worded for nothing.
+func (j *judge) Refuses(class any) bool {
+	return gpu.Fit(class.(*gpu.Inventory), &j.state.request.Request).Cause != gpu.Fits
+}
+
+// Score is that of the plugin.
+func (j *judge) Score(_ any, member fwk.NodeInfo) (int64, *fwk.Status) {
+	return j.plugin.Score(j.ctx, j.cycle, j.pod, member)
+}
