@@ -88,8 +88,8 @@ func TestAWrongArgumentStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.candidates", "100001", "100000"},
 		},
 		"a negative weight": {
-			plugin: "GPUAware", args: "{weights: {reserve: -1}}",
-			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.weights.reserve", "-1"},
+			plugin: "GPUAware", args: "{weights: {opening: -1}}",
+			want: []string{"profiles[tuned].pluginConfig[GPUAware].args.weights.opening", "-1"},
 		},
 		"a time out of range": {
 			plugin: "Coscheduling", args: "{scheduleTimeoutSeconds: 901}",
