@@ -1,125 +1,244 @@
+// Command packing measures placement rules against each other by simulation: on clusters of several shapes, with work of many kinds, as
+// the cluster fills up, as it turns over, and through a day. The rules are those of the literature and the one of pkg/gpu, with the mix
+// of the work given or learnt and with each of its terms off.
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math"
 	"os"
+	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
-	"berth.dev/berth/pkg/gpu"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
 )
 
+type options struct {
+	method   string
+	load     float64
+	match    string
+	policies []string
+	seeds    int
+	openb    string
+	variants []string
+	output   string
+	summary  bool
+}
+
 func main() {
-	names := []string{"bestfit", "most", "fgd", "given", "learnt"}
-	mk := map[string]func(f *family) func(*cluster) policy{
-		"bestfit": func(*family) func(*cluster) policy { return func(*cluster) policy { return simple(bestFit) } },
-		"most":    func(*family) func(*cluster) policy { return func(*cluster) policy { return simple(mostAllocated) } },
-		"fgd": func(f *family) func(*cluster) policy {
-			return func(*cluster) policy { return newFGD(f.kinds, f.weights) }
-		},
-		"given": func(f *family) func(*cluster) policy {
-			return func(c *cluster) policy { return newOurs(gpu.DefaultWeights(), c, f.mix()) }
-		},
-		"learnt": func(f *family) func(*cluster) policy {
-			return func(c *cluster) policy { return newOurs(gpu.DefaultWeights(), c, nil) }
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "packing:", err)
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "packing",
+		Short: "measure placement rules against each other by simulation",
+		Example: `  # every family, filled up: the main rules, then the terms of ours one by one
+  go run ./hack/bench/packing
+  go run ./hack/bench/packing --policies best-fit,fgd,ours,no-packing,no-hosts,no-opening --summary
+
+  # the same at a steady load of 95%, with pods that come and go
+  go run ./hack/bench/packing --method churn --load 0.95
+
+  # the openb trace
+  go run ./hack/bench/packing --openb ../shared/data/openb --seeds 10`,
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return run(cmd.Context(), &o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	for n, w := range ablations() {
-		mk[n] = func(f *family) func(*cluster) policy { return func(c *cluster) policy { return newOurs(w, c, nil) } }
+	f := cmd.Flags()
+	f.StringVar(&o.method, "method", "fill", "how pods come: fill (none leaves), churn (at a steady load), day (the load follows a curve)")
+	f.Float64Var(&o.load, "load", 0.85, "GPUs that are asked for in a churn, or at the peak of the day, as a part of all")
+	f.StringVar(&o.match, "families", "", "only families whose name contains this")
+	f.StringSliceVar(&o.policies, "policies", []string{"random", "best-fit", "most-allocated", "fgd", "given", "ours"},
+		"rules to compare: "+strings.Join(slices.Sorted(maps.Keys(policies())), ", "))
+	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
+	f.StringVar(&o.openb, "openb", "", "folder of the openb trace, which is measured instead of the families")
+	f.StringSliceVar(&o.variants, "variants", []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"}, "variants of the trace")
+	f.StringVarP(&o.output, "output", "o", "table", "what to print: table or json")
+	f.BoolVar(&o.summary, "summary", false, "print one line a rule instead of one a family")
+	return cmd
+}
+
+func (o *options) check() error {
+	known := policies()
+	for _, p := range o.policies {
+		if known[p] == nil {
+			return fmt.Errorf("--policies: %q is none of %s", p, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
 	}
-	mode := os.Args[1]
-	if len(os.Args) > 3 {
-		names = strings.Split(os.Args[3], ",")
+	switch {
+	case !slices.Contains([]string{"fill", "churn", "day"}, o.method):
+		return fmt.Errorf("--method: %q is none of fill, churn, day", o.method)
+	case !slices.Contains([]string{"table", "json"}, o.output):
+		return fmt.Errorf("--output: %q is none of table, json", o.output)
+	case !(o.load > 0 && o.load <= 2):
+		return fmt.Errorf("--load: %v is not above 0 and at most 2", o.load)
+	case o.seeds < 1:
+		return fmt.Errorf("--seeds: %d is less than 1", o.seeds)
+	case o.openb != "" && o.method != "fill":
+		return errors.New("--openb: the trace is only filled in, as its authors do")
 	}
-	fs := families()
-	if mode == "openb" {
-		fs = nil
-		for _, v := range strings.Split(os.Args[2], ",") {
-			f, err := openb("/work/shared/data/openb", v)
+	return nil
+}
+
+// result is what one rule reached on one family.
+type result struct {
+	Family string `json:"family"`
+	Policy string `json:"policy"`
+	// Mean of the runs, and the Least and Most allocated of them.
+	Mean        outcome `json:"mean"`
+	Least, Most float64 `json:"-"`
+}
+
+func run(ctx context.Context, o *options, out, progress io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	all := families()
+	if o.openb != "" {
+		all = nil
+		for _, variant := range o.variants {
+			f, err := openb(o.openb, variant)
 			if err != nil {
-				panic(err)
+				return err
 			}
-			fs = append(fs, *f)
+			all = append(all, *f)
 		}
-		os.Args[2] = ""
-		mode = "fill"
 	}
-	type row struct{ o []outcome }
-	rows := make([]row, len(fs))
-	sem := make(chan bool, 2)
-	var wg sync.WaitGroup
-	seeds := 4.0
-	fmt.Sscan(os.Getenv("SEEDS"), &seeds)
-	for i := range fs {
-		if len(os.Args) > 2 && !strings.Contains(fs[i].name, os.Args[2]) {
-			continue
-		}
-		rows[i].o = make([]outcome, len(names))
-		for j, n := range names {
-			wg.Add(1)
-			sem <- true
-			go func() {
-				defer func() { <-sem; wg.Done() }()
-				var s outcome
-				for seed := range uint64(seeds) {
-					var o outcome
-					switch mode {
-					case "fill":
-						o = fill(&fs[i], mk[n](&fs[i]), seed)
-					default:
-						var l float64
-						fmt.Sscan(mode, &l)
-						o = churn(&fs[i], mk[n](&fs[i]), steady(l), seed)
-					}
-					s.Allocated += o.Allocated / seeds
-					s.BigRefused += o.BigRefused / seeds
-					s.NodesHalf += o.NodesHalf / seeds
+	all = slices.DeleteFunc(all, func(f family) bool { return !strings.Contains(f.name, o.match) })
+	if len(all) == 0 {
+		return fmt.Errorf("--families: no family has %q in its name", o.match)
+	}
+	results := measure(ctx, o, all, progress)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if o.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(results)
+	}
+	if !o.summary {
+		printFamilies(out, o, results)
+	}
+	printSummary(out, o, results)
+	return nil
+}
+
+// measure runs every rule on every family, in the order of both.
+func measure(ctx context.Context, o *options, all []family, progress io.Writer) []result {
+	results := make([]result, len(all)*len(o.policies))
+	made := policies()
+	work := make(chan int)
+	var done atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range work {
+				f, name := &all[i/len(o.policies)], o.policies[i%len(o.policies)]
+				results[i] = o.one(ctx, f, name, made[name])
+				if n := done.Add(1); n%100 == 0 {
+					fmt.Fprintf(progress, "%d of %d\n", n, len(results))
 				}
-				rows[i].o[j] = s
-			}()
-		}
-	}
-	wg.Wait()
-	fmt.Printf("%-55s", "")
-	for _, n := range names {
-		fmt.Printf(" %20s", n)
-	}
-	fmt.Println()
-	worst := map[string][]float64{}
-	for i := range fs {
-		if rows[i].o == nil {
-			continue
-		}
-		bestA := max(rows[i].o[0].Allocated, rows[i].o[2].Allocated)
-		bestN := rows[i].o[0].NodesHalf
-		for j := range names {
-			worst[names[j]] = append(worst[names[j]], 100*(rows[i].o[j].Allocated-bestA))
-			worst[names[j]+" nodes"] = append(worst[names[j]+" nodes"], 100*(rows[i].o[j].NodesHalf/bestN-1))
-		}
-		fmt.Printf("%-55s", fs[i].name)
-		for _, o := range rows[i].o {
-			fmt.Printf(" %6.2f %5.2f %6.1f ", 100*o.Allocated, 100*o.BigRefused, o.NodesHalf)
-		}
-		fmt.Println()
-	}
-	for _, n := range names {
-		a, h := worst[n], worst[n+" nodes"]
-		slices.Sort(a)
-		slices.Sort(h)
-		over, sum := 0, 0.0
-		for _, x := range a {
-			if x < -0.3 {
-				over++
 			}
-			sum += x
+		})
+	}
+	for i := range results {
+		work <- i
+	}
+	close(work)
+	workers.Wait()
+	return results
+}
+
+func (o *options) one(ctx context.Context, f *family, name string, make maker) result {
+	r := result{Family: f.name, Policy: name, Least: math.Inf(1)}
+	n := float64(o.seeds)
+	for seed := range uint64(o.seeds) {
+		if ctx.Err() != nil {
+			return r
 		}
-		more := 0
-		for _, x := range h {
-			if x > 3 {
+		var got outcome
+		switch new := func(c *cluster) policy { return make(f, c, seed) }; o.method {
+		case "fill":
+			got = fill(f, new, seed)
+		case "churn":
+			got = churn(f, new, func(float64) float64 { return o.load }, seed)
+		case "day":
+			// A day of eight mean lifetimes, at night a third of the load at noon.
+			got = churn(f, new, func(t float64) float64 { return o.load * (2 - math.Cos(2*math.Pi*t/8)) / 3 }, seed)
+		}
+		r.Mean.Allocated += got.Allocated / n
+		r.Mean.BigMissing += got.BigMissing / n
+		r.Mean.Nodes += got.Nodes / n
+		r.Least, r.Most = min(r.Least, got.Allocated), max(r.Most, got.Allocated)
+	}
+	return r
+}
+
+func printFamilies(out io.Writer, o *options, results []result) {
+	t := table.NewWriter()
+	t.SetOutputMirror(out)
+	header := table.Row{"allocated % / big missing % / nodes"}
+	for _, p := range o.policies {
+		header = append(header, p)
+	}
+	t.AppendHeader(header)
+	for i := 0; i < len(results); i += len(o.policies) {
+		row := table.Row{results[i].Family}
+		for _, r := range results[i : i+len(o.policies)] {
+			row = append(row, fmt.Sprintf("%.2f / %.1f / %.1f", 100*r.Mean.Allocated, 100*r.Mean.BigMissing, r.Mean.Nodes))
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+}
+
+// printSummary compares each rule with the better of best-fit and FGD in what is allocated, and with best-fit in nodes in use.
+func printSummary(out io.Writer, o *options, results []result) {
+	bestFit, fgd := slices.Index(o.policies, "best-fit"), slices.Index(o.policies, "fgd")
+	if bestFit < 0 || fgd < 0 {
+		return
+	}
+	t := table.NewWriter()
+	t.SetOutputMirror(out)
+	t.AppendHeader(table.Row{"against the better of best-fit and fgd", "mean points", "worst", "families below by 0.3", "nodes against best-fit", "families above by 3%"})
+	for j, p := range o.policies {
+		var sum, worst, nodes float64
+		below, more, n := 0, 0, 0
+		for i := 0; i < len(results); i += len(o.policies) {
+			row := results[i : i+len(o.policies)]
+			d := 100 * (row[j].Mean.Allocated - max(row[bestFit].Mean.Allocated, row[fgd].Mean.Allocated))
+			part := 100 * (row[j].Mean.Nodes/row[bestFit].Mean.Nodes - 1)
+			sum, worst, nodes = sum+d, min(worst, d), nodes+part
+			if d < -0.3 {
+				below++
+			}
+			if part > 3 {
 				more++
 			}
+			n++
 		}
-		fmt.Printf("%-10s allocated: mean %.3f, worst %.2f %.2f %.2f, %d of %d below by 0.3; nodes: worst %.1f%% %.1f%%, %d over 3%%\n", n, sum/float64(len(a)), a[0], a[1], a[2], over, len(a), h[len(h)-1], h[len(h)-2], more)
+		t.AppendRow(table.Row{p, fmt.Sprintf("%+.2f", sum/float64(n)), fmt.Sprintf("%+.2f", worst), fmt.Sprintf("%d of %d", below, n),
+			fmt.Sprintf("%+.1f%%", nodes/float64(n)), fmt.Sprintf("%d of %d", more, n)})
 	}
+	t.Render()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"berth.dev/berth/pkg/gpu"
@@ -10,7 +11,7 @@ import (
 
 // policy ranks the machines that a pod fits, the lowest value first.
 type policy interface {
-	// arrived tells it of a pod that asks for a place, attempts its first time.
+	// arrived tells it of a pod that asks for a place for the first time.
 	arrived(k *kind)
 	// demand is what it counts the supply by, nil if it does not.
 	demand() *gpu.Demand
@@ -42,6 +43,36 @@ func mostAllocated(m *machine, k *kind) float64 {
 	}
 	gpus := 1 - float64(m.inv.FreeMilli()-k.milli)/float64(len(m.inv.Devices)*gpu.WholeMilli)
 	return -(cpu + gpus) / 2
+}
+
+// maker makes a policy for a run on a cluster.
+type maker func(f *family, c *cluster, seed uint64) policy
+
+// policies are the rules that can be compared, by name.
+func policies() map[string]maker {
+	all := map[string]maker{
+		"random": func(_ *family, _ *cluster, seed uint64) policy {
+			r := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a simulation
+			return simple(func(*machine, *kind) float64 { return r.Float64() })
+		},
+		"best-fit":       func(*family, *cluster, uint64) policy { return simple(bestFit) },
+		"most-allocated": func(*family, *cluster, uint64) policy { return simple(mostAllocated) },
+		"fgd":            func(f *family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
+		"given": func(f *family, c *cluster, _ uint64) policy {
+			return newOurs(gpu.DefaultWeights(), c, f.mix())
+		},
+		"ours": func(_ *family, c *cluster, _ uint64) policy { return newOurs(gpu.DefaultWeights(), c, nil) },
+	}
+	for name, off := range map[string]func(*gpu.Weights){
+		"no-packing": func(w *gpu.Weights) { w.Packing = 0 }, "no-best-fit": func(w *gpu.Weights) { w.BestFit = 0 },
+		"no-sliver": func(w *gpu.Weights) { w.Sliver = 0 }, "no-opening": func(w *gpu.Weights) { w.Opening = 0 },
+		"no-hosts": func(w *gpu.Weights) { w.Hosts = 0 }, "no-scarcity": func(w *gpu.Weights) { w.Scarcity = 0 },
+	} {
+		w := gpu.DefaultWeights()
+		off(&w)
+		all[name] = func(_ *family, c *cluster, _ uint64) policy { return newOurs(w, c, nil) }
+	}
+	return all
 }
 
 // fgd is Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023): the placement that adds the least to the fragmentation, which

@@ -4,8 +4,6 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
-
-	"berth.dev/berth/pkg/gpu"
 )
 
 // bigGPUs is from how many GPUs a pod is big.
@@ -15,10 +13,10 @@ const bigGPUs = 4
 type outcome struct {
 	// Allocated is the part of the GPUs that pods have: when as much has been asked for as there is, or in the mean over the time.
 	Allocated float64
-	// BigRefused is the part of the demand of big pods that got no place, or was waiting in the mean.
-	BigRefused float64
-	// NodesHalf is the number of nodes in use at half of the load.
-	NodesHalf float64
+	// BigMissing is the part of the demand of big pods that got no place, or the part of all GPUs that big pods wait for in the mean.
+	BigMissing float64
+	// Nodes is the number of nodes in use when half has been asked for, or in the mean over the time.
+	Nodes float64
 }
 
 // fill lets pods come to an empty cluster, of which none leaves and none is tried again, until they have asked for as many GPUs as there
@@ -45,16 +43,17 @@ func fill(f *family, make func(*cluster) policy, seed uint64) outcome {
 				refused += k.milli
 			}
 		}
-		if o.NodesHalf == 0 && 2*arrived >= c.gpuMilli {
-			o.NodesHalf = float64(c.inUse)
+		if o.Nodes == 0 && 2*arrived >= c.gpuMilli {
+			o.Nodes = float64(c.inUse)
 		}
 	}
 	o.Allocated = float64(c.usedMilli) / float64(c.gpuMilli)
-	o.BigRefused = float64(refused) / float64(max(1, big))
+	o.BigMissing = float64(refused) / float64(max(1, big))
 	return o
 }
 
-// meanLifetime of a pod is the unit of time of a churn.
+// The mean lifetime of a pod is the unit of time of a churn. lifetimeSigma is that of the lognormal distribution: a tenth of the pods
+// run for three quarters of all the time.
 const (
 	lifetimeSigma = 1.5
 	warmUp, span  = 4.0, 8.0
@@ -71,7 +70,7 @@ func churn(f *family, make func(*cluster) policy, load func(t float64) float64, 
 	for i := range f.kinds {
 		mean += f.weights[i] * float64(f.kinds[i].milli)
 	}
-	for t := 0.0; t < 1; t += 0.01 {
+	for t := 0.0; t < warmUp+span; t += 0.01 {
 		peak = max(peak, load(t))
 	}
 	rate := peak * float64(c.gpuMilli) / mean
@@ -133,8 +132,8 @@ func churn(f *family, make func(*cluster) policy, load func(t float64) float64, 
 		}
 	}
 	o.Allocated = used / time / float64(c.gpuMilli)
-	o.BigRefused = bigTime / time / float64(c.gpuMilli)
-	o.NodesHalf = nodes / time
+	o.BigMissing = bigTime / time / float64(c.gpuMilli)
+	o.Nodes = nodes / time
 	return o
 }
 
@@ -160,21 +159,4 @@ func (e *ends) Pop() any {
 	x := old[len(old)-1]
 	*e = old[:len(old)-1]
 	return x
-}
-
-func steady(load float64) func(float64) float64 { return func(float64) float64 { return load } }
-
-// ablations are the rule with one term off each.
-func ablations() map[string]gpu.Weights {
-	all := map[string]gpu.Weights{}
-	for name, off := range map[string]func(*gpu.Weights){
-		"-packing": func(w *gpu.Weights) { w.Packing = 0 }, "-bestfit": func(w *gpu.Weights) { w.BestFit = 0 },
-		"-sliver": func(w *gpu.Weights) { w.Sliver = 0 }, "-opening": func(w *gpu.Weights) { w.Opening = 0 },
-		"-hosts": func(w *gpu.Weights) { w.Hosts = 0 }, "-scarcity": func(w *gpu.Weights) { w.Scarcity = 0 },
-	} {
-		w := gpu.DefaultWeights()
-		off(&w)
-		all[name] = w
-	}
-	return all
 }

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+func TestFamiliesAreWhatTheyPromise(t *testing.T) {
+	t.Parallel()
+	all := families()
+	if len(all) < 150 {
+		t.Fatalf("only %d families", len(all))
+	}
+	names := map[string]bool{}
+	for i := range all {
+		f := &all[i]
+		sum, cpuOnly := 0.0, 0.0
+		for k, w := range f.weights {
+			if sum += w; f.kinds[k].milli == 0 {
+				cpuOnly += w
+			}
+			if f.kinds[k].request.CPUMilli <= 0 {
+				t.Errorf("%s: a pod of %d mCPU", f.name, f.kinds[k].request.CPUMilli)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 || !strings.Contains(f.name, "% CPU-only") || names[f.name] {
+			t.Errorf("%s: weights add up to %v, or the name comes twice", f.name, sum)
+		}
+		names[f.name] = true
+		if c := newCluster(f.shapes); c.gpuMilli < 390_000 || c.gpuMilli > 410_000 {
+			t.Errorf("%s: %d milli-GPU", f.name, c.gpuMilli)
+		}
+	}
+}
+
+// TestNothingIsPlacedTwice binds and releases pods at random: what is used is what runs, and a machine is as it was when all have gone.
+func TestNothingIsPlacedTwice(t *testing.T) {
+	t.Parallel()
+	all := families()
+	rapid.Check(t, func(t *rapid.T) {
+		f := &all[rapid.IntRange(0, len(all)-1).Draw(t, "family")]
+		c := newCluster(f.shapes)
+		p := newOurs(gpu.DefaultWeights(), c, f.mix())
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)) //nolint:gosec // a test
+		rank := r.Perm(len(c.machines))
+		var running []placement
+		used := 0
+		for range 60 {
+			if len(running) > 0 && r.IntN(3) == 0 {
+				i := r.IntN(len(running))
+				used -= running[i].kind.milli
+				c.release(running[i], p.demand())
+				running[i] = running[len(running)-1]
+				running = running[:len(running)-1]
+				continue
+			}
+			k := f.draw(r)
+			if at := best(c, p, k, rank); at >= 0 {
+				running = append(running, c.bind(at, k, p.demand()))
+				used += k.milli
+			}
+		}
+		if c.usedMilli != used || c.supply.IdleMilli() != int64(c.gpuMilli-used) {
+			t.Fatalf("%d milli-GPU are used and %d idle, want %d of %d used", c.usedMilli, c.supply.IdleMilli(), used, c.gpuMilli)
+		}
+		for _, p := range running {
+			c.release(p, nil)
+		}
+		for i := range c.machines {
+			if m := &c.machines[i]; m.inv.FreeCPUMilli != m.inv.CPUMilli || m.inv.FreeWhole() != len(m.inv.Devices) || m.inv.InUse {
+				t.Fatalf("machine %d is not empty again: %+v", i, m.inv)
+			}
+		}
+	})
+}
+
+func TestPoliciesRankAsTheySay(t *testing.T) {
+	t.Parallel()
+	empty := machine{inv: &gpu.Inventory{Mode: gpu.ModeShared, Replicas: 1, Devices: gpu.NewDevices(4, 0), FreeCPUMilli: 64_000, CPUMilli: 64_000}}
+	half := machine{inv: &gpu.Inventory{Mode: gpu.ModeShared, Replicas: 1, Devices: gpu.NewDevices(4, 0), FreeCPUMilli: 32_000, CPUMilli: 64_000}}
+	half.inv.Take([]int{0, 1}, gpu.Share{Milli: gpu.WholeMilli})
+	one, two := newKind(1000, 1, 1000), newKind(1000, 2, 1000)
+	if !(bestFit(&half, &one) < bestFit(&empty, &one)) || !(mostAllocated(&half, &one) < mostAllocated(&empty, &one)) {
+		t.Error("best-fit or most-allocated prefers the empty machine")
+	}
+	// One GPU more on the half-empty machine leaves one there that pods of two cannot use.
+	f := newFGD([]kind{two}, []float64{1})
+	if got := f.value(&half, 0, &one) - bestFit(&half, &one)*1e-3; got != 1000 {
+		t.Errorf("fragmentation grows by %v, want 1000", got)
+	}
+	if got := f.value(&half, 0, &two) - bestFit(&half, &two)*1e-3; got != 0 {
+		t.Errorf("fragmentation grows by %v with a pod that fits exactly", got)
+	}
+}
+
+func TestSimulationsReachWhatIsPossible(t *testing.T) {
+	t.Parallel()
+	f, ok := newFamily("test", []shape{{"n", "A", 4, 48_000, 10}}, podSizes[2], 0)
+	if !ok {
+		t.Fatal("no family")
+	}
+	make := func(c *cluster) policy { return policies()["ours"](&f, c, 0) }
+	if got := fill(&f, make, 1); got.Allocated < 0.97 || got.Nodes != 5 {
+		t.Errorf("filled with single GPUs: %+v, want nearly all GPUs and 5 nodes at half", got)
+	}
+	got := churn(&f, make, func(float64) float64 { return 0.5 }, 1)
+	if got.Allocated < 0.3 || got.Allocated > 0.7 || got.BigMissing != 0 {
+		t.Errorf("a churn at half load: %+v", got)
+	}
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of best-fit`},
+		"an unknown method":    {[]string{"--method", "guess"}, `"guess" is none of fill, churn, day`},
+		"an unknown output":    {[]string{"--output", "xml"}, `"xml" is none of table, json`},
+		"no load":              {[]string{"--load", "0"}, "0 is not above 0"},
+		"no seed":              {[]string{"--seeds", "0"}, "0 is less than 1"},
+		"no family":            {[]string{"--families", "cheese"}, `no family has "cheese"`},
+		"no trace":             {[]string{"--openb", "nowhere"}, "nowhere"},
+		"a trace that churns":  {[]string{"--openb", "x", "--method", "churn"}, "the trace is only filled in"},
+		"an unknown argument":  {[]string{"what"}, "unknown command"},
+		"a load of not a kind": {[]string{"--load", "NaN"}, "NaN is not above 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := newCommand()
+			cmd.SetArgs(tc.args)
+			cmd.SetOut(io.Discard)
+			cmd.SetErr(io.Discard)
+			if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestATraceIsMeasured(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,1,4,T4\nn1,64000,1,4,T4\n")
+	write("openb_pod_list_default.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
+	cmd := newCommand()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	cmd.SetArgs([]string{"--openb", folder, "--variants", "default", "--policies", "best-fit,ours", "-o", "json"})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	var results []result
+	if err := json.Unmarshal(out.Bytes(), &results); err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 2 || results[1].Policy != "ours" || results[1].Mean.Allocated < 0.7 {
+		t.Errorf("results %+v", results)
+	}
+}
