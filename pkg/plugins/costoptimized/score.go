@@ -134,7 +134,7 @@ func (p *Plugin) stranded(view *nodeView, free, request price.Capacity, freeGPU 
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // NormalizeScore turns costs into scores: 100 for the cheapest, 50 for about twice its cost. A node without a price
-// counts as the median or comes after all with one, nodes that are about to go come last.
+// counts a little less than the median or comes after all with one, nodes that are about to go come last.
 func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	cheapest, known, unknown := rawLast, 0, 0
 	for _, n := range scores {
@@ -160,7 +160,7 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 		slack = price.Slack(price.MicroDollars(cheapest))
 	}
 	for i := range scores {
-		cost := scores[i].Score
+		cost, behind := scores[i].Score, int64(0)
 		if cost == rawLast {
 			scores[i].Score = scoreLast
 			continue
@@ -170,9 +170,10 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 				scores[i].Score = scoreAvoided
 				continue
 			}
-			cost = median
+			// A point less: of two nodes that are equally good the one with a price wins.
+			cost, behind = median, 1
 		}
-		scores[i].Score = max(price.Score(price.MicroDollars(cost), price.MicroDollars(cheapest), slack), scoreLowest)
+		scores[i].Score = max(price.Score(price.MicroDollars(cost), price.MicroDollars(cheapest), slack)-behind, scoreLowest)
 	}
 	return nil
 }

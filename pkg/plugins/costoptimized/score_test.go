@@ -75,15 +75,15 @@ func TestScores(t *testing.T) {
 			objects: []runtime.Object{node("used", "24"), node("empty", "24"), on("used")},
 			want:    map[string]int64{"used": 100, "empty": 100},
 		},
-		"an unknown price ranks as the median": {
+		"an unknown price ranks just behind the median": {
 			tune:    static,
 			objects: []runtime.Object{node("a", "10"), node("b", "20"), node("c", "40"), node("unknown", "")},
-			want:    map[string]int64{"a": 100, "b": 52, "c": 27, "unknown": 52},
+			want:    map[string]int64{"a": 100, "b": 52, "c": 27, "unknown": 51},
 		},
 		"an unknown price is never the best because it is unknown": {
 			tune:    static,
 			objects: []runtime.Object{node("a", "10"), node("bad", "$1")},
-			want:    map[string]int64{"a": 100, "bad": 100},
+			want:    map[string]int64{"a": 100, "bad": 99},
 		},
 		"an unknown price to be avoided ranks behind the dearest": {
 			tune:    func(a *config.CostOptimizedArgs) { static(a); *a.UnknownPrice = config.UnknownPriceAvoid },
