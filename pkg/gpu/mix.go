@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // mixHalfLife is after how many further arrivals an observed pod counts half. A few thousand pods are days of a busy
@@ -62,10 +63,12 @@ func (c Class) accepts(model string) bool {
 	return false
 }
 
-// Mix is the composition of the workload: a histogram of the classes of pods that arrived, in which older arrivals
-// fade. It is not safe for concurrent use; Distribution returns an immutable picture of it.
+// Mix is the composition of the workload: a histogram of the classes of pods that arrived, weighted by how long such pods run, in which
+// older arrivals fade. It is not safe for concurrent use; Distribution returns an immutable picture of it.
 type Mix struct {
-	weights map[Class]float64
+	weights   map[Class]float64
+	lifetimes lifetimes
+	owners    owners
 	// step is the weight of the next arrival. It grows, instead of every older weight shrinking.
 	step     float64
 	arrivals int
@@ -102,10 +105,10 @@ func NewMix() *Mix { return &Mix{weights: map[Class]float64{}, step: 1} }
 // decay is the growth of step for one arrival: 2^(1/mixHalfLife).
 const decay = 1 + 0.6931471805599453/mixHalfLife
 
-// Observe counts one arrival. One that is not independent belongs to the same work as an earlier one, as the members of a
-// gang do: it counts in the mix, but says nothing of how well that is known.
-func (m *Mix) Observe(c Class, independent bool) {
-	m.weights[c] += m.step
+// Observe counts one arrival. The owner is the controller that made the pod, empty for none. One that is not independent belongs to the
+// same work as an earlier one, as the members of a gang do: it counts in the mix, but says nothing of how well that is known.
+func (m *Mix) Observe(c Class, owner string, independent bool) {
+	m.weights[c] += m.step * m.owners.part(owner, m.step)
 	m.arrivals++
 	if independent {
 		m.independent++
@@ -116,13 +119,21 @@ func (m *Mix) Observe(c Class, independent bool) {
 	}
 }
 
+// Started counts a pod that has begun to run, and Ended one that has stopped, which began at that time.
+func (m *Mix) Started(c Class, at time.Time) { m.lifetimes.started(c, at) }
+
+// Ended counts a pod that has stopped to run.
+func (m *Mix) Ended(c Class, began, at time.Time) { m.lifetimes.ended(c, began, at) }
+
 // rescale keeps the weights in range and forgets classes that have all but faded.
 func (m *Mix) rescale() {
 	for c, w := range m.weights {
 		if m.weights[c] = w / m.step; m.weights[c] < 1e-6 {
 			delete(m.weights, c)
+			m.lifetimes.forget(c)
 		}
 	}
+	m.owners.rescale(m.step)
 	m.step = 1
 }
 
@@ -162,7 +173,7 @@ func Given(portions []Portion) *Distribution {
 func (m *Mix) Distribution() *Distribution {
 	d := &Distribution{Known: m.Known(), independent: float64(m.independent), portions: make([]Portion, 0, len(m.weights))}
 	for c, w := range m.weights {
-		d.portions = append(d.portions, Portion{c, w})
+		d.portions = append(d.portions, Portion{c, w * m.lifetimes.part(c)})
 	}
 	// Draws map a uniform number through the cumulative fractions: ordered by size, a small change of the mix moves
 	// few draws, and those to a similar pod. The order also keeps sums the same from run to run.

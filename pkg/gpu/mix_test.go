@@ -17,7 +17,7 @@ func TestMix(t *testing.T) {
 			if m.Distribution().Known {
 				t.Fatalf("known after %d arrivals", m.Arrivals())
 			}
-			m.Observe(one, true)
+			m.Observe(one, "", true)
 		}
 		if !m.Distribution().Known {
 			t.Error("not known after enough arrivals")
@@ -26,9 +26,9 @@ func TestMix(t *testing.T) {
 	t.Run("what came along with another makes no mix known", func(t *testing.T) {
 		t.Parallel()
 		m := NewMix()
-		m.Observe(eight, true)
+		m.Observe(eight, "", true)
 		for range 10 * mixKnown {
-			m.Observe(eight, false)
+			m.Observe(eight, "", false)
 		}
 		if m.Known() || m.Arrivals() != 10*mixKnown+1 {
 			t.Errorf("known = %v after one gang of %d", m.Known(), m.Arrivals())
@@ -38,19 +38,19 @@ func TestMix(t *testing.T) {
 		t.Parallel()
 		m := NewMix()
 		for range 1000 {
-			m.Observe(one, true)
+			m.Observe(one, "", true)
 		}
 		for range mixHalfLife * 61 { // far enough for the weights to be rescaled twice
-			m.Observe(eight, true)
+			m.Observe(eight, "", true)
 		}
 		d := m.Distribution()
 		if len(d.portions) != 1 || d.portions[0].Class != eight {
 			t.Errorf("portions = %v, want the forgotten class gone", d.portions)
 		}
 		m = NewMix()
-		m.Observe(one, true)
+		m.Observe(one, "", true)
 		for range mixHalfLife - 1 {
-			m.Observe(eight, true)
+			m.Observe(eight, "", true)
 		}
 		older, newer := m.weights[one], m.step/decay
 		if ratio := older / newer; math.Abs(ratio-0.5) > 0.01 {
@@ -73,7 +73,7 @@ func TestMix(t *testing.T) {
 		inUse := m.Distribution()
 		drawn := 0
 		for i := range 10_000 {
-			m.Observe([]Class{one, eight}[i/5000], true)
+			m.Observe([]Class{one, eight}[i/5000], "", true)
 			if d := m.Redraw(inUse); d != nil {
 				if i >= mixKnown && d.Distance(inUse) < redrawDistance && inUse.Known {
 					t.Errorf("drawn up after %d arrivals, though it had moved by %v only", i, d.Distance(inUse))

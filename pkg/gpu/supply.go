@@ -14,10 +14,12 @@ type Part struct {
 
 // PartOf reads what a node contributes. Without a demand there are no places to count.
 func PartOf(inv *Inventory, d *Demand) Part {
-	idle := int64(inv.FreeMilli())
+	var buf [32]int
+	free := inv.freeVector(buf[:0])
+	idle := int64(sum(free))
 	p := Part{Model: strings.ToLower(inv.Model), IdleMilli: idle, UsedMilli: int64(inv.Healthy())*WholeMilli - idle}
 	if d != nil {
-		p.Hosts = hostsOf(d.sizes, inv.FreeWhole(), inv.FreeCPUMilli)
+		p.Hosts = hostsOf(d.sizes, wholes(free), inv.FreeCPUMilli)
 	}
 	return p
 }

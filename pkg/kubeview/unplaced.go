@@ -2,6 +2,7 @@ package kubeview
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -40,4 +41,14 @@ func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 // Finished says whether a pod has ended and so holds nothing of its node.
 func Finished(pod *v1.Pod) bool {
 	return slices.Contains([]v1.PodPhase{v1.PodSucceeded, v1.PodFailed}, pod.Status.Phase)
+}
+
+// ScheduledAt is when the pod was given its node, or was created if its status does not say.
+func ScheduledAt(pod *v1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
 }

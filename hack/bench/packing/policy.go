@@ -192,7 +192,7 @@ func (o *ours) arrived(k *kind) {
 	if o.mix == nil {
 		return
 	}
-	o.mix.Observe(k.class, true)
+	o.mix.Observe(k.class, "", true)
 	if d := o.mix.Redraw(o.drawn.Distribution()); d != nil {
 		o.draw(d)
 	}

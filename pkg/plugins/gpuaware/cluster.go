@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	kubeinformers "k8s.io/client-go/informers"
@@ -69,8 +70,8 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 					c.learner.arrived(pod)
 				}
 				c.fleet.touch(pod.Spec.NodeName)
-				if c.takesGPU(pod) {
-					c.views.totals.came()
+				if pod.Spec.NodeName != "" {
+					c.placed(pod)
 				}
 			}
 		},
@@ -81,8 +82,8 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 				if before != nil && !kubeview.ClaimsNamed(before) && kubeview.ClaimsNamed(pod) {
 					c.learner.arrived(pod)
 				}
-				if c.takesGPU(pod) && !c.takesGPU(before) {
-					c.views.totals.came()
+				if before != nil && before.Spec.NodeName == "" && pod.Spec.NodeName != "" {
+					c.placed(pod)
 				}
 				if kubeview.Finished(pod) {
 					c.ledger.release(pod.UID)
@@ -93,8 +94,8 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 			if pod, ok := deleted[*v1.Pod](obj); ok {
 				c.fleet.touch(pod.Spec.NodeName)
 				c.ledger.release(pod.UID)
-				if c.takesGPU(pod) {
-					c.views.totals.went()
+				if pod.Spec.NodeName != "" {
+					c.departed(pod)
 				}
 			}
 		},
@@ -119,9 +120,20 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	return nil
 }
 
-// takesGPU reports whether the pod has a node and uses a GPU there.
-func (c *cluster) takesGPU(pod *v1.Pod) bool {
-	return pod != nil && pod.Spec.NodeName != "" && c.views.keys.MayUseGPU(pod)
+// placed counts a pod that was given a node.
+func (c *cluster) placed(pod *v1.Pod) {
+	c.learner.started(pod)
+	if c.views.keys.MayUseGPU(pod) {
+		c.views.totals.came()
+	}
+}
+
+// departed counts a pod that has left its node.
+func (c *cluster) departed(pod *v1.Pod) {
+	c.learner.ended(pod, time.Now())
+	if c.views.keys.MayUseGPU(pod) {
+		c.views.totals.went()
+	}
 }
 
 func (c *cluster) seeNode(obj any) {

@@ -1,10 +1,13 @@
 package gpuaware
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -78,28 +81,16 @@ func (l *learner) learnt() *learnt { return l.now.Load() }
 
 // arrived counts a pod in. Pods that can only ever run outside of the GPU nodes say nothing of how those fill up.
 func (l *learner) arrived(pod *v1.Pod) {
-	if kubeview.BelongsToNode(pod) || kubeview.Finished(pod) {
+	if kubeview.Finished(pod) {
 		return
-	}
-	request, err := l.keys.PodGPURequest(pod)
-	if err != nil {
-		return
-	}
-	if len(pod.Spec.ResourceClaims) > 0 && !request.WantsGPU() {
-		if l.dra != nil {
-			_, request.Count = l.keys.ClaimedGPUs(pod, l.dra)
-		}
-		if request.Count == 0 {
-			return // It may claim GPUs, only not how many is known.
-		}
-		request.Milli = gpu.WholeMilli
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !request.WantsGPU() && !l.admitted(pod) {
+	class, ok := l.classOf(pod)
+	if !ok {
 		return
 	}
-	l.mix.Observe(gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), l.independent(pod))
+	l.mix.Observe(class, ownerOf(pod), l.independent(pod))
 	now := l.now.Load()
 	d := l.mix.Redraw(now.demand.Distribution())
 	if d == nil {
@@ -108,6 +99,62 @@ func (l *learner) arrived(pod *v1.Pod) {
 	hits, misses := now.demand.Stranding().CacheCounts()
 	l.hits, l.misses = l.hits+hits, l.misses+misses
 	l.now.Store(&learnt{number: now.number + 1, demand: gpu.NewDemand(d, l.capacity, l.largest())})
+}
+
+// started counts a pod that was given a node.
+func (l *learner) started(pod *v1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if class, ok := l.classOf(pod); ok {
+		l.mix.Started(class, kubeview.ScheduledAt(pod))
+	}
+}
+
+// ended counts a pod that has left its node.
+func (l *learner) ended(pod *v1.Pod, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if class, ok := l.classOf(pod); ok {
+		l.mix.Ended(class, kubeview.ScheduledAt(pod), at)
+	}
+}
+
+// classOf reads what a pod is to the mix; false for pods that are no part of it. The lock is held.
+func (l *learner) classOf(pod *v1.Pod) (gpu.Class, bool) {
+	if kubeview.BelongsToNode(pod) {
+		return gpu.Class{}, false
+	}
+	request, err := l.keys.PodGPURequest(pod)
+	if err != nil {
+		return gpu.Class{}, false
+	}
+	if len(pod.Spec.ResourceClaims) > 0 && !request.WantsGPU() {
+		if l.dra != nil {
+			_, request.Count = l.keys.ClaimedGPUs(pod, l.dra)
+		}
+		if request.Count == 0 {
+			return gpu.Class{}, false // It may claim GPUs, only not how many is known.
+		}
+		request.Milli = gpu.WholeMilli
+	}
+	if !request.WantsGPU() && !l.admitted(pod) {
+		return gpu.Class{}, false
+	}
+	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true
+}
+
+// ownerOf names the controller that made the pod, empty for none. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ
+// in what follows the last hyphen, are one.
+func ownerOf(pod *v1.Pod) string {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return ""
+	}
+	name := owner.Name
+	if at := strings.LastIndexByte(name, '-'); at > 0 && (owner.Kind == "Job" || owner.Kind == "ReplicaSet") {
+		name = name[:at]
+	}
+	return pod.Namespace + "/" + owner.Kind + "/" + name
 }
 
 // independent reports whether the pod is the first of its group. Nobody asks any more once the mix is known.

@@ -3,10 +3,14 @@ package gpuaware
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/gpu"
 )
 
 func TestPodsThatBelongTogetherMakeNoMixKnown(t *testing.T) {
@@ -37,5 +41,52 @@ func TestPodsThatBelongTogetherMakeNoMixKnown(t *testing.T) {
 				t.Errorf("known = %v, want %v", got, tc.known)
 			}
 		})
+	}
+}
+
+func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))
+	c := h.plugin.cluster
+	scheduled := func(name, gpus string, at time.Time) *v1.Pod {
+		pod := podObject(name, strs{"nvidia.com/gpu": gpus}, nil)
+		pod.Spec.NodeName = "n"
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
+		return pod
+	}
+	now := time.Now()
+	for i := range 200 {
+		c.learner.arrived(podObject(fmt.Sprint("fails-", i), strs{"nvidia.com/gpu": "1"}, nil))
+		fails := scheduled(fmt.Sprint("fails-", i), "1", now.Add(-time.Second))
+		c.placed(fails)
+		c.departed(fails)
+		if i%10 == 0 {
+			c.learner.arrived(podObject(fmt.Sprint("train-", i), strs{"nvidia.com/gpu": "8"}, nil))
+			c.placed(scheduled(fmt.Sprint("train-", i), "8", now.Add(-10*time.Hour)))
+		}
+	}
+	one, eight := gpu.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, gpu.Class{CPUMilli: 1000, Count: 8, Milli: 1000}
+	mostly := gpu.Given([]gpu.Portion{{Class: eight, Fraction: 1}, {Class: one, Fraction: 0.2}})
+	if far := c.learner.mix.Distribution().Distance(mostly); far > 0.1 {
+		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six", far)
+	}
+}
+
+func TestTheOwnerOfPodsIsWhoeverMakesMore(t *testing.T) {
+	t.Parallel()
+	for want, owner := range map[string]*metav1.OwnerReference{
+		"":                       nil,
+		"default/Job/nightly":    {Kind: "Job", Name: "nightly-29391840", Controller: ptr.To(true)},
+		"default/ReplicaSet/web": {Kind: "ReplicaSet", Name: "web-6d4cf56db6", Controller: ptr.To(true)},
+		"default/StatefulSet/db": {Kind: "StatefulSet", Name: "db", Controller: ptr.To(true)},
+		"default/Job/train":      {Kind: "Job", Name: "train", Controller: ptr.To(true)},
+	} {
+		pod := podObject("p", nil, nil)
+		if owner != nil {
+			pod.OwnerReferences = []metav1.OwnerReference{*owner}
+		}
+		if got := ownerOf(pod); got != want {
+			t.Errorf("owner %q, want %q", got, want)
+		}
 	}
 }
