@@ -26,6 +26,9 @@ type Cost struct {
 	Terms []terms.Term `json:"terms"`
 }
 
+// tellingShare is the part of the largest difference that a difference needs to be named as a reason.
+const tellingShare = 0.05
+
 // leastAmount is the least amount that a raw score can tell from zero.
 const leastAmount = 1e-6
 
@@ -178,7 +181,8 @@ func likeIt(name string, others int) string {
 	return fmt.Sprintf("%s and %d like it", name, others)
 }
 
-// why says in words by which terms the runner-up costs more than the winner, or less; empty where one of them has no cost.
+// why says in words by which terms the runner-up costs more than the winner, or less; empty where one of them has no cost. Small
+// differences are left to the table.
 func why(node string, winner, second *Cost) string {
 	if winner == nil || second == nil {
 		return ""
@@ -188,23 +192,27 @@ func why(node string, winner, second *Cost) string {
 		more   float64
 	}
 	var steps []step
+	largest := 0.0
 	for _, t := range slices.Concat(second.Terms, winner.Terms) {
 		more := second.amount(t.Name) - winner.amount(t.Name)
 		if math.Abs(more) >= leastAmount/2 && !slices.ContainsFunc(steps, func(s step) bool { return s.reason == t.For }) {
 			steps = append(steps, step{reason: t.For, more: more})
+			largest = max(largest, math.Abs(more))
 		}
 	}
 	if len(steps) == 0 {
 		return ""
 	}
 	total := second.Total - winner.Total
-	// What explains the result comes first, what works against it last.
+	// First what explains the total, last what works against it.
 	slices.SortStableFunc(steps, func(a, b step) int {
 		return cmp.Compare(math.Copysign(1, total)*b.more, math.Copysign(1, total)*a.more)
 	})
 	var said []string
 	for _, s := range steps {
-		said = append(said, moreOrLess(s.more, "")+" for "+s.reason)
+		if math.Abs(s.more) >= tellingShare*largest {
+			said = append(said, moreOrLess(s.more, "")+" for "+s.reason)
+		}
 	}
 	return fmt.Sprintf("on %s the pod costs %s: %s", node, moreOrLess(total, second.Unit), strings.Join(said, ", "))
 }

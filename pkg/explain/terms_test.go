@@ -36,10 +36,12 @@ func TestWhyNamesTheTermsThatTellTwoNodesApart(t *testing.T) {
 		winner, second *Cost
 		want           string
 	}{
-		{"what makes the difference comes first", waste(14, 0, 3), waste(4, 350, 3),
-			"on b the pod costs 340 milli-GPU more: 350 more for opening an empty node, 10 less for what is left free"},
-		{"a winner that costs more", waste(14, 350, 3), waste(4.5, 0, 8),
-			"on b the pod costs 354.5 milli-GPU less: 350 less for opening an empty node, 9.5 less for what is left free, 5 more for unusable GPU"},
+		{"what makes the difference comes first", waste(24, 0, 3), waste(4, 350, 3),
+			"on b the pod costs 330 milli-GPU more: 350 more for opening an empty node, 20 less for what is left free"},
+		{"a winner that costs more", waste(24.5, 350, 3), waste(5, 0, 28),
+			"on b the pod costs 344.5 milli-GPU less: 350 less for opening an empty node, 19.5 less for what is left free, 25 more for unusable GPU"},
+		{"a term that hardly matters is not named", waste(14, 0, 3), waste(4, 350, 3),
+			"on b the pod costs 340 milli-GPU more: 350 more for opening an empty node"},
 		{"equal terms", waste(1, 2, 3), waste(1, 2, 3), ""},
 		{"a winner without a cost", nil, waste(1, 2, 3), ""},
 		{"a runner-up without a cost", waste(1, 2, 3), nil, ""},

@@ -26,7 +26,7 @@ func sumOf(of []terms.Term) float64 {
 func TestEveryTermOfTheWasteIsNamedOnce(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, term := range termsOf(&gpu.Waste{}) {
+	for _, term := range termsOf(&gpu.Waste{}, false) {
 		if term.Name == "" || term.For == "" || names[term.Name] {
 			t.Errorf("the term %+v has no name of its own, or does not say what is charged", term)
 		}
@@ -35,7 +35,7 @@ func TestEveryTermOfTheWasteIsNamedOnce(t *testing.T) {
 	for i := range reflect.TypeFor[gpu.Waste]().NumField() {
 		var w gpu.Waste
 		reflect.ValueOf(&w).Elem().Field(i).SetFloat(7)
-		if got := sumOf(termsOf(&w)); got != w.Sum() || got != 7 {
+		if got := sumOf(termsOf(&w, false)); got != w.Sum() || got != 7 {
 			t.Errorf("with %+v the terms add up to %v and the sum is %v, want 7", w, got, w.Sum())
 		}
 	}
