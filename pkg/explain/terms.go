@@ -33,7 +33,9 @@ const tellingShare = 0.05
 const leastAmount = 1e-6
 
 // addCosts adds to each score what it is the sum of, where the plugin can say so.
-func (w *world) addCosts(ctx context.Context, nodes []Node, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo) error {
+func (w *world) addCosts(
+	ctx context.Context, nodes []Node, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo,
+) error {
 	infos := make(map[string]fwk.NodeInfo, len(feasible))
 	for _, info := range feasible {
 		infos[info.Node().Name] = info
@@ -126,8 +128,8 @@ func merge(costs []*Cost) []string {
 	return names
 }
 
-// costTable has a row for each of the nodes and a column for each term that one of them has, empty if no node has a cost. Nodes with
-// the same terms share a row, unless every node is to stand by itself.
+// costTable has a row for each of the nodes and a column for each term that one of them has; it is empty if no node has a
+// cost. Nodes with the same terms share a row, unless every node is to stand by itself.
 func costTable(rows [][]Node, plugin int, apart bool) string {
 	var costs []*Cost
 	var names []string
@@ -181,8 +183,8 @@ func likeIt(name string, others int) string {
 	return fmt.Sprintf("%s and %d like it", name, others)
 }
 
-// why says in words by which terms the runner-up costs more than the winner, or less; empty where one of them has no cost. Small
-// differences are left to the table.
+// why says in words by which terms the runner-up costs more than the winner, or less; it is empty where one of them has no
+// cost. Small differences are left to the table.
 func why(node string, winner, second *Cost) string {
 	if winner == nil || second == nil {
 		return ""
@@ -195,7 +197,8 @@ func why(node string, winner, second *Cost) string {
 	largest := 0.0
 	for _, t := range slices.Concat(second.Terms, winner.Terms) {
 		more := second.amount(t.Name) - winner.amount(t.Name)
-		if math.Abs(more) >= leastAmount/2 && !slices.ContainsFunc(steps, func(s step) bool { return s.reason == t.For }) {
+		known := slices.ContainsFunc(steps, func(s step) bool { return s.reason == t.For })
+		if math.Abs(more) >= leastAmount/2 && !known {
 			steps = append(steps, step{reason: t.For, more: more})
 			largest = max(largest, math.Abs(more))
 		}

@@ -15,7 +15,8 @@ import (
 func TestAmountsAreShownWithFourDigits(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[float64]string{
-		0: "0", 1e-9: "0", -1e-9: "0", 0.000004: "0.000004", 0.0123456: "0.01235", 1: "1", -14.0625: "-14.06", 350: "350", 483.96: "484", 12345.6: "12346",
+		0: "0", 1e-9: "0", -1e-9: "0", 0.000004: "0.000004", 0.0123456: "0.01235", 1: "1", -14.0625: "-14.06", 350: "350",
+		483.96: "484", 12345.6: "12346",
 	} {
 		if got := amount(x); got != want {
 			t.Errorf("amount(%v) is %q, want %q", x, got, want)
@@ -59,7 +60,8 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	t.Parallel()
 	p, cheap, dear := pod("p", "", "1", 0), node("cheap", "8"), node("dear", "8")
 	p.Spec.SchedulerName = "berth-scheduler"
-	cheap.Annotations, dear.Annotations = map[string]string{"berth.dev/price-per-hour": "24"}, map[string]string{"berth.dev/price-per-hour": "30"}
+	cheap.Annotations = map[string]string{"berth.dev/price-per-hour": "24"}
+	dear.Annotations = map[string]string{"berth.dev/price-per-hour": "30"}
 	e := ask(t, p, cheap, dear, node("unpriced", "8"), pod("q", "cheap", "4", 0))
 
 	var table strings.Builder
@@ -102,7 +104,8 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(`{"unit":"dollars an hour","total":2.882,"terms":[{"name":"share","amount":2.882}]}`, string(got)); diff != "" {
+	want := `{"unit":"dollars an hour","total":2.882,"terms":[{"name":"share","amount":2.882}]}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 }
@@ -110,7 +113,9 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 	t.Parallel()
 	scored := func(name string, total int64, opening float64) Node {
-		cost := costOf(terms.Cost{Unit: "milli-GPU", Terms: []terms.Term{{Name: "best fit", Amount: 14}, {Name: "opening", Amount: opening}}})
+		cost := costOf(terms.Cost{Unit: "milli-GPU", Terms: []terms.Term{
+			{Name: "best fit", Amount: 14}, {Name: "opening", Amount: opening},
+		}})
 		return Node{Name: name, Total: total, Scores: []Score{{Plugin: "A", Raw: total, Cost: cost}}}
 	}
 	nodes := []Node{scored("a", 9, 0), scored("b", 8, 0), scored("c", 7, 350), scored("d", 7, 350)}

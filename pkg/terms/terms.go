@@ -11,8 +11,8 @@ import (
 // Scorer is a score plugin whose raw score stands for a cost, which is a sum of named terms.
 type Scorer interface {
 	fwk.ScorePlugin
-	// Terms returns the cost that Score returns for the same arguments, term by term. It has no terms where the score is not a cost:
-	// a node may have no price.
+	// Terms returns the cost that Score returns for the same arguments, term by term. It has no terms where the score is
+	// not a cost: a node may have no price.
 	Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (Cost, error)
 }
 

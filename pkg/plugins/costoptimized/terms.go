@@ -12,8 +12,8 @@ import (
 
 var _ terms.Scorer = &Plugin{}
 
-// Terms returns what the pod would cost on the node, the sum of which Score returns. A node without a price has no terms, nor has one
-// that comes last whatever it costs.
+// Terms returns what the pod would cost on the node, the sum of which Score returns. A node without a price has no terms,
+// nor has one that comes last whatever it costs.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
 	s, cycle, err := p.states(state, pod)
 	if err != nil {
@@ -24,7 +24,8 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 		return terms.Cost{}, nil
 	}
 	inUse := view.removable && kubeview.InUse(info)
-	parts := p.parts(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.settings.gpuKeys.FreeMilliGPU(&view.offers, info) })
+	freeGPU := func() int64 { return p.settings.gpuKeys.FreeMilliGPU(&view.offers, info) }
+	parts := p.parts(s, cycle, view, inUse, kubeview.FreeHost(info), freeGPU)
 	return terms.Cost{Unit: "dollars an hour", Terms: []terms.Term{
 		{Name: "share", Amount: parts.Share.Dollars(), For: "the pod's share of the node"},
 		{Name: "opening", Amount: parts.Opening.Dollars(), For: "a node kept alive for this pod alone"},

@@ -16,14 +16,16 @@ import (
 
 func TestTermsAddUpToTheScore(t *testing.T) {
 	t.Parallel()
-	greedy := st.MakePod().Namespace("default").Name("greedy").UID("greedy").SchedulerName(profile).Annotation(spotKey, "tolerate").
+	greedy := st.MakePod().Namespace("default").Name("greedy").UID("greedy").
+		SchedulerName(profile).Annotation(spotKey, "tolerate").
 		Req(map[v1.ResourceName]string{"cpu": "94", "memory": "64Gi", "nvidia.com/gpu": "1"}).Obj()
 	leaving := node("leaving", "1")
 	leaving.Spec.Taints = []v1.Taint{{Key: "karpenter.sh/disrupted", Effect: v1.TaintEffectPreferNoSchedule}}
 	c := newCluster(t, nil, []runtime.Object{node("used", "24"), node("empty", "24"), node("unknown", ""), leaving,
 		node("spot", "8", karpenterLabel, "spot"), eighth("on-used").Node("used").Obj()})
 	state := framework.NewCycleState()
-	if _, status, _ := c.framework.RunPreFilterPlugins(t.Context(), state, greedy); !status.IsSuccess() && !status.IsSkip() {
+	_, status, _ := c.framework.RunPreFilterPlugins(t.Context(), state, greedy)
+	if !status.IsSuccess() && !status.IsSkip() {
 		t.Fatal(status)
 	}
 	if status := c.framework.RunPreScorePlugins(t.Context(), state, greedy, c.infos); !status.IsSuccess() {
@@ -54,10 +56,14 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 			continue
 		}
 		if got := int64(math.Round(sum * float64(price.Dollar))); got != raw || cost.Unit != "dollars an hour" {
-			t.Errorf("node %s: the terms add up to %d millionths of %s, want %d: %+v", name, got, cost.Unit, raw, cost.Terms)
+			t.Errorf("node %s: the terms add up to %d millionths of %s, want %d: %+v",
+				name, got, cost.Unit, raw, cost.Terms)
 		}
 	}
-	want := map[string]string{"used": "share; stranded GPU; ", "empty": "share; opening; stranded GPU; ", "spot": "share; opening; stranded GPU; interruption; "}
+	want := map[string]string{
+		"used": "share; stranded GPU; ", "empty": "share; opening; stranded GPU; ",
+		"spot": "share; opening; stranded GPU; interruption; ",
+	}
 	if diff := cmp.Diff(want, named); diff != "" {
 		t.Errorf("terms that are not zero (-want +got):\n%s", diff)
 	}

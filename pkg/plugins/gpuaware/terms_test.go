@@ -44,11 +44,14 @@ func TestEveryTermOfTheWasteIsNamedOnce(t *testing.T) {
 func TestTermsAddUpToTheScore(t *testing.T) {
 	t.Parallel()
 	linked := gpuNodeObject("linked", 8, "NVIDIA-A100-SXM4-80GB", "gpu-interconnect", "nvlink")
-	objects := []runtime.Object{linked, gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB"), gpuNodeObject("used", 8, "Tesla-T4"),
-		gpuNodeObject("empty", 8, "Tesla-T4"), gpuNodeObject("shared", 4, "Tesla-T4", "berth.dev/gpu-mode", "shared")}
+	objects := []runtime.Object{
+		linked, gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB"), gpuNodeObject("used", 8, "Tesla-T4"),
+		gpuNodeObject("empty", 8, "Tesla-T4"), gpuNodeObject("shared", 4, "Tesla-T4", "berth.dev/gpu-mode", "shared"),
+	}
 	// Enough pods for a known mix, of which some need eight GPUs and some a T4.
 	for i := range 20 {
-		p := podObject(fmt.Sprint("running-", i), strs{"nvidia.com/gpu": []string{"1", "8"}[i%2]}, strs{"berth.dev/gpu-models": "Tesla-T4"})
+		gpus := []string{"1", "8"}[i%2]
+		p := podObject(fmt.Sprint("running-", i), strs{"nvidia.com/gpu": gpus}, strs{"berth.dev/gpu-models": "Tesla-T4"})
 		if i == 0 {
 			p.Spec.NodeName = "used"
 		}
@@ -57,7 +60,8 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 	h := newHarness(t, alone(defaultArgs()), objects...)
 	seen := map[string]bool{}
 	for _, pod := range []*v1.Pod{
-		podObject("p", strs{"nvidia.com/gpu": "1"}, nil), podObject("q", strs{"nvidia.com/gpu": "3"}, strs{"berth.dev/gpu-interconnect": "preferred"}),
+		podObject("p", strs{"nvidia.com/gpu": "1"}, nil),
+		podObject("q", strs{"nvidia.com/gpu": "3"}, strs{"berth.dev/gpu-interconnect": "preferred"}),
 		podObject("r", nil, strs{"gpu-fraction": "0.3"}), podObject("s", strs{"cpu": "30"}, nil),
 	} {
 		state, scores, err := h.evaluate(t, h.framework, pod)
@@ -75,7 +79,8 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 			}
 			raw := s.RawScores[0].Score
 			if got := -int64(math.Round(sumOf(cost.Terms) * scoreUnit)); got != raw || cost.Unit != "milli-GPU" {
-				t.Errorf("pod %s on %s: the terms add up to a score of %d in %s, want %d: %+v", pod.Name, s.Name, got, cost.Unit, raw, cost.Terms)
+				t.Errorf("pod %s on %s: the terms add up to a score of %d in %s, want %d: %+v",
+					pod.Name, s.Name, got, cost.Unit, raw, cost.Terms)
 			}
 			for _, term := range cost.Terms {
 				seen[term.Name] = seen[term.Name] || term.Amount != 0
