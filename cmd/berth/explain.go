@@ -48,9 +48,14 @@ func newExplainPodCommand() *cobra.Command {
 		Short:   "Say which node a pod goes to and why, or what keeps it from each",
 		Long: `Run the plugins of a scheduler configuration over a cluster for one pod, and show for each node the first plugin that
 rejects it and why, or what every plugin gives it: the raw score, the same from 0 to 100, and the points that this is
-worth with the plugin's weight. Then by how much the best node wins and what would have to change for the second; for
-a gang its plan, or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction
-would do. Nothing is changed in the cluster: it is copied into memory, and the scheduler runs there.
+worth with the plugin's weight. GPUAware's raw score is expected waste in milli-GPU and CostOptimized's a cost in
+dollars: for both the terms that are not zero are shown with their sum, and by which terms the second node differs
+from the best. Then by how much the best node wins and what would have to change for the second; for a gang its plan,
+or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction would do. Nothing
+is changed in the cluster: it is copied into memory, and the scheduler runs there.
+
+With -o json or yaml each such score has a field "cost": its unit, total and terms, each with name and amount; less
+is better. The names of terms do not change.
 
 The pod may be pending, or bound, which is explained as of now and without itself, or only a manifest (-f): Pods, Jobs,
 Deployments, StatefulSets and ReplicaSets with the PodGroups and claims that they refer to. Defaults and priority
@@ -69,7 +74,11 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
   berth explain pod -f pod.yaml
 
   # Every node and every score of a pod in a dump
-  berth explain pod trainer-0 --dump cluster.dump -o json`,
+  berth explain pod trainer-0 --dump cluster.dump -o json
+
+  # What the best node opens, in milli-GPU
+  berth explain pod trainer-0 -o json |
+    jq '.nodes[0].scores[] | select(.plugin == "GPUAware").cost.terms[] | select(.name == "opening").amount'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: flags.cluster.completePods,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -96,6 +96,9 @@ func (w *world) score(ctx context.Context, e *Explanation, state fwk.CycleState,
 	for ranked := framework.NewSortedScoredNodes(scores); ranked.Len() > 0; {
 		e.Nodes = append(e.Nodes, scoredNode(ranked.Pop(), weights))
 	}
+	if err := w.addCosts(ctx, e.Nodes, state, pod, feasible); err != nil {
+		return err
+	}
 	e.Winner = e.Nodes[0].Name
 	if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
 		e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])

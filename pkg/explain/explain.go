@@ -84,6 +84,8 @@ type Score struct {
 	Normalised int64 `json:"normalised"`
 	Weight     int64 `json:"weight"`
 	Weighted   int64 `json:"weighted"`
+	// Cost is what Raw stands for, term by term, of plugins that say so.
+	Cost *Cost `json:"cost,omitempty"`
 }
 
 // Shortfall says what a node that lacks resources has.

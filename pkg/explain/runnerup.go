@@ -26,6 +26,8 @@ type Difference struct {
 	RunnerUp int64  `json:"runnerUp"`
 	// Points are what it gives the winner more than the runner-up.
 	Points int64 `json:"points"`
+	// Why says by which terms the runner-up costs more or less than the winner, where the plugin has terms.
+	Why string `json:"why,omitempty"`
 }
 
 // WeightChange is a new weight of a plugin.
@@ -61,6 +63,7 @@ func compare(winner, second *Node) *RunnerUp {
 		ss := second.Scores[i]
 		r.Differences = append(r.Differences, Difference{
 			Plugin: ws.Plugin, Weight: ws.Weight, Winner: ws.Normalised, RunnerUp: ss.Normalised, Points: ws.Weighted - ss.Weighted,
+			Why: why(second.Name, ws.Cost, ss.Cost),
 		})
 		if change, ok := changeToWin(ws.Plugin, ws.Weight, ss.Normalised-ws.Normalised, r.Margin); ok {
 			r.Changes = append(r.Changes, change)

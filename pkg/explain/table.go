@@ -107,7 +107,7 @@ func newTable() table.Writer {
 }
 
 // scoreTable has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
-// tells nodes apart.
+// tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
 func scoreTable(nodes []Node, top int) string {
 	rows := alikeInRow(nodes, top == 0)
 	shown := rows
@@ -135,11 +135,7 @@ func scoreTable(nodes []Node, top int) string {
 	hidden := len(nodes)
 	for _, of := range shown {
 		hidden -= len(of)
-		name := of[0].Name
-		if len(of) > 1 {
-			name = fmt.Sprintf("%s and %d like it", name, len(of)-1)
-		}
-		row := table.Row{name, of[0].Total}
+		row := table.Row{likeIt(of[0].Name, len(of)-1), of[0].Total}
 		for _, i := range telling {
 			row = append(row, of[0].Scores[i].cell())
 		}
@@ -154,6 +150,11 @@ func scoreTable(nodes []Node, top int) string {
 	}
 	if len(same) > 0 {
 		out += "the same for all nodes: " + strings.Join(same, ", ") + "\n"
+	}
+	for i := range nodes[0].Scores {
+		if costs := costTable(shown, i, top == 0); costs != "" {
+			out += "\n" + costs
+		}
 	}
 	return out
 }
@@ -170,7 +171,7 @@ func (s *Score) cell() string {
 	return cell
 }
 
-// alikeInRow puts nodes with the same scores together, in the order of the best of them, or every node by itself.
+// alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every node by itself.
 func alikeInRow(nodes []Node, apart bool) [][]Node {
 	var rows [][]Node
 	at := map[string]int{}
@@ -251,5 +252,8 @@ func (r *RunnerUp) write(b *strings.Builder) {
 	b.WriteString("\n")
 	for _, d := range r.Differences {
 		fmt.Fprintf(b, "  %s: %d against %d, %+d points\n", d.Plugin, d.Winner, d.RunnerUp, d.Points)
+		if d.Why != "" {
+			fmt.Fprintf(b, "    %s\n", d.Why)
+		}
 	}
 }

@@ -27,15 +27,36 @@ type Policy struct {
 	SharePermille int64
 }
 
-// Cost returns D = θ·q + O·(P − θ·q) + S + R: what the placement adds to the bill of an hour. Where the node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods
-// that are expected, see Opening.
-func (p Policy) Cost(at Placement) MicroDollars {
+// Parts are the terms of a placement's cost.
+type Parts struct {
+	// Share is θ·q, what the pod pays for the part of the node that it takes.
+	Share MicroDollars
+	// Opening is O·(P − θ·q), the rest of the price of a node that is kept alive for the pod.
+	Opening MicroDollars
+	// Stranded is S, the price of the GPUs that go out of use.
+	Stranded MicroDollars
+	// Interruption is R, the expected loss to interruptions.
+	Interruption MicroDollars
+}
+
+// Sum returns D, the cost.
+func (p Parts) Sum() MicroDollars {
+	return p.Share.Plus(p.Opening).Plus(p.Stranded).Plus(p.Interruption)
+}
+
+// Cost returns D = θ·q + O·(P − θ·q) + S + R, in its parts: what the placement adds to the bill of an hour. Where the node is
+// kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods that are expected, see Opening.
+func (p Policy) Cost(at Placement) Parts {
 	share := at.Node.Share(at.Request)
-	cost := share.Scale(p.SharePermille, 1000)
-	if at.KeepsAlive {
-		cost = max(cost, at.Node.Opening(at.Request, at.ExpectedMilliPods))
+	parts := Parts{
+		Share:        share.Scale(p.SharePermille, 1000),
+		Stranded:     at.Node.GPUPrice(at.StrandedMilliGPU),
+		Interruption: at.Risk.ExpectedLoss(share, at.Members),
 	}
-	return cost.Plus(at.Node.GPUPrice(at.StrandedMilliGPU)).Plus(at.Risk.ExpectedLoss(share, at.Members))
+	if at.KeepsAlive {
+		parts.Opening = at.Node.Opening(at.Request, at.ExpectedMilliPods).Minus(parts.Share)
+	}
+	return parts
 }
 
 // Opening returns what it costs to start nodes of this kind for a number of pods, in thousandths, that each make this

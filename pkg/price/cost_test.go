@@ -99,7 +99,7 @@ func TestCost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.at.Node, tc.at.Request = node, pod
-			if got := tc.policy.Cost(tc.at); got != tc.want {
+			if got := tc.policy.Cost(tc.at).Sum(); got != tc.want {
 				t.Fatalf("cost is %s, want %s", got, tc.want)
 			}
 		})
@@ -184,9 +184,9 @@ func TestScoreOfTheWorkedExample(t *testing.T) {
 	a100, h100 := NewSplit(24*Dollar, capacity, reference), NewSplit(40_200_000, capacity, reference)
 	policy := Policy{SharePermille: 1000}
 	costs := map[string]MicroDollars{
-		"running A100": policy.Cost(Placement{Node: a100, Request: pod}),
-		"running H100": policy.Cost(Placement{Node: h100, Request: pod}),
-		"empty H100":   policy.Cost(Placement{Node: h100, Request: pod, KeepsAlive: true, ExpectedMilliPods: 1200}),
+		"running A100": policy.Cost(Placement{Node: a100, Request: pod}).Sum(),
+		"running H100": policy.Cost(Placement{Node: h100, Request: pod}).Sum(),
+		"empty H100":   policy.Cost(Placement{Node: h100, Request: pod, KeepsAlive: true, ExpectedMilliPods: 1200}).Sum(),
 	}
 	cheapest, slack := costs["running A100"], Slack(a100.Share(pod))
 	for node, want := range map[string]int64{"running A100": 100, "running H100": 62, "empty H100": 8} {

@@ -83,17 +83,23 @@ func (p *Plugin) expectedMilliPods(s *podState) int64 {
 
 // Score returns what the pod would cost on the node, in micro-dollars an hour.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	s, err := p.podState(state, pod)
-	if err != nil {
-		return 0, fwk.AsStatus(err)
-	}
-	cycle, err := readCycle(state)
+	s, cycle, err := p.states(state, pod)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
 	view := p.nodes.of(info.Node())
 	inUse := view.removable && kubeview.InUse(info)
 	return p.cost(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.settings.gpuKeys.FreeMilliGPU(&view.offers, info) }), nil
+}
+
+// states returns what is known of the pod and of the cycle.
+func (p *Plugin) states(state fwk.CycleState, pod *v1.Pod) (*podState, *cycleState, error) {
+	s, err := p.podState(state, pod)
+	if err != nil {
+		return nil, nil, err
+	}
+	cycle, err := readCycle(state)
+	return s, cycle, err
 }
 
 // cost returns what the pod would cost on a node, in micro-dollars an hour. What is free of its GPUs is asked for only where
@@ -105,8 +111,13 @@ func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool
 	case !view.priced:
 		return rawUnknown
 	}
+	return min(int64(p.parts(s, cycle, view, inUse, free, freeGPU).Sum()), rawLast-1)
+}
+
+// parts returns the parts of the cost on a node with a price.
+func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity, freeGPU func() int64) price.Parts {
 	request := view.offers.Request(&s.request)
-	cost := p.settings.policy.Cost(price.Placement{
+	return p.settings.policy.Cost(price.Placement{
 		Node:              view.split,
 		Request:           request,
 		KeepsAlive:        view.removable && !inUse,
@@ -115,7 +126,6 @@ func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool
 		Risk:              view.risk,
 		Members:           cycle.members,
 	})
-	return min(int64(cost), rawLast-1)
 }
 
 // stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where what

@@ -67,8 +67,8 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 	}
 	one, eight := gpu.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, gpu.Class{CPUMilli: 1000, Count: 8, Milli: 1000}
 	mostly := gpu.Given([]gpu.Portion{{Class: eight, Fraction: 1}, {Class: one, Fraction: 0.2}})
-	if far := c.learner.mix.Distribution().Distance(mostly); far > 0.1 {
-		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six", far)
+	if far := c.learner.mix.Distribution().Distance(mostly); far > 0.2 {
+		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six; by arrivals it would be 0.74", far)
 	}
 }
 

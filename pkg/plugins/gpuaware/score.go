@@ -19,14 +19,23 @@ const halfScore = 250
 
 // Score is minus the expected waste of the placement in millionths of a GPU.
 func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	s, err := p.state(ctx, cycle, pod)
+	w, err := p.waste(ctx, cycle, pod, info)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
+	}
+	return scoreOf(w), nil
+}
+
+// waste is the expected waste of the placement. What the pod changes on the node is remembered.
+func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (gpu.Waste, error) {
+	s, err := p.state(ctx, cycle, pod)
+	if err != nil {
+		return gpu.Waste{}, err
 	}
 	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
 	number, ok := s.scores.load(place.Index, generation)
 	if ok {
-		return scoreOf(s.judge.Price(s.changes.at(number))), nil
+		return s.judge.Price(s.changes.at(number)), nil
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
 	change := s.judge.Change(p.inventory(s, info, v), &s.request.Request, gpu.Placement{
@@ -36,7 +45,7 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if number, ok := s.changes.number(&change); ok {
 		s.scores.store(place.Index, generation, number)
 	}
-	return scoreOf(s.judge.Price(&change)), nil
+	return s.judge.Price(&change), nil
 }
 
 func scoreOf(w gpu.Waste) int64 { return -int64(math.Round(w.Sum() * scoreUnit)) }

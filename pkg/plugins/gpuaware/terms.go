@@ -1,0 +1,42 @@
+package gpuaware
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/terms"
+)
+
+var _ terms.Scorer = &Plugin{}
+
+// Terms returns the expected waste of the placement, the sum of which Score returns.
+func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
+	w, err := p.waste(ctx, cycle, pod, info)
+	if err != nil {
+		return terms.Cost{}, err
+	}
+	return terms.Cost{Unit: "milli-GPU", Terms: termsOf(&w, p.settings.spread)}, nil
+}
+
+// termsOf names the terms. Where pods are spread, packing is charged for what the node already runs.
+func termsOf(w *gpu.Waste, spread bool) []terms.Term {
+	packing := "GPU that becomes unusable"
+	if spread {
+		packing = "GPU in use on the node"
+	}
+	return []terms.Term{
+		{Name: "packing", Amount: w.Packing, For: packing},
+		{Name: "best fit", Amount: w.BestFit, For: "CPU and GPU left free on the node"},
+		{Name: "sliver", Amount: w.Sliver, For: "what is left of a shared GPU"},
+		{Name: "opening", Amount: w.Opening, For: "opening an empty node"},
+		{Name: "hosts", Amount: w.Hosts, For: "places that other pods need"},
+		{Name: "scarcity", Amount: w.Scarcity, For: "GPUs of a model that other pods depend on"},
+		{Name: "links", Amount: w.Links, For: "missing links between GPUs"},
+		{Name: "over-provisioning", Amount: w.OverProvisioning, For: "the capability of the GPUs"},
+		{Name: "utilization", Amount: w.Utilization, For: "sharing a busy GPU"},
+		{Name: "avoid", Amount: w.Avoid, For: "a GPU node that the pod avoids"},
+	}
+}
