@@ -49,7 +49,7 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "packing",
 		Short: "measure placement rules against each other by simulation",
-		Example: `  # every family, filled up: the main rules, then the terms of ours one by one
+		Example: `  # every family, filled up: the main rules, then ours without one term at a time
   go run ./hack/bench/packing
   go run ./hack/bench/packing --policies best-fit,fgd,ours,no-packing,no-hosts,no-opening --summary
 
@@ -169,7 +169,7 @@ func measure(ctx context.Context, o *options, all []family, progress io.Writer) 
 	return results
 }
 
-func (o *options) one(ctx context.Context, f *family, name string, make maker) result {
+func (o *options) one(ctx context.Context, f *family, name string, rule maker) result {
 	r := result{Family: f.name, Policy: name, Least: math.Inf(1)}
 	n := float64(o.seeds)
 	for seed := range uint64(o.seeds) {
@@ -177,14 +177,14 @@ func (o *options) one(ctx context.Context, f *family, name string, make maker) r
 			return r
 		}
 		var got outcome
-		switch new := func(c *cluster) policy { return make(f, c, seed) }; o.method {
+		switch with := func(c *cluster) policy { return rule(f, c, seed) }; o.method {
 		case "fill":
-			got = fill(f, new, seed)
+			got = fill(f, with, seed)
 		case "churn":
-			got = churn(f, new, func(float64) float64 { return o.load }, seed)
+			got = churn(f, with, func(float64) float64 { return o.load }, seed)
 		case "day":
 			// A day of eight mean lifetimes, at night a third of the load at noon.
-			got = churn(f, new, func(t float64) float64 { return o.load * (2 - math.Cos(2*math.Pi*t/8)) / 3 }, seed)
+			got = churn(f, with, func(t float64) float64 { return o.load * (2 - math.Cos(2*math.Pi*t/8)) / 3 }, seed)
 		}
 		r.Mean.Allocated += got.Allocated / n
 		r.Mean.BigMissing += got.BigMissing / n

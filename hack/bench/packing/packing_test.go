@@ -110,11 +110,11 @@ func TestSimulationsReachWhatIsPossible(t *testing.T) {
 	if !ok {
 		t.Fatal("no family")
 	}
-	make := func(c *cluster) policy { return policies()["ours"](&f, c, 0) }
-	if got := fill(&f, make, 1); got.Allocated < 0.97 || got.Nodes != 5 {
+	with := func(c *cluster) policy { return policies()["ours"](&f, c, 0) }
+	if got := fill(&f, with, 1); got.Allocated < 0.97 || got.Nodes != 5 {
 		t.Errorf("filled with single GPUs: %+v, want nearly all GPUs and 5 nodes at half", got)
 	}
-	got := churn(&f, make, func(float64) float64 { return 0.5 }, 1)
+	got := churn(&f, with, func(float64) float64 { return 0.5 }, 1)
 	if got.Allocated < 0.3 || got.Allocated > 0.7 || got.BigMissing != 0 {
 		t.Errorf("a churn at half load: %+v", got)
 	}

@@ -21,9 +21,9 @@ type outcome struct {
 
 // fill lets pods come to an empty cluster, of which none leaves and none is tried again, until they have asked for as many GPUs as there
 // are: the method of the trace's authors.
-func fill(f *family, make func(*cluster) policy, seed uint64) outcome {
+func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	c := newCluster(f.shapes)
-	p := make(c)
+	p := with(c)
 	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation
 	rank := r.Perm(len(c.machines))
 	arrived, big, refused := 0, 0, 0
@@ -61,9 +61,9 @@ const (
 
 // churn lets pods come at random, run for a lognormal time and go, while load times as many GPUs are asked for as there are. What does
 // not fit waits, and is tried, the oldest first, whenever a pod goes.
-func churn(f *family, make func(*cluster) policy, load func(t float64) float64, seed uint64) outcome {
+func churn(f *family, with func(*cluster) policy, load func(t float64) float64, seed uint64) outcome {
 	c := newCluster(f.shapes)
-	p := make(c)
+	p := with(c)
 	r := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a simulation
 	rank := r.Perm(len(c.machines))
 	mean, peak := 0.0, 0.0
