@@ -49,15 +49,16 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "packing",
 		Short: "measure placement rules against each other by simulation",
-		Example: `  # every family, filled up: the main rules, then ours without one term at a time
-  go run ./hack/bench/packing
-  go run ./hack/bench/packing --policies best-fit,fgd,ours,no-packing,no-hosts,no-opening --summary
-
-  # the same at a steady load of 95%, with pods that come and go
-  go run ./hack/bench/packing --method churn --load 0.95
-
-  # the openb trace
-  go run ./hack/bench/packing --openb ../shared/data/openb --seeds 10`,
+		Example: strings.Join([]string{
+			"  # Every family, filled up, the main rules",
+			"  go run ./hack/bench/packing", "",
+			"  # Ours without one term at a time, in a line each",
+			"  go run ./hack/bench/packing --policies best-fit,fgd,ours,no-packing,no-hosts,no-opening --summary", "",
+			"  # A steady load of 95%, with pods that come and go",
+			"  go run ./hack/bench/packing --method churn --load 0.95", "",
+			"  # The openb trace",
+			"  go run ./hack/bench/packing --openb ../shared/data/openb --seeds 10",
+		}, "\n"),
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return run(cmd.Context(), &o, cmd.OutOrStdout(), cmd.ErrOrStderr())
