@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it bears on the
-// models. It is immutable but for the cache of Stranding and safe for concurrent use.
+// Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it
+// bears on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
 type Demand struct {
 	dist      *Distribution
 	stranding *Stranding
@@ -27,7 +27,8 @@ type confinement struct {
 	share float64
 }
 
-// NewDemand draws up the demand of a mix on a cluster with this capacity, in GPUs by model, the largest node of which has so many.
+// NewDemand draws up the demand of a mix on a cluster with this capacity, in GPUs by model, the largest node of which
+// has so many.
 func NewDemand(d *Distribution, capacity map[string]int, largest int) *Demand {
 	n := &Demand{dist: d, stranding: newStranding(d), sizes: sizesOf(d, largest)}
 	_, demand := d.gpuDemand()
@@ -85,8 +86,8 @@ func confinementsOf(d *Distribution, demand, pods float64) []confinement {
 	return all
 }
 
-// certain is which part of an observed fraction of n arrivals is more than chance: what is left of it two standard errors below. One
-// pod of seventeen says nothing yet; ten per cent of a thousand are four fifths certain.
+// certain is which part of an observed fraction of n arrivals is more than chance: what is left of it two standard
+// errors below. One pod of seventeen says nothing yet; ten per cent of a thousand are four fifths certain.
 func certain(fraction, n float64) float64 {
 	if math.IsInf(n, 1) {
 		return 1
@@ -97,8 +98,8 @@ func certain(fraction, n float64) float64 {
 	return max(0, 1-2*math.Sqrt((1-fraction)/(fraction*n)))
 }
 
-// pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: confined demand is spread over its models
-// in proportion to their capacity, the rest over all.
+// pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: confined demand is spread
+// over its models in proportion to their capacity, the rest over all.
 func pressure(confined []confinement, capacity map[string]int) map[string]float64 {
 	total := 0
 	for _, n := range capacity {
@@ -144,12 +145,12 @@ func (d *Demand) lowestPressure(r *Request) float64 {
 	return lowest
 }
 
-// maxPressure bounds the pressure that counts, so that a model nearly all of whose GPUs are spoken for is at most that many times as
-// dear as the GPUs themselves.
+// maxPressure bounds the pressure that counts, so that a model nearly all of whose GPUs are spoken for is at most that
+// many times as dear as the GPUs themselves.
 const maxPressure = 4
 
-// scarcity is what taking one GPU of the model costs others while the cluster fills, in GPUs: all of it for each unit by which the
-// pressure on it is above the lowest that the pod could choose.
+// scarcity is what taking one GPU of the model costs others while the cluster fills, in GPUs: all of it for each unit
+// by which the pressure on it is above the lowest that the pod could choose.
 func (d *Demand) scarcity(model string, lowest float64) float64 {
 	p, ok := d.pressure[model]
 	if !ok {
@@ -158,9 +159,10 @@ func (d *Demand) scarcity(model string, lowest float64) float64 {
 	return min(maxPressure, max(0, p-lowest))
 }
 
-// contention is what taking one GPU of the model costs others while pods come and go, in GPUs: the probability that the demand
-// confined to some models, of which this is one and which the pod can leave, will find too few of them free. N GPUs of the idle ones
-// are expected to be asked for by it; a sum of that many independent pods has the variance N times their mean size.
+// contention is what taking one GPU of the model costs others while pods come and go, in GPUs: the probability that the
+// demand confined to some models, of which this is one and which the pod can leave, will find too few of them free. N
+// GPUs of the idle ones are expected to be asked for by it; a sum of that many independent pods has the variance N
+// times their mean size.
 func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
 	worst := 0.0
 	for i := range d.confined {

@@ -37,8 +37,8 @@ func sizesOf(d *Distribution, largest int) []size {
 			tallies[p.Count] = tally{t.pods + p.Fraction, t.cpu + p.Fraction*float64(p.CPUMilli), t.demand + demand}
 		}
 	}
-	// As if a pod of each usual size had come: large pods are rare, and a place for one that was given away before the first of them
-	// comes stays lost.
+	// As if a pod of each usual size had come: large pods are rare, and a place for one that was given away before the
+	// first of them comes stays lost.
 	if cpu, demand := d.gpuDemand(); demand > 0 && !math.IsInf(d.independent, 1) {
 		for gpus := 1; gpus <= largest; gpus *= 2 {
 			pods := 1 / d.independent
@@ -58,7 +58,8 @@ func sizesOf(d *Distribution, largest int) []size {
 	return sizes
 }
 
-// hostsOf counts how many pods of each size fit: by the GPUs that are entirely free, and by the CPU that such pods need.
+// hostsOf counts how many pods of each size fit: by the GPUs that are entirely free, and by the CPU that such pods
+// need.
 func hostsOf(sizes []size, wholeFree int, cpuMilli int64) Hosts {
 	var h Hosts
 	for i, s := range sizes {
@@ -71,10 +72,10 @@ func hostsOf(sizes []size, wholeFree int, cpuMilli int64) Hosts {
 	return h
 }
 
-// hostPrices returns what one more place for a pod of each size is worth, in milli-GPU: all of its GPUs times the probability that it
-// will be missing. There are H places. N are expected to be asked for while the idle GPUs fill up, by pods of this size and larger
-// ones, which take away such places too. Arrivals being independent, the number is about normal with mean and variance N, as a
-// Poisson distribution is.
+// hostPrices returns what one more place for a pod of each size is worth, in milli-GPU: all of its GPUs times the
+// probability that it will be missing. There are H places. N are expected to be asked for while the idle GPUs fill up,
+// by pods of this size and larger ones, which take away such places too. Arrivals being independent, the number is
+// about normal with mean and variance N, as a Poisson distribution is.
 func hostPrices(sizes []size, hosts Hosts, idleMilli int64) [maxSizes]float64 {
 	var prices [maxSizes]float64
 	larger := 0.0

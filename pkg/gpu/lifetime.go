@@ -11,8 +11,8 @@ const (
 	lifetimeMemory = 8192
 )
 
-// lifetimes tell how long the pods of each class run. An arrival is demand for as long as the pod runs: a CronJob that fails every minute
-// arrives more often than everything else, and holds nothing.
+// lifetimes tell how long the pods of each class run. An arrival is demand for as long as the pod runs: a CronJob that
+// fails every minute arrives more often than everything else, and holds nothing.
 type lifetimes struct {
 	byClass map[Class]*lifetime
 	all     lifetime
@@ -23,7 +23,8 @@ type lifetimes struct {
 // lifetime is that of some pods.
 type lifetime struct {
 	running int
-	// began is the sum of the times at which those began that run, ran that of the times for which those ran that have ended; in seconds.
+	// began is the sum of the times at which those began that run, ran that of the times for which those ran that have
+	// ended; in seconds.
 	began, ran float64
 	ended      float64
 }
@@ -77,10 +78,10 @@ func (l *lifetimes) ended(c Class, began, at time.Time) {
 	}
 }
 
-// part is how much an arrival of the class counts, from shortestPart to 1: the mean time that its pods run, as a part of that of all. The
-// mean is what all pods have run, divided by how many have ended: with lifetimes that are exponential this is the estimate of the greatest
-// likelihood, and it needs no pod to have ended. Classes that run longer than the mean count no more for it: that a pod has not ended yet
-// says little while a cluster fills.
+// part is how much an arrival of the class counts, from shortestPart to 1: the mean time that its pods run, as a part
+// of that of all. The mean is what all pods have run, divided by how many have ended: with lifetimes that are
+// exponential this is the estimate of the greatest likelihood, and it needs no pod to have ended. Classes that run
+// longer than the mean count no more for it: that a pod has not ended yet says little while a cluster fills.
 func (l *lifetimes) part(c Class) float64 {
 	t := l.byClass[c]
 	if t == nil || t.ended == 0 {

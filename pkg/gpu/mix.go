@@ -25,8 +25,8 @@ type Class struct {
 	Count, Milli int
 	// Models are the acceptable products joined by "|", sorted; empty for any.
 	Models string
-	// Slices names the hardware slices (MIG) that it asks for instead of GPUs. They are demand for GPU, of which Count and Milli say how
-	// much, but for none that others could have.
+	// Slices names the hardware slices (MIG) that it asks for instead of GPUs. They are demand for GPU, of which Count
+	// and Milli say how much, but for none that others could have.
 	Slices string
 }
 
@@ -63,8 +63,9 @@ func (c Class) accepts(model string) bool {
 	return false
 }
 
-// Mix is the composition of the workload: a histogram of the classes of pods that arrived, weighted by how long such pods run, in which
-// older arrivals fade. It is not safe for concurrent use; Distribution returns an immutable picture of it.
+// Mix is the composition of the workload: a histogram of the classes of pods that arrived, weighted by how long such
+// pods run, in which older arrivals fade. It is not safe for concurrent use; Distribution returns an immutable picture
+// of it.
 type Mix struct {
 	weights   map[Class]float64
 	lifetimes lifetimes
@@ -105,8 +106,9 @@ func NewMix() *Mix { return &Mix{weights: map[Class]float64{}, step: 1} }
 // decay is the growth of step for one arrival: 2^(1/mixHalfLife).
 const decay = 1 + 0.6931471805599453/mixHalfLife
 
-// Observe counts one arrival. The owner is the controller that made the pod, empty for none. One that is not independent belongs to the
-// same work as an earlier one, as the members of a gang do: it counts in the mix, but says nothing of how well that is known.
+// Observe counts one arrival. The owner is the controller that made the pod, empty for none. One that is not
+// independent belongs to the same work as an earlier one, as the members of a gang do: it counts in the mix, but says
+// nothing of how well that is known.
 func (m *Mix) Observe(c Class, owner string, independent bool) {
 	m.weights[c] += m.step * m.owners.part(owner, m.step)
 	m.arrivals++
@@ -214,7 +216,8 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 	return sum / 2
 }
 
-// gpuDemand sums the requests of the pods with GPUs, those with slices apart, per arrival: their CPU in milli-cores and their GPU in milli-GPU.
+// gpuDemand sums the requests of the pods with GPUs, those with slices apart, per arrival: their CPU in milli-cores and
+// their GPU in milli-GPU.
 func (d *Distribution) gpuDemand() (cpuMilli, milliGPU float64) {
 	for _, p := range d.portions {
 		if p.Count > 0 && p.Slices == "" {

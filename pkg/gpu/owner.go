@@ -1,7 +1,8 @@
 package gpu
 
 const (
-	// mostOwners bounds how many owners are told apart. The least are left out: they are not those that must be kept within bounds.
+	// mostOwners bounds how many owners are told apart. The least are left out: they are not those that must be kept
+	// within bounds.
 	mostOwners = 1024
 	// leastOfOwner bounds how little a pod counts of an owner to which nearly all belong.
 	leastOfOwner = 1.0 / 8
@@ -13,8 +14,8 @@ type owners struct {
 	total   float64
 }
 
-// part counts an arrival of that weight and returns how much of it is to count: so much that an owner with more than half of all pods
-// counts as one with half. Pods of nobody are each their own.
+// part counts an arrival of that weight and returns how much of it is to count: so much that an owner with more than
+// half of all pods counts as one with half. Pods of nobody are each their own.
 func (o *owners) part(owner string, weight float64) float64 {
 	o.total += weight
 	if owner == "" {

@@ -13,12 +13,14 @@ import (
 )
 
 const (
-	// streamCount is how many streams of pods a state of a node is tried with; each offers streamMilli of GPU, five times an
-	// 8-GPU node. The amount, not the number of pods, ends a stream: sixty pods of a mix that is 97% CPU-only hold one GPU.
+	// streamCount is how many streams of pods a state of a node is tried with; each offers streamMilli of GPU, five
+	// times an 8-GPU node. The amount, not the number of pods, ends a stream: sixty pods of a mix that is 97% CPU-only
+	// hold one GPU.
 	streamCount, streamMilli = 100, 40 * WholeMilli
 	// maxStream bounds the pods of a stream where the shares are tiny.
 	maxStream = 400
-	// cpuBucketMilli is the resolution of free CPU in the cache. Twice as coarse costs a point on pods that accept few models.
+	// cpuBucketMilli is the resolution of free CPU in the cache. Twice as coarse costs a point on pods that accept few
+	// models.
 	cpuBucketMilli = 1000
 	// cacheShards spreads the parallel readers of one scheduling cycle.
 	cacheShards = 16
@@ -26,11 +28,11 @@ const (
 	maxCached = 1 << 16
 )
 
-// Stranding estimates how much GPU of a node will stay unusable if pods keep coming and none leaves: it offers the node fixed
-// streams of GPU pods in the proportions of the demand, packs them best-fit into the node, and takes the mean GPU left over. Pods
-// without GPUs are no part of the streams. They are a fluid that drains CPU in proportion to the GPU that is offered, so that a
-// thousand small ones cannot fill the streams. Values are cached by model, free CPU and sorted free compute. A Stranding is safe for
-// concurrent use; new demand takes a new one.
+// Stranding estimates how much GPU of a node will stay unusable if pods keep coming and none leaves: it offers the node
+// fixed streams of GPU pods in the proportions of the demand, packs them best-fit into the node, and takes the mean GPU
+// left over. Pods without GPUs are no part of the streams. They are a fluid that drains CPU in proportion to the GPU
+// that is offered, so that a thousand small ones cannot fill the streams. Values are cached by model, free CPU and
+// sorted free compute. A Stranding is safe for concurrent use; new demand takes a new one.
 type Stranding struct {
 	portions []Portion
 	// fluid is the CPU, in milli-cores, that pods without GPUs take for each milli-GPU that is offered.
@@ -108,9 +110,9 @@ func (s *Stranding) stream(model string) *streams {
 	return m
 }
 
-// newStreams draws the streams. Each is stratified, one pod from each equal part of the demand, and then shuffled: with the mix held
-// fixed the streams differ by order alone, which takes most of the noise out of the mean. The draws are the same for every node and
-// mix, so that the values of two states differ by the states.
+// newStreams draws the streams. Each is stratified, one pod from each equal part of the demand, and then shuffled: with
+// the mix held fixed the streams differ by order alone, which takes most of the noise out of the mean. The draws are
+// the same for every node and mix, so that the values of two states differ by the states.
 func newStreams(portions []Portion, model string) *streams {
 	m := &streams{minCPU: math.MaxInt64}
 	var accepted []Portion
@@ -201,8 +203,8 @@ func (m *streams) stranded(cpu int64, free []int) float64 {
 	return float64(sum) / streamCount
 }
 
-// play places the stream's pods one after the other and returns the compute left over. With every milli-GPU that is offered, placed or
-// not, the fluid takes its CPU, up to what comes with as much GPU as the node has free.
+// play places the stream's pods one after the other and returns the compute left over. With every milli-GPU that is
+// offered, placed or not, the fluid takes its CPU, up to what comes with as much GPU as the node has free.
 func (m *streams) play(pods []offer, cpu float64, left []int, total int) int {
 	drained, bound := 0.0, m.fluid*float64(total)
 	for _, p := range pods {
@@ -221,8 +223,8 @@ func (m *streams) play(pods []offer, cpu float64, left []int, total int) int {
 	return total
 }
 
-// place takes milli of each of count GPUs, of the fullest that hold it, and returns the compute taken: all or nothing. left need not
-// stay in order.
+// place takes milli of each of count GPUs, of the fullest that hold it, and returns the compute taken: all or nothing.
+// left need not stay in order.
 func place(left []int, count, milli int) int {
 	if count == 1 {
 		i := tightest(left, milli, 0)

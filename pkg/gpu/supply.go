@@ -24,8 +24,9 @@ func PartOf(inv *Inventory, d *Demand) Part {
 	return p
 }
 
-// Supply is the state of the cluster as far as it matters to all nodes alike: what is idle, where there are places for large pods, and
-// how fast pods come and go. It is a plain sum over nodes; its owner keeps it up to date. It is not safe for concurrent use.
+// Supply is the state of the cluster as far as it matters to all nodes alike: what is idle, where there are places for
+// large pods, and how fast pods come and go. It is a plain sum over nodes; its owner keeps it up to date. It is not
+// safe for concurrent use.
 type Supply struct {
 	idleMilli, usedMilli int64
 	byModel              map[string]int64
@@ -65,12 +66,12 @@ func (s *Supply) Placed() { s.turnover.placed() }
 // Departed counts a GPU pod that has left its node.
 func (s *Supply) Departed() { s.turnover.departed() }
 
-// Filling is how far the cluster fills up rather than turns over, from 1 for pods that stay to 0, in quarters: scores must not all
-// change with every pod.
+// Filling is how far the cluster fills up rather than turns over, from 1 for pods that stay to 0, in quarters: scores
+// must not all change with every pod.
 func (s *Supply) Filling() float64 { return s.turnover.filling(s.idleMilli, s.usedMilli) }
 
-// turnover counts the pods that come and go. Older ones fade, so that a cluster that has turned over for a year still notices that
-// pods have begun to stay.
+// turnover counts the pods that come and go. Older ones fade, so that a cluster that has turned over for a year still
+// notices that pods have begun to stay.
 type turnover struct{ came, left float64 }
 
 // turnoverMemory is after how many further placements and departures one counts half.
@@ -85,8 +86,8 @@ func (t *turnover) fade() {
 	}
 }
 
-// filling is 1 minus the part of what runs now that is expected to leave before the idle GPUs are full: they are full after
-// idle/used times as many pods have been added as there are now, net of those that leave.
+// filling is 1 minus the part of what runs now that is expected to leave before the idle GPUs are full: they are full
+// after idle/used times as many pods have been added as there are now, net of those that leave.
 func (t *turnover) filling(idleMilli, usedMilli int64) float64 {
 	if t.left == 0 {
 		return 1

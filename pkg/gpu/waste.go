@@ -21,8 +21,8 @@ func (w Waste) Sum() float64 {
 	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Links + w.OverProvisioning + w.Utilization + w.Avoid
 }
 
-// Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand stay the same, so
-// does the change.
+// Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand
+// stay the same, so does the change.
 type Change struct {
 	// Fixed holds the terms that do not depend on the rest of the cluster.
 	Fixed Waste
@@ -37,7 +37,8 @@ type Change struct {
 	Model string
 }
 
-// Judge judges placements against the cluster as it is in one scheduling cycle. It is immutable, and safe for concurrent use.
+// Judge judges placements against the cluster as it is in one scheduling cycle. It is immutable, and safe for
+// concurrent use.
 type Judge struct {
 	Weights Weights
 	// Spread inverts packing: the emptiest node is best.
@@ -47,7 +48,8 @@ type Judge struct {
 	filling float64
 	// hostPrices is what a place for each size of the demand is worth, in milli-GPU.
 	hostPrices [maxSizes]float64
-	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same for all.
+	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
+	// for all.
 	byModel map[string]float64
 }
 
@@ -183,8 +185,8 @@ func (inv *Inventory) freeVector(buf []int) []int {
 	return buf
 }
 
-// takeVector takes the request out of the vector best-fit and returns the vector, the compute taken, and what is left of the devices
-// on which shares of it were placed.
+// takeVector takes the request out of the vector best-fit and returns the vector, the compute taken, and what is left
+// of the devices on which shares of it were placed.
 func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliver int) {
 	if r.Count == 0 {
 		return free, 0, 0

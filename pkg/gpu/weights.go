@@ -12,8 +12,8 @@ type Weights struct {
 	Opening float64
 	// Hosts multiplies the worth of the places for large pods that the placement takes away, 1 by default.
 	Hosts float64
-	// Scarcity is the waste, in milli-GPU per GPU, of taking a model the pressure on which is 1 above the lowest acceptable, and of
-	// taking one of which there will be too few for those who accept no other.
+	// Scarcity is the waste, in milli-GPU per GPU, of taking a model the pressure on which is 1 above the lowest
+	// acceptable, and of taking one of which there will be too few for those who accept no other.
 	Scarcity float64
 	// Links multiplies the loss of link quality of a pod that prefers linked GPUs; other pods of several GPUs count a
 	// fifth of it.

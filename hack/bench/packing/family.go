@@ -78,8 +78,8 @@ func families() []family {
 // maxCPUOnly is the most cores that a pod without GPUs asks for in the mean.
 const maxCPUOnly = 2.5
 
-// newFamily makes the kinds of pods: each size with three amounts of CPU, and pods without GPUs of four sizes such that all work
-// together asks for nine tenths of the CPU when it asks for all of the GPUs.
+// newFamily makes the kinds of pods: each size with three amounts of CPU, and pods without GPUs of four sizes such that
+// all work together asks for nine tenths of the CPU when it asks for all of the GPUs.
 func newFamily(name string, shapes []shape, s sizes, cpuOnly float64) (family, bool) {
 	f := family{name: fmt.Sprintf("%s, %s, %.0f%% CPU-only", name, s.name, 100*cpuOnly), shapes: shapes}
 	largest, gpus, cores := 0, 0, 0.0

@@ -1,6 +1,6 @@
-// Command packing measures placement rules against each other by simulation: on clusters of several shapes, with work of many kinds, as
-// the cluster fills up, as it turns over, and through a day. The rules are those of the literature and the one of pkg/gpu, with the mix
-// of the work given or learnt and with each of its terms off.
+// Command packing measures placement rules against each other by simulation: on clusters of several shapes, with work
+// of many kinds, as the cluster fills up, as it turns over, and through a day. The rules are those of the literature
+// and the one of pkg/gpu, with the mix of the work given or learnt and with each of its terms off.
 package main
 
 import (
@@ -213,7 +213,8 @@ func printFamilies(out io.Writer, o *options, results []result) {
 	t.Render()
 }
 
-// printSummary compares each rule with the better of best-fit and FGD in what is allocated, and with best-fit in nodes in use.
+// printSummary compares each rule with the better of best-fit and FGD in what is allocated, and with best-fit in nodes
+// in use.
 func printSummary(out io.Writer, o *options, results []result) {
 	bestFit, fgd := slices.Index(o.policies, "best-fit"), slices.Index(o.policies, "fgd")
 	if bestFit < 0 || fgd < 0 {

@@ -84,8 +84,8 @@ func eachRow(path string, do func(map[string]string) error) error {
 	return nil
 }
 
-// arrivals returns what gives one pod after the other. The pods of a trace come in random order, each once, and then, as there are not
-// enough to fill the cluster, drawn at random: the method of the trace's authors.
+// arrivals returns what gives one pod after the other. The pods of a trace come in random order, each once, and then,
+// as there are not enough to fill the cluster, drawn at random: the method of the trace's authors.
 func (f *family) arrivals(r *rand.Rand) func() *kind {
 	if f.pods == nil {
 		return func() *kind { return f.draw(r) }

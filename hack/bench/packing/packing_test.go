@@ -44,7 +44,8 @@ func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 	}
 }
 
-// TestNothingIsPlacedTwice binds and releases pods at random: what is used is what runs, and a machine is as it was when all have gone.
+// TestNothingIsPlacedTwice binds and releases pods at random: what is used is what runs, and a machine is as it was
+// when all have gone.
 func TestNothingIsPlacedTwice(t *testing.T) {
 	t.Parallel()
 	all := families()

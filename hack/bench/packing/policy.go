@@ -28,14 +28,14 @@ func (simple) demand() *gpu.Demand                        { return nil }
 func (simple) begin(*cluster, *kind)                      {}
 func (s simple) value(m *machine, _ int, k *kind) float64 { return s(m, k) }
 
-// bestFit leaves the least of the node: the sum of CPU and GPU that stay free, each as a part of a large node, as the authors of the
-// trace define it.
+// bestFit leaves the least of the node: the sum of CPU and GPU that stay free, each as a part of a large node, as the
+// authors of the trace define it.
 func bestFit(m *machine, k *kind) float64 {
 	return float64(m.inv.FreeCPUMilli-k.request.CPUMilli)/128_000 + float64(m.inv.FreeMilli()-k.milli)/8000
 }
 
-// mostAllocated is NodeResourcesFit with that strategy: the mean of the parts that are taken of CPU and GPU. A pod without GPUs is
-// judged by CPU alone.
+// mostAllocated is NodeResourcesFit with that strategy: the mean of the parts that are taken of CPU and GPU. A pod
+// without GPUs is judged by CPU alone.
 func mostAllocated(m *machine, k *kind) float64 {
 	cpu := 1 - float64(m.inv.FreeCPUMilli-k.request.CPUMilli)/float64(m.inv.CPUMilli)
 	if k.milli == 0 {
@@ -75,8 +75,8 @@ func policies() map[string]maker {
 	return all
 }
 
-// fgd is Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023): the placement that adds the least to the fragmentation, which
-// is, in the mean over the mix, the GPU that a pod cannot use where it is. Ties go to best-fit.
+// fgd is Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023): the placement that adds the least to the
+// fragmentation, which is, in the mean over the mix, the GPU that a pod cannot use where it is. Ties go to best-fit.
 type fgd struct {
 	simple
 	mix    []share
@@ -217,8 +217,8 @@ func (o *ours) value(m *machine, i int, k *kind) float64 {
 	return o.judge.Price(&r.change).Sum()
 }
 
-// best returns the machine that the policy likes best of those that the pod fits, -1 for none. Of equals the rank decides, which is
-// drawn by chance, so that no policy profits from the order of the machines.
+// best returns the machine that the policy likes best of those that the pod fits, -1 for none. Of equals the rank
+// decides, which is drawn by chance, so that no policy profits from the order of the machines.
 func best(c *cluster, p policy, k *kind, rank []int) int {
 	chosen, least := -1, math.Inf(1)
 	p.begin(c, k)

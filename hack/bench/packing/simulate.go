@@ -11,16 +11,18 @@ const bigGPUs = 4
 
 // outcome is what one run shows.
 type outcome struct {
-	// Allocated is the part of the GPUs that pods have: when as much has been asked for as there is, or in the mean over the time.
+	// Allocated is the part of the GPUs that pods have: when as much has been asked for as there is, or in the mean
+	// over the time.
 	Allocated float64
-	// BigMissing is the part of the demand of big pods that got no place, or the part of all GPUs that big pods wait for in the mean.
+	// BigMissing is the part of the demand of big pods that got no place, or the part of all GPUs that big pods wait
+	// for in the mean.
 	BigMissing float64
 	// Nodes is the number of nodes in use when half has been asked for, or in the mean over the time.
 	Nodes float64
 }
 
-// fill lets pods come to an empty cluster, of which none leaves and none is tried again, until they have asked for as many GPUs as there
-// are: the method of the trace's authors.
+// fill lets pods come to an empty cluster, of which none leaves and none is tried again, until they have asked for as
+// many GPUs as there are: the method of the trace's authors.
 func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	c := newCluster(f.shapes)
 	p := with(c)
@@ -52,15 +54,15 @@ func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	return o
 }
 
-// The mean lifetime of a pod is the unit of time of a churn. lifetimeSigma is that of the lognormal distribution: a tenth of the pods
-// run for three quarters of all the time.
+// The mean lifetime of a pod is the unit of time of a churn. lifetimeSigma is that of the lognormal distribution: a
+// tenth of the pods run for three quarters of all the time.
 const (
 	lifetimeSigma = 1.5
 	warmUp, span  = 4.0, 8.0
 )
 
-// churn lets pods come at random, run for a lognormal time and go, while load times as many GPUs are asked for as there are. What does
-// not fit waits, and is tried, the oldest first, whenever a pod goes.
+// churn lets pods come at random, run for a lognormal time and go, while load times as many GPUs are asked for as there
+// are. What does not fit waits, and is tried, the oldest first, whenever a pod goes.
 func churn(f *family, with func(*cluster) policy, load func(t float64) float64, seed uint64) outcome {
 	c := newCluster(f.shapes)
 	p := with(c)

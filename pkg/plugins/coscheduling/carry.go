@@ -25,8 +25,8 @@ type carrier struct {
 	lost func(gang.Loss)
 }
 
-// carry does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the queue together,
-// so that of several the queue's order decides which is first, and not which was woken first.
+// carry does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
+// queue together, so that of several the queue's order decides which is first, and not which was woken first.
 func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
 	var woken []gang.Ref
 	for _, e := range effects {
@@ -69,9 +69,10 @@ func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
 	}
 }
 
-// whenPermitted asks for the member's permit once no other plugin holds the waiting pod. Until then a gang that is younger may be
-// planned in between: which of two comes first is open here. The pod becomes a waiting pod right after its Permit; a tick before the
-// first look makes it the same look every time, where a look at once would see it now and then, and a replay would depend on that.
+// whenPermitted asks for the member's permit once no other plugin holds the waiting pod. Until then a gang that is
+// younger may be planned in between: which of two comes first is open here. The pod becomes a waiting pod right after
+// its Permit; a tick before the first look makes it the same look every time, where a look at once would see it now and
+// then, and a replay would depend on that.
 func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework, uid gang.UID) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -13,13 +13,14 @@ const (
 	lookEvery = time.Second
 	// lookOffset keeps the looks apart from what happens on full milliseconds.
 	lookOffset = 337_019 * time.Nanosecond
-	// echoAfter is about how long after an event a gang that it may help is tried once more. Informers tell the account of the
-	// cluster and the scheduler's cache of an event in no order, so that the first attempt may not have seen it.
+	// echoAfter is about how long after an event a gang that it may help is tried once more. Informers tell the account
+	// of the cluster and the scheduler's cache of an event in no order, so that the first attempt may not have seen it.
 	echoAfter = time.Second
 )
 
-// nextLook returns when the waker looks next after that time if nothing happens. The looks are at fixed times of the clock: counted
-// from the last event, all that follows in a replay would depend on how many events its informers made of one change.
+// nextLook returns when the waker looks next after that time if nothing happens. The looks are at fixed times of the
+// clock: counted from the last event, all that follows in a replay would depend on how many events its informers made
+// of one change.
 func nextLook(after time.Time) time.Time {
 	at := after.Truncate(lookEvery).Add(lookOffset)
 	if !at.After(after) {
@@ -28,7 +29,8 @@ func nextLook(after time.Time) time.Time {
 	return at
 }
 
-// echoes are the gangs that are to be tried once more, in the order in which they are due. A gang has one echo at a time.
+// echoes are the gangs that are to be tried once more, in the order in which they are due. A gang has one echo at a
+// time.
 type echoes struct {
 	due     []echo
 	pending map[gang.ID]bool

@@ -26,8 +26,8 @@ type feed struct {
 	*coordinator
 	client clientset.Interface
 	seen   []cache.ResourceEventHandlerRegistration
-	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second must not give the
-	// place away before what the first has heard from the ledger is done.
+	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second
+	// must not give the place away before what the first has heard from the ledger is done.
 	ending sync.Mutex
 	// ends holds the labels by which further pods that have ended are watched.
 	endsMu sync.Mutex
@@ -113,8 +113,8 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	return f.watchMeans(profile)
 }
 
-// watchMeans watches what members may need besides room on a node: a gang that needs the kind is tried again when one comes
-// or changes.
+// watchMeans watches what members may need besides room on a node: a gang that needs the kind is tried again when one
+// comes or changes.
 func (f *feed) watchMeans(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
 	storage, core, resource := factory.Storage().V1(), factory.Core().V1(), factory.Resource().V1()

@@ -16,8 +16,9 @@ const (
 	reservePlans = 4
 )
 
-// reservations gives gangs that have waited long a turn each: what they need is promised to them on nodes that are the nearest to
-// being free, so that smaller work cannot take it again and again. Whose turn it is and what to keep is decided in pkg/gang.
+// reservations gives gangs that have waited long a turn each: what they need is promised to them on nodes that are the
+// nearest to being free, so that smaller work cannot take it again and again. Whose turn it is and what to keep is
+// decided in pkg/gang.
 type reservations struct {
 	turns *gang.ReserveTurns
 	// lookAt is when to look next at what to keep.
@@ -26,8 +27,8 @@ type reservations struct {
 	ready bool
 }
 
-// reserve brings what is promised to the gang whose turn it is in line with the cluster, and gives the next turn to the first
-// gang that has waited long enough and would fit if the cluster was empty.
+// reserve brings what is promised to the gang whose turn it is in line with the cluster, and gives the next turn to the
+// first gang that has waited long enough and would fit if the cluster was empty.
 func (w *waker) reserve(ctx context.Context, now time.Time) {
 	r := &w.reservations
 	if w.settings.maxPercent == 0 || now.Before(r.lookAt) {

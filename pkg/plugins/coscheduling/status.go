@@ -26,12 +26,13 @@ import (
 )
 
 const (
-	// statusEvery is how often what changed is written: changes come in bursts. For the odd nanoseconds see settlePause.
+	// statusEvery is how often what changed is written: changes come in bursts. For the odd nanoseconds see
+	// settlePause.
 	statusEvery = 200*time.Millisecond - 37_013*time.Nanosecond
 	// statusPause is the least time between two writes about one gang.
 	statusPause = time.Second
-	// statusDelay lets further changes come, so that one write tells what several would have; statusPatience lets a gang
-	// that is on its way arrive.
+	// statusDelay lets further changes come, so that one write tells what several would have; statusPatience lets a
+	// gang that is on its way arrive.
 	statusDelay    = time.Second
 	statusPatience = 3 * time.Second
 	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
@@ -43,19 +44,20 @@ const (
 	tallyEvery = 5 * time.Second
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
 	leadingEvery = 2 * time.Second
-	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered it.
+	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
+	// it.
 	electionGrace = 10 * time.Second
-	// incompletePause is how long members may wait for siblings to be created before they are told: most gangs are created
-	// in one go.
+	// incompletePause is how long members may wait for siblings to be created before they are told: most gangs are
+	// created in one go.
 	incompletePause = 3 * time.Second
 	// waitingForGang is the reason in PodScheduled of members that wait for siblings to be created. It is not
 	// Unschedulable, at which autoscalers would add nodes for a gang that cannot use them yet.
 	waitingForGang = "WaitingForGang"
 )
 
-// statusWriter writes to the API what the ledger says: the status of PodGroups, PodGroups for gangs by labels alone, and
-// in the members that are held back why they are pending. It runs beside the scheduling cycles and only in the scheduler
-// that leads.
+// statusWriter writes to the API what the ledger says: the status of PodGroups, PodGroups for gangs by labels alone,
+// and in the members that are held back why they are pending. It runs beside the scheduling cycles and only in the
+// scheduler that leads.
 type statusWriter struct {
 	ledger   *gang.Ledger
 	groups   *podGroups
@@ -293,7 +295,8 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 	return nil
 }
 
-// tellOdd says once on the PodGroup what is odd about its members: different priorities, or a scheduler that does not know gangs.
+// tellOdd says once on the PodGroup what is odd about its members: different priorities, or a scheduler that does not
+// know gangs.
 func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg *schedulingv1alpha1.PodGroup) {
 	odd := map[string]string{}
 	if len(v.Priorities) > 0 {

@@ -6,8 +6,9 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// summons are those that the waker is to have tried again at its next turn, together with the gangs that it invites: not at once, as
-// a cycle of theirs may not have ended yet, and what is woken within its own cycle goes on with a back-off.
+// summons are those that the waker is to have tried again at its next turn, together with the gangs that it invites:
+// not at once, as a cycle of theirs may not have ended yet, and what is woken within its own cycle goes on with a
+// back-off.
 type summons struct {
 	// pods were turned away from capacity that was promised to a gang.
 	pods []gang.Ref

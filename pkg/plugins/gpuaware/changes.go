@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// changeChunk is how many changes are allocated at a time, and maxChunks how many such chunks there are: a kind of pod changes a
-	// node in as many ways as nodes differ, and most are alike.
+	// changeChunk is how many changes are allocated at a time, and maxChunks how many such chunks there are: a kind of
+	// pod changes a node in as many ways as nodes differ, and most are alike.
 	changeChunk, maxChunks = 256, 64
 )
 
-// changes number what a kind of pod changes on nodes, so that the memo holds a number for each node. It is safe for concurrent use; nil
-// numbers nothing.
+// changes number what a kind of pod changes on nodes, so that the memo holds a number for each node. It is safe for
+// concurrent use; nil numbers nothing.
 type changes struct {
 	mu      sync.Mutex
 	numbers map[gpu.Change]int64

@@ -26,9 +26,9 @@ type cluster struct {
 	fleet   *fleet
 }
 
-// clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call. Profiles
-// that read GPUs under different names see different GPUs and have clusters of their own, but their promises are in one
-// ledger all the same.
+// clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
+// Profiles that read GPUs under different names see different GPUs and have clusters of their own, but their promises
+// are in one ledger all the same.
 func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
 	return informers.SharedBy(factory, fmt.Sprintf("%q", *keys), func() (*cluster, error) {

@@ -143,8 +143,8 @@ func (l *learner) classOf(pod *v1.Pod) (gpu.Class, bool) {
 	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true
 }
 
-// ownerOf names the controller that made the pod, empty for none. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ
-// in what follows the last hyphen, are one.
+// ownerOf names the controller that made the pod, empty for none. The Jobs of a CronJob and the ReplicaSets of a
+// Deployment, which differ in what follows the last hyphen, are one.
 func ownerOf(pod *v1.Pod) string {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {

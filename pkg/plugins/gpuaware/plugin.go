@@ -1,9 +1,10 @@
 // Package gpuaware is the plugin that places GPU work where it leaves the least GPU stranded.
 //
-// A pod goes only to a node with the GPUs it asks for: enough of them free, of an accepted model, with enough memory and
-// the links asked for, shared or exclusive as it wants. Among those, the node is best on which the placement is expected
-// to waste the least GPU, judged by the mix of work that the cluster was seen to run. On nodes that share GPUs the plugin
-// also chooses the device, tells it to the pod in the dialect in which the pod asked, and never promises a share twice.
+// A pod goes only to a node with the GPUs it asks for: enough of them free, of an accepted model, with enough memory
+// and the links asked for, shared or exclusive as it wants. Among those, the node is best on which the placement is
+// expected to waste the least GPU, judged by the mix of work that the cluster was seen to run. On nodes that share GPUs
+// the plugin also chooses the device, tells it to the pod in the dialect in which the pod asked, and never promises a
+// share twice.
 package gpuaware
 
 import (
@@ -74,8 +75,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (*Plugin) Name() string { return Name }
 
 // SignPod returns what tells pods apart for this plugin: all that it reads of a pod is the request. A node's score
-// depends on the pod, on that node, and on sums over the cluster by which places for large pods and scarce models are priced. They
-// change by little with each pod; identical pods of one batch see them a few pods late.
+// depends on the pod, on that node, and on sums over the cluster by which places for large pods and scarce models are
+// priced. They change by little with each pod; identical pods of one batch see them a few pods late.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	request, err := p.settings.keys.PodGPURequest(pod)
 	if err != nil {
@@ -102,7 +103,8 @@ type podState struct {
 	live live
 	// claims is how nodes serve the request by dynamic resource allocation; nil when no device class stands in for it.
 	claims *claims
-	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and that of a change.
+	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and that of a
+	// change.
 	fits, scores memo
 	changes      *changes
 }
@@ -142,7 +144,8 @@ func rejection(err error) *fwk.Status {
 	return fwk.AsStatus(err)
 }
 
-// state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first node.
+// state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first
+// node.
 func (p *Plugin) state(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) (*podState, error) {
 	if data, err := cycle.Read(stateKey); err == nil {
 		if s, ok := data.(*podState); ok {

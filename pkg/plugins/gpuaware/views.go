@@ -20,8 +20,8 @@ type view struct {
 // place is the newest view of a node.
 type place = kubeview.NodeEntry[atomic.Pointer[view]]
 
-// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included, so a
-// view is good exactly as long as the generation is the same. Views are safe for concurrent use.
+// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included, so
+// a view is good exactly as long as the generation is the same. Views are safe for concurrent use.
 type views struct {
 	*kubeview.ByNode[atomic.Pointer[view]]
 	keys   *kubeview.GPUKeys
@@ -53,8 +53,8 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	return fresh
 }
 
-// totals keep the supply: the sum over the nodes as they were last looked at, and the pods that have come and gone. They are safe for
-// concurrent use.
+// totals keep the supply: the sum over the nodes as they were last looked at, and the pods that have come and gone.
+// They are safe for concurrent use.
 type totals struct {
 	mu     sync.Mutex
 	supply gpu.Supply
