@@ -191,7 +191,7 @@ func TestANodeIsNotGivenAwayThatAnotherPodIsNominatedTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result.SuggestedHost != left.Name {
-		t.Errorf("the pod is on %s, want %s, to which nobody is nominated", result.SuggestedHost, left.Name)
+		t.Errorf("the pod is on %s, want %s, for which no pod is nominated", result.SuggestedHost, left.Name)
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 	maxRounds = 32
 )
 
-// scratch is memory that is used anew in each cycle.
+// scratch is memory that every cycle reuses.
 type scratch struct {
 	// asked are the answers of rankers and of the filters at the door, by part and variety.
 	asked [][]answer

@@ -23,7 +23,7 @@ type Demand struct {
 // confinement is demand that only some models can serve.
 type confinement struct {
 	models []string
-	// share is the part of the GPU demand that is confined to them for certain, see confinedShare.
+	// share is the part of the GPU demand that is confined to them for certain, see certain.
 	share float64
 }
 

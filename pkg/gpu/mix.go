@@ -139,9 +139,6 @@ func (m *Mix) rescale() {
 	m.step = 1
 }
 
-// Arrivals is how many pods were ever observed.
-func (m *Mix) Arrivals() int { return m.arrivals }
-
 // Known reports whether enough arrivals were observed to trust the mix.
 func (m *Mix) Known() bool { return m.independent >= mixKnown }
 

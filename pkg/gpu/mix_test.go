@@ -15,7 +15,7 @@ func TestMix(t *testing.T) {
 		m := NewMix()
 		for range mixKnown {
 			if m.Distribution().Known {
-				t.Fatalf("known after %d arrivals", m.Arrivals())
+				t.Fatalf("known after %d arrivals", m.arrivals)
 			}
 			m.Observe(one, "", true)
 		}
@@ -30,8 +30,8 @@ func TestMix(t *testing.T) {
 		for range 10 * mixKnown {
 			m.Observe(eight, "", false)
 		}
-		if m.Known() || m.Arrivals() != 10*mixKnown+1 {
-			t.Errorf("known = %v after one gang of %d", m.Known(), m.Arrivals())
+		if m.Known() || m.arrivals != 10*mixKnown+1 {
+			t.Errorf("known = %v after one gang of %d", m.Known(), m.arrivals)
 		}
 	})
 	t.Run("old arrivals fade by half in a half-life", func(t *testing.T) {

@@ -15,7 +15,7 @@ type owners struct {
 }
 
 // part counts an arrival of that weight and returns how much of it is to count: so much that an owner with more than
-// half of all pods counts as one with half. Pods of nobody are each their own.
+// half of all pods counts as one with half. Pods without a controller each count for themselves.
 func (o *owners) part(owner string, weight float64) float64 {
 	o.total += weight
 	if owner == "" {

@@ -126,7 +126,7 @@ func BenchmarkAssess(b *testing.B) {
 	j := NewJudge(DefaultWeights(), false, NewDemand(m.Distribution(), nil, 8), &Supply{}, r)
 	b.ReportAllocs()
 	for b.Loop() {
-		j.Assess(inv, r, Placement{})
+		assess(j, inv, r, Placement{})
 	}
 }
 

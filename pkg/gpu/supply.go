@@ -6,7 +6,7 @@ import "strings"
 type Part struct {
 	// Model of its GPUs, in lower case.
 	Model string
-	// IdleMilli and UsedMilli are the compute of its healthy GPUs that nobody and that somebody has.
+	// IdleMilli and UsedMilli are the compute of its healthy GPUs that are free and that are allocated.
 	IdleMilli, UsedMilli int64
 	// Hosts are its places for the sizes of the demand.
 	Hosts Hosts
@@ -54,7 +54,7 @@ func (s *Supply) Replace(before, after Part) {
 	}
 }
 
-// IdleMilli is the compute that nobody has.
+// IdleMilli is the free compute.
 func (s *Supply) IdleMilli() int64 { return s.idleMilli }
 
 // FreeByModel is that of one model.

@@ -81,12 +81,6 @@ type Placement struct {
 	Apart float64
 }
 
-// Assess estimates the waste of placing the request on a node that it fits.
-func (j *Judge) Assess(inv *Inventory, r *Request, at Placement) Waste {
-	c := j.Change(inv, r, at)
-	return j.Price(&c)
-}
-
 // Price values a change against the rest of the cluster.
 func (j *Judge) Price(c *Change) Waste {
 	w := c.Fixed

@@ -43,12 +43,12 @@ func Finished(pod *v1.Pod) bool {
 	return slices.Contains([]v1.PodPhase{v1.PodSucceeded, v1.PodFailed}, pod.Status.Phase)
 }
 
-// ScheduledAt is when the pod was given its node, or was created if its status does not say.
-func ScheduledAt(pod *v1.Pod) time.Time {
+// ScheduledAt is when the pod was given its node; false while its status does not say.
+func ScheduledAt(pod *v1.Pod) (time.Time, bool) {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
-			return c.LastTransitionTime.Time
+			return c.LastTransitionTime.Time, true
 		}
 	}
-	return pod.CreationTimestamp.Time
+	return time.Time{}, false
 }

@@ -120,7 +120,7 @@ func (c *cluster) changed(m *machine, demand *gpu.Demand) {
 	}
 }
 
-// recount counts all machines anew for another demand.
+// recount counts all machines again for another demand.
 func (c *cluster) recount(demand *gpu.Demand) {
 	for i := range c.machines {
 		m := &c.machines[i]

@@ -1,87 +1,54 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
+
+	"berth.dev/berth/pkg/trace"
 )
 
 // openb reads a variant of the openb trace from its folder. Memory is left out: it is never what a pod lacks there.
 func openb(folder, variant string) (*family, error) {
-	f := &family{name: "openb " + variant}
-	err := eachRow(filepath.Join(folder, "openb_node_list_gpu_node.csv"), func(row map[string]string) error {
-		gpus, err := strconv.Atoi(row["gpu"])
-		if err != nil {
-			return err
-		}
-		cpu, err := strconv.Atoi(row["cpu_milli"])
-		if err != nil {
-			return err
-		}
-		f.shapes = append(f.shapes, shape{name: row["sn"], model: row["model"], gpus: gpus, cpuMilli: int64(cpu), count: 1})
-		return nil
-	})
+	nodes, err := read(filepath.Join(folder, "openb_node_list_gpu_node.csv"), trace.ReadNodes)
 	if err != nil {
 		return nil, err
 	}
+	jobs, err := read(filepath.Join(folder, "openb_pod_list_"+variant+".csv"), trace.ReadJobs)
+	if err != nil {
+		return nil, err
+	}
+	f := &family{name: "openb " + variant}
+	for _, n := range nodes {
+		f.shapes = append(f.shapes, shape{name: n.Name, model: n.Model, gpus: n.GPUs, cpuMilli: n.CPUMilli, count: 1})
+	}
 	index := map[string]int{}
-	err = eachRow(filepath.Join(folder, "openb_pod_list_"+variant+".csv"), func(row map[string]string) error {
-		var numbers [3]int
-		for i, column := range []string{"cpu_milli", "num_gpu", "gpu_milli"} {
-			var err error
-			if numbers[i], err = strconv.Atoi(row[column]); err != nil {
-				return err
-			}
-		}
-		key := fmt.Sprint(numbers, row["gpu_spec"])
+	for _, j := range jobs {
+		key := fmt.Sprint(j.CPUMilli, j.GPUs, j.GPUMilli, j.Models)
 		at, known := index[key]
 		if !known {
-			var models []string
-			if row["gpu_spec"] != "" {
-				models = strings.Split(row["gpu_spec"], "|")
-				slices.Sort(models)
-			}
 			at = len(f.kinds)
 			index[key] = at
-			f.kinds = append(f.kinds, newKind(int64(numbers[0]), numbers[1], numbers[2], models...))
+			f.kinds = append(f.kinds, newKind(j.CPUMilli, j.GPUs, j.GPUMilli, slices.Sorted(slices.Values(j.Models))...))
 			f.weights = append(f.weights, 0)
 		}
 		f.weights[at]++
 		f.pods = append(f.pods, at)
-		return nil
-	})
-	return f, err
+	}
+	return f, nil
 }
 
-// eachRow calls do with each row of a CSV file, by column.
-func eachRow(path string, do func(map[string]string) error) error {
+// read reads one file of the trace.
+func read[T any](path string, parse func(io.Reader, string) ([]T, error)) ([]T, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("reading the trace: %w", err)
+		return nil, fmt.Errorf("reading the trace: %w", err)
 	}
 	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	for n, record := range records {
-		if n == 0 {
-			continue
-		}
-		row := make(map[string]string, len(record))
-		for i, value := range record {
-			row[records[0][i]] = value
-		}
-		if err := do(row); err != nil {
-			return fmt.Errorf("reading %s, line %d: %w", path, n+1, err)
-		}
-	}
-	return nil
+	return parse(file, path)
 }
 
 // arrivals returns what gives one pod after the other. The pods of a trace come in random order, each once, and then,

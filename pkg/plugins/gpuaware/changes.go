@@ -42,7 +42,7 @@ func (c *changes) number(change *gpu.Change) (int64, bool) {
 	if chunk.Load() == nil {
 		chunk.Store(new([changeChunk]gpu.Change))
 	}
-	// Whoever reads it was given the number after this.
+	// A reader gets the number only after this.
 	chunk.Load()[n%changeChunk] = *change
 	c.numbers[*change] = n
 	return n, true

@@ -106,7 +106,7 @@ func (l *learner) started(pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if class, ok := l.classOf(pod); ok {
-		l.mix.Started(class, kubeview.ScheduledAt(pod))
+		l.mix.Started(class, began(pod))
 	}
 }
 
@@ -115,8 +115,16 @@ func (l *learner) ended(pod *v1.Pod, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if class, ok := l.classOf(pod); ok {
-		l.mix.Ended(class, kubeview.ScheduledAt(pod), at)
+		l.mix.Ended(class, began(pod), at)
 	}
+}
+
+// began is when the pod was given its node, or was created if its status does not say.
+func began(pod *v1.Pod) time.Time {
+	if at, ok := kubeview.ScheduledAt(pod); ok {
+		return at
+	}
+	return pod.CreationTimestamp.Time
 }
 
 // classOf reads what a pod is to the mix; false for pods that are no part of it. The lock is held.

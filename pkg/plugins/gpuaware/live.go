@@ -105,10 +105,6 @@ func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *kubevie
 
 // scheduledAfter reports whether the pod was bound after a time. One that is not bound yet will be.
 func scheduledAfter(pod *v1.Pod, since time.Time) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
-			return c.LastTransitionTime.After(since)
-		}
-	}
-	return true
+	at, bound := kubeview.ScheduledAt(pod)
+	return !bound || at.After(since)
 }
