@@ -21,6 +21,8 @@ import (
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
+	// Candidates is how many nodes the framework is to look at, 0 for all.
+	Candidates() int
 	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be shown of
 	// nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
 	Class(key Key, node fwk.NodeInfo) (_ Key, class any)
@@ -42,9 +44,6 @@ type Judge interface {
 	Score(class any, member fwk.NodeInfo) (int64, *fwk.Status)
 }
 
-// limiter is the Ranker whose args say how many nodes the framework is to see.
-type limiter interface{ Candidates() int }
-
 // Wrap replaces each profile that asks for candidates by one that looks at the best nodes first. The plugins of a profile
 // keep the handle that they were made with: gangs that are tried out, preemption and explanations see all nodes.
 func Wrap(profiles map[string]framework.Framework) {
@@ -61,21 +60,19 @@ func Wrap(profiles map[string]framework.Framework) {
 type profile struct {
 	framework.Framework
 	plugins *plugins
-	// limit is how many nodes the framework is to see.
-	limit int
-	index *index
-	turn  int
-	cycle cycle
-	ranks scratch
+	index   *index
+	turn    int
+	cycle   cycle
+	ranks   scratch
 }
 
-// newProfile returns nil for a profile that does not ask for candidates, or whose extenders want to see all nodes.
+// newProfile returns nil for a profile whose plugins rank no nodes, or in which a ranker or an extender wants all to be seen.
 func newProfile(inner framework.Framework) *profile {
 	found := pluginsOf(inner)
 	if found.limit == 0 || len(inner.Extenders()) > 0 {
 		return nil
 	}
-	p := &profile{Framework: inner, plugins: found, limit: found.limit, index: newIndex(found.rankers)}
+	p := &profile{Framework: inner, plugins: found, index: newIndex(found.rankers)}
 	p.cycle.statuses = map[fwk.NodeInfo]*fwk.Status{}
 	return p
 }

@@ -100,7 +100,10 @@ func tuned(t *testing.T, n int32, tune func(*schedulerapi.KubeSchedulerConfigura
 	c := shipped(t)
 	for _, p := range c.Component.Profiles {
 		for _, plugin := range p.PluginConfig {
-			if args, ok := plugin.Args.(*config.GPUAwareArgs); ok {
+			switch args := plugin.Args.(type) {
+			case *config.GPUAwareArgs:
+				args.Candidates = &n
+			case *config.CostOptimizedArgs:
 				args.Candidates = &n
 			}
 		}
@@ -113,6 +116,15 @@ func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*replay.Configuration{
 		"candidates are switched off": tuned(t, 0, func(*schedulerapi.KubeSchedulerConfiguration) {}),
+		"one of two plugins wants all nodes": tuned(t, 64, func(c *schedulerapi.KubeSchedulerConfiguration) {
+			for _, p := range c.Profiles {
+				for _, plugin := range p.PluginConfig {
+					if args, ok := plugin.Args.(*config.CostOptimizedArgs); ok {
+						args.Candidates = new(int32(0))
+					}
+				}
+			}
+		}),
 		"there is an extender": tuned(t, 64, func(c *schedulerapi.KubeSchedulerConfiguration) {
 			c.Extenders = []schedulerapi.Extender{{URLPrefix: "http://127.0.0.1:1", FilterVerb: "filter"}}
 		}),

@@ -8,6 +8,7 @@ import (
 
 // plugins are those of a profile by the part that they have in ranking.
 type plugins struct {
+	// limit is how many nodes the framework is to look at: what the ranker that wants to be surest asks for, 0 for all nodes.
 	limit int
 	// rankers are ours, and filters says which of them filter.
 	rankers []Ranker
@@ -46,9 +47,6 @@ func pluginsOf(f framework.Framework) *plugins {
 	}
 	p.checksFit = filters[names.NodeResourcesFit]
 	for _, plugin := range f.EnqueueExtensions() {
-		if l, ok := plugin.(limiter); ok {
-			p.limit = max(p.limit, l.Candidates())
-		}
 		name := plugin.Name()
 		filter, isFilter := plugin.(fwk.FilterPlugin)
 		score, isScore := plugin.(fwk.ScorePlugin)
@@ -74,6 +72,14 @@ func pluginsOf(f framework.Framework) *plugins {
 		case name == names.NodeAffinity && isFilter && filters[name]:
 			p.selector = filter
 		}
+	}
+	for _, ranker := range p.rankers {
+		wanted := ranker.Candidates()
+		if wanted == 0 {
+			p.limit = 0
+			break
+		}
+		p.limit = max(p.limit, wanted)
 	}
 	return p
 }

@@ -77,6 +77,17 @@ func TestTheChosenNodeHasTheBestScoreOfAllNodes(t *testing.T) {
 			})
 		}
 	}
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprintf("a profile without GPUAware, cluster %d", seed), func(t *testing.T) {
+			t.Parallel()
+			c := shipped(t)
+			for i := range c.Component.Profiles {
+				enabled := &c.Component.Profiles[i].Plugins.MultiPoint.Enabled
+				*enabled = slices.DeleteFunc(*enabled, func(p schedulerapi.Plugin) bool { return p.Name == "GPUAware" })
+			}
+			placeMany(t, c, "cost-optimized-scheduler", seed, 0)
+		})
+	}
 }
 
 // With few candidates, those that are left out may be better by what is not known of classes: the weights of

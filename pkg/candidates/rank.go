@@ -98,7 +98,7 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 	if err != nil {
 		return nil, failed
 	}
-	if len(list) < clearlyMore*p.limit {
+	if len(list) < clearlyMore*p.plugins.limit {
 		return nil, fewNodes
 	}
 	p.ranks.judges = p.ranks.judges[:0]

@@ -203,7 +203,7 @@ func (r *ranking) pick() (sets.Set[string], outcome) {
 			continue
 		}
 		n := len(picked)
-		if n > 0 && e.rank+unknown < best || n >= r.limit && e.rank < last || n >= max(r.limit, mostTies) {
+		if n > 0 && e.rank+unknown < best || n >= r.plugins.limit && e.rank < last || n >= max(r.plugins.limit, mostTies) {
 			break
 		}
 		if r.passes(e) {

@@ -57,6 +57,10 @@ type CostOptimizedArgs struct {
 
 	// GPUHost is the least CPU and memory that make a free GPU of use. GPUs that a pod leaves with less are charged to it.
 	GPUHost *GPUHostNeed `json:"gpuHost,omitempty"`
+
+	// Candidates is how many of the best nodes the other plugins of the profile look at, as in GPUAwareArgs. Where both
+	// plugins are in a profile the greater number counts, and 0 (all nodes) before any. Default 64.
+	Candidates *int32 `json:"candidates,omitempty"`
 }
 
 // NodePrice states or adjusts the price of the nodes that it selects, as a Karpenter NodeOverlay does. Exactly one of
@@ -165,6 +169,7 @@ func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
 	setDefault(&a.GPUHost, GPUHostNeed{})
 	setDefault(&a.GPUHost.MilliCPU, 1000)
 	setDefault(&a.GPUHost.MemoryMiB, 2048)
+	setDefault(&a.Candidates, defaultCandidates)
 	if a.Interruptions == nil {
 		a.Interruptions = []InterruptionRisk{{CapacityType: "spot", PerThousandHours: 20, LostMinutes: 30}}
 	}

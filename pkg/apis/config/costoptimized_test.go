@@ -75,6 +75,7 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		"a risk for a type that does not exist":     {func(a *CostOptimizedArgs) { a.Interruptions[0].CapacityType = "flex" }, []string{"args.interruptions[0].capacityType"}},
 		"two risks for one type":                    {func(a *CostOptimizedArgs) { a.Interruptions = append(a.Interruptions, a.Interruptions[0]) }, []string{"args.interruptions[1].capacityType", "Duplicate"}},
 		"a GPU that needs less than no host":        {func(a *CostOptimizedArgs) { *a.GPUHost.MilliCPU = -1 }, []string{"args.gpuHost.milliCPU"}},
+		"more candidates than nodes can exist":      {func(a *CostOptimizedArgs) { *a.Candidates = 100_001 }, []string{"args.candidates", "100001"}},
 		"no interruption at all is not a mistake":   {func(a *CostOptimizedArgs) { a.Interruptions = []InterruptionRisk{} }, nil},
 		"a GPU that needs nothing is not a mistake": {func(a *CostOptimizedArgs) { *a.GPUHost.MemoryMiB = 0 }, nil},
 	} {

@@ -57,6 +57,7 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 	errs = append(errs, validateWindows(path.Child("windows"), a.Windows)...)
 	const maxHostNeed = 1 << 40
 	errs = append(errs, validateRange(path.Child("gpuHost", "milliCPU"), *a.GPUHost.MilliCPU, 0, maxHostNeed)...)
+	errs = append(errs, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
 	errs = append(errs, validateRange(path.Child("gpuHost", "memoryMiB"), *a.GPUHost.MemoryMiB, 0, maxHostNeed)...)
 	return errs.ToAggregate()
 }

@@ -100,8 +100,12 @@ type GPULabels struct {
 // maxGPUWeight is 100 GPUs of waste, or a hundred times a term's natural size.
 const maxGPUWeight = 100_000
 
-// maxCandidates is more than any cluster that Kubernetes supports has nodes.
-const maxCandidates = 100_000
+const (
+	// defaultCandidates is one value for all plugins: where they differ in a profile, the greatest counts.
+	defaultCandidates = int32(64)
+	// maxCandidates is more than any cluster that Kubernetes supports has nodes.
+	maxCandidates = 100_000
+)
 
 // SetDefaultsGPUAwareArgs fills the fields that were left out.
 func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
@@ -137,7 +141,7 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefaultList(&l.Interconnect, keys.InterconnectLabels)
 	setDefaultList(&l.Clique, keys.CliqueLabels)
 	SetDefaultsGPUSignals(a.Signals)
-	setDefault(&a.Candidates, int32(64))
+	setDefault(&a.Candidates, defaultCandidates)
 }
 
 // setDefaultList keeps a list that was given empty: it switches the names off.

@@ -30,6 +30,8 @@ type settings struct {
 	// priceSource tells where to read prices, nil for nowhere.
 	priceSource *config.PriceSignals
 	hours       hours
+	// candidates is how many nodes the framework is to look at, 0 for all.
+	candidates int
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -53,6 +55,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		gpuKeys:       kubeview.DefaultGPUKeys(),
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
+		candidates:    int(*args.Candidates),
 	}
 	var err error
 	if s.rates, err = readRates(args.DefaultRates); err != nil {

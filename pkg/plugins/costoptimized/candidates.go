@@ -25,6 +25,9 @@ type nodeClass struct {
 	use  kubeview.PricedUse
 }
 
+// Candidates is how many nodes the framework is to look at, 0 for all.
+func (p *Plugin) Candidates() int { return p.settings.candidates }
+
 // Class is what the node costs and what the pods on it leave.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	view := p.nodes.of(info.Node())
