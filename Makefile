@@ -32,16 +32,27 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test lint generate verify clean
+.PHONY: help build scheduler image demo test lint generate verify clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-build: ## bin/berth-scheduler and bin/berth, static and stripped
-	@echo building bin/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
-	@go build -ldflags '$(LDFLAGS)' -o bin/berth-scheduler ./cmd/scheduler
+build: scheduler ## bin/berth-scheduler and bin/berth, static and stripped
 	@echo building bin/berth
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth ./cmd/berth
+
+scheduler: ## bin/berth-scheduler alone
+	@echo building bin/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
+	@go build -ldflags '$(LDFLAGS)' -o bin/berth-scheduler ./cmd/scheduler
+
+# For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
+IMAGE ?= berth-scheduler:$(VERSION)
+BUILDER ?=
+IMAGE_FLAGS ?=
+image: ## the scheduler's image, with docker, podman or buildah
+	VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) \
+		BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) \
+		hack/image.sh $(IMAGE) --target scheduler $(IMAGE_FLAGS)
 
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // price windows name time zones, and the image has no others
 
 	"k8s.io/component-base/cli"
 )
