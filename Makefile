@@ -37,11 +37,13 @@ TESTFLAGS ?=
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-build: ## bin/berth-scheduler and bin/berth, static and stripped
+build: ## bin/berth-scheduler, bin/berth and bin/berth-node-agent, static and stripped
 	@echo building bin/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth-scheduler ./cmd/scheduler
 	@echo building bin/berth
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth ./cmd/berth
+	@echo building bin/berth-node-agent
+	@go build -ldflags '$(LDFLAGS)' -o bin/berth-node-agent ./cmd/node-agent
 
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)

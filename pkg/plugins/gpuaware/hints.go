@@ -78,7 +78,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	}
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
-		if reflect.DeepEqual(then.Empty(), now.Empty()) {
+		// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
+		linked := request.Interconnect == gpu.InterconnectRequired && request.Count > 1
+		if reflect.DeepEqual(then.Empty(), now.Empty()) && (!linked || then.SameUse(now)) {
 			return fwk.QueueSkip, nil
 		}
 	}
