@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -68,6 +69,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
+	reader.OnFaultsCleared(func([]string) { c.faulted.retry(ctx, handle) })
 	return &Plugin{handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals()}, nil
 }
 
@@ -107,6 +109,8 @@ type podState struct {
 	// change.
 	fits, scores memo
 	changes      *changes
+	// faulted is set once a faulty GPU has kept the pod off a node.
+	faulted atomic.Bool
 }
 
 // Clone returns the state itself: nothing changes it.
@@ -125,9 +129,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err := p.readClaims(ctx, pod, s); err != nil {
 		return nil, err
 	}
-	if s.siblings, err = p.readSiblings(pod, s); err != nil {
-		return nil, err
-	}
+	s.siblings = p.readSiblings(pod, s)
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
