@@ -36,6 +36,8 @@ type Plugin struct {
 	// memos and refusals remember what was found of nodes.
 	memos    memos
 	refusals *refusals
+	// lastChange is that of the node that changed last.
+	lastChange *atomic.Pointer[nodeChange]
 }
 
 var (
@@ -70,7 +72,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
 	reader.OnFaultsCleared(func([]string) { c.faulted.retry(ctx, handle) })
-	return &Plugin{handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals()}, nil
+	return &Plugin{
+		handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals(), lastChange: &atomic.Pointer[nodeChange]{},
+	}, nil
 }
 
 // Name returns the plugin's name.
