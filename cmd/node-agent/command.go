@@ -72,7 +72,8 @@ written. The annotations stay when the agent stops.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.node, "node-name", os.Getenv("NODE_NAME"), "the node this runs on; the environment variable NODE_NAME is its default")
+	f.StringVar(&s.node, "node-name", os.Getenv("NODE_NAME"),
+		"the node this runs on; the environment variable NODE_NAME is its default")
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "how to reach the API server; empty: as a pod, by its service account")
 	f.StringVar(&s.socket, "pod-resources-socket", podresources.DefaultSocket, "the kubelet's socket of the PodResources API")
 	f.StringSliceVar(&s.resources, "resource", []string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"},
@@ -83,7 +84,8 @@ written. The annotations stay when the agent stops.`,
 	f.DurationVar(&s.intervals.Kubelet, "kubelet-interval", 5*time.Second, "time between two readings of the kubelet")
 	f.DurationVar(&s.intervals.Machine, "gpu-interval", time.Minute, "time between two readings of nvidia-smi")
 	f.DurationVar(&s.intervals.Resync, "resync", 10*time.Minute, "after what time the node's annotations are read again")
-	f.DurationVar(&s.intervals.Stale, "stale-after", 5*time.Minute, "for how long what was read last stays published while its source fails")
+	f.DurationVar(&s.intervals.Stale, "stale-after", 5*time.Minute,
+		"for how long what was read last stays published while its source fails")
 	logsapi.AddFlags(logs, f)
 	return cmd
 }
@@ -137,7 +139,8 @@ func (s *settings) run(ctx context.Context) error {
 			logger.Error(err, "Closing the connection to the kubelet failed")
 		}
 	}()
-	agent := nodeagent.New(kubelet, nvidiasmi.New(s.nvidiaSMI, s.timeout), &nodeagent.APINode{Client: client, Name: s.node}, s.intervals)
+	machine, node := nvidiasmi.New(s.nvidiaSMI, s.timeout), &nodeagent.APINode{Client: client, Name: s.node}
+	agent := nodeagent.New(kubelet, machine, node, s.intervals)
 	if s.listen != "" {
 		stop, err := serve(ctx, s.listen, agent.Handler())
 		if err != nil {
@@ -145,7 +148,8 @@ func (s *settings) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	logger.Info("Starting", "version", version.Get().String(), "node", s.node, "socket", s.socket, "resources", s.resources, "listen", s.listen)
+	logger.Info("Starting", "version", version.Get().String(), "node", s.node, "socket", s.socket,
+		"resources", s.resources, "listen", s.listen)
 	agent.Run(ctx)
 	return nil
 }

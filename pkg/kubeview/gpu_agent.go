@@ -120,7 +120,8 @@ func (b *gpuNodeReader) published(allocatable int64) []PublishedGPU {
 	}
 	devices, err := parseGPUs(value)
 	if err != nil {
-		b.reject("annotation", GPUDevicesKey, value, `a list of GPUs such as [{"index":0,"uuid":"GPU-…","healthy":true}]: `+err.Error())
+		b.reject("annotation", GPUDevicesKey, value,
+			`a list of GPUs such as [{"index":0,"uuid":"GPU-…","healthy":true}]: `+err.Error())
 		return nil
 	}
 	whole, most := 0, int64(0)
@@ -134,7 +135,8 @@ func (b *gpuNodeReader) published(allocatable int64) []PublishedGPU {
 	case whole == 0:
 		return nil // the kubelet gives out slices, whatever it calls them
 	case allocatable > most:
-		b.reject("annotation", GPUDevicesKey, value, fmt.Sprintf("up to date: the kubelet offers %d, the list has %d", allocatable, most))
+		b.reject("annotation", GPUDevicesKey, value,
+			fmt.Sprintf("up to date: the kubelet offers %d, the list has %d", allocatable, most))
 		return nil
 	}
 	return devices

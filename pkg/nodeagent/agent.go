@@ -223,7 +223,8 @@ func (a *Agent) missing(ctx context.Context, r reading[hardware]) {
 	for _, gpu := range a.fromMachine.value.gpus {
 		if _, ok := now.byUUID[gpu.UUID]; !ok {
 			a.metrics.vanished.Inc()
-			klog.FromContext(ctx).Error(nil, "A GPU has vanished from the driver's list", "uuid", gpu.UUID, "index", gpu.Index, "left", len(r.value.gpus))
+			klog.FromContext(ctx).Error(nil, "A GPU has vanished from the driver's list",
+				"uuid", gpu.UUID, "index", gpu.Index, "left", len(r.value.gpus))
 		}
 	}
 }
@@ -259,7 +260,8 @@ func (a *Agent) publish(ctx context.Context) error {
 	}
 	logger := klog.FromContext(ctx)
 	if a.strangers > strangers {
-		logger.Info("Pods hold devices that belong to no GPU that nvidia-smi lists; they count as in use on any GPU", "devices", a.strangers)
+		logger.Info("Pods hold devices that belong to no GPU that nvidia-smi lists; they count as in use on any GPU",
+			"devices", a.strangers)
 	}
 	if a.written == nil {
 		if a.written, err = a.node.Read(ctx); err != nil {

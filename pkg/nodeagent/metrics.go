@@ -31,13 +31,16 @@ func newMetrics() *metrics {
 			Name: "berth_node_agent_read_failures_total", Help: "Readings that failed, by source (kubelet, nvidia-smi).",
 		}, []string{"source"}),
 		lastRead: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_node_agent_last_read_timestamp_seconds", Help: "Unix time of the last reading that did not fail, by source.",
+			Name: "berth_node_agent_last_read_timestamp_seconds",
+			Help: "Unix time of the last reading that did not fail, by source.",
 		}, []string{"source"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_node_agent_writes_total", Help: "Attempts to bring the node's annotations up to date that needed a request, by result (done, failed).",
+			Name: "berth_node_agent_writes_total",
+			Help: "Attempts to bring the node's annotations up to date that needed a request, by result (done, failed).",
 		}, []string{"result"}),
 		gpus: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_node_agent_gpus", Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides.",
+			Name: "berth_node_agent_gpus",
+			Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides.",
 		}, []string{"state"}),
 		strange: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_node_agent_unknown_devices", Help: "Devices in the hands of pods that belong to no GPU that is listed.",

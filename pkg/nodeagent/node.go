@@ -44,7 +44,8 @@ func (n *APINode) Write(ctx context.Context, changes map[string]*string) (map[st
 	if err != nil {
 		return nil, fmt.Errorf("encoding the patch: %w", err)
 	}
-	node, err := n.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	node, err := n.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, options)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func (s *survey) read(ctx context.Context) (hardware, error) {
 			return h, nil
 		}
 		if !covers(pairs, &h) {
-			klog.FromContext(ctx).Error(nil, "The links are not those of the GPUs that are listed; they are not published", "gpus", len(gpus), "pairs", len(pairs))
+			klog.FromContext(ctx).Error(nil, "The links are not those of the GPUs that are listed; they are not published",
+				"gpus", len(gpus), "pairs", len(pairs))
 			return h, nil
 		}
 		s.of, s.pairs = uuids, pairs

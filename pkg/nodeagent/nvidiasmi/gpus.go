@@ -105,7 +105,8 @@ func parseGPU(row []string) (GPU, error) {
 		return GPU{}, fmt.Errorf("index %s: want a number from 0 to %d", quote(row[0]), maxGPUs-1)
 	}
 	if !gpuID.MatchString(row[1]) {
-		return GPU{}, fmt.Errorf("UUID %s of GPU %d: want one such as GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77", quote(row[1]), index)
+		return GPU{}, fmt.Errorf("UUID %s of GPU %d: want one such as GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77",
+			quote(row[1]), index)
 	}
 	gpu := GPU{Index: index, UUID: row[1]}
 	for _, value := range row[2:] {

@@ -69,7 +69,9 @@ func New(socket string, resources Resources) (*Client, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause},
+			Backoff: backoff.Config{
+				BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause,
+			},
 			MinConnectTimeout: timeout,
 		}))
 	if err != nil {
@@ -120,7 +122,8 @@ func (c *Client) Read(ctx context.Context) (State, error) {
 }
 
 // errForbidden says what helps: the kubelet makes its folder and its socket for root.
-var errForbidden = errors.New("the socket may not be opened: the agent needs the user or group that the kubelet made it for, root by default")
+var errForbidden = errors.New("the socket may not be opened: the agent needs the user or group that the kubelet made it for, " +
+	"root by default")
 
 func explain(doing string, err error) error {
 	if strings.Contains(err.Error(), "permission denied") {

@@ -73,7 +73,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	}
 	reader.OnFaultsCleared(func([]string) { c.faulted.retry(ctx, handle) })
 	return &Plugin{
-		handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals(), lastChange: &atomic.Pointer[nodeChange]{},
+		handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals(),
+		lastChange: &atomic.Pointer[nodeChange]{},
 	}, nil
 }
 
