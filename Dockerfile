@@ -1,8 +1,10 @@
-# The image of the scheduler: one static file, certificate authorities, nothing else. `make image` builds it with
-# docker, podman or buildah. Each command of the project that runs in a cluster is a target of its own.
+# The images of the commands that run in a cluster, each a target: scheduler, node-agent. `make image` and `make
+# image-node-agent` build them with docker, podman or buildah.
 
 # Another image of Go 1.26 with make and git does as well, for example one from your own registry.
 ARG GO_IMAGE=golang:1.26-bookworm
+# The node agent starts nvidia-smi, which the container runtime adds and which needs glibc.
+ARG GLIBC_IMAGE=debian:bookworm-slim
 
 # Compiles on the machine's own platform for that of the image, so nothing is emulated.
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
@@ -17,25 +19,37 @@ ARG VERSION
 ARG COMMIT=unknown
 ARG TREE_STATE=clean
 ARG BUILD_DATE=1970-01-01T00:00:00Z
-RUN make scheduler GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
+RUN make scheduler node-agent GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
       ${VERSION:+VERSION=${VERSION}} GOOS=${TARGETOS} GOARCH=${TARGETARCH}
 
-# What all images share. Time zones are compiled into the commands.
-FROM scratch AS base
+FROM ${GLIBC_IMAGE} AS node-agent
+COPY --from=build /src/bin/berth-node-agent /berth-node-agent
+ARG VERSION
+ARG COMMIT=unknown
+ARG BUILD_DATE=1970-01-01T00:00:00Z
+LABEL org.opencontainers.image.title="berth-node-agent" \
+      org.opencontainers.image.description="publishes which GPUs of a node are in use, and how they are linked" \
+      org.opencontainers.image.vendor="Berth" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${COMMIT}" \
+      org.opencontainers.image.created="${BUILD_DATE}"
+ENTRYPOINT ["/berth-node-agent"]
+
+# One static file and certificate authorities; time zones are compiled in.
+FROM scratch AS scheduler
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /src/bin/berth-scheduler /berth-scheduler
 # A number, so that a kubelet can check runAsNonRoot.
 USER 65532:65532
 ARG VERSION
 ARG COMMIT=unknown
 ARG BUILD_DATE=1970-01-01T00:00:00Z
-LABEL org.opencontainers.image.vendor="Berth" \
+LABEL org.opencontainers.image.title="berth-scheduler" \
+      org.opencontainers.image.description="kube-scheduler with plugins for GPUs, gangs and costs" \
+      org.opencontainers.image.vendor="Berth" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}" \
       org.opencontainers.image.created="${BUILD_DATE}"
-
-FROM base AS scheduler
-COPY --from=build /src/bin/berth-scheduler /berth-scheduler
-LABEL org.opencontainers.image.title="berth-scheduler" \
-      org.opencontainers.image.description="kube-scheduler with plugins for GPUs, gangs and costs"
 ENTRYPOINT ["/berth-scheduler"]

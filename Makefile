@@ -32,12 +32,12 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler image demo test lint generate verify clean
+.PHONY: help build scheduler node-agent image image-node-agent demo test lint generate verify clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-build: scheduler ## bin/berth-scheduler and bin/berth, static and stripped
+build: scheduler node-agent ## bin/berth-scheduler, bin/berth and bin/berth-node-agent, static and stripped
 	@echo building bin/berth
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth ./cmd/berth
 
@@ -45,14 +45,21 @@ scheduler: ## bin/berth-scheduler alone
 	@echo building bin/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth-scheduler ./cmd/scheduler
 
+node-agent: ## bin/berth-node-agent alone
+	@echo building bin/berth-node-agent
+	@go build -ldflags '$(LDFLAGS)' -o bin/berth-node-agent ./cmd/node-agent
+
 # For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
-IMAGE ?= berth-scheduler:$(VERSION)
+IMAGE ?=
 BUILDER ?=
 IMAGE_FLAGS ?=
+BUILD_IMAGE = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) \
+	BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) hack/image.sh
 image: ## the scheduler's image, with docker, podman or buildah
-	VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) \
-		BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) \
-		hack/image.sh $(IMAGE) --target scheduler $(IMAGE_FLAGS)
+	$(BUILD_IMAGE) $(or $(IMAGE),berth-scheduler:$(VERSION)) --target scheduler $(IMAGE_FLAGS)
+
+image-node-agent: ## the node agent's image
+	$(BUILD_IMAGE) $(or $(IMAGE),berth-node-agent:$(VERSION)) --target node-agent $(IMAGE_FLAGS)
 
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)

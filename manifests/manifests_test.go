@@ -111,8 +111,8 @@ func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 9 {
-		t.Errorf("found %d manifests, want at least 9", files)
+	if files < 12 {
+		t.Errorf("found %d manifests, want at least 12", files)
 	}
 }
 
@@ -131,6 +131,14 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"RoleBinding kube-system/berth-scheduler-authentication-reader",
 			"RoleBinding kube-system/berth-scheduler-lease",
 			"ServiceAccount kube-system/berth-scheduler",
+		},
+		"node-agent": {
+			"ClusterRole /berth-node-agent",
+			"ClusterRoleBinding /berth-node-agent",
+			"DaemonSet kube-system/berth-node-agent",
+			"ServiceAccount kube-system/berth-node-agent",
+			"ValidatingAdmissionPolicy /berth-node-agent",
+			"ValidatingAdmissionPolicyBinding /berth-node-agent",
 		},
 		"replace-default": {
 			"ClusterRole /berth-scheduler",

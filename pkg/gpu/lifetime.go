@@ -60,8 +60,8 @@ func (l *lifetimes) started(c Class, at time.Time) {
 
 func (l *lifetimes) ended(c Class, began, at time.Time) {
 	l.hear(at)
-	of := l.of(c)
-	if of.running == 0 {
+	of := l.byClass[c]
+	if of == nil || of.running == 0 {
 		return // It began unseen.
 	}
 	for _, t := range [...]*lifetime{of, &l.all} {
@@ -94,6 +94,22 @@ func (l *lifetimes) part(c Class) float64 {
 	}
 	own := (t.exposure(now) + lifetimePrior*mean) / (t.ended + lifetimePrior)
 	return min(1, max(shortestPart, own/mean))
+}
+
+// knows reports whether pods of the class were counted.
+func (l *lifetimes) knows(c Class) bool { return l.byClass[c] != nil }
+
+// merge counts each class as another. The sum of all stays as it is.
+func (l *lifetimes) merge(as func(Class) Class) {
+	before := l.byClass
+	l.byClass = make(map[Class]*lifetime, len(before))
+	for c, t := range before {
+		into := l.of(as(c))
+		into.running += t.running
+		into.began += t.began
+		into.ran += t.ran
+		into.ended += t.ended
+	}
 }
 
 // forget drops a class of which nothing runs.

@@ -3,6 +3,7 @@ package gpu
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,12 @@ const mixHalfLife = 8192
 // decides. Best-fit strands what the first pods leave for as long as they run, so even a rough mix is better: see
 // docs/gpu.md for what this number is worth.
 const mixKnown = 16
+
+// mostClasses is how many classes a mix tells apart. Drawing it up takes time in proportion, and others wait for it.
+const mostClasses = 2048
+
+// coarsest is how often classes may be made coarser; see coarsen.
+const coarsest = 3
 
 // Class is a kind of pod as far as packing is concerned.
 type Class struct {
@@ -70,6 +77,8 @@ type Mix struct {
 	weights   map[Class]float64
 	lifetimes lifetimes
 	owners    owners
+	// coarse is how often classes were made coarser, because there were too many.
+	coarse int
 	// step is the weight of the next arrival. It grows, instead of every older weight shrinking.
 	step     float64
 	arrivals int
@@ -110,7 +119,10 @@ const decay = 1 + 0.6931471805599453/mixHalfLife
 // independent belongs to the same work as an earlier one, as the members of a gang do: it counts in the mix, but says
 // nothing of how well that is known.
 func (m *Mix) Observe(c Class, owner string, independent bool) {
-	m.weights[c] += m.step * m.owners.part(owner, m.step)
+	part := m.step * m.owners.part(owner, m.step)
+	if c, ok := m.admit(c); ok {
+		m.weights[c] += part
+	}
 	m.arrivals++
 	if independent {
 		m.independent++
@@ -122,10 +134,62 @@ func (m *Mix) Observe(c Class, owner string, independent bool) {
 }
 
 // Started counts a pod that has begun to run, and Ended one that has stopped, which began at that time.
-func (m *Mix) Started(c Class, at time.Time) { m.lifetimes.started(c, at) }
+func (m *Mix) Started(c Class, at time.Time) {
+	if c, ok := m.admit(c); ok {
+		m.lifetimes.started(c, at)
+	}
+}
 
 // Ended counts a pod that has stopped to run.
-func (m *Mix) Ended(c Class, began, at time.Time) { m.lifetimes.ended(c, began, at) }
+func (m *Mix) Ended(c Class, began, at time.Time) { m.lifetimes.ended(c.coarsen(m.coarse), began, at) }
+
+// admit returns the class as which the mix counts that class. Where the mix has too many, it makes all of them coarser,
+// which happens a few times at most. It returns false for a new class where even that leaves too many: such pods differ in
+// more than their size.
+func (m *Mix) admit(c Class) (Class, bool) {
+	for {
+		as := c.coarsen(m.coarse)
+		_, arrived := m.weights[as]
+		if arrived || m.lifetimes.knows(as) || max(len(m.weights), len(m.lifetimes.byClass)) < mostClasses {
+			return as, true
+		}
+		if m.coarse == coarsest {
+			return as, false
+		}
+		m.coarse++
+		weights := make(map[Class]float64, len(m.weights))
+		for class, w := range m.weights {
+			weights[class.coarsen(m.coarse)] += w
+		}
+		m.weights = weights
+		m.lifetimes.merge(func(class Class) Class { return class.coarsen(m.coarse) })
+	}
+}
+
+// coarsen rounds the class up: CPU to 4 significant bits, then to 2, then to powers of two, and shares to fiftieths,
+// twentieths and tenths of a GPU. Coarser steps contain the finer ones, so that a class that was coarsened twice is the
+// one that was coarsened once, by the same steps.
+func (c Class) coarsen(times int) Class {
+	for i := range times {
+		c.CPUMilli = roundUp(c.CPUMilli, [coarsest]int{4, 2, 1}[i])
+		if c.Milli < WholeMilli {
+			step := [coarsest]int{20, 50, 100}[i]
+			c.Milli = min(WholeMilli, (c.Milli+step-1)/step*step)
+		}
+	}
+	return c
+}
+
+// roundUp keeps so many significant bits.
+func roundUp(n int64, significant int) int64 {
+	n = min(n, 1<<50) // room for rounding
+	drop := bits.Len64(uint64(max(0, n))) - significant
+	if drop <= 0 {
+		return n
+	}
+	unit := int64(1) << drop
+	return (n + unit - 1) / unit * unit
+}
 
 // rescale keeps the weights in range and forgets classes that have all but faded.
 func (m *Mix) rescale() {

@@ -1,8 +1,10 @@
 package gpu
 
 import (
+	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -105,6 +107,66 @@ func TestClassOf(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, ClassOf(r, 16<<10)); diff != "" {
 			t.Errorf("ClassOf (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
+	t.Parallel()
+	for name, class := range map[string]func(i int) Class{
+		"by CPU":           func(i int) Class { return Class{CPUMilli: int64(1000 + i), Count: 1, Milli: WholeMilli} },
+		"by CPU and share": func(i int) Class { return Class{CPUMilli: int64(1000 + i/999), Count: 1, Milli: 1 + i%999} },
+		"by models":        func(i int) Class { return Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: fmt.Sprint(i)} },
+		"by huge CPU":      func(i int) Class { return Class{CPUMilli: math.MaxInt64 - int64(i), Count: 1, Milli: WholeMilli} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const arrivals = 20_000
+			m := NewMix()
+			began := epoch
+			for i := range arrivals {
+				m.Observe(class(i), "", true)
+				m.Started(class(i), began)
+			}
+			if n := max(len(m.weights), len(m.lifetimes.byClass)); n > mostClasses {
+				t.Errorf("%d classes are told apart, want at most %d", n, mostClasses)
+			}
+			if len(m.weights) < mostClasses/64 && name != "by huge CPU" {
+				t.Errorf("only %d classes are told apart", len(m.weights))
+			}
+			for i := range arrivals {
+				m.Ended(class(i), began, began.Add(time.Hour))
+			}
+			for c, l := range m.lifetimes.byClass {
+				if l.running != 0 || c.CPUMilli < 0 {
+					t.Fatalf("class %+v: %d pods run after all have ended", c, l.running)
+				}
+			}
+			sum := 0.0
+			for _, p := range m.Distribution().portions {
+				sum += p.Fraction
+			}
+			if math.Abs(sum-1) > 1e-9 {
+				t.Errorf("fractions add up to %v", sum)
+			}
+		})
+	}
+}
+
+func TestCoarserClassesContainTheFinerOnes(t *testing.T) {
+	t.Parallel()
+	for cpu := int64(0); cpu < 200_000; cpu += 997 {
+		for milli := 1; milli <= WholeMilli; milli += 37 {
+			c := Class{CPUMilli: cpu, Count: 2, Milli: milli}
+			for times := range coarsest {
+				once, more := c.coarsen(times), c.coarsen(times+1)
+				if once.coarsen(times+1) != more {
+					t.Fatalf("%+v: by way of %+v it is %+v, directly %+v", c, once, once.coarsen(times+1), more)
+				}
+				if more.CPUMilli < cpu || more.CPUMilli > 2*cpu || more.Milli < milli || more.Milli > WholeMilli {
+					t.Fatalf("%+v was made %+v", c, more)
+				}
+			}
 		}
 	}
 }

@@ -51,9 +51,10 @@ func (k *GPUKeys) Inventory(g *GPUNode, info fwk.NodeInfo, promised AssignmentOf
 	return inv
 }
 
-// occupyWhole marks used devices as taken: first those that an agent saw in use, then any. The number is Kubernetes'
-// own, the agent only says which; a process that no pod accounts for takes nothing here, as the kubelet would give its
-// GPU away as well.
+// occupyWhole marks used devices as taken: first those that an agent saw in use. The number is Kubernetes' own, the agent
+// only says which; a process that no pod accounts for takes nothing here, as the kubelet would give its GPU away as well.
+// What pods hold beyond that was given out after the agent looked, or nobody looks: the best connected set is what the
+// device plugin prefers.
 func occupyWhole(inv *gpu.Inventory, inUse []int, used int) {
 	whole := gpu.Share{Milli: gpu.WholeMilli, MemMiB: inv.MemMiB}
 	for _, i := range inUse {
@@ -61,10 +62,9 @@ func occupyWhole(inv *gpu.Inventory, inUse []int, used int) {
 			used--
 		}
 	}
-	for i := range inv.Devices {
-		if used > 0 && inv.Take([]int{i}, whole) {
-			used--
-		}
+	used = min(used, inv.FreeWhole())
+	if devices, share, ok := gpu.Choose(inv, &gpu.Request{Count: used, Milli: gpu.WholeMilli}); ok {
+		inv.Take(devices, share)
 	}
 }
 

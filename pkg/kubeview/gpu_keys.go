@@ -18,6 +18,8 @@ const (
 	GPULinksKey = "berth.dev/gpu-links"
 	// GPUsInUseKey is the annotation of a node with the GPU indices that an agent saw in use.
 	GPUsInUseKey = "berth.dev/gpus-in-use"
+	// GPUDevicesKey is the annotation of a node with the GPUs that an agent found, as JSON.
+	GPUDevicesKey = "berth.dev/gpu-devices"
 )
 
 // Keys of others by which pods ask for a part of a GPU and are told which.

@@ -15,6 +15,9 @@ import (
 // maxNodeGPUs is how many GPUs of one node are told apart.
 const maxNodeGPUs = 64
 
+// maxReplicas is into how many time slices a GPU may be cut.
+const maxReplicas = 1024
+
 // GPUNode is what a Node object says of its GPUs, before any pod is counted. It is immutable.
 type GPUNode struct {
 	// Node is the object it was read from.
@@ -62,8 +65,8 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 	slices.SortFunc(inv.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
 	inv.Resource, g.allocatable, inv.SharedResource = k.offered(node)
 
-	devices := b.registered()
-	count := b.number(k.CountLabels, maxNodeGPUs)
+	devices, listed := b.registered(), b.published(g.allocatable)
+	count := max(b.number(k.CountLabels, maxNodeGPUs), publishedCount(listed))
 	inv.Mode = b.mode(len(devices) > 0)
 	if inv.Resource == "" && count == 0 && len(devices) == 0 && len(inv.Slices) == 0 && inv.Mode != gpu.ModeDRA {
 		return g, b.bad
@@ -71,16 +74,21 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 	if inv.Resource == "" && len(inv.Slices) == 0 {
 		inv.Resource = k.Resources[0]
 	}
-	inv.Model = b.model()
+	if inv.Model = b.model(); inv.Model == "" && len(listed) > 0 {
+		inv.Model = gpu.BaseModel(listed[0].Model)
+	}
 	product, _ := gpu.LookupProduct(inv.Model)
-	if inv.MemMiB = b.memory(); inv.MemMiB == 0 && inv.Model != "" {
+	if inv.MemMiB = b.memory(); inv.MemMiB == 0 && len(listed) > 0 {
+		inv.MemMiB = listed[0].MemMiB
+	}
+	if inv.MemMiB == 0 && inv.Model != "" {
 		inv.MemMiB = product.MemMiB
 	}
 	if inv.Generation = b.generation(); inv.Generation == 0 {
 		inv.Generation = product.Generation
 	}
 	if inv.Mode == gpu.ModeDevicePlugin {
-		inv.Replicas = b.replicas(count, g.allocatable)
+		inv.Replicas = b.replicas(count, g.allocatable, listed)
 	}
 	switch {
 	case len(devices) > 0:
@@ -98,9 +106,11 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 		if len(inv.Slices) > 0 && offered == 0 {
 			inv.Devices = nil // GPUs that are cut into slices are not given out whole
 		}
-		// The device plugin takes unhealthy GPUs out of allocatable and does not say which they are.
-		for i := offered; i < len(inv.Devices); i++ {
-			inv.Devices[i].Unhealthy = true
+		markAbsent(inv.Devices, listed, offered)
+		if len(listed) == len(inv.Devices) {
+			for _, d := range listed {
+				g.uuids = append(g.uuids, d.UUID)
+			}
 		}
 	}
 	b.links(inv, product)
@@ -262,17 +272,17 @@ func (b *gpuNodeReader) generation() int {
 }
 
 // replicas is into how many time slices each GPU is cut, 1 for none.
-func (b *gpuNodeReader) replicas(count int, allocatable int64) int {
+func (b *gpuNodeReader) replicas(count int, allocatable int64, listed []PublishedGPU) int {
 	strategy := b.node.Labels[sharingStrategyLabel]
-	replicas := b.number(b.keys.ReplicasLabels, 1024)
+	replicas := b.number(b.keys.ReplicasLabels, maxReplicas)
 	switch {
 	case strategy == "none":
 		return 1
 	case replicas > 1:
 		return replicas
 	case strategy != "" && count > 0 && allocatable > int64(count):
-		return int(min(allocatable/int64(count), 1024))
+		return int(min(allocatable/int64(count), maxReplicas))
 	default:
-		return 1
+		return publishedReplicas(listed)
 	}
 }

@@ -90,7 +90,7 @@ func InSnapshot(gvk schema.GroupVersionKind) bool {
 // snapshotAnnotations are the annotations that decide about placement. All others stay behind.
 var snapshotAnnotations = []string{
 	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey,
-	GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey, GPULinksKey, GPUsInUseKey,
+	GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey, GPUDevicesKey, GPULinksKey, GPUsInUseKey,
 	openbMilliKey, openbCountKey, openbModelKey, openbIndexKey, openbTimeKey,
 	kaiFractionKey, kaiMemoryKey, kaiDevicesKey, kaiIndexKey,
 	hamiAllocateKey, hamiAllocatedKey, hamiNodeKey, hamiRegisterKey,

@@ -2,6 +2,7 @@ package signals
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,50 @@ type GPUReader struct {
 	fatal                 map[int]bool
 
 	snapshot atomic.Pointer[GPUSnapshot]
+
+	mu sync.Mutex
+	// onCleared are called after rounds in which faults have gone; judged is when faults were last looked at.
+	onCleared []func(nodes []string)
+	judged    time.Time
+}
+
+// OnFaultsCleared has a function called, in the background, after each round after which nodes have fewer faults that
+// count than after the round before: the series are gone, or the faults have become too old. A nil reader calls nothing.
+func (r *GPUReader) OnFaultsCleared(call func(nodes []string)) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onCleared = append(r.onCleared, call)
+}
+
+// tellCleared compares a round with the one before.
+func (r *GPUReader) tellCleared(before, after *GPUSnapshot, now time.Time) {
+	r.mu.Lock()
+	judged, calls := r.judged, slices.Clone(r.onCleared)
+	r.judged = now
+	r.mu.Unlock()
+	var nodes []string
+	for node := range before.faults {
+		if lacksAny(before.Faults(node, judged), after.Faults(node, now)) {
+			nodes = append(nodes, node)
+		}
+	}
+	if len(nodes) == 0 {
+		return
+	}
+	slices.Sort(nodes)
+	for _, call := range calls {
+		call(nodes)
+	}
+}
+
+// lacksAny reports whether a GPU had a fault and has none now.
+func lacksAny(before, after []Fault) bool {
+	return slices.ContainsFunc(before, func(was Fault) bool {
+		return !slices.ContainsFunc(after, func(is Fault) bool { return is.GPUID == was.GPUID })
+	})
 }
 
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without
@@ -99,7 +144,8 @@ func (r *GPUReader) Snapshot() *GPUSnapshot {
 func (r *GPUReader) round(ctx context.Context) {
 	nodes := r.nodes()
 	from := newOrigin(r.queries.hostLabels, nodes)
-	next := *r.Snapshot()
+	before := r.Snapshot()
+	next := *before
 	var wg sync.WaitGroup
 	var utilisationErr, memoryErr, xidErr, faultsErr error
 	wg.Go(func() { utilisationErr = r.readUtilisation(ctx, from, &next.utilisation) })
@@ -118,6 +164,7 @@ func (r *GPUReader) round(ctx context.Context) {
 	next.memoryOn = memory.enough(r.minCoverage)
 	next.faults = mergeFaults(next.xidFaults, next.otherFaults)
 	r.snapshot.Store(&next)
+	r.tellCleared(before, &next, now)
 
 	utilisation.export(r.client.server)
 	memory.export(r.client.server)

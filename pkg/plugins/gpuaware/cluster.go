@@ -24,6 +24,9 @@ type cluster struct {
 	claims  *kubeview.GPUClaims
 	gangs   *kubeview.Gangs
 	fleet   *fleet
+	kin     *kin
+	// faulted are the pods that a faulty GPU keeps pending.
+	faulted *faulted
 }
 
 // clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
@@ -43,6 +46,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 		gangs := kubeview.GangsOf(factory)
 		c := &cluster{
 			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys, gangs, handle.SharedDRAManager()), claims: kubeview.NewGPUClaims(), gangs: gangs,
+			kin: newKin(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
@@ -94,6 +98,8 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 			if pod, ok := deleted[*v1.Pod](obj); ok {
 				c.fleet.touch(pod.Spec.NodeName)
 				c.ledger.release(pod.UID)
+				c.kin.gone(pod.UID)
+				c.faulted.forget(pod.UID)
 				if pod.Spec.NodeName != "" {
 					c.departed(pod)
 				}
@@ -123,6 +129,8 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 // placed counts a pod that was given a node.
 func (c *cluster) placed(pod *v1.Pod) {
 	c.learner.started(pod)
+	c.settled(pod, pod.Spec.NodeName)
+	c.faulted.forget(pod.UID)
 	if c.views.keys.MayUseGPU(pod) {
 		c.views.totals.came()
 	}

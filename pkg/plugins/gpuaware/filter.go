@@ -38,6 +38,9 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
 	reason := gpu.Fit(p.inventory(s, info, v), &s.request.Request)
+	if reason.Cause != gpu.Fits {
+		p.noteFault(ctx, s, pod, v)
+	}
 	number, ok := p.refusals.number(reason)
 	if !ok {
 		return newRefusal(reason).status()

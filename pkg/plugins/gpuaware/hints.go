@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // EventsToRegister names what can make a rejected pod schedulable: a pod that gives GPUs back, a node whose GPUs suit
@@ -68,21 +69,45 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if bad != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // only a change of the pod itself helps
 	}
-	now, _ := p.settings.keys.ReadGPUNode(after)
+	change := p.readChange(before, after)
+	now := change.now
 	if now.Empty().Mode == gpu.ModeDRA || len(now.Empty().Devices) == 0 {
 		return fwk.Queue, nil // claims may serve it
+	}
+	// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
+	linked := request.Interconnect == gpu.InterconnectRequired && request.Count > 1
+	if change.sameOffer && (!linked || change.sameUse) {
+		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
 		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason", reason.String())
 		return fwk.QueueSkip, nil
 	}
+	return fwk.Queue, nil
+}
+
+// nodeChange is what has changed of a node's GPUs. It is immutable.
+type nodeChange struct {
+	before, after *v1.Node
+	now           *kubeview.GPUNode
+	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use.
+	sameOffer, sameUse bool
+}
+
+// readChange reads the two states of a node; before is nil for a node that is new. The queue asks once for each pending
+// pod, while others wait for it, so that the answer for one event is kept until the next.
+func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
+	if known := p.lastChange.Load(); known != nil && known.before == before && known.after == after {
+		return known
+	}
+	change := &nodeChange{before: before, after: after}
+	change.now, _ = p.settings.keys.ReadGPUNode(after)
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
-		if reflect.DeepEqual(then.Empty(), now.Empty()) {
-			return fwk.QueueSkip, nil
-		}
+		change.sameOffer, change.sameUse = reflect.DeepEqual(then.Empty(), change.now.Empty()), then.SameUse(change.now)
 	}
-	return fwk.Queue, nil
+	p.lastChange.Store(change)
+	return change
 }
 
 func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {

@@ -256,6 +256,20 @@ func (l *learner) nodeGone(name string) {
 // hasCliques reports whether NVLink connects any nodes with each other.
 func (l *learner) hasCliques() bool { return l.cliques.Load() > 0 }
 
+// byClique counts pods by the NVLink domains of their nodes. Those on nodes without GPUs do not count.
+func (l *learner) byClique(nodes []string) *siblings {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := &siblings{byClique: map[string]int{}}
+	for _, name := range nodes {
+		if n, ok := l.nodes[name]; ok {
+			found.byClique[n.clique]++
+			found.total++
+		}
+	}
+	return found
+}
+
 // gpuNodes lists the GPU nodes of the moment under the names that series may give them.
 func (l *learner) gpuNodes() []signals.Node {
 	l.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,6 +36,8 @@ type Plugin struct {
 	// memos and refusals remember what was found of nodes.
 	memos    memos
 	refusals *refusals
+	// lastChange is that of the node that changed last.
+	lastChange *atomic.Pointer[nodeChange]
 }
 
 var (
@@ -68,7 +71,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
-	return &Plugin{handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals()}, nil
+	reader.OnFaultsCleared(func([]string) { c.faulted.retry(ctx, handle) })
+	return &Plugin{
+		handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals(),
+		lastChange: &atomic.Pointer[nodeChange]{},
+	}, nil
 }
 
 // Name returns the plugin's name.
@@ -107,6 +114,8 @@ type podState struct {
 	// change.
 	fits, scores memo
 	changes      *changes
+	// faulted is set once a faulty GPU has kept the pod off a node.
+	faulted atomic.Bool
 }
 
 // Clone returns the state itself: nothing changes it.
@@ -125,9 +134,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err := p.readClaims(ctx, pod, s); err != nil {
 		return nil, err
 	}
-	if s.siblings, err = p.readSiblings(pod, s); err != nil {
-		return nil, err
-	}
+	s.siblings = p.readSiblings(pod, s)
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}

@@ -38,6 +38,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if s.request.Count == 0 {
 		return nil
 	}
+	p.cluster.settled(pod, nodeName)
 	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
@@ -80,6 +81,7 @@ func (p *Plugin) countAbsent(inventory *gpu.Inventory, info fwk.NodeInfo, self t
 func (p *Plugin) Unreserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, _ string) {
 	if !cycle.IsPodGroupSchedulingCycle() {
 		p.cluster.ledger.release(pod.UID)
+		p.cluster.kin.gone(pod.UID)
 	}
 }
 

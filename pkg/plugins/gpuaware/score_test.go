@@ -143,8 +143,11 @@ func TestSiblingsPreferOneNVLinkDomain(t *testing.T) {
 		gpuNodeObject("a1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.a"), gpuNodeObject("b1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"),
 		gpuNodeObject("b2", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"), gpuNodeObject("none", 4, "Tesla-T4"),
 		member("first", "b1"), member("second", "b1"), stranger)
-	eventually(t, h.plugin.cluster.learner.hasCliques)
 	pod := member("third", "")
+	eventually(t, func() bool {
+		s, err := h.plugin.read(h.ctx, pod)
+		return err == nil && s.siblings != nil && s.siblings.byClique["uuid.b"] == 2
+	})
 	if got := best(t, h, pod); got != "b2" {
 		t.Errorf("placed on %s, want b2 in the domain of its siblings; best-fit alone would fill a1", got)
 	}

@@ -1,10 +1,11 @@
 package gpuaware
 
 import (
-	"fmt"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -28,34 +29,77 @@ func groupOf(gangs *kubeview.Gangs, pod *v1.Pod) string {
 	return ""
 }
 
-// readSiblings looks for the pod's siblings on the nodes that NVLink connects with others. It returns nil where there
-// are no such nodes, which is nearly everywhere, and for pods on their own.
-func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) (*siblings, error) {
+// kin are the pods with GPUs that work with others, and the nodes they were given. It follows the informer, and pods that
+// are assumed from Reserve on. It is safe for concurrent use.
+type kin struct {
+	mu      sync.RWMutex
+	byGroup map[string]map[types.UID]string
+	groups  map[types.UID]string
+}
+
+func newKin() *kin {
+	return &kin{byGroup: map[string]map[types.UID]string{}, groups: map[types.UID]string{}}
+}
+
+// placed records the node of a pod in a group. The group of a pod does not change.
+func (k *kin) placed(uid types.UID, group, node string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byGroup[group] == nil {
+		k.byGroup[group] = map[types.UID]string{}
+	}
+	k.byGroup[group][uid] = node
+	k.groups[uid] = group
+}
+
+// gone forgets a pod. It is idempotent.
+func (k *kin) gone(uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	group, ok := k.groups[uid]
+	if !ok {
+		return
+	}
+	delete(k.groups, uid)
+	if delete(k.byGroup[group], uid); len(k.byGroup[group]) == 0 {
+		delete(k.byGroup, group)
+	}
+}
+
+// nodes are those of the group's pods, one entry a pod, without the pod itself.
+func (k *kin) nodes(group string, self types.UID) []string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	nodes := make([]string, 0, len(k.byGroup[group]))
+	for uid, node := range k.byGroup[group] {
+		if uid != self {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// settled records that a pod has a node, or is to get it, where others may look for their siblings.
+func (c *cluster) settled(pod *v1.Pod, node string) {
+	if len(pod.Spec.ResourceClaims) == 0 && !c.views.keys.MayUseGPU(pod) {
+		return // NVLink does nothing for it
+	}
+	if group := groupOf(c.gangs, pod); group != "" {
+		c.kin.placed(pod.UID, pod.Namespace+"/"+group, node)
+	}
+}
+
+// readSiblings looks up where the pod's siblings are. It returns nil where NVLink connects no nodes with each other, which
+// is nearly everywhere, and for pods on their own.
+func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) *siblings {
 	if s.request.Count == 0 || !p.cluster.learner.hasCliques() {
-		return nil, nil
+		return nil
 	}
 	group := groupOf(p.cluster.gangs, pod)
 	if group == "" {
-		return nil, nil
+		return nil
 	}
-	infos, err := p.handle.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
-	}
-	found := &siblings{byClique: map[string]int{}}
-	for _, info := range infos {
-		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-		if v.node.GPUs() == 0 && v.node.Clique == "" {
-			continue
-		}
-		for _, other := range info.GetPods() {
-			if o := other.GetPod(); o.Namespace == pod.Namespace && groupOf(p.cluster.gangs, o) == group {
-				found.byClique[v.node.Clique]++
-				found.total++
-			}
-		}
-	}
-	return found, nil
+	return p.cluster.learner.byClique(p.cluster.kin.nodes(pod.Namespace+"/"+group, pod.UID))
 }
 
 // apart is the part of the siblings that NVLink does not reach from a node in that domain.

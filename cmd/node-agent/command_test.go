@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+func TestMain(m *testing.M) {
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged // the tests run several commands in one process
+	os.Exit(m.Run())
+}
+
+func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no node":                       {[]string{"--node-name="}, "--node-name is not given"},
+		"no resource":                   {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
+		"an interval of nothing":        {[]string{"--node-name=n", "--kubelet-interval=1ms"}, "--kubelet-interval is 1ms: want at least 1s"},
+		"stale sooner than one look":    {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 2m40s"},
+		"an argument":                   {[]string{"n"}, "unknown command"},
+		"a kubeconfig that is not":      {[]string{"--node-name=n", "--kubeconfig=/nowhere"}, "reading how to reach the API server"},
+		"an address that is no address": {[]string{"--node-name=n", "--listen=here", "--kubeconfig=" + kubeconfig(t, "http://127.0.0.1:1")}, "listening for requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := newCommand()
+			cmd.SetArgs(tc.args)
+			cmd.SetOut(io.Discard)
+			cmd.SetErr(io.Discard)
+			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// kubeconfig writes one for a server without credentials.
+func kubeconfig(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c}}]}`, server)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// kubelet says that one pod holds the second of two GPUs.
+type kubelet struct {
+	podresourcesv1.UnimplementedPodResourcesListerServer
+}
+
+const firstGPU, secondGPU = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70", "GPU-5d5ba0d1-1c2d-4e5f-8a9b-9e3d8d2b8a71"
+
+func (kubelet) List(context.Context, *podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse, error) {
+	return &podresourcesv1.ListPodResourcesResponse{PodResources: []*podresourcesv1.PodResources{{Namespace: "default", Name: "a", Containers: []*podresourcesv1.ContainerResources{
+		{Name: "c", Devices: []*podresourcesv1.ContainerDevices{{ResourceName: "nvidia.com/gpu", DeviceIds: []string{secondGPU}}}},
+	}}}}, nil
+}
+
+func (kubelet) GetAllocatableResources(context.Context, *podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
+	return &podresourcesv1.AllocatableResourcesResponse{Devices: []*podresourcesv1.ContainerDevices{
+		{ResourceName: "nvidia.com/gpu", DeviceIds: []string{firstGPU, secondGPU}},
+	}}, nil
+}
+
+// nodeServer is an API server with one node that takes merge patches of annotations.
+type nodeServer struct {
+	mu   sync.Mutex
+	node corev1.Node
+}
+
+func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.URL.Path != "/api/v1/nodes/gpu-1" {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method == http.MethodPatch {
+		if err := json.NewDecoder(r.Body).Decode(&s.node); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(&s.node)
+}
+
+func (s *nodeServer) annotations() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.node.Annotations
+}
+
+func TestTheCommandPublishesServesAndStops(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "agent") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket, tool := filepath.Join(dir, "kubelet.sock"), filepath.Join(dir, "nvidia-smi")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	podresourcesv1.RegisterPodResourcesListerServer(server, kubelet{})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	script := fmt.Sprintf(`#!/bin/sh
+case "$1" in
+topo) printf '\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n';;
+*) printf '0, %s, Tesla T4, 15360, [N/A], [N/A]\n1, %s, Tesla T4, 15360, [N/A], [N/A]\n';;
+esac`, firstGPU, secondGPU)
+	if err := os.WriteFile(tool, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	api := &nodeServer{node: corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}}
+	apiServer := httptest.NewServer(api)
+	t.Cleanup(apiServer.Close)
+	port := freePort(t)
+
+	cmd := newCommand()
+	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--pod-resources-socket=" + socket, "--nvidia-smi=" + tool, "--listen=" + port})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- cmd.ExecuteContext(ctx) }()
+	await(t, func() bool { return len(api.annotations()) == 3 })
+	got := api.annotations()
+	if got["berth.dev/gpus-in-use"] != "1" || got["berth.dev/gpu-links"] != `{"links":[[0,1,"NV12"]]}` || !strings.Contains(got["berth.dev/gpu-devices"], secondGPU) {
+		t.Errorf("annotations %v", got)
+	}
+	if body := get(t, "http://"+port+"/healthz"); body != "ok\n" {
+		t.Errorf("/healthz answers %q", body)
+	}
+	await(t, func() bool {
+		body := get(t, "http://"+port+"/metrics")
+		return strings.Contains(body, `berth_node_agent_gpus{state="in_use"} 1`) && strings.Contains(body, `berth_node_agent_writes_total{result="done"} 1`)
+	})
+	cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("after the end: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the command goes on after its context has ended")
+	}
+	if len(api.annotations()) != 3 {
+		t.Errorf("annotations after the end: %v, want them to stay", api.annotations())
+	}
+}
+
+// freePort is an address on loopback that nobody listens to.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func await(t *testing.T, done func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return done(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

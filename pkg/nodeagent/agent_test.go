@@ -1,0 +1,268 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
+	"berth.dev/berth/pkg/nodeagent/podresources"
+)
+
+// world is what an agent reads and writes, changed by the test while the agent sleeps.
+type world struct {
+	mu        sync.Mutex
+	state     podresources.State
+	kubelet   error
+	gpus      []nvidiasmi.GPU
+	pairs     []nvidiasmi.Pair
+	machine   error
+	topology  error
+	topoReads int
+
+	node   map[string]string
+	api    error
+	writes int
+	reads  int
+}
+
+func (w *world) Read(context.Context) (podresources.State, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state, w.kubelet
+}
+
+func (w *world) GPUs(context.Context) ([]nvidiasmi.GPU, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gpus, w.machine
+}
+
+func (w *world) Slices(context.Context) (map[string]int, error) { return map[string]int{slice: 0}, nil }
+
+func (w *world) Topology(context.Context) ([]nvidiasmi.Pair, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.topoReads++
+	return w.pairs, w.topology
+}
+
+// apiNode is the world's Node object.
+type apiNode struct{ *world }
+
+func (n apiNode) Read(context.Context) (map[string]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.reads++
+	return maps.Clone(n.node), n.api
+}
+
+func (n apiNode) Write(_ context.Context, changes map[string]*string) (map[string]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.writes++
+	if n.api != nil {
+		return nil, n.api
+	}
+	for key, value := range changes {
+		if value == nil {
+			delete(n.node, key)
+		} else {
+			n.node[key] = *value
+		}
+	}
+	return maps.Clone(n.node), nil
+}
+
+// twoGPUs are two linked GPUs of which a pod holds the second.
+func twoGPUs() *world {
+	return &world{
+		state: podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: second}}, Offered: []string{first, second}},
+		gpus:  []nvidiasmi.GPU{{Index: 0, UUID: first, Name: "NVIDIA A100 80GB PCIe", MemMiB: 81920}, {Index: 1, UUID: second, Name: "NVIDIA A100 80GB PCIe", MemMiB: 81920}},
+		pairs: []nvidiasmi.Pair{{A: 0, B: 1, Link: "NV12"}},
+		node:  map[string]string{},
+	}
+}
+
+var intervals = Intervals{Kubelet: 5 * time.Second, Machine: time.Minute, Resync: 10 * time.Minute, Stale: 5 * time.Minute}
+
+const (
+	devicesOfTwo = `[{"index":0,"uuid":"` + first + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true},` +
+		`{"index":1,"uuid":"` + second + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true}]`
+	secondIsIll = `[{"index":0,"uuid":"` + first + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true},` +
+		`{"index":1,"uuid":"` + second + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":false}]`
+	linksOfTwo = `{"links":[[0,1,"NV12"]]}`
+)
+
+func published(devices, links, inUse string) map[string]string {
+	return map[string]string{kubeview.GPUDevicesKey: devices, kubeview.GPULinksKey: links, kubeview.GPUsInUseKey: inUse}
+}
+
+// step changes the world and says what is published some time later.
+type step struct {
+	change func(*world)
+	after  time.Duration
+	want   map[string]string
+}
+
+func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	all := published(devicesOfTwo, linksOfTwo, "1")
+	soon := 6 * time.Second
+	for name, tc := range map[string]struct {
+		start func(*world)
+		steps []step
+	}{
+		"devices, links and use in one patch": {nil, []step{{nil, soon, all}}},
+		"a pod ends":                          {nil, []step{{nil, soon, all}, {func(w *world) { w.state.Held = nil }, soon, published(devicesOfTwo, linksOfTwo, "")}}},
+		"a device that the kubelet no longer offers is not healthy": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.state.Offered = []string{first} }, soon, published(secondIsIll, linksOfTwo, "1")},
+		}},
+		"the device plugin is away, which says nothing of a device": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.state.Offered = nil }, soon, all},
+		}},
+		"a kubelet that restarts": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.kubelet = down }, time.Minute, all}, {func(w *world) { w.kubelet, w.state.Held = nil, nil }, soon, published(devicesOfTwo, linksOfTwo, "")},
+		}},
+		"a kubelet that stays away takes back what is in use": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.kubelet = down }, 6 * time.Minute, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
+		}},
+		"a driver that hangs for a while": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.machine = down }, 3 * time.Minute, all}, {func(w *world) { w.machine = nil }, 2 * time.Minute, all},
+		}},
+		"a driver that stays away takes everything back": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.machine = down }, 7 * time.Minute, map[string]string{}},
+		}},
+		"what a former agent wrote stays until the sources have spoken": {func(w *world) { w.kubelet, w.node = down, published("old", "old", "0") }, []step{
+			{nil, time.Minute, published("old", "old", "0")},
+			{func(w *world) { w.kubelet = nil }, soon, all},
+		}},
+		"what a former agent wrote goes if they never do": {func(w *world) { w.machine, w.node = down, published("old", "old", "0") }, []step{
+			{nil, 6 * time.Minute, map[string]string{}},
+		}},
+		"a machine without a driver": {func(w *world) { w.machine, w.node = nvidiasmi.ErrAbsent, published("old", "old", "0") }, []step{
+			{nil, soon, map[string]string{}},
+		}},
+		"half of the GPUs vanish": {nil, []step{
+			{nil, soon, all},
+			{func(w *world) { w.gpus, w.state.Offered = w.gpus[1:], []string{second} }, 2 * time.Minute, map[string]string{
+				kubeview.GPUDevicesKey: `[{"index":1,"uuid":"` + second + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true}]`, kubeview.GPUsInUseKey: "1",
+			}},
+		}},
+		"links that cannot be read are left out, the rest is not": {func(w *world) { w.topology = down }, []step{
+			{nil, soon, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPUsInUseKey: "1"}},
+			{func(w *world) { w.topology = nil }, 2 * time.Minute, all},
+		}},
+		"links of other GPUs are left out": {func(w *world) { w.pairs = []nvidiasmi.Pair{{A: 0, B: 2, Link: "NV12"}} }, []step{
+			{nil, soon, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPUsInUseKey: "1"}},
+		}},
+		"an API server that is away gets the newest state when it is back": {func(w *world) { w.api = down }, []step{
+			{nil, 10 * time.Minute, map[string]string{}},
+			{func(w *world) { w.api, w.state.Held = nil, nil }, 2 * time.Minute, published(devicesOfTwo, linksOfTwo, "")},
+		}},
+		"an annotation that somebody else changed is mended": {nil, []step{
+			{nil, soon, all}, {func(w *world) { w.node[kubeview.GPUsInUseKey] = "0" }, 11 * time.Minute, all},
+		}},
+		"a GPU in slices is healthy and in use by any of them": {func(w *world) {
+			w.gpus[0].MIG = true
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: slice}}, Offered: []string{second + "::0", second + "::1"}}
+		}, []step{{nil, soon, published(`[{"index":0,"uuid":"`+first+`","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true,"mig":true},`+
+			`{"index":1,"uuid":"`+second+`","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true,"replicas":2}]`, linksOfTwo, "0")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := twoGPUs()
+				if tc.start != nil {
+					tc.start(w)
+				}
+				run(t, w)
+				for i, s := range tc.steps {
+					w.mu.Lock()
+					if s.change != nil {
+						s.change(w)
+					}
+					w.mu.Unlock()
+					time.Sleep(s.after) //nolint:forbidigo // the bubble's clock, which waits for nothing
+					synctest.Wait()
+					w.mu.Lock()
+					if diff := cmp.Diff(s.want, w.node); diff != "" {
+						t.Errorf("annotations after step %d (-want +got):\n%s", i, diff)
+					}
+					w.mu.Unlock()
+				}
+			})
+		})
+	}
+}
+
+// run starts an agent that lasts as long as the test.
+func run(t *testing.T, w *world) *Agent {
+	t.Helper()
+	a := New(w, w, apiNode{w}, intervals)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return a
+}
+
+func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := twoGPUs()
+		a := run(t, w)
+		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.writes != 1 || w.reads > 7 || w.topoReads != 1 {
+			t.Errorf("%d writes, %d reads of the node, %d readings of the links in an hour; want 1, 7, 1", w.writes, w.reads, w.topoReads)
+		}
+		if err := a.Alive(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnAPIServerThatIsAwayIsAskedLessAndLess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := twoGPUs()
+		w.api = errors.New("connection refused")
+		run(t, w)
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if asked := w.reads + w.writes; asked < 10 || asked > 20 {
+			t.Errorf("%d requests in 10 minutes, want one a minute after the first few", asked)
+		}
+	})
+}
+
+func TestALoopThatStandsStillIsNotAlive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := New(nil, nil, nil, intervals)
+		a.turned.Store(time.Now().UnixNano())
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock
+		if a.Alive() == nil {
+			t.Error("alive after 10 minutes without a turn")
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package nodeagent
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
+)
+
+const resultDone, resultFailed = "done", "failed"
+
+// metrics are those of one agent.
+type metrics struct {
+	registry *prometheus.Registry
+	failures *prometheus.CounterVec
+	lastRead *prometheus.GaugeVec
+	writes   *prometheus.CounterVec
+	gpus     *prometheus.GaugeVec
+	strange  prometheus.Gauge
+	vanished prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_node_agent_read_failures_total", Help: "Readings that failed, by source (kubelet, nvidia-smi).",
+		}, []string{"source"}),
+		lastRead: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "berth_node_agent_last_read_timestamp_seconds",
+			Help: "Unix time of the last reading that did not fail, by source.",
+		}, []string{"source"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_node_agent_writes_total",
+			Help: "Attempts to bring the node's annotations up to date that needed a request, by result (done, failed).",
+		}, []string{"result"}),
+		gpus: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "berth_node_agent_gpus",
+			Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides.",
+		}, []string{"state"}),
+		strange: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_node_agent_unknown_devices", Help: "Devices in the hands of pods that belong to no GPU that is listed.",
+		}),
+		vanished: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_node_agent_vanished_gpus_total", Help: "GPUs that the driver listed and later did not.",
+		}),
+	}
+	m.registry.MustRegister(m.failures, m.lastRead, m.writes, m.gpus, m.strange, m.vanished)
+	return m
+}
+
+func (m *metrics) read(source string, err error) {
+	switch {
+	case err == nil:
+		m.lastRead.WithLabelValues(source).Set(float64(time.Now().Unix()))
+	case !errors.Is(err, nvidiasmi.ErrAbsent):
+		m.failures.WithLabelValues(source).Inc()
+	}
+}
+
+func (m *metrics) show(p *picture) {
+	healthy := 0
+	for _, d := range p.devices {
+		if d.Healthy {
+			healthy++
+		}
+	}
+	m.gpus.WithLabelValues("healthy").Set(float64(healthy))
+	m.gpus.WithLabelValues("unhealthy").Set(float64(len(p.devices) - healthy))
+	m.gpus.WithLabelValues("in_use").Set(float64(len(p.inUse)))
+	m.strange.Set(float64(len(p.strangers)))
+}
+
+// Handler serves /healthz and /metrics.
+func (a *Agent) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := a.Alive(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n")) // a client that is gone needs no answer
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	return mux
+}

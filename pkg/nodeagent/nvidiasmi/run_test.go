@@ -1,0 +1,116 @@
+package nvidiasmi
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// program writes an executable that stands in for nvidia-smi.
+func program(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "nvidia-smi")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func testdataPath(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTheToolIsAskedForGPUsSlicesAndLinks(t *testing.T) {
+	t.Parallel()
+	tool := New(program(t, `case "$*" in
+"--query-gpu=index,uuid,name,memory.total,mig.mode.current,remapped_rows.failure --format=csv,noheader,nounits") cat `+testdataPath(t, "gpus-mig.csv")+`;;
+"-L") cat `+testdataPath(t, "list-mig.txt")+`;;
+"topo -m") cat `+testdataPath(t, "topo-2-sockets-pcie.txt")+`;;
+*) echo unexpected "$*"; exit 1;;
+esac`), time.Minute)
+	gpus, err := tool.GPUs(t.Context())
+	if err != nil || len(gpus) != 2 || !gpus[0].MIG {
+		t.Errorf("GPUs %v, error %v", gpus, err)
+	}
+	slices, err := tool.Slices(t.Context())
+	if err != nil || len(slices) != 2 {
+		t.Errorf("slices %v, error %v", slices, err)
+	}
+	pairs, err := tool.Topology(t.Context())
+	if err != nil || len(pairs) != 28 {
+		t.Errorf("%d pairs, error %v", len(pairs), err)
+	}
+}
+
+func TestAnOldDriverIsAskedForWhatItKnows(t *testing.T) {
+	t.Parallel()
+	tool := New(program(t, `case "$*" in
+*remapped*) echo 'Field "mig.mode.current" is not a valid field to query.'; exit 2;;
+*) cat `+testdataPath(t, "gpus-old-driver.csv")+`;;
+esac`), time.Minute)
+	gpus, err := tool.GPUs(t.Context())
+	if err != nil || len(gpus) != 2 {
+		t.Errorf("GPUs %v, error %v", gpus, err)
+	}
+}
+
+func TestAMachineWithoutGPUsHasNone(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"0", "6"} {
+		gpus, err := New(program(t, "echo No devices were found; exit "+status), time.Minute).GPUs(t.Context())
+		if err != nil || gpus != nil {
+			t.Errorf("with exit status %s: GPUs %v, error %v", status, gpus, err)
+		}
+	}
+}
+
+func TestWhatGoesWrongIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		script  string
+		timeout time.Duration
+		want    string
+	}{
+		"the driver is not loaded":  {"echo 'NVIDIA-SMI has failed'; exit 9", time.Minute, `exit status 9: "NVIDIA-SMI has failed"`},
+		"it hangs":                  {"exec sleep 600", 200 * time.Millisecond, "no answer within 200ms"},
+		"it hangs and leaves a son": {"sleep 600", 200 * time.Millisecond, "no answer within 200ms"},
+		"it prints without end":     {"exec cat /dev/zero", time.Minute, "more than 1048576 bytes"},
+		"it prints nothing":         {"exit 0", time.Minute, "an empty answer"},
+		"it prints garbage":         {"echo '\x01\x02'", time.Minute, "want 4 or 6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := New(program(t, tc.script), tc.timeout).GPUs(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestNoSecondCommandIsStartedBesideOneThatHangs(t *testing.T) {
+	t.Parallel()
+	tool := New(program(t, "echo No devices were found"), time.Second)
+	<-tool.turn // as while a process waits in the driver, which no signal reaches
+	if _, err := tool.GPUs(t.Context()); !errors.Is(err, errStuck) {
+		t.Errorf("error %v, want %v", err, errStuck)
+	}
+	tool.turn <- struct{}{}
+	if gpus, err := tool.GPUs(t.Context()); len(gpus) != 0 || err != nil {
+		t.Errorf("after it ended: GPUs %v, error %v", gpus, err)
+	}
+}
+
+func TestAMissingToolIsToldApartFromOneThatFails(t *testing.T) {
+	t.Parallel()
+	if _, err := New(filepath.Join(t.TempDir(), "nvidia-smi"), time.Minute).GPUs(t.Context()); !errors.Is(err, ErrAbsent) {
+		t.Errorf("error %v, want %v", err, ErrAbsent)
+	}
+}

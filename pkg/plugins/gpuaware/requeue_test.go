@@ -1,0 +1,146 @@
+package gpuaware
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/signals"
+)
+
+// activator takes the place of the scheduling queue.
+type activator struct{ pods chan string }
+
+func (a activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	for name := range pods {
+		a.pods <- name
+	}
+}
+
+func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
+	t.Parallel()
+	var over atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Errorf("parsing query: %v", err)
+		}
+		samples := ""
+		if strings.Contains(r.Form.Get("query"), "DCGM_FI_DEV_ROW_REMAP_FAILURE") && !over.Load() {
+			samples = sample("row_remap", "a", 0, 1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, samples)
+	}))
+	t.Cleanup(server.Close)
+	h := newHarness(t, alone(defaultArgs(measuredBy(server))), gpuNodeObject("a", 2, "Tesla-T4"))
+	queue := activator{make(chan string, 10)}
+	h.framework.SetPodActivator(queue)
+	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) > 0 })
+	for name, gpus := range map[string]string{"kept-off": "2", "too-large": "3", "gone": "2"} {
+		pod := h.add(t, podObject(name, strs{"nvidia.com/gpu": gpus}, nil))
+		eventually(t, func() bool { _, known, _ := h.plugin.cluster.faulted.pods.GetByKey("default/" + name); return known })
+		if _, _, err := h.evaluate(t, h.framework, pod); err == nil {
+			t.Fatalf("pod %s fits a node with a faulty GPU", name)
+		}
+	}
+	h.plugin.cluster.faulted.forget("gone")
+	over.Store(true)
+	select {
+	case name := <-queue.pods:
+		if name != "default/kept-off" {
+			t.Errorf("pod %s is tried again, want only kept-off", name)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no pod is tried again")
+	}
+	if more := h.plugin.cluster.faulted.take(); len(more) > 0 || len(queue.pods) > 0 {
+		t.Errorf("pods %v and %d more are remembered or tried", more, len(queue.pods))
+	}
+}
+
+func TestWhatAnAgentReportsWakesThePodsThatItHelps(t *testing.T) {
+	t.Parallel()
+	const inUse, links, devices = "berth.dev/gpus-in-use", "berth.dev/gpu-links", "berth.dev/gpu-devices"
+	const bridges = `{"links":[[0,1,"NV12"],[2,3,"NV12"]]}`
+	linked := podObject("linked", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-interconnect": "required"})
+	plain := podObject("plain", strs{"nvidia.com/gpu": "2"}, nil)
+	large := podObject("large", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-memory-min": "40Gi"})
+	list := func(mem int) string {
+		var gpus []string
+		for i := range 4 {
+			gpus = append(gpus, fmt.Sprintf(`{"index":%d,"uuid":"GPU-%d","memMiB":%d,"healthy":true}`, i, i, mem))
+		}
+		return "[" + strings.Join(gpus, ",") + "]"
+	}
+	for name, tc := range map[string]struct {
+		pod           *v1.Pod
+		before, after strs
+		want          fwk.QueueingHint
+	}{
+		"other GPUs in use, for a pod that needs links": {linked, strs{links: bridges, inUse: "0,2"}, strs{links: bridges, inUse: "0,1"}, fwk.Queue},
+		"other GPUs in use, for one that does not":      {plain, strs{links: bridges, inUse: "0,2"}, strs{links: bridges, inUse: "0,1"}, fwk.QueueSkip},
+		"an agent begins to report":                     {linked, strs{links: bridges}, strs{links: bridges, inUse: ""}, fwk.Queue},
+		"the same GPUs in use":                          {linked, strs{links: bridges, inUse: "0,2"}, strs{links: bridges, inUse: "0, 2"}, fwk.QueueSkip},
+		"links appear":                                  {linked, strs{links: `{"links":[]}`}, strs{links: bridges}, fwk.Queue},
+		"links vanish":                                  {linked, strs{links: bridges}, strs{links: `{"links":[]}`}, fwk.QueueSkip},
+		"the memory becomes known and suffices":         {large, nil, strs{devices: list(81920)}, fwk.Queue},
+		"the memory becomes known and does not":         {large, nil, strs{devices: list(15360)}, fwk.QueueSkip},
+		"an annotation of another":                      {linked, strs{links: bridges}, strs{links: bridges, "example.com/a": "b"}, fwk.QueueSkip},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, alone(defaultArgs()))
+			before, after := gpuNodeObject("n", 4, ""), gpuNodeObject("n", 4, "")
+			before.Annotations, after.Annotations = tc.before, tc.after
+			got, err := h.plugin.afterNodeChange(h.logger, tc.pod, before, after)
+			if err != nil || got != tc.want {
+				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestNodeAnnotationsAreAmongTheEvents(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()))
+	events, err := h.plugin.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Event.Resource == fwk.Node && e.Event.ActionType&fwk.UpdateNodeAnnotation != 0 {
+			return
+		}
+	}
+	t.Error("a change of a node's annotations wakes no pod")
+}
+
+func TestSiblingsAreLookedUpNotSearched(t *testing.T) {
+	t.Parallel()
+	k := newKin()
+	k.placed("a", "default/gang/g", "n1")
+	k.placed("b", "default/gang/g", "n2")
+	k.placed("c", "default/gang/other", "n1")
+	if got := k.nodes("default/gang/g", "b"); len(got) != 1 || got[0] != "n1" {
+		t.Errorf("siblings of b are on %v, want n1", got)
+	}
+	k.placed("a", "default/gang/g", "n3")
+	k.gone("b")
+	k.gone("b")
+	if got := k.nodes("default/gang/g", ""); len(got) != 1 || got[0] != "n3" {
+		t.Errorf("after a moved and b went: %v, want n3", got)
+	}
+	k.gone("a")
+	k.gone("c")
+	if len(k.byGroup)+len(k.groups) != 0 {
+		t.Errorf("groups of pods that are gone are kept: %v", k)
+	}
+}
