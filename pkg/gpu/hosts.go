@@ -6,10 +6,15 @@ import (
 	"slices"
 )
 
-// maxSizes bounds how many sizes of whole-GPU pods are told apart; those of the least demand are left out.
-const maxSizes = 8
+const (
+	// maxSizes bounds how many sizes of whole-GPU pods are told apart; those of the least demand are left out.
+	maxSizes = 16
+	// cpuSteps is how many steps of CPU per GPU there are to the double of it.
+	cpuSteps = 2
+)
 
-// size is one size of whole-GPU pods in the demand.
+// size is one size of whole-GPU pods in the demand: those of as many GPUs and about as much CPU for each. Pods that need
+// much CPU find fewer places than others, and the small ones among them find theirs on large nodes only.
 type size struct {
 	gpus int
 	// cpuMilli is the mean CPU request of such pods.
@@ -24,7 +29,8 @@ type Hosts [maxSizes]int32
 // sizesOf lists the sizes of whole-GPU pods in the mix, the least first. largest is the most GPUs that a node has.
 func sizesOf(d *Distribution, largest int) []size {
 	type tally struct{ pods, cpu, demand float64 }
-	tallies := map[int]tally{}
+	type kind struct{ gpus, cpu int }
+	tallies := map[kind]tally{}
 	all := 0.0
 	for _, p := range d.portions {
 		if p.Slices != "" {
@@ -33,8 +39,9 @@ func sizesOf(d *Distribution, largest int) []size {
 		demand := p.Fraction * float64(p.Count*p.Milli)
 		all += demand
 		if p.Count > 0 && p.Milli >= WholeMilli {
-			t := tallies[p.Count]
-			tallies[p.Count] = tally{t.pods + p.Fraction, t.cpu + p.Fraction*float64(p.CPUMilli), t.demand + demand}
+			k := kind{p.Count, cpuStep(float64(p.CPUMilli) / float64(p.Count))}
+			t := tallies[k]
+			tallies[k] = tally{t.pods + p.Fraction, t.cpu + p.Fraction*float64(p.CPUMilli), t.demand + demand}
 		}
 	}
 	// As if a pod of each usual size had come: large pods are rare, and a place for one that was given away before the
@@ -43,20 +50,25 @@ func sizesOf(d *Distribution, largest int) []size {
 		for gpus := 1; gpus <= largest; gpus *= 2 {
 			pods := 1 / d.independent
 			more := pods * float64(gpus) * WholeMilli
-			t := tallies[gpus]
-			tallies[gpus] = tally{t.pods + pods, t.cpu + more*cpu/demand, t.demand + more}
+			k := kind{gpus, cpuStep(cpu / demand * WholeMilli)}
+			t := tallies[k]
+			tallies[k] = tally{t.pods + pods, t.cpu + more*cpu/demand, t.demand + more}
 			all += more
 		}
 	}
 	sizes := make([]size, 0, len(tallies))
-	for gpus, t := range tallies {
-		sizes = append(sizes, size{gpus: gpus, cpuMilli: int64(t.cpu / t.pods), share: t.demand / all})
+	for k, t := range tallies {
+		sizes = append(sizes, size{gpus: k.gpus, cpuMilli: int64(t.cpu / t.pods), share: t.demand / all})
 	}
-	slices.SortFunc(sizes, func(a, b size) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.gpus, b.gpus)) })
+	byGPUs := func(a, b size) int { return cmp.Or(cmp.Compare(a.gpus, b.gpus), cmp.Compare(a.cpuMilli, b.cpuMilli)) }
+	slices.SortFunc(sizes, func(a, b size) int { return cmp.Or(cmp.Compare(b.share, a.share), byGPUs(a, b)) })
 	sizes = sizes[:min(len(sizes), maxSizes)]
-	slices.SortFunc(sizes, func(a, b size) int { return cmp.Compare(a.gpus, b.gpus) })
+	slices.SortFunc(sizes, byGPUs)
 	return sizes
 }
+
+// cpuStep numbers amounts of CPU per GPU.
+func cpuStep(cpuMilli float64) int { return int(cpuSteps * math.Log2(max(1, cpuMilli))) }
 
 // hostsOf counts how many pods of each size fit: by the GPUs that are entirely free, and by the CPU that such pods
 // need.
@@ -74,13 +86,17 @@ func hostsOf(sizes []size, wholeFree int, cpuMilli int64) Hosts {
 
 // hostPrices returns what one more place for a pod of each size is worth, in milli-GPU: all of its GPUs times the
 // probability that it will be missing. There are H places. N are expected to be asked for while the idle GPUs fill up,
-// by pods of this size and larger ones, which take away such places too. Arrivals being independent, the number is
+// by pods of this size and those larger in both GPUs and CPU, which take away such places too. Arrivals being independent, the number is
 // about normal with mean and variance N, as a Poisson distribution is.
 func hostPrices(sizes []size, hosts Hosts, idleMilli int64) [maxSizes]float64 {
 	var prices [maxSizes]float64
-	larger := 0.0
-	for i, s := range slices.Backward(sizes) {
-		larger += s.share
+	for i, s := range sizes {
+		larger := 0.0
+		for _, o := range sizes[i:] {
+			if o.cpuMilli >= s.cpuMilli {
+				larger += o.share
+			}
+		}
 		expected := float64(idleMilli) / WholeMilli * larger / float64(s.gpus)
 		prices[i] = WholeMilli * float64(s.gpus) * shortage(float64(hosts[i]), expected, expected)
 	}

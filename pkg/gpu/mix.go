@@ -92,7 +92,7 @@ const (
 	// redrawEvery is after how many arrivals at most the mix is compared with the one in use. While few are known it is
 	// compared whenever their number has grown by the part of 1/redrawGrowth, as each still changes it.
 	redrawEvery, redrawGrowth = 64, 8
-	// redrawDistance is by how much of the workload they must differ for a new one to be worth the cold cache.
+	// redrawDistance is the Distance by which they must differ for a new one to be worth the cold cache.
 	redrawDistance = 0.03
 )
 
@@ -257,24 +257,51 @@ func (c Class) compare(o Class) int {
 		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models), cmp.Compare(c.Slices, o.Slices))
 }
 
-// Distance is the total variation distance of two distributions: half the sum of the differences, 0 to 1.
+// Distance is by how much the demand for GPUs differs, 0 to 1: the total variation distance of the pods with GPUs, or
+// the relative difference of the CPU that pods without GPUs ask for beside them, whichever is more. Which pods without
+// GPUs come does not matter, and where nearly all are, the few with GPUs matter as much as elsewhere.
 func (d *Distribution) Distance(other *Distribution) float64 {
-	sum := 0.0
 	a, b := d.portions, other.portions
+	gpusA, cpuA := d.split()
+	gpusB, cpuB := other.split()
+	if gpusA == 0 || gpusB == 0 {
+		if gpusA == gpusB {
+			return 0
+		}
+		return 1
+	}
+	sum := 0.0
 	for len(a) > 0 || len(b) > 0 {
 		switch {
+		case len(a) > 0 && a[0].Count == 0:
+			a = a[1:]
+		case len(b) > 0 && b[0].Count == 0:
+			b = b[1:]
 		case len(b) == 0 || len(a) > 0 && a[0].compare(b[0].Class) < 0:
-			sum += a[0].Fraction
+			sum += a[0].Fraction / gpusA
 			a = a[1:]
 		case len(a) == 0 || a[0].compare(b[0].Class) > 0:
-			sum += b[0].Fraction
+			sum += b[0].Fraction / gpusB
 			b = b[1:]
 		default:
-			sum += max(a[0].Fraction-b[0].Fraction, b[0].Fraction-a[0].Fraction)
+			sum += math.Abs(a[0].Fraction/gpusA - b[0].Fraction/gpusB)
 			a, b = a[1:], b[1:]
 		}
 	}
-	return sum / 2
+	beside, besideOther := cpuA/gpusA, cpuB/gpusB
+	return max(sum/2, math.Abs(beside-besideOther)/max(beside, besideOther, 1))
+}
+
+// split is the part of the pods with GPUs, and the CPU that those without ask for, per arrival.
+func (d *Distribution) split() (gpus, cpuMilli float64) {
+	for _, p := range d.portions {
+		if p.Count > 0 {
+			gpus += p.Fraction
+		} else {
+			cpuMilli += p.Fraction * float64(p.CPUMilli)
+		}
+	}
+	return gpus, cpuMilli
 }
 
 // gpuDemand sums the requests of the pods with GPUs, those with slices apart, per arrival: their CPU in milli-cores and

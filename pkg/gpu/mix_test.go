@@ -65,7 +65,7 @@ func TestMix(t *testing.T) {
 		if got := a.Distance(b); math.Abs(got-0.25) > 0.01 || got != b.Distance(a) || a.Distance(a) != 0 {
 			t.Errorf("Distance = %v, want a quarter both ways and none to itself", got)
 		}
-		if got := NewMix().Distribution().Distance(a); math.Abs(got-0.5) > 1e-9 {
+		if got := NewMix().Distribution().Distance(a); got != 1 {
 			t.Errorf("Distance from nothing = %v", got)
 		}
 	})

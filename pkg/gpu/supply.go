@@ -8,6 +8,8 @@ type Part struct {
 	Model string
 	// IdleMilli and UsedMilli are the compute of its healthy GPUs that are free and that are allocated.
 	IdleMilli, UsedMilli int64
+	// OpenMilli is IdleMilli if the node is in use, else 0.
+	OpenMilli int64
 	// Hosts are its places for the sizes of the demand.
 	Hosts Hosts
 }
@@ -18,6 +20,9 @@ func PartOf(inv *Inventory, d *Demand) Part {
 	free := inv.freeVector(buf[:0])
 	idle := int64(sum(free))
 	p := Part{Model: strings.ToLower(inv.Model), IdleMilli: idle, UsedMilli: int64(inv.Healthy())*WholeMilli - idle}
+	if inv.InUse {
+		p.OpenMilli = idle
+	}
 	if d != nil {
 		p.Hosts = hostsOf(d.sizes, wholes(free), inv.FreeCPUMilli)
 	}
@@ -29,9 +34,11 @@ func PartOf(inv *Inventory, d *Demand) Part {
 // safe for concurrent use.
 type Supply struct {
 	idleMilli, usedMilli int64
-	byModel              map[string]int64
-	hosts                Hosts
-	turnover             turnover
+	// openMilli is what is idle of nodes in use.
+	openMilli int64
+	byModel   map[string]int64
+	hosts     Hosts
+	turnover  turnover
 }
 
 // Replace takes one node's part out and puts another in.
@@ -40,6 +47,7 @@ func (s *Supply) Replace(before, after Part) {
 		s.byModel = map[string]int64{}
 	}
 	s.idleMilli += after.IdleMilli - before.IdleMilli
+	s.openMilli += after.OpenMilli - before.OpenMilli
 	s.usedMilli += after.UsedMilli - before.UsedMilli
 	for i := range s.hosts {
 		s.hosts[i] += after.Hosts[i] - before.Hosts[i]
@@ -56,6 +64,14 @@ func (s *Supply) Replace(before, after Part) {
 
 // IdleMilli is the free compute.
 func (s *Supply) IdleMilli() int64 { return s.idleMilli }
+
+// Open is the part of the GPUs of nodes in use that is idle, 0 where none is in use.
+func (s *Supply) Open() float64 {
+	if s.openMilli == 0 {
+		return 0
+	}
+	return float64(s.openMilli) / float64(s.openMilli+s.usedMilli)
+}
 
 // FreeByModel is that of one model.
 func (s *Supply) FreeByModel(model string) int64 { return s.byModel[strings.ToLower(model)] }

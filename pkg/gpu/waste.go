@@ -46,6 +46,9 @@ type Judge struct {
 	demand *Demand
 	// filling is Supply.Filling.
 	filling float64
+	// opening is what it costs to open a node of openingGPUs and more. A node that is opened while those in use are
+	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
+	opening float64
 	// hostPrices is what a place for each size of the demand is worth, in milli-GPU.
 	hostPrices [maxSizes]float64
 	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
@@ -60,6 +63,7 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 		return j
 	}
 	j.demand, j.filling = d, s.Filling()
+	j.opening = j.filling * w.Opening * s.Open()
 	if j.filling > 0 {
 		j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
 	}
@@ -89,7 +93,7 @@ func (j *Judge) Price(c *Change) Waste {
 	}
 	w.Packing = j.filling * j.Weights.Packing * c.StrandedMilli
 	if c.Opens > 0 {
-		w.Opening = j.filling * j.Weights.Opening * min(1, float64(c.Opens)/openingGPUs)
+		w.Opening = j.opening * min(1, float64(c.Opens)/openingGPUs)
 	}
 	for i, lost := range c.Hosts {
 		w.Hosts += float64(lost) * j.hostPrices[i]

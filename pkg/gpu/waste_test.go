@@ -47,6 +47,7 @@ func TestWaste(t *testing.T) {
 		churning.Departed()
 	}
 	packing := only(func(w *Weights) { w.Packing = 1 })
+	half := node(2, used, take(WholeMilli))
 	hosts, opening, scarcity := only(func(w *Weights) { w.Hosts = 1 }), only(func(w *Weights) { w.Opening = 350 }), only(func(w *Weights) { w.Scarcity = 1000 })
 	for _, tc := range []struct {
 		name    string
@@ -67,9 +68,11 @@ func TestWaste(t *testing.T) {
 			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Placement{}, 30 * (0.5*0.25 + 0.5*0.5)},
 		{"a share leaves a sliver", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)), share(600), Placement{}, 10},
 		{"a share that fits exactly leaves none", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)), share(700), Placement{}, 0},
-		{"opening an empty node", opening, eights, nil, node(8), whole(1), Placement{}, 350},
-		{"opening a small one", opening, eights, nil, node(1), whole(1), Placement{}, 350. / 4},
-		{"a node that is in use is open", opening, eights, nil, node(8, used), whole(1), Placement{}, 0},
+		{"opening an empty node while half of the GPUs in use are idle", opening, eights, fleet(eights, half, node(8)), node(8), whole(1), Placement{}, 175},
+		{"opening a small one", opening, eights, fleet(eights, half), node(1), whole(1), Placement{}, 175. / 4},
+		{"opening one when those in use are full", opening, eights, fleet(eights, node(2, used, take(1000, 1000)), node(8)), node(8), whole(1), Placement{}, 0},
+		{"opening the first", opening, eights, fleet(eights, node(8)), node(8), whole(1), Placement{}, 0},
+		{"a node that is in use is open", opening, eights, fleet(eights, half), node(8, used), whole(1), Placement{}, 0},
 		{"the only place for eight GPUs", hosts, onlyEights, fleet(onlyEights, node(8)), node(8), whole(1), Placement{}, 8000 * 0.5},
 		{"one of a hundred", hosts, onlyEights, func() *Supply {
 			s := fleet(onlyEights)

@@ -8,7 +8,8 @@ type Weights struct {
 	BestFit float64
 	// Sliver is the waste, in milli-GPU, of leaving nearly all of the GPU free on which a share is placed.
 	Sliver float64
-	// Opening is the waste, in milli-GPU, of opening an empty node.
+	// Opening is the waste, in milli-GPU, of opening an empty node of four or more GPUs while no GPU of the nodes in use
+	// is allocated. It counts for the part of them that is not.
 	Opening float64
 	// Hosts multiplies the worth of the places for large pods that the placement takes away, 1 by default.
 	Hosts float64
@@ -29,7 +30,7 @@ type Weights struct {
 // DefaultWeights are the weights the policy was measured with.
 func DefaultWeights() Weights {
 	return Weights{
-		Packing: 1, BestFit: 30, Sliver: 100, Opening: 350, Hosts: 1, Scarcity: WholeMilli,
+		Packing: 1, BestFit: 30, Sliver: 100, Opening: 1500, Hosts: 1, Scarcity: WholeMilli,
 		Links: 1, OverProvisioning: 50, Utilization: 50, Avoid: 4000,
 	}
 }

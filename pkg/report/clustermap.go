@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/svg"
 )
 
 // useSteps is into how many classes of use the map's colours divide the nodes that are in use.
@@ -74,15 +75,15 @@ func clusterMap(id, title string, nodes []replay.NodeUse) string {
 	for _, r := range list {
 		total += len(r.nodes)
 	}
-	cell := math.Max(4, math.Min(18, math.Sqrt(plotWidth*plotWidth/float64(max(1, total)))))
-	perRow := max(1, int(plotWidth/cell))
+	cell := math.Max(4, math.Min(18, math.Sqrt(svg.Width*svg.Width/float64(max(1, total)))))
+	perRow := max(1, int(svg.Width/cell))
 	var body strings.Builder
 	y := 0.0
 	for _, r := range list {
 		_, allocated := r.gpus()
 		fmt.Fprintf(&body, `<text class="rack" x="0" y="%.1f">%s</text>`, y+11, html.EscapeString(r.name))
 		have, _ := r.gpus()
-		fmt.Fprintf(&body, `<text class="tick" x="%g" y="%.1f" text-anchor="end">%s of %s GPUs</text>`, plotWidth, y+11, number(math.Round(allocated*10)/10), number(have))
+		fmt.Fprintf(&body, `<text class="tick" x="%g" y="%.1f" text-anchor="end">%s of %s GPUs</text>`, svg.Width, y+11, number(math.Round(allocated*10)/10), number(have))
 		y += 16
 		for i, n := range r.nodes {
 			fmt.Fprintf(&body, `<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %d GPUs, %d pods</title></rect>`,
@@ -92,7 +93,7 @@ func clusterMap(id, title string, nodes []replay.NodeUse) string {
 		y += math.Ceil(float64(len(r.nodes))/float64(perRow))*cell + 8
 	}
 	var b strings.Builder
-	openSVG(&b, id, title, mapDescription(list, by), y)
+	svg.Open(&b, id, title, mapDescription(list, by), y)
 	b.WriteString(body.String())
 	b.WriteString("</svg>")
 	return b.String()

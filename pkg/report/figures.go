@@ -7,14 +7,15 @@ import (
 	"sort"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/svg"
 )
 
 // gridPoints is at how many places along the x axis the seeds are averaged.
 const gridPoints = 120
 
 // line averages one value over the seeds of a side, at gridPoints places of x between 0 and end.
-func line(class string, results []*replay.Result, end float64, x, y func(replay.Sample) float64) series {
-	s := series{class: class}
+func line(class string, results []*replay.Result, end float64, x, y func(replay.Sample) float64) svg.Series {
+	s := svg.Series{Class: class}
 	for i := 0; i <= gridPoints; i++ {
 		at := end * float64(i) / gridPoints
 		sum, low, top := 0.0, math.Inf(1), math.Inf(-1)
@@ -23,10 +24,10 @@ func line(class string, results []*replay.Result, end float64, x, y func(replay.
 			sum += v
 			low, top = math.Min(low, v), math.Max(top, v)
 		}
-		s.x = append(s.x, at)
-		s.y = append(s.y, sum/float64(len(results)))
+		s.X = append(s.X, at)
+		s.Y = append(s.Y, sum/float64(len(results)))
 		if len(results) > 1 {
-			s.low, s.top = append(s.low, low), append(s.top, top)
+			s.Low, s.Top = append(s.Low, low), append(s.Top, top)
 		}
 	}
 	return s
@@ -48,7 +49,7 @@ func dollarsPerHour(s replay.Sample) float64   { return dollars(s.MicroDollarsPe
 func atSeconds(s replay.Sample) float64        { return s.Seconds }
 
 // along is the x axis of a mode: the demand that has arrived, or time.
-func along(c *Comparison) (axis, func(replay.Sample) float64) {
+func along(c *Comparison) (svg.Axis, func(replay.Sample) float64) {
 	of, label := arrivedPercent, "GPUs asked for so far, % of the cluster"
 	if c.Mode == replay.VirtualTime {
 		of, label = atSeconds, "time"
@@ -64,11 +65,11 @@ func along(c *Comparison) (axis, func(replay.Sample) float64) {
 	if end == 0 {
 		end = 1
 	}
-	a := axis{label: label, max: end, format: number}
+	a := svg.Axis{Label: label, Max: end, Format: number}
 	if c.Mode == replay.VirtualTime {
 		unit, name := timeUnit(end)
-		a.label = "time, " + name
-		a.max = end / unit
+		a.Label = "time, " + name
+		a.Max = end / unit
 		return a, func(s replay.Sample) float64 { return s.Seconds / unit }
 	}
 	return a, of
@@ -90,31 +91,31 @@ func timeUnit(end float64) (float64, string) {
 // over makes the figure of one value along the x axis of the mode.
 func over(c *Comparison, id, title, unit string, y func(replay.Sample) float64, top float64, diagonal bool) figure {
 	x, of := along(c)
-	a, b := line("a", c.A.Results, x.max, of, y), line("b", c.B.Results, x.max, of, y)
+	a, b := line("a", c.A.Results, x.Max, of, y), line("b", c.B.Results, x.Max, of, y)
 	highest := 0.0
-	for _, s := range []series{a, b} {
-		for i := range s.y {
-			highest = math.Max(highest, s.y[i])
-			if s.top != nil {
-				highest = math.Max(highest, s.top[i])
+	for _, s := range []svg.Series{a, b} {
+		for i := range s.Y {
+			highest = math.Max(highest, s.Y[i])
+			if s.Top != nil {
+				highest = math.Max(highest, s.Top[i])
 			}
 		}
 	}
 	if top == 0 {
-		top = above(highest)
+		top = svg.Above(highest)
 	}
-	p := plot{id: id, title: title, x: x, y: axis{max: top, format: number}, lines: []series{a, b}, diagonal: diagonal}
-	p.description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.y))), number(round3(highestOf(b.y))), unit)
+	p := svg.Plot{ID: id, Title: title, X: x, Y: svg.Axis{Max: top, Format: number}, Lines: []svg.Series{a, b}, Diagonal: diagonal}
+	p.Description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.Y))), number(round3(highestOf(b.Y))), unit)
 	if c.Mode == replay.VirtualTime {
-		p.description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.y))), number(round3(meanOf(b.y))))
+		p.Description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.Y))), number(round3(meanOf(b.Y))))
 	} else {
-		p.description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.y[gridPoints])), number(round3(b.y[gridPoints])))
+		p.Description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.Y[gridPoints])), number(round3(b.Y[gridPoints])))
 	}
-	f := figure{Title: title + ", " + unit, Caption: p.description, Legend: true, Head: []string{x.label, "A", "B"}}
+	f := figure{Title: title + ", " + unit, Caption: p.Description, Legend: true, Head: []string{x.Label, "A", "B"}}
 	for i := 0; i <= gridPoints; i += gridPoints / 12 {
-		f.Table = append(f.Table, []string{number(round3(a.x[i])), number(round3(a.y[i])), number(round3(b.y[i]))})
+		f.Table = append(f.Table, []string{number(round3(a.X[i])), number(round3(a.Y[i])), number(round3(b.Y[i]))})
 	}
-	f.SVG = template.HTML(p.svg()) //nolint:gosec // every text in it is escaped where it is written
+	f.SVG = template.HTML(p.SVG()) //nolint:gosec // every text in it is escaped where it is written
 	return f
 }
 
@@ -176,13 +177,16 @@ func waitFigure(c *Comparison) figure {
 		}
 		return sum
 	}
-	b := bars{id: "waits", title: "How long pods waited for a node", labels: labels, a: shares(c.A.Results), b: shares(c.B.Results), axisLabel: "wait from arrival to binding, at most"}
-	b.description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.a[0])), number(round3(b.b[0])))
-	f := figure{Title: b.title + ", % of pods", Caption: b.description, Legend: true, Head: []string{"wait at most", "A", "B"}}
-	for i, label := range labels {
-		f.Table = append(f.Table, []string{label, number(round3(b.a[i])), number(round3(b.b[i]))})
+	b := svg.Bars{
+		ID: "waits", Title: "How long pods waited for a node", Labels: labels, A: shares(c.A.Results), B: shares(c.B.Results),
+		AxisLabel: "wait from arrival to binding, at most", Format: number,
 	}
-	f.SVG = template.HTML(b.svg()) //nolint:gosec // every text in it is escaped where it is written
+	b.Description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.A[0])), number(round3(b.B[0])))
+	f := figure{Title: b.Title + ", % of pods", Caption: b.Description, Legend: true, Head: []string{"wait at most", "A", "B"}}
+	for i, label := range labels {
+		f.Table = append(f.Table, []string{label, number(round3(b.A[i])), number(round3(b.B[i]))})
+	}
+	f.SVG = template.HTML(b.SVG()) //nolint:gosec // every text in it is escaped where it is written
 	return f
 }
 

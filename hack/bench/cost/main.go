@@ -1,5 +1,6 @@
 // Command cost measures what the nodes in use cost under different scheduler configurations when the openb trace has
-// filled a quarter, a half and three quarters of the cluster. The pods arrive in an order shuffled by a seed, none ends.
+// filled a quarter, a half and three quarters of the cluster, or work of several kinds as much of made-up clusters with
+// prices (-families). The pods arrive in an order shuffled by a seed, none ends.
 //
 // The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a plugin
 // that shares GPUs gives every pod whole ones.
@@ -44,13 +45,14 @@ func main() {
 	profile := flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
 	contenders := flag.String("contenders", "profile,stock,most-allocated", "what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated")
 	weights := flag.String("weights", "", "weights of GPUAware, comma-separated, to try the profile with instead of its own")
+	priced := flag.Bool("families", false, "measure made-up clusters with prices and work for them instead of the trace")
 	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
 	flag.Parse()
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	list, err := makeContenders(*config, *profile, strings.Split(*contenders, ","), *weights)
 	if err == nil {
-		err = run(os.Stdout, *data, *variant, list, *seeds)
+		err = run(os.Stdout, *data, *variant, *priced, list, *seeds)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
@@ -64,32 +66,44 @@ type contender struct {
 	config        *replay.Configuration
 }
 
-func run(out io.Writer, data, variant string, contenders []contender, seeds uint64) error {
-	nodes, err := read(filepath.Join(data, "openb_node_list_gpu_node.csv"), trace.ReadNodes)
-	if errors.Is(err, fs.ErrNotExist) {
-		_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", data)
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	jobs, err := read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs)
-	if err != nil {
-		return err
-	}
-	if err := rates.Apply(nodes); err != nil {
-		return err
+func run(out io.Writer, data, variant string, priced bool, contenders []contender, seeds uint64) error {
+	all := families()
+	if !priced {
+		openb, err := readOpenb(data, variant)
+		if errors.Is(err, fs.ErrNotExist) {
+			_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", data)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		all = []family{openb}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "dollars an hour, openb %s\tload\tdollars\tbound\t× bound\tpending\tnodes\n", variant)
-	for _, c := range contenders {
-		for _, load := range loads {
-			if err := measure(table, c, nodes, jobs, load, seeds); err != nil {
-				return err
+	for i := range all {
+		fmt.Fprintf(table, "dollars an hour, %s\tload\tdollars\tbound\t× bound\tpending\tnodes\n", all[i].name)
+		for _, c := range contenders {
+			for _, load := range loads {
+				if err := measure(table, c, &all[i], load, seeds); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return table.Flush()
+}
+
+// readOpenb reads a variant of the trace and gives its nodes the prices above.
+func readOpenb(data, variant string) (family, error) {
+	f := family{name: "openb " + variant}
+	var err error
+	if f.nodes, err = read(filepath.Join(data, "openb_node_list_gpu_node.csv"), trace.ReadNodes); err != nil {
+		return f, err
+	}
+	if f.jobs, err = read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs); err != nil {
+		return f, err
+	}
+	return f, rates.Apply(f.nodes)
 }
 
 func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {
@@ -155,18 +169,18 @@ func vary(path, profile string, weights []string) ([]contender, error) {
 	return list, nil
 }
 
-func measure(out io.Writer, c contender, nodes []trace.Node, jobs []trace.Job, load int64, seeds uint64) error {
+func measure(out io.Writer, c contender, f *family, load int64, seeds uint64) error {
 	fleet := map[shape]int{}
 	byName := map[string]trace.Job{}
-	for _, n := range nodes {
+	for _, n := range f.nodes {
 		fleet[shape{amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, float64(n.MicroDollarsPerHour) / 1e6}]++
 	}
-	for _, j := range jobs {
+	for _, j := range f.jobs {
 		byName[j.Name] = j
 	}
 	var dollars, bound, pending, inUse float64
 	for seed := range seeds {
-		result, err := replay.Run(context.Background(), c.config, replay.NewInput("openb", nodes, jobs),
+		result, err := replay.Run(context.Background(), c.config, replay.NewInput(f.name, f.nodes, f.jobs),
 			replay.Options{Mode: replay.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
 		if err != nil {
 			return err

@@ -19,11 +19,13 @@ type family struct {
 	pods []int
 }
 
-// nodeShapes are the clusters that work is tried on, of 400 GPUs each.
-var nodeShapes = []struct {
+// fleet is a cluster that work is tried on, of 400 GPUs.
+type fleet struct {
 	name   string
 	shapes []shape
-}{
+}
+
+var nodeShapes = []fleet{
 	{"4-GPU", []shape{{"n4", "A", 4, 48000, 100}}},
 	{"8-GPU", []shape{{"n8", "A", 8, 96000, 50}}},
 	{"8-GPU few cores", []shape{{"n8", "A", 8, 48000, 50}}},
@@ -57,13 +59,32 @@ var podSizes = []sizes{
 	{"few models", []sized{{1, 1000, 40, nil}, {2, 1000, 15, nil}, {1, 1000, 20, []string{"T4"}}, {4, 1000, 10, []string{"A100"}}, {2, 1000, 10, []string{"A100"}}}, 1},
 }
 
+// Held-out shapes and sizes are those that nothing was chosen by.
+var (
+	heldOutShapes = []fleet{
+		{"2/8-GPU", []shape{{"n2", "A", 2, 24000, 100}, {"n8", "A", 8, 64000, 25}}},
+		{"16-GPU", []shape{{"n16", "A", 16, 128000, 25}}},
+		{"three models", []shape{{"l", "L4", 2, 24000, 60}, {"t", "T4", 4, 64000, 20}, {"h", "H100", 8, 112000, 25}}},
+	}
+	heldOutSizes = []sizes{
+		{"whole 1/3/8", []sized{{1, 1000, 60, nil}, {3, 1000, 20, nil}, {8, 1000, 20, nil}}, 1},
+		{"halves and thirds", []sized{{1, 500, 30, nil}, {1, 333, 30, nil}, {1, 1000, 20, nil}, {2, 1000, 20, nil}}, 0.8},
+		{"pairs with much CPU", []sized{{2, 1000, 60, nil}, {1, 1000, 30, nil}, {8, 1000, 10, nil}}, 1.5},
+		{"some for H100", []sized{{1, 1000, 50, nil}, {1, 400, 20, nil}, {8, 1000, 10, []string{"H100"}}, {2, 1000, 20, []string{"T4", "H100"}}}, 1},
+	}
+)
+
 // cpuOnlyShares are the parts of the arrivals that ask for no GPU.
 var cpuOnlyShares = []float64{0, 0.3, 0.6, 0.9, 0.97}
 
-// families lists all combinations that make sense.
-func families() []family {
+// families lists all combinations that make sense, of what is held out or of the rest.
+func families(heldOut bool) []family {
+	shapes, podSizes := nodeShapes, podSizes
+	if heldOut {
+		shapes, podSizes = heldOutShapes, heldOutSizes
+	}
 	var all []family
-	for _, n := range nodeShapes {
+	for _, n := range shapes {
 		for _, s := range podSizes {
 			for _, cpuOnly := range cpuOnlyShares {
 				if f, ok := newFamily(n.name, n.shapes, s, cpuOnly); ok {

@@ -27,6 +27,7 @@ type options struct {
 	method   string
 	load     float64
 	match    string
+	heldOut  bool
 	policies []string
 	seeds    int
 	openb    string
@@ -68,6 +69,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.method, "method", "fill", "how pods come: fill (none leaves), churn (at a steady load), day (the load follows a curve)")
 	f.Float64Var(&o.load, "load", 0.85, "GPUs that are asked for in a churn, or at the peak of the day, as a part of all")
 	f.StringVar(&o.match, "families", "", "only families whose name contains this")
+	f.BoolVar(&o.heldOut, "held-out", false, "the families by which nothing was chosen, instead of the others")
 	f.StringSliceVar(&o.policies, "policies", []string{"random", "best-fit", "most-allocated", "fgd", "given", "ours"},
 		"rules to compare: "+strings.Join(slices.Sorted(maps.Keys(policies())), ", "))
 	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
@@ -113,7 +115,7 @@ func run(ctx context.Context, o *options, out, progress io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	all := families()
+	all := families(o.heldOut)
 	if o.openb != "" {
 		all = nil
 		for _, variant := range o.variants {

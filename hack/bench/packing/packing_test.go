@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,8 @@ import (
 
 func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 	t.Parallel()
-	all := families()
-	if len(all) < 150 {
+	all := slices.Concat(families(false), families(true))
+	if len(all) < 190 {
 		t.Fatalf("only %d families", len(all))
 	}
 	names := map[string]bool{}
@@ -48,7 +49,7 @@ func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 // when all have gone.
 func TestNothingIsPlacedTwice(t *testing.T) {
 	t.Parallel()
-	all := families()
+	all := families(false)
 	rapid.Check(t, func(t *rapid.T) {
 		f := &all[rapid.IntRange(0, len(all)-1).Draw(t, "family")]
 		c := newCluster(f.shapes)

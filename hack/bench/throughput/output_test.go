@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math"
 	"strings"
 	"testing"
 
@@ -92,35 +91,12 @@ func TestPlotIsLabeledXML(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"nodes (logarithmic scale)", "scheduler CPU, ms per pod", "Workload: mix", "Workload: a<b",
+		"nodes (logarithmic scale)", "Workload mix, ms of CPU per pod", "Workload a<b, ms of CPU per pod",
 		"R&D", "berth", "500", "5,000",
 	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("the plot has no text %q:\n%s", want, all.String())
 		}
-	}
-}
-
-func TestPanelAxes(t *testing.T) {
-	t.Parallel()
-	p := newPanel([]run{
-		{Nodes: 10000, Workload: "w", CPUMillisPerPod: 43}, {Nodes: 500, Workload: "w"},
-		{Nodes: 5000, Workload: "w"}, {Nodes: 1000, Workload: "w"},
-		{Nodes: 70, Workload: "other", CPUMillisPerPod: 900},
-	}, "w")
-	if low, high := p.x(1000)-p.x(500), p.x(10000)-p.x(5000); math.Abs(low-high) > 1e-6 {
-		t.Errorf("twice the nodes are %g wide at 500 nodes and %g at 5,000", low, high)
-	}
-	if p.highY != 50 || p.stepY != 10 {
-		t.Errorf("for values up to 43 the axis ends at %g in steps of %g, want 50 in steps of 10", p.highY, p.stepY)
-	}
-	if p.x(500) <= marginLeft || p.x(10000) >= marginLeft+innerWidth ||
-		p.y(0) != marginTop+innerHeight || p.y(50) != marginTop {
-		t.Errorf("points lie outside: x %g to %g, y %g to %g", p.x(500), p.x(10000), p.y(0), p.y(50))
-	}
-	only := newPanel([]run{{Nodes: 500, Workload: "w"}}, "w")
-	if x := only.x(500); math.Abs(x-(marginLeft+innerWidth/2)) > 1e-6 || only.highY != 1 {
-		t.Errorf("a single size is at %g, want the middle; the axis of nothing ends at %g, want 1", x, only.highY)
 	}
 }
 

@@ -1,0 +1,172 @@
+// Package svg draws plots: lines and bars over axes, as parts of a page or as a document of their own. How they look is
+// left to a style sheet, which knows their parts by class.
+package svg
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+)
+
+// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible at
+// the width of a phone.
+const (
+	Width, plotHeight       = 400.0, 260.0
+	marginLeft, marginRight = 46.0, 10.0
+	marginTop, marginBottom = 12.0, 40.0
+	innerWidth, innerHeight = Width - marginLeft - marginRight, plotHeight - marginTop - marginBottom
+)
+
+// Series is one line of a plot, with a range of values as a band around it.
+type Series struct {
+	// Class by which a style sheet colors it.
+	Class string
+	// Name in the legend of a document; a page has its own.
+	Name     string
+	X, Y     []float64
+	Low, Top []float64
+}
+
+// Axis is the range of values along one side of a plot.
+type Axis struct {
+	Label    string
+	Min, Max float64
+	// Log spaces values by their ratios. Min is above 0 then.
+	Log bool
+	// Ticks are the values that are marked; about five round ones if it is nil.
+	Ticks  []float64
+	Format func(float64) string
+}
+
+// part is where a value lies along the axis, 0 to 1.
+func (a *Axis) part(v float64) float64 {
+	if a.Log {
+		return math.Log(v/a.Min) / math.Log(a.Max/a.Min)
+	}
+	return (v - a.Min) / (a.Max - a.Min)
+}
+
+func (a *Axis) ticks(n int) []float64 {
+	if a.Ticks != nil {
+		return a.Ticks
+	}
+	return ticks(a.Min, a.Max, n)
+}
+
+// Plot draws lines over axes. Title and Description are its text alternative.
+type Plot struct {
+	ID, Title, Description string
+	X, Y                   Axis
+	Lines                  []Series
+	// Diagonal draws where y equals x.
+	Diagonal bool
+}
+
+func (p *Plot) px(v float64) float64 { return marginLeft + innerWidth*p.X.part(v) }
+
+func (p *Plot) py(v float64) float64 { return marginTop + innerHeight*(1-p.Y.part(v)) }
+
+// SVG is the plot as an element of a page.
+func (p *Plot) SVG() string {
+	var b strings.Builder
+	Open(&b, p.ID, p.Title, p.Description, plotHeight)
+	p.draw(&b)
+	b.WriteString("</svg>")
+	return b.String()
+}
+
+// Open begins an element of that height, with its text alternative.
+func Open(b *strings.Builder, id, title, description string, height float64) {
+	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+		Width, height, id, id, id, html.EscapeString(title), id, html.EscapeString(description))
+}
+
+func (p *Plot) draw(b *strings.Builder) {
+	gridY(b, &p.Y)
+	for _, v := range p.X.ticks(6) {
+		x := p.px(v)
+		fmt.Fprintf(b, `<line class="tickmark" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/><text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`,
+			x, marginTop+innerHeight, x, marginTop+innerHeight+4, x, marginTop+innerHeight+16, html.EscapeString(p.X.Format(v)))
+	}
+	axisX(b, p.X.Label)
+	if p.Diagonal {
+		to := math.Min(p.X.Max, p.Y.Max)
+		fmt.Fprintf(b, `<line class="ideal" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, p.px(0), p.py(0), p.px(to), p.py(to))
+	}
+	for _, s := range p.Lines {
+		if s.Low != nil {
+			fmt.Fprintf(b, `<path class="band %s" d="%s"/>`, s.Class, p.band(s))
+		}
+	}
+	for _, s := range p.Lines {
+		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, s.Class, p.path(s.X, s.Y))
+	}
+}
+
+// gridY draws the lines across a plot and what they stand for.
+func gridY(b *strings.Builder, a *Axis) {
+	for _, v := range a.ticks(5) {
+		y := marginTop + innerHeight*(1-a.part(v))
+		fmt.Fprintf(b, `<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/><text class="tick" x="%g" y="%.1f" text-anchor="end">%s</text>`,
+			marginLeft, y, Width-marginRight, y, marginLeft-5, y+4, html.EscapeString(a.Format(v)))
+	}
+}
+
+// axisX draws the line at the bottom of a plot and what lies along it.
+func axisX(b *strings.Builder, label string) {
+	fmt.Fprintf(b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%g"/>`, marginLeft, marginTop+innerHeight, Width-marginRight, marginTop+innerHeight)
+	fmt.Fprintf(b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text>`, marginLeft+innerWidth/2, plotHeight-6, html.EscapeString(label))
+}
+
+func (p *Plot) path(x, y []float64) string {
+	var b strings.Builder
+	command := byte('M')
+	for i := range x {
+		fmt.Fprintf(&b, "%c%.1f %.1f", command, p.px(x[i]), p.py(y[i]))
+		command = 'L'
+	}
+	return b.String()
+}
+
+func (p *Plot) band(s Series) string {
+	var b strings.Builder
+	b.WriteString(p.path(s.X, s.Top))
+	for i := len(s.X) - 1; i >= 0; i-- {
+		fmt.Fprintf(&b, "L%.1f %.1f", p.px(s.X[i]), p.py(s.Low[i]))
+	}
+	b.WriteByte('Z')
+	return b.String()
+}
+
+// ticks are about n round numbers within a range.
+func ticks(lo, hi float64, n int) []float64 {
+	if !(hi > lo) || math.IsInf(hi-lo, 0) {
+		return []float64{lo}
+	}
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(n))))
+	for _, m := range []float64{1, 2, 2.5, 5, 10} {
+		if (hi-lo)/(step*m) <= float64(n) {
+			step *= m
+			break
+		}
+	}
+	var list []float64
+	for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
+		list = append(list, i*step)
+	}
+	return list
+}
+
+// Above is a round number not below v, for the end of an axis; 1 for nothing.
+func Above(v float64) float64 {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return 1
+	}
+	t := ticks(0, v, 5)
+	step := 1.0
+	if len(t) > 1 {
+		step = t[1] - t[0]
+	}
+	return math.Ceil(v/step-1e-9) * step
+}
