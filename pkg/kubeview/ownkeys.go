@@ -10,7 +10,7 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, DeadlineKey, GangKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
+	BackfillKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey, GPUSharingKey,
 	GPUsInUseKey, MinMembersByRoleKey, PricePerHourKey, RoleKey, RoleLabelKey, SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }

@@ -93,7 +93,7 @@ func TestOnARealControlPlane(t *testing.T) {
 			if strings.HasPrefix(pod.Name, "late") {
 				milli = 400
 			}
-			devices := kubeview.AssignedDevices(&pod, nil)
+			devices := kubeview.AssignedDevices(&pod)
 			if len(devices) != 1 {
 				t.Errorf("pod %s on %s was told the devices %v", pod.Name, pod.Spec.NodeName, devices)
 				continue
