@@ -68,7 +68,8 @@ var (
 	// askingAnnotations are those by which a pod asks for GPUs, for a part of one, or for some GPUs rather than others.
 	askingAnnotations = append(dialectKeys(func(d *dialect) []string { return d.asks }), ownPodKeys...)
 	// answerKeys are the annotations that tell a pod its devices or its node.
-	answerKeys = append(dialectKeys(func(d *dialect) []string { return slices.Concat(d.answers, d.passing) }), GPUAssignedKey)
+	answerKeys = append(dialectKeys(func(d *dialect) []string { return slices.Concat(d.answers, d.passing) }),
+		GPUAssignedKey)
 	// gpuAnnotations are all annotations of pods and nodes by which GPUs are asked for, described and assigned.
 	gpuAnnotations = slices.Concat(
 		askingAnnotations, ownNodeKeys, []string{GPUAssignedKey},
@@ -174,7 +175,8 @@ func refuseWhole(key, value string, ask gpuAsk, r *GPURequest) error {
 	default:
 		return nil
 	}
-	return &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value, Allowed: "allowed together with " + other}
+	return &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
+		Allowed: "allowed together with " + other}
 }
 
 func joinIndices(devices []int, separator string) string {
@@ -185,8 +187,8 @@ func joinIndices(devices []int, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// splitIndices reads a list of that many distinct indices, or of any number with 0, of which the pod holds a share each;
-// nil when it is none.
+// splitIndices reads a list of that many distinct indices, or of any number with 0, of which the pod holds a share
+// each; nil when it is none.
 func splitIndices(value, separator string, count int, share gpu.Share) []deviceShare {
 	var devices []deviceShare
 	for field := range strings.SplitSeq(value, separator) {

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// Keys of HAMi. Its device plugin enforces a share: it reads the list of devices when the kubelet asks it for those of a
-// container.
+// Keys of HAMi. Its device plugin enforces a share: it reads the list of devices when the kubelet asks it for those of
+// a container.
 const (
 	hamiMemoryResource  = "nvidia.com/gpumem"
 	hamiPercentResource = "nvidia.com/gpumem-percentage"
@@ -64,7 +64,8 @@ type hamiShare struct{ memMiB, percent, cores int64 }
 func hamiShareOf(c *v1.Container) hamiShare {
 	requests := c.Resources.Requests
 	return hamiShare{
-		quantity(requests, hamiMemoryResource), quantity(requests, hamiPercentResource), quantity(requests, hamiCoresResource),
+		quantity(requests, hamiMemoryResource), quantity(requests, hamiPercentResource), quantity(requests,
+			hamiCoresResource),
 	}
 }
 
@@ -89,7 +90,8 @@ func readHAMi(k *GPUKeys, pod *v1.Pod, ask gpuAsk, r *GPURequest) error {
 		share, first = s, false
 	}
 	percent := func(key string, value int64) error {
-		return &BadValue{Object: "pod", Kind: "resource", Key: key, Value: fmt.Sprint(value), Allowed: "a whole number from 1 to 100"}
+		return &BadValue{Object: "pod", Kind: "resource", Key: key, Value: fmt.Sprint(value),
+			Allowed: "a whole number from 1 to 100"}
 	}
 	switch {
 	case share.memMiB > 0 && share.percent > 0:
@@ -100,7 +102,8 @@ func readHAMi(k *GPUKeys, pod *v1.Pod, ask gpuAsk, r *GPURequest) error {
 	case share.cores > 100:
 		return percent(hamiCoresResource, share.cores)
 	case share.memMiB > 1<<30:
-		return &BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource, Value: fmt.Sprint(share.memMiB), Allowed: "memory in MiB"}
+		return &BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource, Value: fmt.Sprint(share.memMiB),
+			Allowed: "memory in MiB"}
 	}
 	r.Dialect, r.Shared, r.ByAgent = DialectHAMi, true, true
 	r.Count, r.Resource = ask.count, ask.resource
@@ -142,8 +145,9 @@ func endsFirst(pod *v1.Pod, i int) bool {
 	return policy == nil || *policy != v1.ContainerRestartPolicyAlways
 }
 
-// tellHAMi lists the devices container by container, as many for each as the kubelet will ask for: "uuid,NVIDIA,MiB,cores:"
-// each, and ";" after a container. Cores are 0, without limit, unless the container asks for them.
+// tellHAMi lists the devices container by container, as many for each as the kubelet will ask for:
+// "uuid,NVIDIA,MiB,cores:" each, and ";" after a container. Cores are 0, without limit, unless the container asks for
+// them.
 func tellHAMi(pod *v1.Pod, r *GPURequest, a Assignment, now time.Time) (map[string]string, error) {
 	var list strings.Builder
 	next, i := 0, 0
@@ -155,7 +159,8 @@ func tellHAMi(pod *v1.Pod, r *GPURequest, a Assignment, now time.Time) (map[stri
 		}
 		for _, d := range a.Devices[next : next+n] {
 			if d >= len(a.UUIDs) {
-				return nil, fmt.Errorf("listing the devices of container %s: node %s registers no GPU %d", c.Name, a.Node, d)
+				return nil, fmt.Errorf("listing the devices of container %s: node %s registers no GPU %d", c.Name,
+					a.Node, d)
 			}
 			fmt.Fprintf(&list, "%s,%s,%d,%d:", a.UUIDs[d], hamiDeviceType, a.Share.MemMiB, hamiShareOf(c).cores)
 		}
@@ -219,8 +224,8 @@ func addHAMiList(held *[]deviceShare, list string, node *GPUNode, add func(a, b 
 	return true
 }
 
-// readHAMiRecord reads "uuid,NVIDIA,MiB,cores". Compute counts in proportion to the memory unless cores are limited; with
-// neither, the pod has all of the GPU.
+// readHAMiRecord reads "uuid,NVIDIA,MiB,cores". Compute counts in proportion to the memory unless cores are limited;
+// with neither, the pod has all of the GPU.
 func readHAMiRecord(record string, node *GPUNode) (device int, share gpu.Share, ok bool) {
 	fields := strings.Split(record, ",")
 	if len(fields) < 4 {

@@ -39,20 +39,26 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 		want       string
 	}{
 		{"one container", nil, []v1.Container{container("a", one)}, "GPU-a,NVIDIA,3000,0:;"},
-		{"a container without GPUs has an empty list", nil, []v1.Container{container("log", nil), container("a", one)}, ";GPU-a,NVIDIA,3000,0:;"},
+		{"a container without GPUs has an empty list", nil, []v1.Container{container("log", nil), container("a",
+			one)}, ";GPU-a,NVIDIA,3000,0:;"},
 		{"containers have devices of their own", nil, []v1.Container{container("a", two), container("b", one)},
 			"GPU-a,NVIDIA,3000,0:GPU-b,NVIDIA,3000,0:;GPU-c,NVIDIA,3000,0:;"},
-		{"a container that initializes comes first, and leaves its devices to the others", []v1.Container{container("i", two)},
+		{"a container that initializes comes first, and leaves its devices to the others",
+			[]v1.Container{container("i", two)},
 			[]v1.Container{container("a", one)}, "GPU-a,NVIDIA,3000,0:GPU-b,NVIDIA,3000,0:;GPU-a,NVIDIA,3000,0:;"},
 		{"a sidecar keeps its devices", []v1.Container{sidecar(container("s", one)), container("i", one)},
 			[]v1.Container{container("a", one)}, "GPU-a,NVIDIA,3000,0:;GPU-b,NVIDIA,3000,0:;GPU-b,NVIDIA,3000,0:;"},
-		{"cores are limited where they are asked for", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "3000", hamiCoresResource: "30"})},
+		{"cores are limited where they are asked for", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "1",
+			hamiMemoryResource: "3000", hamiCoresResource: "30"})},
 			"GPU-a,NVIDIA,3000,30:;"},
-		{"cores alone come with all of the memory", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "1", hamiCoresResource: "30"})},
+		{"cores alone come with all of the memory", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "1",
+			hamiCoresResource: "30"})},
 			"GPU-a,NVIDIA,16384,30:;"},
-		{"a percentage is of the memory", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "1", hamiPercentResource: "25"})},
+		{"a percentage is of the memory", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "1",
+			hamiPercentResource: "25"})},
 			"GPU-a,NVIDIA,4096,0:;"},
-		{"whole GPUs have all of the memory and no limit of cores", nil, []v1.Container{container("a", strs{"nvidia.com/gpu": "2"})},
+		{"whole GPUs have all of the memory and no limit of cores", nil, []v1.Container{container("a",
+			strs{"nvidia.com/gpu": "2"})},
 			"GPU-a,NVIDIA,16384,0:GPU-b,NVIDIA,16384,0:;"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,8 +84,10 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 				t.Fatal(err)
 			}
 			for key, want := range map[string]any{
-				"hami.io/vgpu-devices-to-allocate": tc.want, "hami.io/vgpu-devices-allocated": tc.want, "hami.io/vgpu-node": "n",
-				"hami.io/vgpu-time": "1700000000", "hami.io/bind-time": "1700000000", "hami.io/bind-phase": "allocating",
+				"hami.io/vgpu-devices-to-allocate": tc.want, "hami.io/vgpu-devices-allocated": tc.want,
+				"hami.io/vgpu-node": "n",
+				"hami.io/vgpu-time": "1700000000", "hami.io/bind-time": "1700000000",
+				"hami.io/bind-phase":         "allocating",
 				"alibabacloud.com/gpu-index": nil,
 			} {
 				if got[key] != want {
@@ -101,14 +109,16 @@ func TestWhatHAMisOwnSchedulerGaveCounts(t *testing.T) {
 		{"in proportion to the memory", "GPU-b,NVIDIA,4096,0:;", 0, []int{1000, 750, 1000}},
 		{"by cores where they are limited", "GPU-b,NVIDIA,4096,60:;", 0, []int{1000, 400, 1000}},
 		{"two containers on one device", "GPU-b,NVIDIA,4096,0:;GPU-b,NVIDIA,8192,0:;", 0, []int{1000, 250, 1000}},
-		{"a container that initializes does not add up", "GPU-b,NVIDIA,4096,0:;GPU-b,NVIDIA,8192,0:;", 1, []int{1000, 500, 1000}},
+		{"a container that initializes does not add up", "GPU-b,NVIDIA,4096,0:;GPU-b,NVIDIA,8192,0:;", 1, []int{1000,
+			500, 1000}},
 		{"all of a GPU", "GPU-c,NVIDIA,16384,0:;", 0, []int{1000, 1000, 0}},
 		{"a device that the node does not have: what is asked for", "GPU-x,NVIDIA,4096,0:;", 0, []int{750, 1000, 1000}},
 		{"a list that is cut off: what is asked for", "GPU-b,NVIDIA", 0, []int{750, 1000, 1000}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, strs{hamiAllocatedKey: tc.lists, hamiNodeKey: "n"})
+			pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, strs{hamiAllocatedKey: tc.lists,
+				hamiNodeKey: "n"})
 			for range tc.init {
 				pod.Spec.InitContainers = append(pod.Spec.InitContainers, container("i", nil))
 			}
@@ -133,9 +143,12 @@ func TestEnforcementIsSaid(t *testing.T) {
 		want string
 	}{
 		{"HAMi's share on a node of HAMi", hamiPod, hamiNode(), "enforced by HAMi's device plugin"},
-		{"another share on a node of HAMi", gpuPod(nil, strs{openbMilliKey: "300"}), hamiNode(), "accounting only: nothing on the node holds the pod to its share"},
-		{"a share on a node without an agent", gpuPod(nil, strs{kaiFractionKey: "0.5"}), sharedGPUs(), "accounting only: nothing on the node holds the pod to its share"},
-		{"a share on a node with an agent of the user's", gpuPod(nil, strs{openbMilliKey: "300"}), labelled, "enforced by gpu-limiter, says the node's label berth.dev/gpu-agent"},
+		{"another share on a node of HAMi", gpuPod(nil, strs{openbMilliKey: "300"}), hamiNode(),
+			"accounting only: nothing on the node holds the pod to its share"},
+		{"a share on a node without an agent", gpuPod(nil, strs{kaiFractionKey: "0.5"}), sharedGPUs(),
+			"accounting only: nothing on the node holds the pod to its share"},
+		{"a share on a node with an agent of the user's", gpuPod(nil, strs{openbMilliKey: "300"}), labelled,
+			"enforced by gpu-limiter, says the node's label berth.dev/gpu-agent"},
 		{"a whole GPU is no share", gpuPod(strs{"nvidia.com/gpu": "1"}, nil), hamiNode(), ""},
 	} {
 		if got := keys.Enforcement(tc.pod, tc.node); got != tc.want {

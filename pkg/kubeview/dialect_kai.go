@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// Keys of the KAI scheduler. Its own binder makes its shares real, by pods that reserve the GPU and a ConfigMap, so that
-// no other scheduler can serve them; here they are only a way to write a request.
+// Keys of the KAI scheduler. Its own binder makes its shares real, by pods that reserve the GPU and a ConfigMap. No
+// other scheduler can serve them; here they are only a way to write a request.
 const (
 	kaiFractionKey = "gpu-fraction"
 	kaiMemoryKey   = "gpu-memory"

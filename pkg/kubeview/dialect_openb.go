@@ -62,7 +62,8 @@ func readOpenb(_ *GPUKeys, pod *v1.Pod, ask gpuAsk, r *GPURequest) error {
 }
 
 func tellOpenb(_ *v1.Pod, _ *GPURequest, a Assignment, now time.Time) (map[string]string, error) {
-	return map[string]string{openbIndexKey: joinIndices(a.Devices, "-"), openbTimeKey: strconv.FormatInt(now.UnixNano(), 10)}, nil
+	return map[string]string{openbIndexKey: joinIndices(a.Devices, "-"),
+		openbTimeKey: strconv.FormatInt(now.UnixNano(), 10)}, nil
 }
 
 func toldOpenb(pod *v1.Pod, _ *GPUNode, count int, share gpu.Share) []deviceShare {

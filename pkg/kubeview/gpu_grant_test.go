@@ -46,21 +46,32 @@ func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
 		annotations strs
 		want        []int
 	}{
-		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1", GPUAssignedKey: grantOf1}, []int{1000, 700}},
+		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1", GPUAssignedKey: grantOf1},
+			[]int{1000, 700}},
 		{"the grant stays when the request is removed", nil, strs{GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9", GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none", GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0", GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0", GPUAssignedKey: strings.Replace(grantOf1, `"p"`, `"q"`, 1)}, []int{500, 1000}},
-		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0", GPUAssignedKey: strings.Replace(grantOf1, `"n"`, `"m"`, 1)}, []int{500, 1000}},
-		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0", GPUAssignedKey: "GPU 1"}, []int{500, 1000}},
-		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, []int{1000, 500}},
-		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2", openbIndexKey: "1"}, []int{500, 500}},
+		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9", GPUAssignedKey: grantOf1},
+			[]int{1000, 700}},
+		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none",
+			GPUAssignedKey: grantOf1}, []int{1000, 700}},
+		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0",
+			GPUAssignedKey: grantOf1}, []int{1000, 700}},
+		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
+			GPUAssignedKey: strings.Replace(grantOf1, `"p"`, `"q"`, 1)}, []int{500, 1000}},
+		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
+			GPUAssignedKey: strings.Replace(grantOf1, `"n"`, `"m"`, 1)}, []int{500, 1000}},
+		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
+			GPUAssignedKey: "GPU 1"}, []int{500, 1000}},
+		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, []int{1000,
+			500}},
+		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2",
+			openbIndexKey: "1"}, []int{500, 500}},
 		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, []int{750, 1000}},
 		{"a share that cannot be read is one GPU", nil, strs{openbMilliKey: "half"}, []int{0, 1000}},
-		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"}, strs{kaiFractionKey: "half"}, []int{0, 0}},
+		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"},
+			strs{kaiFractionKey: "half"}, []int{0, 0}},
 		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, []int{0, 1000}},
-		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500", GPUMemoryMinKey: "lots"}, []int{500, 1000}},
+		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500",
+			GPUMemoryMinKey: "lots"}, []int{500, 1000}},
 		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, []int{0, 1000}},
 		{"a pod without GPUs holds none", nil, strs{"app": "web"}, []int{1000, 1000}},
 	} {
@@ -145,7 +156,8 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 
 func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
 	t.Parallel()
-	before := gpuPod(nil, strs{openbMilliKey: "300", GPUAssignedKey: grantOf1, hamiAllocateKey: "x;", hamiPhaseKey: "allocating"})
+	before := gpuPod(nil, strs{openbMilliKey: "300", GPUAssignedKey: grantOf1, hamiAllocateKey: "x;",
+		hamiPhaseKey: "allocating"})
 	for name, tc := range map[string]struct {
 		change strs
 		want   bool

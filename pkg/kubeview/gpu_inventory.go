@@ -57,7 +57,9 @@ func occupyWhole(inv *gpu.Inventory, inUse []int, used int) {
 
 // countPods books the devices of every pod on a shared node: what it was promised or granted, whatever it asks for by
 // now; else what it was told in a dialect; else what it asks for.
-func (k *GPUKeys) countPods(g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID) {
+func (k *GPUKeys) countPods(
+	g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID,
+) {
 	var homeless []gpu.Request
 	for _, podInfo := range info.GetPods() {
 		pod := podInfo.GetPod()
@@ -83,7 +85,8 @@ func (k *GPUKeys) countPods(g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, p
 			share, _ = request.ShareOn(inv.MemMiB)
 		}
 		held := told(pod, g, request.Count, share)
-		if len(held) == 0 || slices.ContainsFunc(held, func(d deviceShare) bool { return !inv.CanTake([]int{d.device}, d.share) }) {
+		full := func(d deviceShare) bool { return !inv.CanTake([]int{d.device}, d.share) }
+		if len(held) == 0 || slices.ContainsFunc(held, full) {
 			homeless = append(homeless, request)
 			continue
 		}

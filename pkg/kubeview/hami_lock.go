@@ -51,8 +51,8 @@ func ReadHAMiLock(node *v1.Node) (HAMiLock, bool) {
 // Left is how long the lock still counts, 0 or less when it no longer does.
 func (l HAMiLock) Left(now time.Time) time.Duration { return l.Since.Add(HAMiLockLasts).Sub(now) }
 
-// ServedByLock reports whether a pod no longer needs the lock that names it: it has ended, its containers run and so have
-// their devices, or it is bound to another node.
+// ServedByLock reports whether a pod no longer needs the lock that names it: it has ended, its containers run and so
+// have their devices, or it is bound to another node.
 func ServedByLock(pod *v1.Pod, node string) bool {
 	return Finished(pod) || pod.Status.Phase == v1.PodRunning || pod.Spec.NodeName != "" && pod.Spec.NodeName != node
 }

@@ -24,7 +24,8 @@ import (
 
 // hamiFleet is two nodes of three GPUs that HAMi's device plugin gives out, ten tasks to each.
 const hamiFleet = `shapes:
-- {name: hami, count: 2, labels: {nvidia.com/gpu.product: Tesla-T4}, allocatable: {cpu: "64", memory: 512Gi, nvidia.com/gpu: "30"},
+- {name: hami, count: 2, labels: {nvidia.com/gpu.product: Tesla-T4}, allocatable: {cpu: "64", memory: 512Gi,
+	nvidia.com/gpu: "30"},
    annotations: {hami.io/node-nvidia-register: "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:GPU-b,10,16384,100,NVIDIA-Tesla T4,0,true:GPU-c,10,16384,100,NVIDIA-Tesla T4,0,true:"}}
 `
 
@@ -53,7 +54,8 @@ func (d *devicePlugin) admit(ctx context.Context, pod *v1.Pod) ([]served, error)
 		}
 		got, err := d.allocate(ctx, int(n.Value()))
 		if err != nil {
-			return nil, errors.Join(err, d.status(ctx, pod, v1.PodStatus{Phase: v1.PodFailed, Reason: "UnexpectedAdmissionError"}))
+			return nil, errors.Join(err, d.status(ctx, pod, v1.PodStatus{Phase: v1.PodFailed,
+				Reason: "UnexpectedAdmissionError"}))
 		}
 		all = append(all, got)
 	}
@@ -97,7 +99,8 @@ func (d *devicePlugin) allocate(ctx context.Context, ids int) (served, error) {
 	}
 	records := strings.Split(strings.TrimSuffix(lists[next], ":"), ":")
 	if len(records) != ids {
-		return served{}, errors.Join(fmt.Errorf("device number not matched: %q for %d", lists[next], ids), d.end(ctx, pod, "failed"))
+		return served{}, errors.Join(fmt.Errorf("device number not matched: %q for %d", lists[next], ids), d.end(ctx,
+			pod, "failed"))
 	}
 	var out served
 	for i, record := range records {
@@ -130,7 +133,8 @@ func (d *devicePlugin) pending(pod *v1.Pod) error {
 	case phase != "allocating":
 		return fmt.Errorf("pod %s is in phase %q", pod.Name, phase)
 	case pod.Annotations["hami.io/vgpu-node"] != d.node || pod.Spec.NodeName != d.node:
-		return fmt.Errorf("pod %s is for node %q and bound to %q", pod.Name, pod.Annotations["hami.io/vgpu-node"], pod.Spec.NodeName)
+		return fmt.Errorf("pod %s is for node %q and bound to %q", pod.Name, pod.Annotations["hami.io/vgpu-node"],
+			pod.Spec.NodeName)
 	}
 	return nil
 }
@@ -153,7 +157,8 @@ func (d *devicePlugin) end(ctx context.Context, pod *v1.Pod, phase string) error
 
 func (d *devicePlugin) annotate(ctx context.Context, pod *v1.Pod, key, value string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	_, err := d.api.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := d.api.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -187,15 +192,16 @@ func (w *world) submit(t *testing.T, pod *v1.Pod) {
 
 // unserved are the pods that are bound to a node and wait for their devices.
 func (w *world) unserved(ctx context.Context, node string) ([]v1.Pod, error) {
-	list, err := w.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node + ",status.phase=Pending"})
+	list, err := w.Client.CoreV1().Pods("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + node + ",status.phase=Pending"})
 	if err != nil {
 		return nil, err
 	}
 	return list.Items, nil
 }
 
-// bound waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the plugin
-// could not tell them apart.
+// bound waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the
+// plugin could not tell them apart.
 func (w *world) bound(t *testing.T, node string) *v1.Pod {
 	t.Helper()
 	var pods []v1.Pod
@@ -213,7 +219,8 @@ func (w *world) bound(t *testing.T, node string) *v1.Pod {
 func (w *world) said(t *testing.T, pod, reason string) {
 	t.Helper()
 	w.Await(t, "the event "+reason+" on "+pod, func(ctx context.Context) (bool, error) {
-		events, err := w.Client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod + ",reason=" + reason})
+		events, err := w.Client.CoreV1().Events("default").List(ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod + ",reason=" + reason})
 		return err == nil && len(events.Items) == 1, err
 	})
 }
@@ -237,11 +244,14 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 		}{
 			{onNode("whole", "hami-0", nil, strs{"nvidia.com/gpu": "1"}), []served{{memoryMiB: full, cores: "0"}}},
 			{onNode("memory", "hami-0", nil, share), []served{{memoryMiB: []string{"4096"}, cores: "0"}}},
-			{onNode("percentage", "hami-0", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "25", "nvidia.com/gpucores": "20"}),
+			{onNode("percentage", "hami-0", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "25",
+				"nvidia.com/gpucores": "20"}),
 				[]served{{memoryMiB: []string{"4096"}, cores: "20"}}},
 			{onNode("containers", "hami-0", []strs{nil, share}, nil, share, share), []served{
-				{memoryMiB: []string{"4096"}, cores: "0"}, {memoryMiB: []string{"4096"}, cores: "0"}, {memoryMiB: []string{"4096"}, cores: "0"}}},
-			{onNode("cores", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpucores": "30"}), []served{{memoryMiB: full, cores: "30"}}},
+				{memoryMiB: []string{"4096"}, cores: "0"}, {memoryMiB: []string{"4096"}, cores: "0"},
+				{memoryMiB: []string{"4096"}, cores: "0"}}},
+			{onNode("cores", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpucores": "30"}),
+				[]served{{memoryMiB: full, cores: "30"}}},
 			{onNode("two", "hami-1", nil, strs{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1000"}),
 				[]served{{memoryMiB: []string{"1000", "1000"}, cores: "0"}}},
 		} {
@@ -298,11 +308,13 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 			next, err := w.Client.CoreV1().Pods("default").Get(ctx, "next", metav1.GetOptions{})
 			return err == nil && strings.Contains(reasonOf(next), "free GPU share (need "), err
 		})
-		if _, err := plugins["hami-1"].allocate(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "device number not matched") {
+		if _, err := plugins["hami-1"].allocate(t.Context(), 1); err == nil || !strings.Contains(err.Error(),
+			"device number not matched") {
 			t.Fatalf("allocate = %v, want a refusal", err)
 		}
 		w.said(t, "refused", "DevicesRefused")
-		if err := plugins["hami-1"].status(t.Context(), pod, v1.PodStatus{Phase: v1.PodFailed, Reason: "UnexpectedAdmissionError"}); err != nil {
+		if err := plugins["hami-1"].status(t.Context(), pod, v1.PodStatus{Phase: v1.PodFailed,
+			Reason: "UnexpectedAdmissionError"}); err != nil {
 			t.Fatal(err)
 		}
 		if next := w.bound(t, "hami-1"); next.Name != "next" {
@@ -318,7 +330,8 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 		w.submit(t, idle)
 		lock := time.Now().Add(-6*time.Minute).UTC().Format(time.RFC3339) + ",default,idle"
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"hami.io/mutex.lock":%q}}}`, lock)
-		if _, err := w.Client.CoreV1().Nodes().Patch(t.Context(), "hami-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := w.Client.CoreV1().Nodes().Patch(t.Context(), "hami-0", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.submit(t, onNode("late", "hami-0", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}))
@@ -335,7 +348,8 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 		pod := w.bound(t, "hami-0")
 		w.submit(t, onNode("after", "hami-0", nil, small))
 		zero := int64(0)
-		err := w.Client.CoreV1().Pods("default").Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+		err := w.Client.CoreV1().Pods("default").Delete(t.Context(), pod.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &zero})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}

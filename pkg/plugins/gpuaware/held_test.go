@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestAnEditedPodKeepsItsDevices edits a running pod in every way and places another beside it, in the process that gave
-// the devices and in the next one.
+// TestAnEditedPodKeepsItsDevices edits a running pod in every way and places another beside it, in the process that
+// gave the devices and in the next one.
 func TestAnEditedPodKeepsItsDevices(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]string{
@@ -43,10 +43,12 @@ func TestAnEditedPodKeepsItsDevices(t *testing.T) {
 			}
 			next := newHarness(t, alone(defaultArgs()), []runtime.Object{edited, sharedNode("n", 1)}...)
 			for process, h := range map[string]*harness{"this process": h, "the next process": next} {
-				if _, err := h.place(t, h.add(t, podObject("too-much", nil, strs{"alibabacloud.com/gpu-milli": "400"}))); err == nil {
+				if _, err := h.place(t, h.add(t, podObject("too-much", nil,
+					strs{"alibabacloud.com/gpu-milli": "400"}))); err == nil {
 					t.Errorf("%s gave away what the pod holds", process)
 				}
-				if _, err := h.place(t, h.add(t, podObject("fits", nil, strs{"alibabacloud.com/gpu-milli": "300"}))); err != nil {
+				if _, err := h.place(t, h.add(t, podObject("fits", nil,
+					strs{"alibabacloud.com/gpu-milli": "300"}))); err != nil {
 					t.Errorf("%s counts more than the pod holds: %v", process, err)
 				}
 			}
@@ -75,7 +77,8 @@ func TestAnEditIsSaidOnce(t *testing.T) {
 // TestAGrantIsTakenDownWhenThePodIsSeen removes the record itself: the process that saw it goes by what it saw.
 func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	t.Parallel()
-	pod := podObject("p", nil, strs{"berth.dev/gpu-assigned": `{"pod":"p","node":"n","devices":[0],"milli":700,"memMiB":11468}`})
+	pod := podObject("p", nil,
+		strs{"berth.dev/gpu-assigned": `{"pod":"p","node":"n","devices":[0],"milli":700,"memMiB":11468}`})
 	pod.Spec.NodeName = "n"
 	h := newHarness(t, alone(defaultArgs()), pod, sharedNode("n", 1))
 	h.await(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
@@ -96,7 +99,8 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 func TestStaleAnswersAreRemoved(t *testing.T) {
 	t.Parallel()
 	stale := strs{
-		"gpu-fraction": "0.5", "alibabacloud.com/gpu-index": "7", "hami.io/vgpu-node": "gone", "hami.io/bind-phase": "success",
+		"gpu-fraction": "0.5", "alibabacloud.com/gpu-index": "7", "hami.io/vgpu-node": "gone",
+		"hami.io/bind-phase":     "success",
 		"berth.dev/gpu-assigned": `{"pod":"other","node":"n","devices":[0],"milli":1}`,
 	}
 	for _, tc := range []struct {
@@ -106,9 +110,11 @@ func TestStaleAnswersAreRemoved(t *testing.T) {
 		asked    strs
 		want     []string
 	}{
-		{"on a shared node", sharedNode("n", 1), nil, stale, []string{"berth.dev/gpu-assigned", "gpu-fraction", "runai-gpu"}},
+		{"on a shared node", sharedNode("n", 1), nil, stale, []string{"berth.dev/gpu-assigned", "gpu-fraction",
+			"runai-gpu"}},
 		{"where the kubelet chooses", gpuNodeObject("n", 1, "Tesla-T4"), strs{"nvidia.com/gpu": "1"},
-			strs{"team": "a", "alibabacloud.com/gpu-index": "7", "hami.io/vgpu-node": "gone", "berth.dev/gpu-assigned": "{}"}, []string{"team"}},
+			strs{"team": "a", "alibabacloud.com/gpu-index": "7", "hami.io/vgpu-node": "gone",
+				"berth.dev/gpu-assigned": "{}"}, []string{"team"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -140,11 +146,15 @@ func TestSharesAndWholeGPUsDoNotMixWithoutAnAgent(t *testing.T) {
 		first, second *v1.Pod
 		want          string
 	}{
-		{"a whole GPU beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", whole, nil), "shares of GPUs and no agent"},
-		{"a share beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", nil, share), "whole GPUs in use and no agent"},
+		{"a whole GPU beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", whole, nil),
+			"shares of GPUs and no agent"},
+		{"a share beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", nil, share),
+			"whole GPUs in use and no agent"},
 		{"a share beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", nil, share), ""},
-		{"a whole GPU beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", whole, nil), ""},
-		{"a whole GPU beside a share, with an agent", withAgent, podObject("a", nil, share), podObject("b", whole, nil), ""},
+		{"a whole GPU beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", whole, nil),
+			""},
+		{"a whole GPU beside a share, with an agent", withAgent, podObject("a", nil, share), podObject("b", whole,
+			nil), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

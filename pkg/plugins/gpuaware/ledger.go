@@ -11,8 +11,8 @@ import (
 )
 
 // ledger holds the devices that pods hold: what this process promised, from Reserve on, and what pods had been granted
-// when it first saw them. A pod keeps what it holds until it is gone, whatever becomes of its annotations. It is safe for
-// concurrent use.
+// when it first saw them. A pod keeps what it holds until it is gone, whatever becomes of its annotations. It is safe
+// for concurrent use.
 type ledger struct {
 	mu     sync.RWMutex
 	byPod  map[types.UID]entry

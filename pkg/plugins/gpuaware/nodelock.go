@@ -30,8 +30,8 @@ const (
 	undoWithin = 10 * time.Second
 )
 
-// nodeLocks take HAMi's locks of nodes. The pods of this process that want the same node's wait in line, each in its own
-// binding cycle; the first in line watches the node. It is safe for concurrent use.
+// nodeLocks take HAMi's locks of nodes. The pods of this process that want the same node's wait in line, each in its
+// own binding cycle; the first in line watches the node. It is safe for concurrent use.
 type nodeLocks struct {
 	client   kubernetes.Interface
 	recorder events.EventRecorder
@@ -122,8 +122,10 @@ func (l *nodeLocks) take(ctx context.Context, pod *v1.Pod, node string) (string,
 	}
 }
 
-// try takes the lock if it is free or no longer counts. Else it returns after what time to look again, and who holds it.
-func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration, holder string, err error) {
+// try takes the lock if it is free or no longer counts. Else it returns after what time to look again, and who holds
+// it.
+func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration,
+	holder string, err error) {
 	node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", 0, "", fmt.Errorf("reading the lock of node %s: %w", name, err)
@@ -152,8 +154,8 @@ func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value st
 	return value, 0, "", nil
 }
 
-// counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices is
-// said on that pod.
+// counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices
+// is said on that pod.
 func (l *nodeLocks) counts(ctx context.Context, lock kubeview.HAMiLock, node *v1.Node, now time.Time) (bool, error) {
 	var owner *v1.Pod
 	if lock.Pod != "" {
@@ -163,7 +165,8 @@ func (l *nodeLocks) counts(ctx context.Context, lock kubeview.HAMiLock, node *v1
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.Namespace, lock.Pod, node.Name, err)
+			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.Namespace,
+				lock.Pod, node.Name, err)
 		}
 		if kubeview.ServedByLock(owner, node.Name) {
 			return false, nil
@@ -174,7 +177,8 @@ func (l *nodeLocks) counts(ctx context.Context, lock kubeview.HAMiLock, node *v1
 	}
 	if owner != nil {
 		l.recorder.Eventf(owner, node, v1.EventTypeWarning, "LockExpired", "Binding",
-			"HAMi's device plugin on node %s has not given the pod its devices within %v; another pod takes the lock of the node",
+			"HAMi's device plugin on node %s has not given the pod its devices within %v; "+
+				"another pod takes the lock of the node",
 			node.Name, kubeview.HAMiLockLasts)
 	}
 	return false, nil

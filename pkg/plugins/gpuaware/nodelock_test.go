@@ -53,11 +53,17 @@ func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
 		event string
 	}{
 		{name: "its pod is gone", lock: "default,gone"},
-		{name: "its pod has ended", lock: "default,owner", owner: owner(func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = "n", v1.PodFailed })},
-		{name: "its pod runs and so has its devices", lock: "default,owner", owner: owner(func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = "n", v1.PodRunning })},
-		{name: "its pod is bound to another node", lock: "default,owner", owner: owner(func(p *v1.Pod) { p.Spec.NodeName = "m" })},
+		{name: "its pod has ended", lock: "default,owner", owner: owner(func(p *v1.Pod) {
+			p.Spec.NodeName,
+				p.Status.Phase = "n", v1.PodFailed
+		})},
+		{name: "its pod runs and so has its devices", lock: "default,owner",
+			owner: owner(func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = "n", v1.PodRunning })},
+		{name: "its pod is bound to another node", lock: "default,owner",
+			owner: owner(func(p *v1.Pod) { p.Spec.NodeName = "m" })},
 		{name: "it is this pod's, of an earlier attempt", lock: "default,p"},
-		{name: "it is older than five minutes", lock: "default,owner", age: 6 * time.Minute, owner: owner(func(p *v1.Pod) { p.Spec.NodeName = "n" }), event: "LockExpired"},
+		{name: "it is older than five minutes", lock: "default,owner", age: 6 * time.Minute,
+			owner: owner(func(p *v1.Pod) { p.Spec.NodeName = "n" }), event: "LockExpired"},
 		{name: "it cannot be read", lock: "default"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -83,8 +89,8 @@ func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
 	}
 }
 
-// TestPodsWaitForTheLockOfTheirNode lets several pods wait behind a pod that is not served yet, and removes each lock as a
-// device plugin does.
+// TestPodsWaitForTheLockOfTheirNode lets several pods wait behind a pod that is not served yet, and removes each lock
+// as a device plugin does.
 func TestPodsWaitForTheLockOfTheirNode(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), lockedBy(hamiNode("n"), 0, "default,owner"), hamiNode("other"))
@@ -172,7 +178,8 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			h.patchPod(t, pod.Name, `{"spec":{"nodeName":"n"}}`)
 		}, true},
 		{"not when another pod has taken it", func(t *testing.T, h *harness, _ *v1.Pod) {
-			h.patchNode(t, "n", `{"metadata":{"annotations":{"hami.io/mutex.lock":"`+time.Now().Format(time.RFC3339)+`,default,q"}}}`)
+			h.patchNode(t, "n",
+				`{"metadata":{"annotations":{"hami.io/mutex.lock":"`+time.Now().Format(time.RFC3339)+`,default,q"}}}`)
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -180,7 +187,8 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			profile := alone(defaultArgs())
 			ignoreHAMi(profile)
 			h := newHarness(t, profile, hamiNode("n"))
-			assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil)))
+			assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1",
+				"nvidia.com/gpumem": "4096"}, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,14 +217,16 @@ func (h *harness) unlock(t *testing.T, node string) {
 
 func (h *harness) patchNode(t *testing.T, node, patch string) {
 	t.Helper()
-	if _, err := h.client.CoreV1().Nodes().Patch(h.ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := h.client.CoreV1().Nodes().Patch(h.ctx, node, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (h *harness) patchPod(t *testing.T, pod, patch string) {
 	t.Helper()
-	if _, err := h.client.CoreV1().Pods("default").Patch(h.ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := h.client.CoreV1().Pods("default").Patch(h.ctx, pod, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -224,7 +234,10 @@ func (h *harness) patchPod(t *testing.T, pod, patch string) {
 // await polls until the condition holds.
 func (h *harness) await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(h.ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(h.ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool,
+		error) {
+		return done(), nil
+	})
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}

@@ -103,8 +103,8 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	}
 }
 
-// PreBindPreFlight skips PreBind for pods about which there is nothing to write. A pod that has to lock its node does not
-// do so beside the other plugins: those may take minutes, and others wait for the lock.
+// PreBindPreFlight skips PreBind for pods about which there is nothing to write. A pod that has to lock its node does
+// not do so beside the other plugins: those may take minutes, and others wait for the lock.
 func (p *Plugin) PreBindPreFlight(
 	ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string,
 ) (*fwk.PreBindPreFlightResult, *fwk.Status) {
@@ -123,8 +123,8 @@ func (p *Plugin) PreBindPreFlight(
 }
 
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads them
-// when the pod arrives there, and so does the next scheduler after a restart. HAMi's device plugin serves one pod of its
-// node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
+// when the pod arrives there, and so does the next scheduler after a restart. HAMi's device plugin serves one pod of
+// its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
 		return fwk.AsStatus(p.annotate(ctx, pod, kubeview.StaleAnswers(pod)))
