@@ -75,6 +75,8 @@ var (
 		askingAnnotations, ownNodeKeys, []string{GPUAssignedKey},
 		dialectKeys(func(d *dialect) []string { return slices.Concat(d.answers, d.onNode) }),
 	)
+	// grantKeys are those annotations of a pod on which its devices rest that only schedulers and users write.
+	grantKeys = slices.Concat(askingAnnotations, dialectKeys(func(d *dialect) []string { return d.answers }), []string{GPUAssignedKey})
 	// shareResources are the extended resources by which a part of a GPU is asked for.
 	shareResources = dialectKeys(func(d *dialect) []string { return d.resources })
 )
@@ -130,13 +132,11 @@ func StaleAnswers(pod *v1.Pod) map[string]any {
 // GrantEdited reports whether an update changes the annotations on which a pod's devices rest: those by which it asked
 // and those by which it was told. What an agent writes in the course of its work is no edit.
 func GrantEdited(before, after *v1.Pod) bool {
-	changed := func(key string) bool {
+	return slices.ContainsFunc(grantKeys, func(key string) bool {
 		was, had := before.Annotations[key]
 		is, has := after.Annotations[key]
 		return had != has || was != is
-	}
-	return changed(GPUAssignedKey) || slices.ContainsFunc(askingAnnotations, changed) ||
-		slices.ContainsFunc(dialectKeys(func(d *dialect) []string { return d.answers }), changed)
+	})
 }
 
 // AssignedDevices reads the device indices from a bound pod's annotations: the grant, or else the answer in whichever

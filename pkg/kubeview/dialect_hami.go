@@ -153,16 +153,12 @@ func tellHAMi(pod *v1.Pod, r *GPURequest, a Assignment, now time.Time) (map[stri
 	next, i := 0, 0
 	for c := range containersInOrder(pod) {
 		n := int(min(quantity(c.Resources.Requests, r.Resource), maxGPUs))
-		if next+n > len(a.Devices) {
+		if next+n > len(a.UUIDs) {
 			return nil, fmt.Errorf("listing the devices of container %s: it asks for %d, %d of the pod's %d are left",
-				c.Name, n, len(a.Devices)-next, len(a.Devices))
+				c.Name, n, len(a.UUIDs)-next, len(a.UUIDs))
 		}
-		for _, d := range a.Devices[next : next+n] {
-			if d >= len(a.UUIDs) {
-				return nil, fmt.Errorf("listing the devices of container %s: node %s registers no GPU %d", c.Name,
-					a.Node, d)
-			}
-			fmt.Fprintf(&list, "%s,%s,%d,%d:", a.UUIDs[d], hamiDeviceType, a.Share.MemMiB, hamiShareOf(c).cores)
+		for _, uuid := range a.UUIDs[next : next+n] {
+			fmt.Fprintf(&list, "%s,%s,%d,%d:", uuid, hamiDeviceType, a.Share.MemMiB, hamiShareOf(c).cores)
 		}
 		list.WriteByte(';')
 		if !endsFirst(pod, i) {

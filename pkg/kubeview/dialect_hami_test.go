@@ -78,7 +78,7 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v fits no free node", request)
 			}
-			a := Assignment{Node: "n", Devices: devices, Share: share, UUIDs: node.UUIDs()}
+			a := Assignment{Node: "n", Devices: devices, Share: share, UUIDs: node.UUIDsOf(devices)}
 			got, err := AssignmentAnnotations(pod, &request, a, time.Unix(1_700_000_000, 0))
 			if err != nil {
 				t.Fatal(err)

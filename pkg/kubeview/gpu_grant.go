@@ -2,6 +2,7 @@ package kubeview
 
 import (
 	"encoding/json"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,8 +15,34 @@ type Assignment struct {
 	Node    string
 	Devices []int
 	Share   gpu.Share
-	// UUIDs are those of all devices of the node in index order, where it lists them.
+	// UUIDs are those of the devices, where the node lists them: the indices may change when it does so anew.
 	UUIDs []string
+}
+
+// DevicesOn are the indices of the devices as the node lists them now.
+func (a *Assignment) DevicesOn(node *GPUNode) []int {
+	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
+		return a.Devices
+	}
+	devices := make([]int, 0, len(a.UUIDs))
+	for _, uuid := range a.UUIDs {
+		if i := slices.Index(node.uuids, uuid); i >= 0 {
+			devices = append(devices, i)
+		}
+	}
+	return devices
+}
+
+// UUIDsOf are those of the devices at these indices; nil when the node does not list them.
+func (g *GPUNode) UUIDsOf(devices []int) []string {
+	if len(g.uuids) == 0 {
+		return nil
+	}
+	uuids := make([]string, len(devices))
+	for i, d := range devices {
+		uuids[i] = g.uuids[d]
+	}
+	return uuids
 }
 
 // AssignmentOf finds the devices that are promised to a pod. It returns false for pods without a promise; their
@@ -28,6 +55,7 @@ type grant struct {
 	Pod     types.UID `json:"pod"`
 	Node    string    `json:"node"`
 	Devices []int     `json:"devices"`
+	UUIDs   []string  `json:"uuids,omitempty"`
 	Milli   int       `json:"milli"`
 	MemMiB  int       `json:"memMiB,omitempty"`
 }
@@ -35,7 +63,7 @@ type grant struct {
 // grantValue is the only writer of GPUAssignedKey, Granted the only reader.
 func grantValue(pod *v1.Pod, a Assignment) (string, error) {
 	value, err := json.Marshal(grant{
-		Pod: pod.UID, Node: a.Node, Devices: a.Devices, Milli: a.Share.Milli, MemMiB: a.Share.MemMiB,
+		Pod: pod.UID, Node: a.Node, Devices: a.Devices, UUIDs: a.UUIDs, Milli: a.Share.Milli, MemMiB: a.Share.MemMiB,
 	})
 	return string(value), err
 }
@@ -47,7 +75,8 @@ func Granted(pod *v1.Pod) (Assignment, bool) {
 	if !ok || g.Pod != pod.UID || g.Node != pod.Spec.NodeName {
 		return Assignment{}, false
 	}
-	return Assignment{Node: g.Node, Devices: g.Devices, Share: gpu.Share{Milli: g.Milli, MemMiB: g.MemMiB}}, true
+	share := gpu.Share{Milli: g.Milli, MemMiB: g.MemMiB}
+	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
 }
 
 // parseGrant leaves fields alone that it does not know: a later release may have written them.
@@ -57,6 +86,9 @@ func parseGrant(value string) (grant, bool) {
 		return grant{}, false
 	}
 	if len(g.Devices) == 0 || g.Node == "" || g.Milli < 1 || g.Milli > gpu.WholeMilli || g.MemMiB < 0 || g.MemMiB > 1<<30 {
+		return grant{}, false
+	}
+	if len(g.UUIDs) > 0 && len(g.UUIDs) != len(g.Devices) {
 		return grant{}, false
 	}
 	var seen uint64

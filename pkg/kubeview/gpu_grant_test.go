@@ -154,6 +154,21 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 	}
 }
 
+func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
+	t.Parallel()
+	grant := `{"pod":"p","node":"n","devices":[1],"uuids":["GPU-b"],"milli":300,"memMiB":4915}`
+	node := hamiNode()
+	for want, list := range map[int]string{1: register, 0: register[strings.Index(register, "GPU-b"):], 2: "GPU-x,10,16384,100,NVIDIA-T4,0,true:" + register} {
+		node.Annotations[hamiRegisterKey] = list
+		free, _ := freeBeside(node, nil, gpuPod(nil, strs{GPUAssignedKey: grant}))
+		for i, milli := range free {
+			if (milli == 700) != (i == want) {
+				t.Errorf("free milli-GPU %v with %s, want 700 on GPU %d", free, list, want)
+			}
+		}
+	}
+}
+
 func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
 	t.Parallel()
 	before := gpuPod(nil, strs{openbMilliKey: "300", GPUAssignedKey: grantOf1, hamiAllocateKey: "x;",

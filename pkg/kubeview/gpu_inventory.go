@@ -67,7 +67,7 @@ func (k *GPUKeys) countPods(
 			continue
 		}
 		if a, ok := assigned(pod, g.Node.Name, promised); ok {
-			inv.Occupy(a.Devices, a.Share)
+			inv.Occupy(a.DevicesOn(g), a.Share)
 			k.noteKind(inv, pod)
 			continue
 		}

@@ -12,7 +12,11 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 	if pod.Spec.NodeName == "" || kubeview.Finished(pod) {
 		return
 	}
-	if a, ok := kubeview.Granted(pod); ok {
+	if _, known := c.ledger.of(pod.UID); !known {
+		a, ok := kubeview.Granted(pod)
+		if !ok {
+			return
+		}
 		c.ledger.adopt(pod.UID, a)
 	}
 	if before != nil && before.Spec.NodeName != "" && kubeview.GrantEdited(before, pod) && c.ledger.firstEdit(pod.UID) {

@@ -192,6 +192,10 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			h.framework.RunPreBindPreFlights(h.ctx, state, assumed, "n")
+			if state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
+				t.Error("the lock would be held while other plugins do their work")
+			}
 			if status := h.framework.RunPreBindPlugins(h.ctx, state, assumed, "n"); !status.IsSuccess() {
 				t.Fatal(status)
 			}

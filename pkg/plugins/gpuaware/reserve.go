@@ -47,20 +47,22 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	inventory := p.settings.keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
-	p.countAbsent(inventory, info, pod.UID)
+	p.countAbsent(inventory, node, info, pod.UID)
 	inventory = s.live.healthy(node, inventory)
 	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing devices on node %s: %s", nodeName, gpu.Fit(inventory, &s.request.Request)))
 	}
 	cycle.Write(promisedKey, promiseMark{})
-	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{Node: nodeName, Devices: devices, Share: share, UUIDs: node.UUIDs()})
+	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{
+		Node: nodeName, Devices: devices, Share: share, UUIDs: node.UUIDsOf(devices),
+	})
 	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices, "milliGPU", share.Milli)
 	return nil
 }
 
 // countAbsent books the promises to pods that the snapshot does not show on the node yet.
-func (p *Plugin) countAbsent(inventory *gpu.Inventory, info fwk.NodeInfo, self types.UID) {
+func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *kubeview.GPUNode, info fwk.NodeInfo, self types.UID) {
 	promised := p.cluster.ledger.on(info.Node().Name)
 	if len(promised) == 0 {
 		return
@@ -71,7 +73,7 @@ func (p *Plugin) countAbsent(inventory *gpu.Inventory, info fwk.NodeInfo, self t
 	}
 	for _, uid := range promised {
 		if a, ok := p.cluster.ledger.of(uid); ok && !present.Has(uid) {
-			inventory.Occupy(a.Devices, a.Share)
+			inventory.Occupy(a.DevicesOn(node), a.Share)
 		}
 	}
 }
