@@ -9,15 +9,6 @@ import (
 // hamiAgent is how HAMi's device plugin is named to users.
 const hamiAgent = "HAMi's device plugin"
 
-// Agent names what holds the pods of the node to the devices that they are told: HAMi's device plugin where it has
-// registered the GPUs, or what the node's label names. It is empty where nothing does.
-func (g *GPUNode) Agent() string {
-	if len(g.uuids) > 0 {
-		return hamiAgent
-	}
-	return g.Node.Labels[GPUAgentKey]
-}
-
 // Unenforced says what is wrong with a node that shares its GPUs with nothing to enforce it; it is empty for any other.
 func (g *GPUNode) Unenforced() string {
 	if g.empty.Mode != gpu.ModeShared || g.empty.Agent {
