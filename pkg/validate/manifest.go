@@ -48,7 +48,6 @@ func (d *document) manifest() {
 		for i := range file.Shapes {
 			shape := &file.Shapes[i]
 			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: shape.Labels, Annotations: shape.Annotations}}
-			node.Status.Allocatable = shape.Allocatable
 			d.sharing(node, fmt.Sprintf("shapes[%d]", i))
 		}
 		return

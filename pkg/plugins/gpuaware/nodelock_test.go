@@ -29,9 +29,10 @@ func lockedBy(node *v1.Node, age time.Duration, pod string) *v1.Node {
 	return node
 }
 
-func (h *harness) lockOf(t *testing.T, node string) string {
+// lock is that of node n.
+func (h *harness) lock(t *testing.T) string {
 	t.Helper()
-	n, err := h.client.CoreV1().Nodes().Get(h.ctx, node, metav1.GetOptions{})
+	n, err := h.client.CoreV1().Nodes().Get(h.ctx, "n", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := h.lockOf(t, "n"); got != value || !strings.HasSuffix(got, ",default,p") {
+			if got := h.lock(t); got != value || !strings.HasSuffix(got, ",default,p") {
 				t.Errorf("lock = %q, want %q, that of pod p", got, value)
 			}
 			if tc.event != "" {
@@ -131,7 +132,7 @@ func TestPodsWaitForTheLockOfTheirNode(t *testing.T) {
 		h.unlock(t, "n")
 		select {
 		case value := <-taken:
-			if got := h.lockOf(t, "n"); got != value || seen[value] {
+			if got := h.lock(t); got != value || seen[value] {
 				t.Errorf("lock = %q, want %q", got, value)
 			}
 			seen[value] = true
@@ -199,12 +200,12 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			if status := h.framework.RunPreBindPlugins(h.ctx, state, assumed, "n"); !status.IsSuccess() {
 				t.Fatal(status)
 			}
-			if h.lockOf(t, "n") == "" {
+			if h.lock(t) == "" {
 				t.Fatal("PreBind took no lock")
 			}
 			tc.before(t, h, assumed)
 			h.framework.RunReservePluginsUnreserve(h.ctx, state.(*framework.CycleState), assumed, "n")
-			if got := h.lockOf(t, "n") != ""; got != tc.want {
+			if got := h.lock(t) != ""; got != tc.want {
 				t.Errorf("the node is locked: %v, want %v", got, tc.want)
 			}
 			if _, ok := h.plugin.cluster.ledger.of(assumed.UID); ok {
