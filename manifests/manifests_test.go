@@ -121,7 +121,9 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 	for dir, want := range map[string][]string{
 		"base": {
 			"ClusterRole /berth-scheduler",
+			"ClusterRole /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler",
+			"ClusterRoleBinding /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler-volumes",
 			"ConfigMap kube-system/berth-scheduler-config-HASH",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
@@ -142,7 +144,9 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 		},
 		"replace-default": {
 			"ClusterRole /berth-scheduler",
+			"ClusterRole /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler",
+			"ClusterRoleBinding /berth-scheduler-hami",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 		},
 	} {

@@ -90,6 +90,7 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 	want := []string{
 		"get coordination.k8s.io/leases berth-scheduler",
 		"update coordination.k8s.io/leases berth-scheduler",
+		"patch /nodes",
 		"patch /pods",
 		"get scheduling.x-k8s.io/podgroups",
 		"list scheduling.x-k8s.io/podgroups",

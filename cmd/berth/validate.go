@@ -34,7 +34,8 @@ defeats a purpose:
   weight           negative ones, 0 (which is read as 1), and those that count nothing or less than the stock ones
 
 Other objects are checked for unknown fields and for the keys that our plugins read: misspelt berth.dev/ keys and values that
-cannot be used. Kinds that are not known here are said to be not checked.
+cannot be used. A node that is labelled to share its GPUs, with no agent that enforces shares, is a warning
+(unenforced-shares). Kinds that are not known here are said to be not checked.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 1 when there are only warnings and
 --strict is given.`,

@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,8 @@ type Explanation struct {
 	Margin int64 `json:"margin,omitempty"`
 	// RunnerUp is that next one and what would have to change for it to win.
 	RunnerUp *RunnerUp `json:"runnerUp,omitempty"`
+	// Share says, of a pod that asks for a part of a GPU, who holds it to that on the node that it gets or has.
+	Share string `json:"share,omitempty"`
 	// Held says which plugin keeps the pod out of the scheduling queue.
 	Held []Rejection `json:"held,omitempty"`
 	// Gang is set for a member of a gang; the nodes are then those of this one member by itself.
@@ -140,7 +143,20 @@ func Pod(q Question) (*Explanation, error) {
 		return nil, fmt.Errorf("explaining pod %s: %w", e.Pod, err)
 	}
 	e.conclude()
+	e.Share = enforcement(q.Pod, cmp.Or(e.BoundTo, e.Winner), q.Objects)
 	return e, nil
+}
+
+// enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a share
+// or a node.
+func enforcement(pod *v1.Pod, name string, objects []runtime.Object) string {
+	keys := kubeview.DefaultGPUKeys()
+	for _, obj := range objects {
+		if node, ok := obj.(*v1.Node); ok && node.Name == name {
+			return keys.Enforcement(pod, node)
+		}
+	}
+	return ""
 }
 
 // conclude puts the answer into a sentence.

@@ -103,6 +103,15 @@ func TestAPodIsExplained(t *testing.T) {
 	}
 	gated := pod("p", "", "1", 0)
 	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
+	share := func(on string) *v1.Pod {
+		p := pod("p", on, "0", 0)
+		p.Annotations = map[string]string{"alibabacloud.com/gpu-milli": "300"}
+		return p
+	}
+	sharing := node("a", "8")
+	sharing.Labels["berth.dev/gpu-mode"] = "shared"
+	enforcing := sharing.DeepCopy()
+	enforcing.Labels["berth.dev/gpu-agent"] = "limiter"
 	for _, tt := range []struct {
 		name    string
 		pod     *v1.Pod
@@ -124,6 +133,9 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a bound pod that would move", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "; it runs on b, today number 2 of 2", nil},
 		{"a bound pod on a node that rejects it now", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8", taint)},
 			"; it runs on b, which today TaintToleration would reject", nil},
+		{"a share of a GPU", share(""), []runtime.Object{sharing}, "goes to a", []string{"its share of a GPU on a is accounting only"}},
+		{"a share of a GPU that is bound", share("a"), []runtime.Object{share("a"), enforcing}, "that is where it runs",
+			[]string{"its share of a GPU on a is enforced by limiter, says the node's label berth.dev/gpu-agent"}},
 		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
 		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: g-0, g-1"}},
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},

@@ -20,6 +20,9 @@ const exampleNodes = 3
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pod %s, %s, profile %s of %s\n%s\n", e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
+	if e.Share != "" {
+		fmt.Fprintf(&b, "its share of a GPU on %s is %s\n", cmp.Or(e.BoundTo, e.Winner), e.Share)
+	}
 	e.writeGang(&b, top)
 	for _, h := range e.Held {
 		if e.Gang == nil {

@@ -1,6 +1,9 @@
 package gpu
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Choose picks the devices that the request takes on the node, in ascending order, and the share of each. Shares go
 // best-fit: to the fullest GPU that still has room, so that large remainders stay whole. Whole GPUs go to the best
@@ -21,23 +24,43 @@ func Choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 		}
 		return indices(set), share, true
 	}
-	var taken uint64
-	for range r.Count {
-		best := -1
-		for i, d := range inv.Devices {
-			if i >= 64 {
-				break
-			}
-			if taken&(1<<i) == 0 && inv.holds(i, share) && (best < 0 || d.FreeMilli < inv.Devices[best].FreeMilli) {
-				best = i
-			}
+	var buf [64]int
+	left := buf[:0]
+	for i, d := range inv.Devices[:min(len(inv.Devices), len(buf))] {
+		if !inv.holds(i, share) {
+			d.FreeMilli = -1
 		}
-		if best < 0 {
-			return nil, share, false
-		}
-		taken |= 1 << best
+		left = append(left, d.FreeMilli)
 	}
-	return indices(taken), share, true
+	set, ok := fullest(left, r.Count, share.Milli)
+	if !ok {
+		return nil, share, false
+	}
+	return indices(set), share, true
+}
+
+// fullest is the set of count devices, of those with that much compute left, that are the fullest and hold milli more;
+// false when there are too few. Devices with less than nothing left are no choice.
+func fullest(left []int, count, milli int) (set uint64, ok bool) {
+	for range count {
+		i := tightest(left, milli, set)
+		if i < 0 {
+			return 0, false
+		}
+		set |= 1 << i
+	}
+	return set, true
+}
+
+// tightest is the index of the fullest device that holds the share, but for those of the mask; -1 for none.
+func tightest(left []int, milli int, except uint64) int {
+	best, least := -1, math.MaxInt
+	for i, f := range left {
+		if f >= milli && f < least && (except == 0 || i < 64 && except&(1<<i) == 0) {
+			best, least = i, f
+		}
+	}
+	return best
 }
 
 // wholeMask has a bit for each device that is entirely free by index.

@@ -33,6 +33,8 @@ const (
 	SlicesTaken
 	// Unhealthy means that too few GPUs are healthy.
 	Unhealthy
+	// Mixed means that shares and whole GPUs would run on the node at once with nothing that keeps them apart.
+	Mixed
 	// NodeLeaving means that the node announced its end.
 	NodeLeaving
 )
@@ -49,7 +51,7 @@ type Reason struct {
 // Evictable reports whether removing pods from the node could make the request fit.
 func (r Reason) Evictable() bool {
 	switch r.Cause {
-	case GPUsTaken, ShareTaken, SlicesTaken:
+	case GPUsTaken, ShareTaken, SlicesTaken, Mixed:
 		return true
 	case NotLinked:
 		// Have counts the largest linked set of the empty node.
@@ -98,6 +100,8 @@ func (r Reason) String() string {
 		return "node(s) with too few free " + r.Detail + " (need " + need + ", have " + have + ")"
 	case Unhealthy:
 		return "node(s) with too few healthy GPUs (need " + need + ", have " + have + ")"
+	case Mixed:
+		return "node(s) with " + r.Detail + " and no agent that keeps shares and whole GPUs apart"
 	case NodeLeaving:
 		return "node(s) about to leave (" + r.Detail + ")"
 	default:
@@ -150,6 +154,8 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		return Reason{Cause: NoGPU, Detail: r.Resource}
 	case r.Shared && inv.Mode != ModeShared:
 		return Reason{Cause: WrongMode, Detail: "node(s) that do not share GPUs"}
+	case r.ByAgent && !inv.Registered:
+		return Reason{Cause: WrongMode, Detail: "node(s) without an agent that serves such shares of GPUs"}
 	case r.Sharing == SharingExclusive && (inv.Mode == ModeShared || inv.TimeSliced()) && !r.Whole(),
 		r.Sharing == SharingExclusive && inv.TimeSliced():
 		return Reason{Cause: WrongMode, Detail: "node(s) that share GPUs (exclusive ones were asked for)"}
@@ -174,6 +180,14 @@ func fitKind(inv *Inventory, r *Request) Reason {
 
 // fitFree tests what is free now.
 func fitFree(inv *Inventory, r *Request) Reason {
+	// The kubelet gives out any device, also one that a share was promised.
+	switch {
+	case inv.Mode != ModeShared || inv.Agent:
+	case r.Resource != "" && inv.HoldsShares:
+		return Reason{Cause: Mixed, Detail: "shares of GPUs"}
+	case r.Resource == "" && inv.HoldsWhole:
+		return Reason{Cause: Mixed, Detail: "whole GPUs in use"}
+	}
 	if r.Whole() {
 		if have := inv.FreeWhole(); have < r.Count {
 			return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}

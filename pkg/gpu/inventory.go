@@ -66,6 +66,13 @@ type Inventory struct {
 	Slices []SliceCount
 	// Links is the interconnect; nil when the GPUs are not linked or nothing is known.
 	Links *Links
+	// Agent reports that something on a shared node holds pods to the devices that they are told.
+	Agent bool
+	// Registered reports that such an agent listed the devices and gives them out when the kubelet asks for them.
+	Registered bool
+	// HoldsWhole and HoldsShares report, of a shared node without an agent, that pods run there to which the kubelet gave
+	// GPUs, and pods that use the devices which they were told.
+	HoldsWhole, HoldsShares bool
 	// IndexKnown reports that FreeMilli is true of each index and not only in sum.
 	IndexKnown bool
 	// Leaving names the taint by which the node announces its end; empty when it stays.

@@ -39,6 +39,10 @@ type Request struct {
 	Milli int
 	// ShareMemMiB is the memory of each GPU that the share takes; 0 means in proportion to Milli.
 	ShareMemMiB int
+	// ShareMemMilli is that memory in thousandths of the GPU's, where it is given so and not in proportion to Milli.
+	ShareMemMilli int
+	// ByAgent reports that the share is one which only an agent that registered the devices can serve.
+	ByAgent bool
 	// Shared reports that the pod asked in a sharing dialect, so that only a node in ModeShared can serve it.
 	Shared bool
 	// Slices are hardware slices asked for by their own resource names.
@@ -78,7 +82,11 @@ func (r *Request) ShareOn(memMiB int) (Share, bool) {
 		}
 		return s, true
 	}
-	s.MemMiB = memMiB * s.Milli / WholeMilli
+	memMilli := s.Milli
+	if r.ShareMemMilli > 0 {
+		memMilli = r.ShareMemMilli
+	}
+	s.MemMiB = memMiB * memMilli / WholeMilli
 	return s, true
 }
 

@@ -234,13 +234,9 @@ func place(left []int, count, milli int) int {
 		left[i] -= milli
 		return milli
 	}
-	var taken uint64
-	for range count {
-		i := tightest(left, milli, taken)
-		if i < 0 {
-			return 0
-		}
-		taken |= 1 << i
+	taken, ok := fullest(left, count, milli)
+	if !ok {
+		return 0
 	}
 	for i := range left {
 		if taken&(1<<i) != 0 {
@@ -248,15 +244,4 @@ func place(left []int, count, milli int) int {
 		}
 	}
 	return count * milli
-}
-
-// tightest is the index of the fullest GPU that holds the share, but for those of the mask; -1 for none.
-func tightest(left []int, milli int, except uint64) int {
-	best, least := -1, math.MaxInt
-	for i, f := range left {
-		if f >= milli && f < least && (except == 0 || i < 64 && except&(1<<i) == 0) {
-			best, least = i, f
-		}
-	}
-	return best
 }

@@ -20,14 +20,18 @@ import (
 // spotNode is the rule by which a node is made a spot node.
 var spotNode = DefaultCapacityRules()[0]
 
-// SetGPUs makes count GPUs of a model part of a node. Shared puts the node into the mode in which the scheduler hands out
-// shares of GPUs.
+// simulatedAgent names what holds pods to their devices in a simulation, where a pod uses what it is told.
+const simulatedAgent = "simulation"
+
+// SetGPUs makes count GPUs of a model part of a node of a simulation. Shared puts the node into the mode in which the
+// scheduler hands out shares of GPUs.
 func SetGPUs(node *v1.Node, model string, count int, shared bool) {
 	keys := DefaultGPUKeys()
 	metav1.SetMetaDataLabel(&node.ObjectMeta, keys.ProductLabels[0], model)
 	metav1.SetMetaDataLabel(&node.ObjectMeta, keys.CountLabels[0], strconv.Itoa(count))
 	if shared {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, GPUModeKey, "shared")
+		metav1.SetMetaDataLabel(&node.ObjectMeta, GPUAgentKey, simulatedAgent)
 	}
 	quantity := *resource.NewQuantity(int64(count), resource.DecimalSI)
 	for _, list := range []v1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {

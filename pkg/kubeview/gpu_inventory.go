@@ -10,19 +10,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// Assignment is which devices of which node a pod holds, and how much of each.
-type Assignment struct {
-	Node    string
-	Devices []int
-	Share   gpu.Share
-	// UUIDs are those of all devices of the node in index order, where it lists them.
-	UUIDs []string
-}
-
-// AssignmentOf finds the devices that a scheduler of this process has promised to a pod. It returns false for pods it
-// made no promise to; their annotations count then.
-type AssignmentOf func(uid types.UID) (Assignment, bool)
-
 // Inventory counts the pods of the node in. On a shared node, pods without a device (whose promise is only simulated,
 // or that another scheduler placed) are given one by the same rule by which they would be scheduled, so that the
 // capacity counts right. A pod with the UID in except is left out.
@@ -68,36 +55,68 @@ func occupyWhole(inv *gpu.Inventory, inUse []int, used int) {
 	}
 }
 
-// countPods books the devices of every pod on a shared node.
-func (k *GPUKeys) countPods(g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID) {
-	var homeless []GPURequest
+// countPods books the devices of every pod on a shared node: what it was promised or granted, whatever it asks for by
+// now; else what it was told in a dialect; else what it asks for.
+func (k *GPUKeys) countPods(
+	g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID,
+) {
+	var homeless []gpu.Request
 	for _, podInfo := range info.GetPods() {
 		pod := podInfo.GetPod()
-		if pod.UID == except && except != "" || !k.MayUseGPU(pod) {
+		if pod.UID == except && except != "" {
 			continue
 		}
-		request, err := k.PodGPURequest(pod)
-		if err != nil || request.Count == 0 {
-			continue // a pod that cannot be read was placed by somebody who does not share GPUs by our rules
+		if a, ok := assigned(pod, g.Node.Name, promised); ok {
+			inv.Occupy(a.DevicesOn(g), a.Share)
+			k.noteKind(inv, pod)
+			continue
 		}
+		if !k.MayUseGPU(pod) {
+			continue
+		}
+		request := k.heldGPUs(pod)
+		if request.Count == 0 {
+			continue
+		}
+		k.noteKind(inv, pod)
 		share, ok := request.ShareOn(inv.MemMiB)
-		if !ok {
+		if !ok { // a share of a memory that is not known
+			request = gpu.Request{Count: request.Count, Milli: gpu.WholeMilli}
+			share, _ = request.ShareOn(inv.MemMiB)
+		}
+		held := told(pod, g, request.Count, share)
+		full := func(d deviceShare) bool { return !inv.CanTake([]int{d.device}, d.share) }
+		if len(held) == 0 || slices.ContainsFunc(held, full) {
+			homeless = append(homeless, request)
 			continue
 		}
-		if promised != nil {
-			if a, ok := promised(pod.UID); ok && a.Node == g.Node.Name {
-				inv.Occupy(a.Devices, a.Share)
-				continue
-			}
+		for _, d := range held {
+			inv.Take([]int{d.device}, d.share)
 		}
-		if devices := AssignedDevices(pod, g.uuids); len(devices) == request.Count && inv.CanTake(devices, share) {
-			inv.Take(devices, share)
-			continue
-		}
-		homeless = append(homeless, request)
 	}
 	for i := range homeless {
-		place(inv, &homeless[i].Request)
+		place(inv, &homeless[i])
+	}
+}
+
+// assigned is what the pod was promised or granted on the node.
+func assigned(pod *v1.Pod, node string, promised AssignmentOf) (Assignment, bool) {
+	if promised != nil {
+		if a, ok := promised(pod.UID); ok && a.Node == node {
+			return a, true
+		}
+	}
+	return Granted(pod)
+}
+
+// noteKind notes whether the kubelet gave the pod its GPUs or the pod found its own, where nothing keeps the two apart.
+func (k *GPUKeys) noteKind(inv *gpu.Inventory, pod *v1.Pod) {
+	switch {
+	case inv.Agent:
+	case k.asksByResource(pod):
+		inv.HoldsWhole = true
+	default:
+		inv.HoldsShares = true
 	}
 }
 

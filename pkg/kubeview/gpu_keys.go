@@ -14,6 +14,12 @@ const (
 	GPUSharingKey = "berth.dev/gpu-sharing"
 	// GPUModeKey is the label of a node that says who decides on devices: device-plugin, shared or dra.
 	GPUModeKey = "berth.dev/gpu-mode"
+	// GPUAgentKey is the label of a node that names the agent there which holds pods to the devices and shares that they
+	// are told. HAMi's device plugin needs none: it registers itself.
+	GPUAgentKey = "berth.dev/gpu-agent"
+	// GPUAssignedKey is the annotation of a pod with the devices that it was given, as JSON. The scheduler writes it before
+	// it binds the pod, and believes it over what the pod asks for and over the annotations of others.
+	GPUAssignedKey = "berth.dev/gpu-assigned"
 	// GPULinksKey is the annotation of a node with the links among its GPUs, as JSON.
 	GPULinksKey = "berth.dev/gpu-links"
 	// GPUsInUseKey is the annotation of a node with the GPU indices that an agent saw in use.
@@ -22,26 +28,10 @@ const (
 	GPUDevicesKey = "berth.dev/gpu-devices"
 )
 
-// Keys of others by which pods ask for a part of a GPU and are told which.
-const (
-	openbMilliKey = "alibabacloud.com/gpu-milli"
-	openbCountKey = "alibabacloud.com/gpu-count"
-	openbModelKey = "alibabacloud.com/gpu-card-model"
-	openbIndexKey = "alibabacloud.com/gpu-index"
-	openbTimeKey  = "alibabacloud.com/assume-time"
-
-	kaiFractionKey = "gpu-fraction"
-	kaiMemoryKey   = "gpu-memory"
-	kaiDevicesKey  = "gpu-fraction-num-devices"
-	kaiIndexKey    = "runai-gpu"
-
-	hamiMemoryResource  = "nvidia.com/gpumem"
-	hamiPercentResource = "nvidia.com/gpumem-percentage"
-	hamiCoresResource   = "nvidia.com/gpucores"
-	hamiAllocateKey     = "hami.io/vgpu-devices-to-allocate"
-	hamiAllocatedKey    = "hami.io/vgpu-devices-allocated"
-	hamiNodeKey         = "hami.io/vgpu-node"
-	hamiRegisterKey     = "hami.io/node-nvidia-register"
+// ownPodKeys are those by which a pod asks for some GPUs rather than others, ownNodeKeys those that describe a node's.
+var (
+	ownPodKeys  = []string{GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey}
+	ownNodeKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey}
 )
 
 // workloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.

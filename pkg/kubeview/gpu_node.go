@@ -68,6 +68,8 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 	devices, listed := b.registered(), b.published(g.allocatable)
 	count := max(b.number(k.CountLabels, maxNodeGPUs), publishedCount(listed))
 	inv.Mode = b.mode(len(devices) > 0)
+	inv.Registered = len(devices) > 0
+	inv.Agent = inv.Registered || node.Labels[GPUAgentKey] != ""
 	if inv.Resource == "" && count == 0 && len(devices) == 0 && len(inv.Slices) == 0 && inv.Mode != gpu.ModeDRA {
 		return g, b.bad
 	}
@@ -92,8 +94,9 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 	}
 	switch {
 	case len(devices) > 0:
-		if inv.MemMiB == 0 {
-			inv.MemMiB = devices[0].memMiB
+		// HAMi's device plugin counts by what it registers, which may be more than there is.
+		if registered := leastMemory(devices); registered > 0 {
+			inv.MemMiB = registered
 		}
 		inv.Devices = gpu.NewDevices(len(devices), inv.MemMiB)
 		for i, d := range devices {

@@ -16,6 +16,15 @@ type registeredGPU struct {
 	healthy bool
 }
 
+// leastMemory is the memory that each of the devices has.
+func leastMemory(devices []registeredGPU) int {
+	least := devices[0].memMiB
+	for _, d := range devices {
+		least = min(least, d.memMiB)
+	}
+	return least
+}
+
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
 // "uuid,count,MiB,cores,type,numa,healthy" ended by colons, or a JSON list.
 func (b *gpuNodeReader) registered() []registeredGPU {

@@ -17,20 +17,6 @@ import (
 // maxGPUs bounds the number of GPUs that a request is read as; no node has so many, so it stays Pending all the same.
 const maxGPUs = 1 << 14
 
-// Dialect is the sharing project in whose terms a pod asks for a part of a GPU, and expects the answer.
-type Dialect uint8
-
-const (
-	// DialectNone is a pod that asks for no part of a GPU.
-	DialectNone Dialect = iota
-	// DialectOpenb is open-gpu-share, which the openb traces follow.
-	DialectOpenb
-	// DialectKAI is the KAI scheduler.
-	DialectKAI
-	// DialectHAMi is HAMi.
-	DialectHAMi
-)
-
 // GPURequest is what a pod asks for, and in which dialect.
 type GPURequest struct {
 	gpu.Request
@@ -46,29 +32,9 @@ type gpuAsk struct {
 
 // PodGPURequest reads what a pod asks of GPUs. The error is a *BadValue that names key, value and what is allowed.
 func (k *GPUKeys) PodGPURequest(pod *v1.Pod) (GPURequest, error) {
-	var r GPURequest
-	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	r.CPUMilli = requests.Cpu().MilliValue()
-	ask, err := k.askedResources(requests, &r)
+	r, err := k.askedGPUs(pod)
 	if err != nil {
 		return r, err
-	}
-	if ask.hami {
-		if err := readHAMi(pod, k, &r); err != nil {
-			return r, err
-		}
-	}
-	if err := readOpenb(pod, ask, &r); err != nil {
-		return r, err
-	}
-	if err := readKAI(pod, ask, &r); err != nil {
-		return r, err
-	}
-	if r.Dialect == DialectNone && ask.count > 0 {
-		r.Resource, r.Count, r.Milli = ask.resource, ask.count, gpu.WholeMilli
-	}
-	if slices.Contains(k.SharedResources, ask.resource) {
-		r.Sharing = gpu.SharingAllowed
 	}
 	if err := readConstraints(pod, &r); err != nil {
 		return r, err
@@ -77,40 +43,82 @@ func (k *GPUKeys) PodGPURequest(pod *v1.Pod) (GPURequest, error) {
 	return r, nil
 }
 
+// askedGPUs reads how many GPUs a pod asks for, or what part of them.
+func (k *GPUKeys) askedGPUs(pod *v1.Pod) (GPURequest, error) {
+	var r GPURequest
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	r.CPUMilli = requests.Cpu().MilliValue()
+	ask, err := k.askedResources(requests, &r)
+	if err != nil {
+		return r, err
+	}
+	for _, d := range readingOrder {
+		if err := d.read(k, pod, ask, &r); err != nil {
+			return r, err
+		}
+	}
+	if r.Dialect == DialectNone && ask.count > 0 {
+		r.Resource, r.Count, r.Milli = ask.resource, ask.count, gpu.WholeMilli
+	}
+	if slices.Contains(k.SharedResources, ask.resource) {
+		r.Sharing = gpu.SharingAllowed
+	}
+	return r, nil
+}
+
+// heldGPUs is what a running pod without a grant counts for: what it asks for, or where that cannot be read the GPUs
+// among its resources, or else one. Somebody placed it, so that it uses something.
+func (k *GPUKeys) heldGPUs(pod *v1.Pod) gpu.Request {
+	r, err := k.askedGPUs(pod)
+	if err == nil {
+		return r.Request
+	}
+	count := 0
+	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		if k.isGPU(string(name)) && !k.isSlice(string(name)) {
+			count += clampCount(q)
+		}
+	}
+	return gpu.Request{Count: max(1, min(count, maxGPUs)), Milli: gpu.WholeMilli}
+}
+
 // MayUseGPU is a cheap test that is false only for pods of which PodGPURequest certainly reads no GPU and no
-// constraint.
+// constraint, and to which no GPU was granted.
 func (k *GPUKeys) MayUseGPU(pod *v1.Pod) bool {
 	for key := range pod.Annotations {
-		if strings.HasPrefix(key, "alibabacloud.com/gpu-") || strings.HasPrefix(key, "gpu-") || strings.HasPrefix(key, "berth.dev/gpu-") {
+		if key == GPUAssignedKey || slices.Contains(askingAnnotations, key) {
 			return true
 		}
 	}
-	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			for name := range containers[i].Resources.Requests {
-				if k.isGPU(string(name)) || isHAMi(string(name)) {
-					return true
-				}
-			}
-		}
-	}
-	if pod.Spec.Resources != nil {
-		for name := range pod.Spec.Resources.Requests {
+	return k.asksByResource(pod)
+}
+
+// asksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
+func (k *GPUKeys) asksByResource(pod *v1.Pod) bool {
+	names := func(list v1.ResourceList) bool {
+		for name := range list {
 			if k.isGPU(string(name)) || isHAMi(string(name)) {
 				return true
 			}
 		}
+		return false
 	}
-	return false
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			if names(containers[i].Resources.Requests) {
+				return true
+			}
+		}
+	}
+	return pod.Spec.Resources != nil && names(pod.Spec.Resources.Requests)
 }
 
 func (k *GPUKeys) isGPU(name string) bool {
 	return slices.Contains(k.Resources, name) || slices.Contains(k.SharedResources, name) || k.isSlice(name)
 }
 
-func isHAMi(name string) bool {
-	return name == hamiMemoryResource || name == hamiPercentResource || name == hamiCoresResource
-}
+// isHAMi reports whether one asks by the resource for a part of a GPU.
+func isHAMi(name string) bool { return slices.Contains(shareResources, name) }
 
 // askedResources finds the GPU resources among a pod's requests.
 func (k *GPUKeys) askedResources(requests v1.ResourceList, r *GPURequest) (gpuAsk, error) {
@@ -137,11 +145,19 @@ func (k *GPUKeys) askedResources(requests v1.ResourceList, r *GPURequest) (gpuAs
 		}
 	}
 	slices.SortFunc(r.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
-	if ask.hami && ask.count == 0 {
+	if ask.hami && ask.resource != k.Resources[0] {
 		return ask, &BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource + " or " + hamiCoresResource, Value: "set",
 			Allowed: "allowed without " + k.Resources[0] + ", which says of how many GPUs"}
 	}
 	return ask, nil
+}
+
+func quantity(list v1.ResourceList, name string) int64 {
+	q, ok := list[v1.ResourceName(name)]
+	if !ok {
+		return 0
+	}
+	return max(0, q.Value())
 }
 
 func clampCount(q resource.Quantity) int { return int(min(q.Value(), maxGPUs)) }

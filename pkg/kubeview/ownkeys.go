@@ -10,8 +10,9 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, DeadlineKey, GangKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey, GPUInterconnectKey, GPUModelsKey,
-	GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, PricePerHourKey, RoleKey, RoleLabelKey, SpotKey, StandInKey, StartWindowKey,
+	BackfillKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, PricePerHourKey, RoleKey, RoleLabelKey,
+	SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }
 

@@ -88,12 +88,8 @@ func InSnapshot(gvk schema.GroupVersionKind) bool {
 }
 
 // snapshotAnnotations are the annotations that decide about placement. All others stay behind.
-var snapshotAnnotations = []string{
+var snapshotAnnotations = append([]string{
 	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey,
-	GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey, GPUDevicesKey, GPULinksKey, GPUsInUseKey,
-	openbMilliKey, openbCountKey, openbModelKey, openbIndexKey, openbTimeKey,
-	kaiFractionKey, kaiMemoryKey, kaiDevicesKey, kaiIndexKey,
-	hamiAllocateKey, hamiAllocatedKey, hamiNodeKey, hamiRegisterKey,
 	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, leaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
 	v1.MirrorPodAnnotationKey,
@@ -105,7 +101,7 @@ var snapshotAnnotations = []string{
 	"pv.kubernetes.io/bound-by-controller",
 	"resource.kubernetes.io/pod-claim-name",
 	"resource.kubernetes.io/extended-resource-claim",
-}
+}, gpuAnnotations...)
 
 // Snapshot returns what a snapshot keeps of an object as the API server lists it: the fields that a scheduler reads, copied one
 // by one, so that what nobody thought of is left out and not let through. Environment variables, commands, secrets'

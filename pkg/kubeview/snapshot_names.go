@@ -142,6 +142,9 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 			annotations[key] = h.name(value)
 		}
 	}
+	if value, ok := annotations[GPUAssignedKey].(string); ok {
+		annotations[GPUAssignedKey] = hashGrant(value, h.name)
+	}
 	if roles, ok := annotations[MinMembersByRoleKey].(string); ok {
 		label, named := annotations[RoleLabelKey].(string)
 		if !named {

@@ -9,9 +9,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
-// answerKeys are the annotations that tell a pod its devices or its node.
-var answerKeys = []string{openbIndexKey, openbTimeKey, kaiIndexKey, hamiAllocateKey, hamiAllocatedKey, hamiNodeKey}
-
 // Unplaced returns a copy of the pod as it was before a scheduler saw it: without node, devices and history.
 func Unplaced(pod *v1.Pod) *v1.Pod {
 	out := pod.DeepCopy()

@@ -138,7 +138,7 @@ func (l *ledger) place(pod *v1.Pod, realMilli int64) *holding {
 	share, ok := r.ShareOn(0)
 	if ok && r.Count > 0 {
 		h.share = gpu.Share{Milli: share.Milli}
-		h.devices = kubeview.AssignedDevices(pod, nil)
+		h.devices = kubeview.AssignedDevices(pod)
 		if len(h.devices) == 0 || !n.inv.CanTake(h.devices, h.share) {
 			h.devices, _, _ = gpu.Choose(&n.inv, &r)
 		}

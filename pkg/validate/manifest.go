@@ -41,9 +41,15 @@ func (d *document) manifest() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	switch {
 	case d.Kind == "" && child(d.root, "shapes") != nil:
-		d.strict(&struct {
+		var file struct {
 			Shapes []sandbox.Shape `json:"shapes"`
-		}{})
+		}
+		d.strict(&file)
+		for i := range file.Shapes {
+			shape := &file.Shapes[i]
+			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: shape.Labels, Annotations: shape.Annotations}}
+			d.sharing(node, fmt.Sprintf("shapes[%d]", i))
+		}
 		return
 	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] && d.Kind == types.KustomizationKind:
 		d.strict(&types.Kustomization{})
@@ -143,6 +149,7 @@ func (d *document) keys(obj runtime.Object) {
 		for _, b := range append(bad, badPrice...) {
 			d.bad("metadata", b)
 		}
+		d.sharing(o, "metadata")
 		d.unknownKeys("metadata")
 	case *schedulingv1.PriorityClass:
 		if _, _, bad := kubeview.ClassSpotPolicy(o); bad != nil {
@@ -159,6 +166,15 @@ func (d *document) keys(obj runtime.Object) {
 		if _, ok := obj.(*unstructured.Unstructured); !ok {
 			d.unknownKeys("metadata")
 		}
+	}
+}
+
+// sharing warns of a node that is to share its GPUs where nothing keeps pods to their shares.
+func (d *document) sharing(node *v1.Node, at string) {
+	keys := kubeview.DefaultGPUKeys()
+	seen, _ := keys.ReadGPUNode(node)
+	if why := seen.Unenforced(); why != "" {
+		d.findAt(Warning, "unenforced-shares", d.keyLine(at, kubeview.GPUModeKey), why)
 	}
 }
 

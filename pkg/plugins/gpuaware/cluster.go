@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/informers"
@@ -19,6 +20,7 @@ import (
 // promise the same share twice.
 type cluster struct {
 	ledger  *ledger
+	locks   *nodeLocks
 	views   *views
 	learner *learner
 	claims  *kubeview.GPUClaims
@@ -27,6 +29,8 @@ type cluster struct {
 	kin     *kin
 	// faulted are the pods that a faulty GPU keeps pending.
 	faulted *faulted
+	// recorder records events on pods.
+	recorder events.EventRecorder
 }
 
 // clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
@@ -39,14 +43,22 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 		if err != nil {
 			return nil, err
 		}
+		locks, err := informers.Shared(factory, func() (*nodeLocks, error) {
+			return newNodeLocks(handle.ClientSet(), handle.EventRecorder()), nil
+		})
+		if err != nil {
+			return nil, err
+		}
 		nodes, err := kubeview.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
 		if err != nil {
 			return nil, err
 		}
 		gangs := kubeview.GangsOf(factory)
 		c := &cluster{
-			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys, gangs, handle.SharedDRAManager()), claims: kubeview.NewGPUClaims(), gangs: gangs,
+			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l},
+			learner: newLearner(keys, gangs, handle.SharedDRAManager()), claims: kubeview.NewGPUClaims(), gangs: gangs,
 			kin: newKin(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
+			recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
@@ -74,6 +86,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 					c.learner.arrived(pod)
 				}
 				c.fleet.touch(pod.Spec.NodeName)
+				c.holds(nil, pod)
 				if pod.Spec.NodeName != "" {
 					c.placed(pod)
 				}
@@ -89,19 +102,24 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 				if before != nil && before.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 					c.placed(pod)
 				}
+				c.holds(before, pod)
 				if kubeview.Finished(pod) {
 					c.ledger.release(pod.UID)
+				}
+				if before != nil && before.Status.Phase != pod.Status.Phase {
+					c.locks.wake(pod.Spec.NodeName)
 				}
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if pod, ok := deleted[*v1.Pod](obj); ok {
 				c.fleet.touch(pod.Spec.NodeName)
-				c.ledger.release(pod.UID)
+				held := c.ledger.release(pod.UID)
+				c.locks.wake(pod.Spec.NodeName)
 				c.kin.gone(pod.UID)
 				c.faulted.forget(pod.UID)
 				if pod.Spec.NodeName != "" {
-					c.departed(pod)
+					c.departed(pod, held)
 				}
 			}
 		},
@@ -110,8 +128,14 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.seeNode(obj) },
-		UpdateFunc: func(_, obj any) { c.seeNode(obj) },
+		AddFunc: func(obj any) { c.seeNode(obj) },
+		UpdateFunc: func(old, obj any) {
+			c.seeNode(obj)
+			before, _ := old.(*v1.Node)
+			if node, ok := obj.(*v1.Node); ok {
+				c.locks.nodeChanged(before, node)
+			}
+		},
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
 				c.views.totals.set(node.Name, nil)
@@ -136,10 +160,10 @@ func (c *cluster) placed(pod *v1.Pod) {
 	}
 }
 
-// departed counts a pod that has left its node.
-func (c *cluster) departed(pod *v1.Pod) {
+// departed counts a pod that has left its node, on which it may have held devices whatever it says by now.
+func (c *cluster) departed(pod *v1.Pod, held bool) {
 	c.learner.ended(pod, time.Now())
-	if c.views.keys.MayUseGPU(pod) {
+	if held || c.views.keys.MayUseGPU(pod) {
 		c.views.totals.went()
 	}
 }

@@ -59,7 +59,7 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 		c.learner.arrived(podObject(fmt.Sprint("fails-", i), strs{"nvidia.com/gpu": "1"}, nil))
 		fails := scheduled(fmt.Sprint("fails-", i), "1", now.Add(-time.Second))
 		c.placed(fails)
-		c.departed(fails)
+		c.departed(fails, false)
 		if i%10 == 0 {
 			c.learner.arrived(podObject(fmt.Sprint("train-", i), strs{"nvidia.com/gpu": "8"}, nil))
 			c.placed(scheduled(fmt.Sprint("train-", i), "8", now.Add(-10*time.Hour)))

@@ -10,26 +10,45 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// ledger holds the devices that this process has promised to pods, from Reserve until the pod is gone. What was
-// promised before the process started stands in the pods' annotations; the ledger covers the time until an annotation
-// has come back through the API, and pods that are promised a device they were never bound to. It is safe for
-// concurrent use.
+// ledger holds the devices that pods hold: what this process promised, from Reserve on, and what pods had been granted
+// when it first saw them. A pod keeps what it holds until it is gone, whatever becomes of its annotations. It is safe
+// for concurrent use.
 type ledger struct {
 	mu     sync.RWMutex
-	byPod  map[types.UID]kubeview.Assignment
+	byPod  map[types.UID]entry
 	byNode map[string]map[types.UID]struct{}
 }
 
+// entry is what one pod holds.
+type entry struct {
+	kubeview.Assignment
+	// edited is set once it was said that somebody edited the annotations behind it, refused that the agent refused it.
+	edited, refused bool
+}
+
 func newLedger() *ledger {
-	return &ledger{byPod: map[types.UID]kubeview.Assignment{}, byNode: map[string]map[types.UID]struct{}{}}
+	return &ledger{byPod: map[types.UID]entry{}, byNode: map[string]map[types.UID]struct{}{}}
 }
 
 // promise records what a pod was given, in place of what it was given before.
 func (l *ledger) promise(uid types.UID, a kubeview.Assignment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.add(uid, a)
+}
+
+// adopt records what a bound pod was granted, unless it holds something already.
+func (l *ledger) adopt(uid types.UID, a kubeview.Assignment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.byPod[uid]; !known {
+		l.add(uid, a)
+	}
+}
+
+func (l *ledger) add(uid types.UID, a kubeview.Assignment) {
 	l.drop(uid)
-	l.byPod[uid] = a
+	l.byPod[uid] = entry{Assignment: a}
 	pods := l.byNode[a.Node]
 	if pods == nil {
 		pods = map[types.UID]struct{}{}
@@ -38,36 +57,59 @@ func (l *ledger) promise(uid types.UID, a kubeview.Assignment) {
 	pods[uid] = struct{}{}
 }
 
-// release forgets a pod. It is idempotent.
-func (l *ledger) release(uid types.UID) {
+// release forgets a pod and reports whether it held anything. It is idempotent.
+func (l *ledger) release(uid types.UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(uid)
+	return l.drop(uid)
 }
 
-func (l *ledger) drop(uid types.UID) {
-	a, ok := l.byPod[uid]
+func (l *ledger) drop(uid types.UID) bool {
+	e, ok := l.byPod[uid]
 	if !ok {
-		return
+		return false
 	}
 	delete(l.byPod, uid)
-	delete(l.byNode[a.Node], uid)
-	if len(l.byNode[a.Node]) == 0 {
-		delete(l.byNode, a.Node)
+	delete(l.byNode[e.Node], uid)
+	if len(l.byNode[e.Node]) == 0 {
+		delete(l.byNode, e.Node)
 	}
+	return true
 }
 
-// of returns what a pod was promised.
+// of returns what a pod holds.
 func (l *ledger) of(uid types.UID) (kubeview.Assignment, bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	a, ok := l.byPod[uid]
-	return a, ok
+	e, ok := l.byPod[uid]
+	return e.Assignment, ok
 }
 
-// on returns the pods that hold a promise on a node, in a fixed order.
+// on returns the pods that hold something on a node, in a fixed order.
 func (l *ledger) on(node string) []types.UID {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Sorted(maps.Keys(l.byNode[node]))
+}
+
+// firstEdit reports whether the pod holds something of which no edit was reported before.
+func (l *ledger) firstEdit(uid types.UID) bool {
+	return l.first(uid, func(e *entry) *bool { return &e.edited })
+}
+
+// firstRefusal does the same for what the agent of the node refused.
+func (l *ledger) firstRefusal(uid types.UID) bool {
+	return l.first(uid, func(e *entry) *bool { return &e.refused })
+}
+
+func (l *ledger) first(uid types.UID, mark func(*entry) *bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.byPod[uid]
+	if !ok || *mark(&e) {
+		return false
+	}
+	*mark(&e) = true
+	l.byPod[uid] = e
+	return true
 }

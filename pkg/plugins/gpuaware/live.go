@@ -96,7 +96,8 @@ func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *kubevie
 	sum := 0
 	for _, other := range info.GetPods() {
 		pod := other.GetPod()
-		if a, ok := promised(pod.UID); ok && slices.Contains(a.Devices, device) && scheduledAfter(pod, since) && a.Node == node.Node.Name {
+		a, ok := promised(pod.UID)
+		if ok && a.Node == node.Node.Name && slices.Contains(a.DevicesOn(node), device) && scheduledAfter(pod, since) {
 			sum += a.Share.Milli
 		}
 	}

@@ -119,7 +119,7 @@ func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := kubeview.AssignedDevices(bound, nil); len(got) != 1 || got[0] != 1 {
+	if got := kubeview.AssignedDevices(bound); len(got) != 1 || got[0] != 1 {
 		t.Errorf("devices = %v, want the healthy GPU 1", got)
 	}
 	_, _, err = h.evaluate(t, h.framework, podObject("q", strs{"nvidia.com/gpu": "2"}, nil))

@@ -48,20 +48,22 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	inventory := p.settings.keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
-	p.countAbsent(inventory, info, pod.UID)
+	p.countAbsent(inventory, node, info, pod.UID)
 	inventory = s.live.healthy(node, inventory)
 	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing devices on node %s: %s", nodeName, gpu.Fit(inventory, &s.request.Request)))
 	}
 	cycle.Write(promisedKey, promiseMark{})
-	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{Node: nodeName, Devices: devices, Share: share, UUIDs: node.UUIDs()})
+	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{
+		Node: nodeName, Devices: devices, Share: share, UUIDs: node.UUIDsOf(devices),
+	})
 	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices, "milliGPU", share.Milli)
 	return nil
 }
 
 // countAbsent books the promises to pods that the snapshot does not show on the node yet.
-func (p *Plugin) countAbsent(inventory *gpu.Inventory, info fwk.NodeInfo, self types.UID) {
+func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *kubeview.GPUNode, info fwk.NodeInfo, self types.UID) {
 	promised := p.cluster.ledger.on(info.Node().Name)
 	if len(promised) == 0 {
 		return
@@ -72,33 +74,64 @@ func (p *Plugin) countAbsent(inventory *gpu.Inventory, info fwk.NodeInfo, self t
 	}
 	for _, uid := range promised {
 		if a, ok := p.cluster.ledger.of(uid); ok && !present.Has(uid) {
-			inventory.Occupy(a.Devices, a.Share)
+			inventory.Occupy(a.DevicesOn(node), a.Share)
 		}
 	}
 }
 
-// Unreserve takes the promise back.
-func (p *Plugin) Unreserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, _ string) {
-	if !cycle.IsPodGroupSchedulingCycle() {
-		p.cluster.ledger.release(pod.UID)
-		p.cluster.kin.gone(pod.UID)
+// lockedKey keeps the lock that PreBind took.
+const lockedKey fwk.StateKey = "berth.dev/" + Name + "/locked"
+
+// lockMark is the value of that lock.
+type lockMark string
+
+// Clone returns the mark, which does not change.
+func (m lockMark) Clone() fwk.StateData { return m }
+
+// Unreserve takes the promise back, and the lock of the node.
+func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) {
+	if cycle.IsPodGroupSchedulingCycle() {
+		return
+	}
+	p.cluster.ledger.release(pod.UID)
+	p.cluster.kin.gone(pod.UID)
+	data, err := cycle.Read(lockedKey)
+	if err != nil {
+		return // PreBind took none
+	}
+	if value, ok := data.(lockMark); ok {
+		if err := p.cluster.locks.giveBack(ctx, pod, nodeName, string(value)); err != nil {
+			klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
+				"pod", klog.KObj(pod), "node", nodeName, "after", kubeview.HAMiLockLasts)
+		}
 	}
 }
 
-// PreBindPreFlight skips PreBind for pods that were promised nothing.
-func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nodeName string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
-	if a, ok := p.cluster.ledger.of(pod.UID); !ok || a.Node != nodeName {
-		return nil, fwk.NewStatus(fwk.Skip)
+// PreBindPreFlight skips PreBind for pods about which there is nothing to write. A pod that has to lock its node does
+// not do so beside the other plugins: those may take minutes, and others wait for the lock.
+func (p *Plugin) PreBindPreFlight(
+	ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string,
+) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	a, ok := p.cluster.ledger.of(pod.UID)
+	if !ok || a.Node != nodeName {
+		if kubeview.StaleAnswers(pod) == nil {
+			return nil, fwk.NewStatus(fwk.Skip)
+		}
+		return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
 	}
-	return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
+	s, err := p.state(ctx, cycle, pod)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	return &fwk.PreBindPreFlightResult{AllowParallel: !s.request.ServedByHAMi(a.UUIDs)}, nil
 }
 
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads them
-// when the pod arrives there, and so does the next scheduler after a restart.
+// when the pod arrives there, and so does the next scheduler after a restart. HAMi's device plugin serves one pod of
+// its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
-		// PreBindPreFlight is not asked where the feature gate NominatedNodeNameForExpectation is off.
-		return nil
+		return fwk.AsStatus(p.annotate(ctx, pod, kubeview.StaleAnswers(pod)))
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
@@ -108,27 +141,33 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	patch, err := assignmentPatch(pod, s.request.Dialect, promised)
-	if err != nil {
-		return fwk.AsStatus(err)
+	if s.request.ServedByHAMi(promised.UUIDs) {
+		value, err := p.cluster.locks.take(ctx, pod, nodeName)
+		if err != nil {
+			return fwk.AsStatus(err)
+		}
+		cycle.Write(lockedKey, lockMark(value))
 	}
-	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	annotations, err := kubeview.AssignmentAnnotations(pod, &s.request, promised, time.Now())
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
 	}
-	return nil
+	return fwk.AsStatus(p.annotate(ctx, pod, annotations))
 }
 
-// assignmentPatch writes the assignment in the pod's dialect. The UID makes the API server refuse the patch when a new
-// pod has taken the name.
-func assignmentPatch(pod *v1.Pod, dialect kubeview.Dialect, a kubeview.Assignment) ([]byte, error) {
-	patch := map[string]any{"metadata": map[string]any{
-		"uid":         pod.UID,
-		"annotations": kubeview.AssignmentAnnotations(dialect, a, time.Now()),
-	}}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		return nil, fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+// annotate sets annotations of the pod and removes those that are nil. The UID makes the API server refuse the patch
+// when a new pod has taken the name.
+func (p *Plugin) annotate(ctx context.Context, pod *v1.Pod, annotations map[string]any) error {
+	if len(annotations) == 0 {
+		return nil
 	}
-	return data, nil
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
 }

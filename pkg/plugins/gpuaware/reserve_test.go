@@ -40,7 +40,7 @@ func TestSharesAreToldInTheDialectAskedFor(t *testing.T) {
 		{"openb with two GPUs", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"}, "alibabacloud.com/gpu-index", "0-1"},
 		{"KAI by fraction", sharedNode("n", 2), nil, strs{"gpu-fraction": "0.25"}, "runai-gpu", "0"},
 		{"KAI by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "4096"}, "runai-gpu", "0"},
-		{"HAMi by UUID", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-devices-to-allocate", "GPU-a,NVIDIA,4096,25:;"},
+		{"HAMi by UUID", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-devices-to-allocate", "GPU-a,NVIDIA,4096,0:;"},
 		{"HAMi names the node", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-node", "n"},
 		{"whole GPUs on a shared node get an index too", sharedNode("n", 2), strs{"nvidia.com/gpu": "2"}, nil, "alibabacloud.com/gpu-index", "0-1"},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
@@ -65,6 +66,21 @@ func reasonOf(pod *v1.Pod) string {
 	return ""
 }
 
+// refused waits until it is known that the pod finds no free share, and fails if it is bound.
+func (w *world) refused(t *testing.T, name string) {
+	t.Helper()
+	w.Await(t, "the reason of pod "+name, func(ctx context.Context) (bool, error) {
+		pod, err := w.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if pod.Spec.NodeName != "" {
+			return false, fmt.Errorf("pod %s was bound to %s", name, pod.Spec.NodeName)
+		}
+		return strings.Contains(reasonOf(pod), "free GPU share (need "), nil
+	})
+}
+
 // TestOnARealControlPlane runs the built scheduler with the rights of the shipped ClusterRole.
 //
 //nolint:tparallel // the parts share one control plane, whose scheduler one of them kills
@@ -93,7 +109,7 @@ func TestOnARealControlPlane(t *testing.T) {
 			if strings.HasPrefix(pod.Name, "late") {
 				milli = 400
 			}
-			devices := kubeview.AssignedDevices(&pod, nil)
+			devices := kubeview.AssignedDevices(&pod)
 			if len(devices) != 1 {
 				t.Errorf("pod %s on %s was told the devices %v", pod.Name, pod.Spec.NodeName, devices)
 				continue
@@ -108,6 +124,26 @@ func TestOnARealControlPlane(t *testing.T) {
 				t.Errorf("device %s carries %d milli-GPU", device, milli)
 			}
 		}
+	})
+
+	t.Run("an edit of a request frees nothing, over a kill of the scheduler", func(t *testing.T) {
+		patch := []byte(`{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":null,"alibabacloud.com/gpu-index":null,"gpu-fraction":null,"runai-gpu":null}}}`)
+		edited := ""
+		for _, pod := range w.settled(t, 10) {
+			if pod.Spec.NodeName == "" {
+				continue
+			}
+			if _, err := w.Client.CoreV1().Pods("default").Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			edited = pod.Name
+		}
+		w.said(t, edited, "GrantEdited")
+		w.create(t, podObject("before", nil, strs{"alibabacloud.com/gpu-milli": "900"}))
+		w.refused(t, "before")
+		w.KillScheduler(t)
+		w.create(t, podObject("after", nil, strs{"alibabacloud.com/gpu-milli": "901"}))
+		w.refused(t, "after")
 	})
 
 	t.Run("what cannot be read is said on the object", func(t *testing.T) {

@@ -122,7 +122,7 @@ func (d *watch) outcome() *Outcome {
 func (d *watch) placement(w workload, pod *corev1.Pod, nodes map[string]*Node) Placement {
 	p := Placement{
 		Workload: w.name, Pod: pod.Name, Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName,
-		Devices: kubeview.AssignedDevices(pod, nil), BoundAt: d.boundAt[pod.Name],
+		Devices: kubeview.AssignedDevices(pod), BoundAt: d.boundAt[pod.Name],
 	}
 	// A request that cannot be read would have kept the pod pending.
 	if request, err := d.gpuKeys.PodGPURequest(pod); err == nil {

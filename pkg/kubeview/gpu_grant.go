@@ -1,0 +1,116 @@
+package kubeview
+
+import (
+	"encoding/json"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// Assignment is which devices of which node a pod holds, and how much of each.
+type Assignment struct {
+	Node    string
+	Devices []int
+	Share   gpu.Share
+	// UUIDs are those of the devices, where the node lists them: the indices may change when it does so anew.
+	UUIDs []string
+}
+
+// DevicesOn are the indices of the devices as the node lists them now.
+func (a *Assignment) DevicesOn(node *GPUNode) []int {
+	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
+		return a.Devices
+	}
+	devices := make([]int, 0, len(a.UUIDs))
+	for _, uuid := range a.UUIDs {
+		if i := slices.Index(node.uuids, uuid); i >= 0 {
+			devices = append(devices, i)
+		}
+	}
+	return devices
+}
+
+// UUIDsOf are those of the devices at these indices; nil when the node does not list them.
+func (g *GPUNode) UUIDsOf(devices []int) []string {
+	if len(g.uuids) == 0 {
+		return nil
+	}
+	uuids := make([]string, len(devices))
+	for i, d := range devices {
+		uuids[i] = g.uuids[d]
+	}
+	return uuids
+}
+
+// AssignmentOf finds the devices that are promised to a pod. It returns false for pods without a promise; their
+// annotations count then.
+type AssignmentOf func(uid types.UID) (Assignment, bool)
+
+// grant is the value of GPUAssignedKey: what the pod was given, whatever it asked for. Pod and node tie it to one
+// binding: a copy on another pod, or one that is left from a binding that failed, says nothing.
+type grant struct {
+	Pod     types.UID `json:"pod"`
+	Node    string    `json:"node"`
+	Devices []int     `json:"devices"`
+	UUIDs   []string  `json:"uuids,omitempty"`
+	Milli   int       `json:"milli"`
+	MemMiB  int       `json:"memMiB,omitempty"`
+}
+
+// grantValue is the only writer of GPUAssignedKey, Granted the only reader.
+func grantValue(pod *v1.Pod, a Assignment) (string, error) {
+	value, err := json.Marshal(grant{
+		Pod: pod.UID, Node: a.Node, Devices: a.Devices, UUIDs: a.UUIDs, Milli: a.Share.Milli, MemMiB: a.Share.MemMiB,
+	})
+	return string(value), err
+}
+
+// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded,
+// not for this pod on its node, or not readable.
+func Granted(pod *v1.Pod) (Assignment, bool) {
+	g, ok := parseGrant(pod.Annotations[GPUAssignedKey])
+	if !ok || g.Pod != pod.UID || g.Node != pod.Spec.NodeName {
+		return Assignment{}, false
+	}
+	share := gpu.Share{Milli: g.Milli, MemMiB: g.MemMiB}
+	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
+}
+
+// parseGrant leaves fields alone that it does not know: a later release may have written them.
+func parseGrant(value string) (grant, bool) {
+	var g grant
+	if value == "" || json.Unmarshal([]byte(value), &g) != nil {
+		return grant{}, false
+	}
+	if len(g.Devices) == 0 || g.Node == "" || g.Milli < 1 || g.Milli > gpu.WholeMilli || g.MemMiB < 0 || g.MemMiB > 1<<30 {
+		return grant{}, false
+	}
+	if len(g.UUIDs) > 0 && len(g.UUIDs) != len(g.Devices) {
+		return grant{}, false
+	}
+	var seen uint64
+	for _, d := range g.Devices {
+		if d < 0 || d >= maxNodeGPUs || seen&(1<<d) != 0 {
+			return grant{}, false
+		}
+		seen |= 1 << d
+	}
+	return g, true
+}
+
+// hashGrant replaces the names in a grant; one that cannot be read is left out.
+func hashGrant(value string, name func(string) string) string {
+	g, ok := parseGrant(value)
+	if !ok {
+		return ""
+	}
+	g.Pod, g.Node = types.UID(name(string(g.Pod))), name(g.Node)
+	hashed, err := json.Marshal(g)
+	if err != nil {
+		return ""
+	}
+	return string(hashed)
+}

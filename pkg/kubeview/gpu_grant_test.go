@@ -1,0 +1,240 @@
+package kubeview
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// sharedGPUs is a node of two GPUs of 16 GiB whose shares the scheduler gives out.
+func sharedGPUs() *v1.Node {
+	return gpuNode(strs{"nvidia.com/gpu": "2"}, strs{GPUModeKey: "shared", "nvidia.com/gpu.memory": "16384"}, nil)
+}
+
+// freeBeside is the free compute of each GPU of the node with these pods on it.
+func freeBeside(node *v1.Node, promised AssignmentOf, pods ...*v1.Pod) ([]int, *gpu.Inventory) {
+	keys := DefaultGPUKeys()
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	for _, pod := range pods {
+		pod.Spec.NodeName = node.Name
+		info.AddPod(pod)
+	}
+	read, _ := keys.ReadGPUNode(node)
+	inv := keys.Inventory(read, info, promised, "")
+	var free []int
+	for _, d := range inv.Devices {
+		free = append(free, d.FreeMilli)
+	}
+	return free, inv
+}
+
+const grantOf1 = `{"pod":"p","node":"n","devices":[1],"milli":300,"memMiB":4915}`
+
+func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name        string
+		requests    strs
+		annotations strs
+		want        []int
+	}{
+		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1", GPUAssignedKey: grantOf1},
+			[]int{1000, 700}},
+		{"the grant stays when the request is removed", nil, strs{GPUAssignedKey: grantOf1}, []int{1000, 700}},
+		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9", GPUAssignedKey: grantOf1},
+			[]int{1000, 700}},
+		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none",
+			GPUAssignedKey: grantOf1}, []int{1000, 700}},
+		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0",
+			GPUAssignedKey: grantOf1}, []int{1000, 700}},
+		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
+			GPUAssignedKey: strings.Replace(grantOf1, `"p"`, `"q"`, 1)}, []int{500, 1000}},
+		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
+			GPUAssignedKey: strings.Replace(grantOf1, `"n"`, `"m"`, 1)}, []int{500, 1000}},
+		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
+			GPUAssignedKey: "GPU 1"}, []int{500, 1000}},
+		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, []int{1000,
+			500}},
+		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2",
+			openbIndexKey: "1"}, []int{500, 500}},
+		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, []int{750, 1000}},
+		{"a share that cannot be read is one GPU", nil, strs{openbMilliKey: "half"}, []int{0, 1000}},
+		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"},
+			strs{kaiFractionKey: "half"}, []int{0, 0}},
+		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, []int{0, 1000}},
+		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500",
+			GPUMemoryMinKey: "lots"}, []int{500, 1000}},
+		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, []int{0, 1000}},
+		{"a pod without GPUs holds none", nil, strs{"app": "web"}, []int{1000, 1000}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, _ := freeBeside(sharedGPUs(), nil, gpuPod(tc.requests, tc.annotations))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("free milli-GPU by device (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
+	t.Parallel()
+	promised := func(uid types.UID) (Assignment, bool) {
+		return Assignment{Node: "n", Devices: []int{0}, Share: gpu.Share{Milli: 100}}, uid == "p"
+	}
+	for name, annotations := range map[string]strs{
+		"no annotation at all":  nil,
+		"another grant":         {GPUAssignedKey: grantOf1},
+		"a request of all GPUs": {openbMilliKey: "1000", openbCountKey: "2", openbIndexKey: "0-1"},
+	} {
+		got, _ := freeBeside(sharedGPUs(), promised, gpuPod(nil, annotations))
+		if diff := cmp.Diff([]int{900, 1000}, got); diff != "" {
+			t.Errorf("%s: free milli-GPU by device (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestSharesAndWholeGPUsAreToldApartWhereNothingElseDoes(t *testing.T) {
+	t.Parallel()
+	share, whole := gpuPod(nil, strs{openbMilliKey: "500"}), gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
+	if _, inv := freeBeside(sharedGPUs(), nil, share.DeepCopy()); !inv.HoldsShares || inv.HoldsWhole {
+		t.Errorf("beside a share: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	}
+	if _, inv := freeBeside(sharedGPUs(), nil, whole.DeepCopy()); inv.HoldsShares || !inv.HoldsWhole {
+		t.Errorf("beside a whole GPU: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	}
+	node := sharedGPUs()
+	node.Labels[GPUAgentKey] = "ours"
+	if _, inv := freeBeside(node, nil, whole, share); inv.HoldsShares || inv.HoldsWhole || !inv.Agent {
+		t.Errorf("with an agent: shares %v, whole %v, agent %v", inv.HoldsShares, inv.HoldsWhole, inv.Agent)
+	}
+}
+
+func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 5)
+	a := Assignment{Node: "n", Devices: []int{1}, Share: gpu.Share{Milli: 300, MemMiB: 4915}}
+	for name, tc := range map[string]struct {
+		annotations strs
+		want        map[string]any
+	}{
+		"openb": {strs{openbMilliKey: "300"}, map[string]any{openbIndexKey: "1", openbTimeKey: "1700000000000000005"}},
+		"KAI":   {strs{kaiFractionKey: "0.3"}, map[string]any{kaiIndexKey: "1"}},
+	} {
+		pod, keys := gpuPod(nil, tc.annotations), DefaultGPUKeys()
+		request, err := keys.PodGPURequest(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := AssignmentAnnotations(pod, &request, a, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tc.want[GPUAssignedKey] = grantOf1
+		for _, key := range answerKeys {
+			if _, ok := tc.want[key]; !ok {
+				tc.want[key] = nil
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]any{kaiIndexKey: nil, hamiPhaseKey: nil},
+		StaleAnswers(gpuPod(nil, strs{kaiIndexKey: "0", hamiPhaseKey: "success", kaiFractionKey: "0.5"}))); diff != "" {
+		t.Errorf("stale answers (-want +got):\n%s", diff)
+	}
+}
+
+func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
+	t.Parallel()
+	grant := `{"pod":"p","node":"n","devices":[1],"uuids":["GPU-b"],"milli":300,"memMiB":4915}`
+	node := hamiNode()
+	for want, list := range map[int]string{1: register, 0: register[strings.Index(register, "GPU-b"):], 2: "GPU-x,10,16384,100,NVIDIA-T4,0,true:" + register} {
+		node.Annotations[hamiRegisterKey] = list
+		free, _ := freeBeside(node, nil, gpuPod(nil, strs{GPUAssignedKey: grant}))
+		for i, milli := range free {
+			if (milli == 700) != (i == want) {
+				t.Errorf("free milli-GPU %v with %s, want 700 on GPU %d", free, list, want)
+			}
+		}
+	}
+}
+
+func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
+	t.Parallel()
+	before := gpuPod(nil, strs{openbMilliKey: "300", GPUAssignedKey: grantOf1, hamiAllocateKey: "x;",
+		hamiPhaseKey: "allocating"})
+	for name, tc := range map[string]struct {
+		change strs
+		want   bool
+	}{
+		"progress of HAMi's plugin": {strs{hamiAllocateKey: ";", hamiPhaseKey: "success"}, false},
+		"an annotation of others":   {strs{"team": "a"}, false},
+		"the request":               {strs{openbMilliKey: "100"}, true},
+		"a request in addition":     {strs{kaiFractionKey: "0.1"}, true},
+		"the answer":                {strs{openbIndexKey: "0"}, true},
+		"the grant":                 {strs{GPUAssignedKey: "{}"}, true},
+	} {
+		after := before.DeepCopy()
+		for key, value := range tc.change {
+			after.Annotations[key] = value
+		}
+		if got := GrantEdited(before, after); got != tc.want {
+			t.Errorf("%s: GrantEdited = %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func TestAHashedGrantStillFitsItsPod(t *testing.T) {
+	t.Parallel()
+	pod := gpuPod(nil, strs{GPUAssignedKey: grantOf1})
+	pod.Spec.NodeName, pod.Kind, pod.APIVersion = "n", "Pod", "v1"
+	hashed, err := NewNameHasher([]byte("key")).Hash(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := hashed.(*v1.Pod)
+	if strings.Contains(out.Annotations[GPUAssignedKey], `"n"`) {
+		t.Errorf("the node's name is shown: %s", out.Annotations[GPUAssignedKey])
+	}
+	if a, ok := Granted(out); !ok || a.Node != out.Spec.NodeName {
+		t.Errorf("Granted = %+v, %v after hashing", a, ok)
+	}
+}
+
+func FuzzGrant(f *testing.F) {
+	f.Add(grantOf1)
+	f.Add(`{"pod":"p","node":"n","devices":[0,0],"milli":1}`)
+	f.Add(`{"pod":"p","node":"n","devices":[63,64],"milli":1000,"signature":"x"}`)
+	f.Fuzz(func(t *testing.T, value string) {
+		pod := gpuPod(nil, strs{GPUAssignedKey: value})
+		pod.Spec.NodeName = "n"
+		a, ok := Granted(pod)
+		free, _ := freeBeside(sharedGPUs(), nil, pod)
+		for i, milli := range free {
+			if milli < 0 || milli > 1000 {
+				t.Errorf("device %d has %d milli-GPU free", i, milli)
+			}
+		}
+		if !ok {
+			return
+		}
+		again, err := grantValue(pod, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Annotations[GPUAssignedKey] = again
+		if b, ok := Granted(pod); !ok || !cmp.Equal(a, b) {
+			t.Errorf("read %+v, and %+v, %v when written again", a, b, ok)
+		}
+	})
+}

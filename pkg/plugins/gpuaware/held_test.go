@@ -1,0 +1,171 @@
+package gpuaware
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestAnEditedPodKeepsItsDevices edits a running pod in every way and places another beside it, in the process that
+// gave the devices and in the next one.
+func TestAnEditedPodKeepsItsDevices(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]string{
+		"the request is removed":          `{"alibabacloud.com/gpu-milli":null}`,
+		"the request is made small":       `{"alibabacloud.com/gpu-milli":"1"}`,
+		"the request cannot be read":      `{"alibabacloud.com/gpu-milli":"half"}`,
+		"the index is removed":            `{"alibabacloud.com/gpu-index":null}`,
+		"the index is changed":            `{"alibabacloud.com/gpu-index":"1"}`,
+		"another dialect is added":        `{"gpu-fraction":"0.01"}`,
+		"request and index are removed":   `{"alibabacloud.com/gpu-milli":null,"alibabacloud.com/gpu-index":null}`,
+		"the request grows to two GPUs":   `{"alibabacloud.com/gpu-milli":"1000","alibabacloud.com/gpu-count":"2"}`,
+		"an answer in another dialect":    `{"runai-gpu":"1"}`,
+		"HAMi's plugin is said to refuse": `{"hami.io/bind-phase":"failed"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
+			bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"alibabacloud.com/gpu-milli": "700"})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.patchPod(t, "p", `{"spec":{"nodeName":"n"}}`)
+			h.patchPod(t, "p", `{"metadata":{"annotations":`+edit+`}}`)
+			edited, err := h.client.CoreV1().Pods("default").Get(h.ctx, "p", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.cache.UpdatePod(h.logger, bound, edited); err != nil {
+				t.Fatal(err)
+			}
+			next := newHarness(t, alone(defaultArgs()), []runtime.Object{edited, sharedNode("n", 1)}...)
+			for process, h := range map[string]*harness{"this process": h, "the next process": next} {
+				if _, err := h.place(t, h.add(t, podObject("too-much", nil,
+					strs{"alibabacloud.com/gpu-milli": "400"}))); err == nil {
+					t.Errorf("%s gave away what the pod holds", process)
+				}
+				if _, err := h.place(t, h.add(t, podObject("fits", nil,
+					strs{"alibabacloud.com/gpu-milli": "300"}))); err != nil {
+					t.Errorf("%s counts more than the pod holds: %v", process, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAnEditIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
+	if _, err := h.place(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.7"}))); err != nil {
+		t.Fatal(err)
+	}
+	h.patchPod(t, "p", `{"spec":{"nodeName":"n"}}`)
+	h.patchPod(t, "p", `{"metadata":{"annotations":{"team":"a"}}}`)
+	h.patchPod(t, "p", `{"metadata":{"annotations":{"gpu-fraction":"0.1"}}}`)
+	h.patchPod(t, "p", `{"metadata":{"annotations":{"gpu-fraction":null}}}`)
+	h.patchPod(t, "p", `{"metadata":{"annotations":{"hami.io/bind-phase":"failed"}}}`)
+	// The refusal comes last, so that what was said of the edits has been said before it.
+	first, second := <-h.recorder.Events, <-h.recorder.Events
+	if !strings.Contains(first, "GrantEdited") || !strings.Contains(second, "DevicesRefused") {
+		t.Errorf("events %q and %q, want one of the edits and one of the refusal", first, second)
+	}
+}
+
+// TestAGrantIsTakenDownWhenThePodIsSeen removes the record itself: the process that saw it goes by what it saw.
+func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
+	t.Parallel()
+	pod := podObject("p", nil,
+		strs{"berth.dev/gpu-assigned": `{"pod":"p","node":"n","devices":[0],"milli":700,"memMiB":11468}`})
+	pod.Spec.NodeName = "n"
+	h := newHarness(t, alone(defaultArgs()), pod, sharedNode("n", 1))
+	h.await(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
+	bare := pod.DeepCopy()
+	bare.Annotations = nil
+	if err := h.cache.UpdatePod(h.logger, pod, bare); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.place(t, h.add(t, podObject("too-much", nil, strs{"gpu-fraction": "0.4"}))); err == nil {
+		t.Error("what the pod holds was given away")
+	}
+	if err := h.client.CoreV1().Pods("default").Delete(h.ctx, "p", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.await(t, "the ledger to forget the pod", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return !ok })
+}
+
+func TestStaleAnswersAreRemoved(t *testing.T) {
+	t.Parallel()
+	stale := strs{
+		"gpu-fraction": "0.5", "alibabacloud.com/gpu-index": "7", "hami.io/vgpu-node": "gone",
+		"hami.io/bind-phase":     "success",
+		"berth.dev/gpu-assigned": `{"pod":"other","node":"n","devices":[0],"milli":1}`,
+	}
+	for _, tc := range []struct {
+		name     string
+		node     *v1.Node
+		requests strs
+		asked    strs
+		want     []string
+	}{
+		{"on a shared node", sharedNode("n", 1), nil, stale, []string{"berth.dev/gpu-assigned", "gpu-fraction",
+			"runai-gpu"}},
+		{"where the kubelet chooses", gpuNodeObject("n", 1, "Tesla-T4"), strs{"nvidia.com/gpu": "1"},
+			strs{"team": "a", "alibabacloud.com/gpu-index": "7", "hami.io/vgpu-node": "gone",
+				"berth.dev/gpu-assigned": "{}"}, []string{"team"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, alone(defaultArgs()), tc.node)
+			bound, err := h.place(t, h.add(t, podObject("p", tc.requests, tc.asked)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(bound.Annotations) != len(tc.want) {
+				t.Errorf("annotations %v, want %v", bound.Annotations, tc.want)
+			}
+			for _, key := range tc.want {
+				if bound.Annotations[key] == "" {
+					t.Errorf("annotation %s is missing: %v", key, bound.Annotations)
+				}
+			}
+		})
+	}
+}
+
+func TestSharesAndWholeGPUsDoNotMixWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	whole, share := strs{"nvidia.com/gpu": "1"}, strs{"alibabacloud.com/gpu-milli": "500"}
+	withAgent := sharedNode("n", 4)
+	withAgent.Labels["berth.dev/gpu-agent"] = "ours"
+	for _, tc := range []struct {
+		name          string
+		node          *v1.Node
+		first, second *v1.Pod
+		want          string
+	}{
+		{"a whole GPU beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", whole, nil),
+			"shares of GPUs and no agent"},
+		{"a share beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", nil, share),
+			"whole GPUs in use and no agent"},
+		{"a share beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", nil, share), ""},
+		{"a whole GPU beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", whole, nil),
+			""},
+		{"a whole GPU beside a share, with an agent", withAgent, podObject("a", nil, share), podObject("b", whole,
+			nil), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, alone(defaultArgs()), tc.node)
+			if _, err := h.place(t, h.add(t, tc.first)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := h.place(t, h.add(t, tc.second))
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("placing the second: %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

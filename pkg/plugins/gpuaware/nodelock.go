@@ -1,0 +1,221 @@
+package gpuaware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+const (
+	// lockWait is how long a pod waits for the lock of its node: longer than a lock lasts that nobody removes.
+	lockWait = kubeview.HAMiLockLasts + time.Minute
+	// lockLook is after what time a waiting pod looks again if it was told of no change.
+	lockLook = 10 * time.Second
+	// conflictPause is the pause after another writer of the node was faster.
+	conflictPause = 20 * time.Millisecond
+	// undoWithin bounds the release of a lock, which goes on when the binding was given up.
+	undoWithin = 10 * time.Second
+)
+
+// nodeLocks take HAMi's locks of nodes. The pods of this process that want the same node's wait in line, each in its
+// own binding cycle; the first in line watches the node. It is safe for concurrent use.
+type nodeLocks struct {
+	client   kubernetes.Interface
+	recorder events.EventRecorder
+
+	mu    sync.Mutex
+	lines map[string]*line
+}
+
+// line is the pods that want the lock of one node.
+type line struct {
+	// first is filled by the pod whose turn it is; a channel serves those who wait in their order.
+	first chan struct{}
+	// changed wakes that pod.
+	changed chan struct{}
+	pods    int
+}
+
+func newNodeLocks(client kubernetes.Interface, recorder events.EventRecorder) *nodeLocks {
+	return &nodeLocks{client: client, recorder: recorder, lines: map[string]*line{}}
+}
+
+// join returns the line of a node with one pod more in it.
+func (l *nodeLocks) join(node string) *line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.lines[node]
+	if q == nil {
+		q = &line{first: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+		l.lines[node] = q
+	}
+	q.pods++
+	return q
+}
+
+func (l *nodeLocks) leave(node string, q *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q.pods--; q.pods == 0 {
+		delete(l.lines, node)
+	}
+}
+
+// wake makes the first in the line of a node look again.
+func (l *nodeLocks) wake(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.lines[node]; q != nil {
+		select {
+		case q.changed <- struct{}{}:
+		default: // it has yet to look
+		}
+	}
+}
+
+// nodeChanged wakes those who wait for the node if its lock has changed.
+func (l *nodeLocks) nodeChanged(before, node *v1.Node) {
+	if before == nil || before.Annotations[kubeview.HAMiLockKey] != node.Annotations[kubeview.HAMiLockKey] {
+		l.wake(node.Name)
+	}
+}
+
+// take waits until the pod holds the lock of the node, and returns the lock's value.
+func (l *nodeLocks) take(ctx context.Context, pod *v1.Pod, node string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	q := l.join(node)
+	defer l.leave(node, q)
+	select {
+	case q.first <- struct{}{}:
+		defer func() { <-q.first }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("waiting for the lock of node %s behind other pods: %w", node, context.Cause(ctx))
+	}
+	for {
+		value, wait, holder, err := l.try(ctx, pod, node)
+		if err != nil || value != "" {
+			return value, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-q.changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", fmt.Errorf("waiting for the lock of node %s, held by %s: %w", node, holder, context.Cause(ctx))
+		}
+		timer.Stop()
+	}
+}
+
+// try takes the lock if it is free or no longer counts. Else it returns after what time to look again, and who holds
+// it.
+func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration,
+	holder string, err error) {
+	node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", 0, "", fmt.Errorf("reading the lock of node %s: %w", name, err)
+	}
+	now := time.Now()
+	lock, locked := kubeview.ReadHAMiLock(node)
+	if locked && (lock.Namespace != pod.Namespace || lock.Pod != pod.Name) {
+		holder = lock.Namespace + "/" + lock.Pod
+		counts, err := l.counts(ctx, lock, node, now)
+		if err != nil {
+			return "", 0, "", err
+		}
+		if counts {
+			return "", min(lockLook, max(lock.Left(now), conflictPause)), holder, nil
+		}
+	}
+	value = kubeview.NewHAMiLock(pod, now)
+	err = l.write(ctx, node, value)
+	if apierrors.IsConflict(err) {
+		return "", conflictPause, "another writer", nil
+	}
+	if err != nil {
+		return "", 0, "", fmt.Errorf("locking node %s: %w", name, err)
+	}
+	klog.FromContext(ctx).V(4).Info("Locked node for HAMi's device plugin", "pod", klog.KObj(pod), "node", name)
+	return value, 0, "", nil
+}
+
+// counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices
+// is said on that pod.
+func (l *nodeLocks) counts(ctx context.Context, lock kubeview.HAMiLock, node *v1.Node, now time.Time) (bool, error) {
+	var owner *v1.Pod
+	if lock.Pod != "" {
+		var err error
+		owner, err = l.client.CoreV1().Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.Namespace,
+				lock.Pod, node.Name, err)
+		}
+		if kubeview.ServedByLock(owner, node.Name) {
+			return false, nil
+		}
+	}
+	if lock.Left(now) > 0 {
+		return true, nil
+	}
+	if owner != nil {
+		l.recorder.Eventf(owner, node, v1.EventTypeWarning, "LockExpired", "Binding",
+			"HAMi's device plugin on node %s has not given the pod its devices within %v; "+
+				"another pod takes the lock of the node",
+			node.Name, kubeview.HAMiLockLasts)
+	}
+	return false, nil
+}
+
+// giveBack removes the lock if it is still this one, and the pod was not bound all the same: then it is the plugin's.
+func (l *nodeLocks) giveBack(ctx context.Context, pod *v1.Pod, name, value string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
+	defer cancel()
+	now, err := l.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if err == nil && now.UID == pod.UID && now.Spec.NodeName != "" {
+		return nil
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && node.Annotations[kubeview.HAMiLockKey] != value {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the lock of node %s: %w", name, err)
+		}
+		return l.write(ctx, node, nil)
+	})
+}
+
+// write sets the lock, or removes it with nil, unless the node has changed since it was read.
+func (l *nodeLocks) write(ctx context.Context, node *v1.Node, value any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": node.ResourceVersion,
+		"annotations":     map[string]any{kubeview.HAMiLockKey: value},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the lock: %w", err)
+	}
+	_, err = l.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err //nolint:wrapcheck // the callers look at it and name the node
+}

@@ -1,0 +1,249 @@
+package gpuaware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+const lockKey = "hami.io/mutex.lock"
+
+func hamiNode(name string) *v1.Node {
+	node := gpuNodeObject(name, 20, "Tesla-T4")
+	node.Annotations = strs{"hami.io/node-nvidia-register": hamiRegister}
+	return node
+}
+
+// lockedBy makes a node whose lock is that old and names a pod.
+func lockedBy(node *v1.Node, age time.Duration, pod string) *v1.Node {
+	node.Annotations[lockKey] = time.Now().Add(-age).Format(time.RFC3339) + "," + pod
+	return node
+}
+
+// lock is that of node n.
+func (h *harness) lock(t *testing.T) string {
+	t.Helper()
+	n, err := h.client.CoreV1().Nodes().Get(h.ctx, "n", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Annotations[lockKey]
+}
+
+func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
+	t.Parallel()
+	owner := func(change func(*v1.Pod)) *v1.Pod {
+		pod := podObject("owner", strs{"nvidia.com/gpu": "1"}, nil)
+		change(pod)
+		return pod
+	}
+	for _, tc := range []struct {
+		name  string
+		lock  string
+		age   time.Duration
+		owner *v1.Pod
+		event string
+	}{
+		{name: "its pod is gone", lock: "default,gone"},
+		{name: "its pod has ended", lock: "default,owner", owner: owner(func(p *v1.Pod) {
+			p.Spec.NodeName,
+				p.Status.Phase = "n", v1.PodFailed
+		})},
+		{name: "its pod runs and so has its devices", lock: "default,owner",
+			owner: owner(func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = "n", v1.PodRunning })},
+		{name: "its pod is bound to another node", lock: "default,owner",
+			owner: owner(func(p *v1.Pod) { p.Spec.NodeName = "m" })},
+		{name: "it is this pod's, of an earlier attempt", lock: "default,p"},
+		{name: "it is older than five minutes", lock: "default,owner", age: 6 * time.Minute,
+			owner: owner(func(p *v1.Pod) { p.Spec.NodeName = "n" }), event: "LockExpired"},
+		{name: "it cannot be read", lock: "default"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, alone(defaultArgs()), lockedBy(hamiNode("n"), tc.age, tc.lock))
+			if tc.owner != nil {
+				h.add(t, tc.owner)
+			}
+			pod := h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil))
+			value, err := h.plugin.cluster.locks.take(h.ctx, pod, "n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := h.lock(t); got != value || !strings.HasSuffix(got, ",default,p") {
+				t.Errorf("lock = %q, want %q, that of pod p", got, value)
+			}
+			if tc.event != "" {
+				if got := <-h.recorder.Events; !strings.Contains(got, tc.event) {
+					t.Errorf("event %q, want %s", got, tc.event)
+				}
+			}
+		})
+	}
+}
+
+// TestPodsWaitForTheLockOfTheirNode lets several pods wait behind a pod that is not served yet, and removes each lock
+// as a device plugin does.
+func TestPodsWaitForTheLockOfTheirNode(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), lockedBy(hamiNode("n"), 0, "default,owner"), hamiNode("other"))
+	bound := podObject("owner", strs{"nvidia.com/gpu": "1"}, nil)
+	bound.Spec.NodeName = "n"
+	h.add(t, bound)
+	locks := h.plugin.cluster.locks
+	const pods = 4
+	taken := make(chan string, pods)
+	failed := make(chan error, pods)
+	for i := range pods {
+		pod := h.add(t, podObject(fmt.Sprint("p", i), strs{"nvidia.com/gpu": "1"}, nil))
+		go func() {
+			value, err := locks.take(h.ctx, pod, "n")
+			if err != nil {
+				failed <- err
+				return
+			}
+			taken <- value
+		}()
+	}
+	h.await(t, "all pods to wait", func() bool {
+		locks.mu.Lock()
+		defer locks.mu.Unlock()
+		return locks.lines["n"] != nil && locks.lines["n"].pods == pods
+	})
+	elsewhere := h.add(t, podObject("q", strs{"nvidia.com/gpu": "1"}, nil))
+	if _, err := locks.take(h.ctx, elsewhere, "other"); err != nil {
+		t.Errorf("taking the lock of another node: %v", err)
+	}
+	seen := map[string]bool{}
+	for range pods {
+		select {
+		case value := <-taken:
+			t.Fatalf("%q was taken while another pod held the lock", value)
+		default:
+		}
+		h.unlock(t, "n")
+		select {
+		case value := <-taken:
+			if got := h.lock(t); got != value || seen[value] {
+				t.Errorf("lock = %q, want %q", got, value)
+			}
+			seen[value] = true
+		case err := <-failed:
+			t.Fatal(err)
+		case <-time.After(time.Minute):
+			t.Fatal("nobody took the lock that was removed")
+		}
+	}
+	h.await(t, "the line to be empty", func() bool {
+		locks.mu.Lock()
+		defer locks.mu.Unlock()
+		return len(locks.lines) == 0
+	})
+}
+
+func TestAPodGivesUpWaitingWhenItsBindingIsCanceled(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), lockedBy(hamiNode("n"), 0, "default,owner"))
+	h.add(t, podObject("owner", strs{"nvidia.com/gpu": "1"}, nil))
+	ctx, cancel := context.WithCancelCause(h.ctx)
+	pod := h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil))
+	result := make(chan error, 1)
+	go func() {
+		_, err := h.plugin.cluster.locks.take(ctx, pod, "n")
+		result <- err
+	}()
+	preempted := errors.New("preempted")
+	cancel(preempted)
+	if err := <-result; !errors.Is(err, preempted) {
+		t.Errorf("take = %v, want why it was canceled", err)
+	}
+}
+
+func TestUnreserveGivesTheLockBack(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		before func(*testing.T, *harness, *v1.Pod)
+		want   bool
+	}{
+		{"when the pod is not bound", func(*testing.T, *harness, *v1.Pod) {}, false},
+		{"not when the pod was bound all the same", func(t *testing.T, h *harness, pod *v1.Pod) {
+			h.patchPod(t, pod.Name, `{"spec":{"nodeName":"n"}}`)
+		}, true},
+		{"not when another pod has taken it", func(t *testing.T, h *harness, _ *v1.Pod) {
+			h.patchNode(t, "n",
+				`{"metadata":{"annotations":{"hami.io/mutex.lock":"`+time.Now().Format(time.RFC3339)+`,default,q"}}}`)
+		}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			profile := alone(defaultArgs())
+			ignoreHAMi(profile)
+			h := newHarness(t, profile, hamiNode("n"))
+			assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1",
+				"nvidia.com/gpumem": "4096"}, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.framework.RunPreBindPreFlights(h.ctx, state, assumed, "n")
+			if state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
+				t.Error("the lock would be held while other plugins do their work")
+			}
+			if status := h.framework.RunPreBindPlugins(h.ctx, state, assumed, "n"); !status.IsSuccess() {
+				t.Fatal(status)
+			}
+			if h.lock(t) == "" {
+				t.Fatal("PreBind took no lock")
+			}
+			tc.before(t, h, assumed)
+			h.framework.RunReservePluginsUnreserve(h.ctx, state.(*framework.CycleState), assumed, "n")
+			if got := h.lock(t) != ""; got != tc.want {
+				t.Errorf("the node is locked: %v, want %v", got, tc.want)
+			}
+			if _, ok := h.plugin.cluster.ledger.of(assumed.UID); ok {
+				t.Error("the promise outlived Unreserve")
+			}
+		})
+	}
+}
+
+func (h *harness) unlock(t *testing.T, node string) {
+	t.Helper()
+	h.patchNode(t, node, `{"metadata":{"annotations":{"hami.io/mutex.lock":null}}}`)
+}
+
+func (h *harness) patchNode(t *testing.T, node, patch string) {
+	t.Helper()
+	if _, err := h.client.CoreV1().Nodes().Patch(h.ctx, node, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *harness) patchPod(t *testing.T, pod, patch string) {
+	t.Helper()
+	if _, err := h.client.CoreV1().Pods("default").Patch(h.ctx, pod, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await polls until the condition holds.
+func (h *harness) await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(h.ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool,
+		error) {
+		return done(), nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
