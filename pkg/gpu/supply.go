@@ -19,7 +19,7 @@ func PartOf(inv *Inventory, d *Demand) Part {
 	idle := int64(sum(free))
 	p := Part{Model: strings.ToLower(inv.Model), IdleMilli: idle, UsedMilli: int64(inv.Healthy())*WholeMilli - idle}
 	if d != nil {
-		p.Hosts = hostsOf(d.sizes, wholes(free), inv.FreeCPUMilli)
+		p.Hosts = hostsOf(d.sizes, inv.wholes(free), inv.FreeCPUMilli)
 	}
 	return p
 }

@@ -13,12 +13,12 @@ const (
 
 // Waste is the expected waste of a placement in milli-GPU, term by term.
 type Waste struct {
-	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Links, OverProvisioning, Utilization, Avoid float64
+	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Slices, Links, OverProvisioning, Utilization, Avoid float64
 }
 
 // Sum is the waste of all terms.
 func (w Waste) Sum() float64 {
-	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Links + w.OverProvisioning + w.Utilization + w.Avoid
+	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links + w.OverProvisioning + w.Utilization + w.Avoid
 }
 
 // Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand
@@ -122,14 +122,15 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	}
 	if j.demand != nil {
 		if !inv.InUse {
-			c.Opens = len(inv.Devices)
+			c.Opens = len(inv.Devices) + inv.SlicedGPUs
 		}
-		c.Hosts = hostsOf(j.demand.sizes, wholes(free), inv.FreeCPUMilli)
-		for i, n := range hostsOf(j.demand.sizes, wholes(left), cpuLeft) {
+		c.Hosts = hostsOf(j.demand.sizes, inv.wholes(free), inv.FreeCPUMilli)
+		for i, n := range hostsOf(j.demand.sizes, inv.wholes(left), cpuLeft) {
 			c.Hosts[i] -= n
 		}
 		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model, inv.FreeCPUMilli, free)
 	}
+	c.Fixed.Slices = j.Weights.Slices * inv.brokenSlices(inv.wanted(r))
 	c.Fixed.OverProvisioning = j.Weights.OverProvisioning * c.GPUs * capability(inv)
 	c.Fixed.Links = j.Weights.Links * c.GPUs * WholeMilli * lostLinks(inv, r, at.Apart)
 	c.Fixed.Utilization = j.Weights.Utilization * float64(at.BusyMilli) / WholeMilli
@@ -211,8 +212,11 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliv
 	return free, taken, sliver
 }
 
-// wholes counts the GPUs of a free vector that are entirely free.
-func wholes(free []int) int {
+// wholes counts the GPUs of a free vector that pods can have entirely. Time slices never add up to one.
+func (inv *Inventory) wholes(free []int) int {
+	if inv.TimeSliced() {
+		return 0
+	}
 	n := 0
 	for _, f := range free {
 		if f >= WholeMilli {

@@ -15,6 +15,8 @@ type Weights struct {
 	// Scarcity is the waste, in milli-GPU per GPU, of taking a model the pressure on which is 1 above the lowest
 	// acceptable, and of taking one of which there will be too few for those who accept no other.
 	Scarcity float64
+	// Slices multiplies the GPU that a hardware slice makes useless to other profiles, 1 by default.
+	Slices float64
 	// Links multiplies the loss of link quality of a pod that prefers linked GPUs; other pods of several GPUs count a
 	// fifth of it.
 	Links float64
@@ -30,6 +32,6 @@ type Weights struct {
 func DefaultWeights() Weights {
 	return Weights{
 		Packing: 1, BestFit: 30, Sliver: 100, Opening: 350, Hosts: 1, Scarcity: WholeMilli,
-		Links: 1, OverProvisioning: 50, Utilization: 50, Avoid: 4000,
+		Slices: 1, Links: 1, OverProvisioning: 50, Utilization: 50, Avoid: 4000,
 	}
 }
