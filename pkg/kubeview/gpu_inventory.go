@@ -80,6 +80,9 @@ func (k *GPUKeys) countPods(g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, p
 		if err != nil || request.Count == 0 {
 			continue // a pod that cannot be read was placed by somebody who does not share GPUs by our rules
 		}
+		if request.Resource != "" && request.Resource != inv.Resource && !request.Shared {
+			continue // it has GPUs that the node offers under another name
+		}
 		share, ok := request.ShareOn(inv.MemMiB)
 		if !ok {
 			continue

@@ -68,6 +68,8 @@ type GPUWeights struct {
 	HostsPercent *int32 `json:"hostsPercent,omitempty"`
 	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's. Default 1000.
 	Scarcity *int32 `json:"scarcity,omitempty"`
+	// SlicesPercent multiplies the GPU that a hardware slice makes useless to other profiles. Default 100.
+	SlicesPercent *int32 `json:"slicesPercent,omitempty"`
 	// LinksPercent multiplies the loss of link quality among a pod's GPUs. Default 100.
 	LinksPercent *int32 `json:"linksPercent,omitempty"`
 	// OverProvisioning is the waste, per GPU, of the most capable GPU where a lesser one would do. Default 50.
@@ -116,6 +118,7 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefault(&w.Opening, int32(d.Opening))
 	setDefault(&w.HostsPercent, int32(d.Hosts*100))
 	setDefault(&w.Scarcity, int32(d.Scarcity))
+	setDefault(&w.SlicesPercent, int32(d.Slices*100))
 	setDefault(&w.LinksPercent, int32(d.Links*100))
 	setDefault(&w.OverProvisioning, int32(d.OverProvisioning))
 	setDefault(&w.Utilisation, int32(d.Utilization))
@@ -157,7 +160,7 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	}{
 		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"sliver", w.Sliver}, {"opening", w.Opening},
 		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
-		{"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
+		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
 		{"avoidGPUNodes", w.AvoidGPUNodes},
 	} {
 		all = append(all, validateRange(weights.Child(f.name), int64(*f.value), 0, maxGPUWeight)...)

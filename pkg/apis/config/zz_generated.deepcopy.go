@@ -407,6 +407,11 @@ func (in *GPUWeights) DeepCopyInto(out *GPUWeights) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.SlicesPercent != nil {
+		in, out := &in.SlicesPercent, &out.SlicesPercent
+		*out = new(int32)
+		**out = **in
+	}
 	if in.LinksPercent != nil {
 		in, out := &in.LinksPercent, &out.LinksPercent
 		*out = new(int32)

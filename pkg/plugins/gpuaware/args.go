@@ -52,6 +52,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 			Opening:          float64(*w.Opening),
 			Hosts:            float64(*w.HostsPercent) / 100,
 			Scarcity:         float64(*w.Scarcity),
+			Slices:           float64(*w.SlicesPercent) / 100,
 			Links:            float64(*w.LinksPercent) / 100,
 			OverProvisioning: float64(*w.OverProvisioning),
 			Utilization:      float64(*w.Utilisation),

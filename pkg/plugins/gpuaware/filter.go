@@ -52,5 +52,5 @@ func (p *Plugin) inventory(s *podState, info fwk.NodeInfo, v *view) *gpu.Invento
 	if s.claims.serve(info) {
 		return s.claims.inventory(info)
 	}
-	return s.live.inventory(v)
+	return s.live.inventory(v.of(&s.request.Request))
 }

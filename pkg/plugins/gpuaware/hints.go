@@ -68,8 +68,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if bad != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // only a change of the pod itself helps
 	}
-	now, _ := p.settings.keys.ReadGPUNode(after)
-	if now.Empty().Mode == gpu.ModeDRA || len(now.Empty().Devices) == 0 {
+	read, _ := p.settings.keys.ReadGPUNode(after)
+	now := read.For(&request.Request)
+	if now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0 {
 		return fwk.Queue, nil // claims may serve it
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
@@ -78,7 +79,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	}
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
-		if reflect.DeepEqual(then.Empty(), now.Empty()) {
+		if reflect.DeepEqual(then.For(&request.Request).Empty(), now.Empty()) {
 			return fwk.QueueSkip, nil
 		}
 	}

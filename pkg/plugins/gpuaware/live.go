@@ -19,15 +19,15 @@ type live struct {
 }
 
 // inventory is a node's inventory without the GPUs that are measured to be faulty.
-func (l live) inventory(v *view) *gpu.Inventory {
-	if l.snapshot == nil || len(v.inventory.Devices) == 0 {
-		return v.inventory
+func (l live) inventory(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inventory {
+	if l.snapshot == nil || !inventory.HasGPU() {
+		return inventory
 	}
-	return l.healthy(v.node, v.inventory)
+	return l.healthy(inventory, node)
 }
 
-func (l live) healthy(node *kubeview.GPUNode, inventory *gpu.Inventory) *gpu.Inventory {
-	if l.snapshot == nil {
+func (l live) healthy(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inventory {
+	if l.snapshot == nil || !node.NVIDIA() {
 		return inventory
 	}
 	faults := l.snapshot.Faults(node.Node.Name, l.now)
@@ -36,10 +36,12 @@ func (l live) healthy(node *kubeview.GPUNode, inventory *gpu.Inventory) *gpu.Inv
 	}
 	var at []int
 	elsewhere := 0
-	for _, f := range faults {
+	for n, f := range faults {
 		switch i := deviceIndex(f.GPUID, node); {
 		case i < 0:
-			elsewhere++
+			if !slices.ContainsFunc(faults[:n], func(known signals.Fault) bool { return known.GPUID == f.GPUID }) {
+				elsewhere++
+			}
 		case !slices.Contains(at, i): // one GPU may have several faults
 			at = append(at, i)
 		}
@@ -59,7 +61,7 @@ func deviceIndex(id signals.GPUID, node *kubeview.GPUNode) int {
 // promised since to pods that the measurement has not seen, and weighed by its age. It is 0 for pods that get GPUs of
 // their own, and for all nodes while nothing is known.
 func (l live) busy(v *view, info fwk.NodeInfo, r *gpu.Request, promised kubeview.AssignmentOf) int {
-	inv := v.inventory
+	inv, _ := v.of(r)
 	if l.snapshot == nil || r.Count == 0 || !inv.TimeSliced() && (r.Whole() || inv.Mode != gpu.ModeShared) {
 		return 0
 	}

@@ -34,6 +34,7 @@ func termsOf(w *gpu.Waste, spread bool) []terms.Term {
 		{Name: "opening", Amount: w.Opening, For: "opening an empty node"},
 		{Name: "hosts", Amount: w.Hosts, For: "places that other pods need"},
 		{Name: "scarcity", Amount: w.Scarcity, For: "GPUs of a model that other pods depend on"},
+		{Name: "slices", Amount: w.Slices, For: "slices that no longer fit what is left of a GPU"},
 		{Name: "links", Amount: w.Links, For: "missing links between GPUs"},
 		{Name: "over-provisioning", Amount: w.OverProvisioning, For: "the capability of the GPUs"},
 		{Name: "utilization", Amount: w.Utilization, For: "sharing a busy GPU"},
