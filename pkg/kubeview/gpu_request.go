@@ -57,6 +57,8 @@ func (k *GPUKeys) PodGPURequest(pod *v1.Pod) (GPURequest, error) {
 		if err := readHAMi(pod, k, &r); err != nil {
 			return r, err
 		}
+		// Init containers have the GPUs before the others do.
+		r.Count = ask.count
 	}
 	if err := readOpenb(pod, ask, &r); err != nil {
 		return r, err
