@@ -30,6 +30,8 @@ const (
 	SlicesTaken
 	// Unhealthy means that too few GPUs are healthy.
 	Unhealthy
+	// SmallNode means that the node has less CPU than CPU-intensive pods are to have.
+	SmallNode
 	// NodeLeaving means that the node announced its end.
 	NodeLeaving
 )
@@ -98,6 +100,8 @@ func (r Reason) String() string {
 		return "node(s) with too few free " + r.Detail + " (need " + need + ", have " + have + ")"
 	case Unhealthy:
 		return "node(s) with too few healthy GPUs (need " + need + ", have " + have + ")"
+	case SmallNode:
+		return "node(s) with too little CPU for CPU-intensive pods (need " + need + " milli-cores)"
 	case NodeLeaving:
 		return "node(s) about to leave (" + r.Detail + ")"
 	default:
@@ -109,6 +113,9 @@ func (r Reason) String() string {
 // cure are tested before those that one can.
 func Fit(inv *Inventory, r *Request) Reason {
 	if !r.WantsGPU() {
+		if inv.CPUMilli < r.MinNodeCPUMilli {
+			return Reason{Cause: SmallNode, Need: int(r.MinNodeCPUMilli)}
+		}
 		if r.NeedsGPUNode && !inv.HasGPU() {
 			return Reason{Cause: NoGPU}
 		}

@@ -24,6 +24,13 @@ type Weights struct {
 	OverProvisioning float64
 	// Utilization is the waste, in milli-GPU, of sharing a GPU that is measured to be fully busy.
 	Utilization float64
+	// ForeignUse is the waste, in milli-GPU per GPU, of whole GPUs on a node that is fully busy beyond what its pods hold.
+	ForeignUse float64
+	// Framebuffer is the waste, in milli-GPU, of sharing a GPU whose memory is full.
+	Framebuffer float64
+	// PreferMemory and PreferGeneration are the waste, in milli-GPU per GPU, of no memory and of no known generation
+	// instead of the most there is.
+	PreferMemory, PreferGeneration float64
 	// Avoid is the waste, in milli-GPU, of putting a pod that keeps off GPU nodes on one.
 	Avoid float64
 }
@@ -32,6 +39,6 @@ type Weights struct {
 func DefaultWeights() Weights {
 	return Weights{
 		Packing: 1, BestFit: 30, Sliver: 100, Opening: 350, Hosts: 1, Scarcity: WholeMilli,
-		Slices: 1, Links: 1, OverProvisioning: 50, Utilization: 50, Avoid: 4000,
+		Slices: 1, Links: 1, OverProvisioning: 50, Utilization: 50, ForeignUse: 20, Framebuffer: 20, Avoid: 4000,
 	}
 }

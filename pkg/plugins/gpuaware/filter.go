@@ -17,7 +17,7 @@ func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return nil, rejection(err)
 	}
 	cycle.Write(stateKey, s)
-	if !s.request.WantsGPU() && !s.request.NeedsGPUNode {
+	if !s.request.WantsGPU() && !s.request.NeedsGPUNode && s.request.MinNodeCPUMilli == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil

@@ -50,7 +50,7 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 
 // afterDeviceChange queues pods that claims could serve: those that ask for whole GPUs or bring claims.
 func (p *Plugin) afterDeviceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	request, err := p.settings.keys.PodGPURequest(pod)
+	request, err := p.settings.request(pod)
 	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || request.Resource != "" && !request.Shared) {
 		return fwk.Queue, nil
 	}
@@ -64,7 +64,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	request, bad := p.settings.keys.PodGPURequest(pod)
+	request, bad := p.settings.request(pod)
 	if bad != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // only a change of the pod itself helps
 	}
@@ -91,8 +91,8 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	if err != nil {
 		return fwk.Queue, err
 	}
-	was, badBefore := p.settings.keys.PodGPURequest(before)
-	is, badAfter := p.settings.keys.PodGPURequest(after)
+	was, badBefore := p.settings.request(before)
+	is, badAfter := p.settings.request(after)
 	if badAfter != nil || badBefore == nil && reflect.DeepEqual(was, is) {
 		return fwk.QueueSkip, nil //nolint:nilerr // a request that still cannot be read waits for the next change
 	}

@@ -38,6 +38,10 @@ func termsOf(w *gpu.Waste, spread bool) []terms.Term {
 		{Name: "links", Amount: w.Links, For: "missing links between GPUs"},
 		{Name: "over-provisioning", Amount: w.OverProvisioning, For: "the capability of the GPUs"},
 		{Name: "utilization", Amount: w.Utilization, For: "sharing a busy GPU"},
+		{Name: "foreign use", Amount: w.ForeignUse, For: "GPUs that are busy beyond what pods hold"},
+		{Name: "framebuffer", Amount: w.Framebuffer, For: "sharing a GPU whose memory is in use"},
+		{Name: "memory", Amount: w.PreferMemory, For: "less GPU memory than preferred"},
+		{Name: "generation", Amount: w.PreferGeneration, For: "an older GPU than preferred"},
 		{Name: "avoid", Amount: w.Avoid, For: "a GPU node that the pod avoids"},
 	}
 }
