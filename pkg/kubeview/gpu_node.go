@@ -55,6 +55,18 @@ func (g *GPUNode) NVIDIA() bool {
 	})
 }
 
+// Unknown lists what neither labels nor tables tell of the node's GPUs, of what pods may ask for.
+func (g *GPUNode) Unknown() []string {
+	var unknown []string
+	if g.GPUs() > 0 && g.Model() == "" {
+		unknown = append(unknown, "model")
+	}
+	if g.GPUs() > 0 && g.MemMiB() == 0 {
+		unknown = append(unknown, "memory")
+	}
+	return unknown
+}
+
 // Empty is the inventory of the node without pods. It must not be changed.
 func (g *GPUNode) Empty() *gpu.Inventory { return &g.empty }
 
