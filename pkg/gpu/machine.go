@@ -121,9 +121,9 @@ type alias struct {
 	memGiB  int
 }
 
-// aliases are the names, in lower case, by which providers label GPUs. Sources: Google Cloud, "GPU platforms" (the names
-// that begin with nvidia-); EC2's DescribeInstanceTypes, whose names Karpenter and EKS Auto Mode repeat; Azure's resource
-// SKUs, whose names Karpenter repeats; OpenShift, "Labeling GPU machine sets for the cluster autoscaler".
+// aliases are the names, in lower case, by which providers label GPUs. Sources: Google Cloud, "GPU platforms" (the
+// names that begin with nvidia-); EC2's DescribeInstanceTypes, whose names Karpenter and EKS Auto Mode repeat; Azure's
+// resource SKUs, whose names Karpenter repeats; OpenShift, "Labeling GPU machine sets for the cluster autoscaler".
 var aliases = map[string][]alias{
 	"nvidia-tesla-p4": {{product: productP4}}, "nvidia-tesla-p100": {{product: productP100}},
 	"nvidia-tesla-t4": {{product: productT4}}, "nvidia-tesla-v100": {{product: productV100}},
@@ -143,8 +143,8 @@ var aliases = map[string][]alias{
 	"nvidia-t4": {{product: productT4}}, "nvidia-a10g": {{product: productA10G}}, "nvidia-l40s": {{product: productL40S}},
 }
 
-// ProviderProduct is the product behind the name by which a provider labels GPUs, the one of that memory where there are
-// several; without known memory a name of several stands for none.
+// ProviderProduct is the product behind the name by which a provider labels GPUs, the one of that memory where there
+// are several; without known memory a name of several stands for none.
 func ProviderProduct(name string, memMiB int) (string, bool) {
 	known := aliases[strings.ToLower(name)]
 	if len(known) == 1 {
@@ -159,8 +159,8 @@ func ProviderProduct(name string, memMiB int) (string, bool) {
 	return "", false
 }
 
-// CanonicalModel is how GPU feature discovery spells a model that a pod names as Google Cloud labels it; other names stay
-// as they are. Short names such as a100 are not product names: they stand for several.
+// CanonicalModel is how GPU feature discovery spells a model that a pod names as Google Cloud labels it; other names
+// stay as they are. Short names such as a100 are not product names: they stand for several.
 func CanonicalModel(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "nvidia-") {
 		if product, ok := ProviderProduct(name, 0); ok {

@@ -149,17 +149,21 @@ func (l layout) fits(p *Profile, at uint8) bool { return l.memory&at == 0 && (!p
 
 func (l layout) with(p *Profile, at uint8) layout { return layout{l.memory | at, l.media || p.Alone} }
 
-// usual are the profiles by which the use of what is left of a GPU is judged.
+// usual are the profiles by which the use of what is left of a GPU is judged, by its number of memory slices.
 var usual = map[int][]Profile{
-	8: {
-		{Compute: 1, Memory: 1, ComputeSlices: 7, MemorySlices: 8}, {Compute: 1, Memory: 2, ComputeSlices: 7, MemorySlices: 8},
-		{Compute: 2, Memory: 2, ComputeSlices: 7, MemorySlices: 8}, {Compute: 3, Memory: 4, ComputeSlices: 7, MemorySlices: 8},
-		{Compute: 4, Memory: 4, ComputeSlices: 7, MemorySlices: 8}, {Compute: 7, Memory: 8, ComputeSlices: 7, MemorySlices: 8},
-	},
-	4: {
-		{Compute: 1, Memory: 1, ComputeSlices: 4, MemorySlices: 4}, {Compute: 2, Memory: 2, ComputeSlices: 4, MemorySlices: 4},
-		{Compute: 4, Memory: 4, ComputeSlices: 4, MemorySlices: 4},
-	},
+	8: profilesOf(7, 8, [][2]int{{1, 1}, {1, 2}, {2, 2}, {3, 4}, {4, 4}, {7, 8}}),
+	4: profilesOf(4, 4, [][2]int{{1, 1}, {2, 2}, {4, 4}}),
+}
+
+// profilesOf makes profiles of their compute and memory slices.
+func profilesOf(computeSlices, memorySlices int, shapes [][2]int) []Profile {
+	profiles := make([]Profile, 0, len(shapes))
+	for _, s := range shapes {
+		profiles = append(profiles, Profile{
+			Compute: s[0], Memory: s[1], ComputeSlices: computeSlices, MemorySlices: memorySlices,
+		})
+	}
+	return profiles
 }
 
 // usableOf holds what usable returns for each layout of a GPU with four and with eight memory slices.

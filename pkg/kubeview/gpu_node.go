@@ -50,8 +50,10 @@ func (g *GPUNode) MemMiB() int { return g.empty.MemMiB }
 // NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources tell.
 func (g *GPUNode) NVIDIA() bool {
 	return slices.ContainsFunc(g.Pools(), func(pool *GPUNode) bool {
-		inv := &pool.empty
-		return maker(inv.Resource) == nvidia || len(inv.Slices) > 0 && maker(inv.Slices[0].Resource) == nvidia || len(pool.uuids) > 0
+		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 {
+			return true
+		}
+		return slices.ContainsFunc(pool.empty.Slices, func(s gpu.SliceCount) bool { return maker(s.Resource) == nvidia })
 	})
 }
 
@@ -117,7 +119,8 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	mig := b.migResources(i)
 	count := b.number(b.keys.CountLabels, maxNodeGPUs)
 	provided := b.provided()
-	if inv.Resource == "" && count == 0 && provided.count == 0 && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
+	none := inv.Resource == "" && count == 0 && provided.count == 0
+	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
 		return g
 	}
 	if inv.Resource == "" && len(mig) == 0 {

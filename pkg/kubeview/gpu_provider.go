@@ -30,11 +30,16 @@ type gpuLabeller struct{ name, memory, count string }
 // is set by whoever makes the machine set: often it says no more than that there are GPUs.
 var gpuLabellers = []gpuLabeller{
 	{name: gkeAcceleratorLabel, count: gkeCountLabel},
-	{"karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/instance-gpu-memory", "karpenter.k8s.aws/instance-gpu-count"},
-	{"eks.amazonaws.com/instance-gpu-name", "eks.amazonaws.com/instance-gpu-memory", "eks.amazonaws.com/instance-gpu-count"},
+	instanceLabeller("karpenter.k8s.aws/instance-gpu-"),
+	instanceLabeller("eks.amazonaws.com/instance-gpu-"),
 	{name: "karpenter.azure.com/sku-gpu-name", count: "karpenter.azure.com/sku-gpu-count"},
 	{"aliyun.accelerator/nvidia_name", "aliyun.accelerator/nvidia_mem", "aliyun.accelerator/nvidia_count"},
 	{name: openShiftAcceleratorLabel},
+}
+
+// instanceLabeller is a platform that repeats what EC2 tells of an instance type under keys that begin alike.
+func instanceLabeller(prefix string) gpuLabeller {
+	return gpuLabeller{name: prefix + "name", memory: prefix + "memory", count: prefix + "count"}
 }
 
 // instanceTypeLabels hold the provider's name of the kind of machine.

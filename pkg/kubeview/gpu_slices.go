@@ -16,8 +16,8 @@ func (b *gpuNodeReader) migResources(i int) []gpu.SliceCount {
 		if !b.keys.isSlice(string(name)) || q.Sign() <= 0 {
 			continue
 		}
-		owner := max(0, slices.IndexFunc(b.offers, func(o gpuOffer) bool { return maker(o.resource) == maker(string(name)) }))
-		if owner == i {
+		owner := slices.IndexFunc(b.offers, func(o gpuOffer) bool { return maker(o.resource) == maker(string(name)) })
+		if max(0, owner) == i {
 			found = append(found, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Total: clampCount(q)})
 		}
 	}
@@ -40,7 +40,8 @@ func (b *gpuNodeReader) partition(p *provided) string {
 func (b *gpuNodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, count int, units int64) {
 	profile, ok := gpu.ParseProfile(partition, inv.Model, inv.MemMiB)
 	total := int(min(units, maxGPUs))
-	s := gpu.SliceCount{Resource: inv.Resource, Count: total, Total: total, Milli: profile.Milli() / replicas, Replicas: replicas}
+	s := gpu.SliceCount{Resource: inv.Resource, Count: total, Total: total, Replicas: replicas}
+	s.Milli = profile.Milli() / replicas
 	if ok {
 		instances := (total + replicas - 1) / replicas
 		if labelled := gpu.SliceProfile(b.first(b.keys.ProductLabels)) != ""; labelled {
@@ -55,8 +56,8 @@ func (b *gpuNodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, c
 	inv.Slices = []gpu.SliceCount{s}
 }
 
-// cutSome makes slices of the resources that are named after profiles. All GPUs that are not offered whole are taken to be
-// cut, and at least as many as the slices fill.
+// cutSome makes slices of the resources that are named after profiles. All GPUs that are not offered whole are taken to
+// be cut, and at least as many as the slices fill.
 func (b *gpuNodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, count, whole int) {
 	memorySlices, perGPU := 0, 8
 	for i := range found {

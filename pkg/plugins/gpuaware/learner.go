@@ -225,7 +225,10 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 			taints = append(taints, t)
 		}
 	}
-	now := gpuNode{model: n.Model(), gpus: n.WholeGPUs(), memMiB: n.MemMiB(), nvidia: n.NVIDIA(), hostname: n.Node.Labels[v1.LabelHostname], clique: n.Clique}
+	now := gpuNode{
+		model: n.Model(), gpus: n.WholeGPUs(), memMiB: n.MemMiB(), nvidia: n.NVIDIA(),
+		hostname: n.Node.Labels[v1.LabelHostname], clique: n.Clique,
+	}
 	for _, t := range taints {
 		now.door += t.ToString() + " "
 	}
@@ -260,7 +263,8 @@ func (l *learner) nodeGone(name string) {
 // hasCliques reports whether NVLink connects any nodes with each other.
 func (l *learner) hasCliques() bool { return l.cliques.Load() > 0 }
 
-// gpuNodes lists the nodes whose GPUs are measured, under the names that series may give them: DCGM knows NVIDIA's alone.
+// gpuNodes lists the nodes whose GPUs are measured, under the names that series may give them: DCGM knows NVIDIA's
+// alone.
 func (l *learner) gpuNodes() []signals.Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -57,7 +57,8 @@ func deviceIndex(id signals.GPUID, node *kubeview.GPUNode) int {
 	return id.Index
 }
 
-// placement is what was measured of the GPUs that the pod would get, weighed by its age; nothing while nothing is known.
+// placement is what was measured of the GPUs that the pod would get, weighed by its age; nothing while nothing is
+// known.
 func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised kubeview.AssignmentOf) gpu.Placement {
 	inv, node := v.of(r)
 	if l.snapshot == nil || r.Count == 0 || !node.NVIDIA() {
@@ -89,8 +90,8 @@ func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised kub
 	return at
 }
 
-// foreign is by how much more than its pods hold a node is busy, per GPU in thousandths: something runs there that no pod
-// accounts for, or the node offers GPUs that it has not got.
+// foreign is by how much more than its pods hold a node is busy, per GPU in thousandths: something runs there that no
+// pod accounts for, or the node offers GPUs that it has not got.
 func foreign(used signals.Utilisation, inv *gpu.Inventory) int {
 	healthy := inv.Healthy()
 	if healthy == 0 || len(used.GPUs) == 0 {
