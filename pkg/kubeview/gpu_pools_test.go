@@ -9,7 +9,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/price"
 )
 
 func TestSharingDoesNotMultiplyGPUs(t *testing.T) {
@@ -198,7 +197,7 @@ func TestAPodNeedsTheMostAtATimeOfWhatItsContainersNeed(t *testing.T) {
 			}
 			p := keys.ReadPricedPod(pod)
 			if got := p.host; tc.cpu > 0 && got.MilliCPU != tc.cpu || !p.WantsGPU() {
-				t.Errorf("the pod is priced by %+v, GPUs: %t", price.Capacity(got), p.WantsGPU())
+				t.Errorf("the pod is priced by %+v, GPUs: %t", got, p.WantsGPU())
 			}
 		})
 	}
