@@ -136,7 +136,7 @@ func TestTakeRefusesWhatIsNotThere(t *testing.T) {
 
 func TestCloneSharesNothingThatChanges(t *testing.T) {
 	t.Parallel()
-	inv := node(2, func(i *Inventory) { i.Slices = []SliceCount{{"nvidia.com/mig-1g.5gb", 2, 142}} })
+	inv := node(2, func(i *Inventory) { i.Slices = []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 142}} })
 	c := inv.Clone()
 	c.Take([]int{0}, Share{Milli: 1000})
 	c.Devices[1].Unhealthy = true

@@ -11,7 +11,7 @@ func (inv *Inventory) AppendClass(key []byte) []byte {
 	}
 	for _, n := range [...]int64{
 		int64(inv.Generation), int64(inv.MemMiB), int64(inv.Replicas), int64(inv.FreeReplicas),
-		inv.FreeCPUMilli, inv.CPUMilli, int64(len(inv.Devices)), int64(len(inv.Slices)),
+		inv.FreeCPUMilli, inv.CPUMilli, int64(len(inv.Devices)), int64(len(inv.Slices)), int64(inv.SlicedGPUs),
 	} {
 		key = binary.AppendVarint(key, n)
 	}
@@ -20,12 +20,26 @@ func (inv *Inventory) AppendClass(key []byte) []byte {
 	}
 	for _, s := range inv.Slices {
 		key = append(append(key, s.Resource...), 0)
-		key = binary.AppendVarint(binary.AppendVarint(key, int64(s.Count)), int64(s.Milli))
+		for _, n := range [...]int{s.Count, s.Milli, s.Total, s.Profile.Compute, s.Profile.Memory, s.Profile.MemorySlices, s.Profile.MemMiB, s.Replicas} {
+			key = binary.AppendVarint(key, int64(n))
+		}
+		key = append(key, bit(s.Profile.Alone))
 	}
 	if inv.Links != nil {
 		key = inv.Links.appendClass(key)
 	}
 	return key
+}
+
+// AppendPrices appends to the key what decides which part of the node's GPUs a request takes.
+func (inv *Inventory) AppendPrices(key []byte) []byte {
+	key = append(append(key, inv.Resource...), 0)
+	key = binary.AppendVarint(binary.AppendVarint(key, int64(inv.MemMiB)), int64(inv.Replicas))
+	for i := range inv.Slices {
+		s := &inv.Slices[i]
+		key = binary.AppendVarint(append(append(key, s.Resource...), 0), int64(s.TakenMilli()))
+	}
+	return append(key, 0)
 }
 
 func (l *Links) appendClass(key []byte) []byte {

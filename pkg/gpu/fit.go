@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // Cause is why a node cannot serve a request.
 type Cause uint8
@@ -27,7 +24,7 @@ const (
 	NotLinked
 	// WrongMode means that a share was asked for and the node does not share, or exclusive GPUs and it does.
 	WrongMode
-	// Replicas means that time slices would have to stand in for physical GPUs.
+	// Replicas means that time slices or hardware slices would have to stand in for physical GPUs.
 	Replicas
 	// SlicesTaken means that too few hardware slices of a profile are free.
 	SlicesTaken
@@ -35,6 +32,8 @@ const (
 	Unhealthy
 	// Mixed means that shares and whole GPUs would run on the node at once with nothing that keeps them apart.
 	Mixed
+	// SmallNode means that the node has less CPU than CPU-intensive pods are to have.
+	SmallNode
 	// NodeLeaving means that the node announced its end.
 	NodeLeaving
 )
@@ -95,6 +94,9 @@ func (r Reason) String() string {
 	case WrongMode:
 		return r.Detail
 	case Replicas:
+		if r.Detail != "" {
+			return "node(s) with slices of GPUs (need " + need + " physical GPUs)"
+		}
 		return "node(s) with time-sliced GPUs (need " + need + " physical GPUs)"
 	case SlicesTaken:
 		return "node(s) with too few free " + r.Detail + " (need " + need + ", have " + have + ")"
@@ -102,6 +104,8 @@ func (r Reason) String() string {
 		return "node(s) with too few healthy GPUs (need " + need + ", have " + have + ")"
 	case Mixed:
 		return "node(s) with " + r.Detail + " and no agent that keeps shares and whole GPUs apart"
+	case SmallNode:
+		return "node(s) with too little CPU for CPU-intensive pods (need " + need + " milli-cores)"
 	case NodeLeaving:
 		return "node(s) about to leave (" + r.Detail + ")"
 	default:
@@ -113,6 +117,9 @@ func (r Reason) String() string {
 // cure are tested before those that one can.
 func Fit(inv *Inventory, r *Request) Reason {
 	if !r.WantsGPU() {
+		if inv.CPUMilli < r.MinNodeCPUMilli {
+			return Reason{Cause: SmallNode, Need: int(r.MinNodeCPUMilli)}
+		}
 		if r.NeedsGPUNode && !inv.HasGPU() {
 			return Reason{Cause: NoGPU}
 		}
@@ -127,12 +134,13 @@ func Fit(inv *Inventory, r *Request) Reason {
 	if reason := fitKind(inv, r); reason.Cause != Fits {
 		return reason
 	}
-	for _, want := range r.Slices {
+	wanted := inv.wanted(r)
+	for _, want := range wanted {
 		if have := inv.freeSlices(want.Resource); have < want.Count {
 			return Reason{Cause: SlicesTaken, Need: want.Count, Have: have, Detail: want.Resource}
 		}
 	}
-	if r.Count == 0 {
+	if r.Count == 0 || inv.slice(r.Resource) != nil {
 		return Reason{}
 	}
 	if inv.TimeSliced() {
@@ -146,10 +154,15 @@ func Fit(inv *Inventory, r *Request) Reason {
 
 // fitKind tests what stays true of the node however empty it is.
 func fitKind(inv *Inventory, r *Request) Reason {
+	sliced := !r.Shared && r.Count > 0 && inv.slice(r.Resource) != nil
 	switch {
 	case !inv.HasGPU():
 		return Reason{Cause: NoGPU}
-	case r.Count > 0 && len(inv.Devices) == 0 && inv.Mode != ModeDRA,
+	case sliced && r.Sharing == SharingExclusive:
+		return Reason{Cause: WrongMode, Detail: "node(s) with slices of GPUs (exclusive ones were asked for)"}
+	case sliced && r.Count > 1 && (r.Sharing != SharingAllowed || r.Interconnect == InterconnectRequired):
+		return Reason{Cause: Replicas, Need: r.Count, Detail: r.Resource}
+	case !sliced && r.Count > 0 && len(inv.Devices) == 0 && inv.Mode != ModeDRA,
 		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource && inv.Mode != ModeDRA:
 		return Reason{Cause: NoGPU, Detail: r.Resource}
 	case r.Shared && inv.Mode != ModeShared:
@@ -163,9 +176,9 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		return Reason{Cause: Replicas, Need: r.Count}
 	case !r.AcceptsModel(inv.Model):
 		return Reason{Cause: WrongModel, Detail: inv.Model}
-	case r.MinMemMiB > 0 && inv.MemMiB < r.MinMemMiB:
-		return Reason{Cause: GPUMemory, Need: r.MinMemMiB, Have: inv.MemMiB}
-	case r.Count == 0 || inv.TimeSliced():
+	case r.MinMemMiB > 0 && inv.memoryFor(r) < r.MinMemMiB:
+		return Reason{Cause: GPUMemory, Need: r.MinMemMiB, Have: inv.memoryFor(r)}
+	case r.Count == 0 || sliced || inv.TimeSliced():
 		return Reason{}
 	case len(inv.Devices) < r.Count:
 		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: len(inv.Devices)}
@@ -214,13 +227,19 @@ func fitFree(inv *Inventory, r *Request) Reason {
 
 // freeSlices counts the free slices of one profile.
 func (inv *Inventory) freeSlices(resource string) int {
-	for _, s := range inv.Slices {
-		if s.Resource == resource {
-			return s.Count
-		}
+	if s := inv.slice(resource); s != nil {
+		return s.Count
 	}
 	return 0
 }
 
-// BaseModel strips from a product name what the device plugin appends to it when it shares GPUs.
-func BaseModel(product string) string { return strings.TrimSuffix(product, "-SHARED") }
+// memoryFor is the memory of each GPU or slice that serves the request, the least where they differ; 0 when unknown.
+func (inv *Inventory) memoryFor(r *Request) int {
+	least := inv.MemMiB
+	for i, w := range inv.wanted(r) {
+		if s := inv.slice(w.Resource); s != nil && (i == 0 || s.Profile.MemMiB < least) {
+			least = s.Profile.MemMiB
+		}
+	}
+	return least
+}

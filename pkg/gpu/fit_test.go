@@ -105,10 +105,10 @@ func TestFit(t *testing.T) {
 		{"one GPU needs no link", node(1), with(whole(1), func(r *Request) { r.Interconnect = InterconnectRequired }), Reason{}},
 		{"a node about to leave takes no GPU pod", node(8, func(i *Inventory) { i.Leaving = "karpenter.sh/disrupted" }), whole(1),
 			Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"}},
-		{"hardware slices are counted by profile", &Inventory{Slices: []SliceCount{{"nvidia.com/mig-1g.5gb", 2, 142}}},
-			&Request{Slices: []SliceCount{{"nvidia.com/mig-1g.5gb", 3, 142}}}, Reason{Cause: SlicesTaken, Need: 3, Have: 2, Detail: "nvidia.com/mig-1g.5gb"}},
-		{"a profile that the node lacks", &Inventory{Slices: []SliceCount{{"nvidia.com/mig-1g.5gb", 2, 142}}},
-			&Request{Slices: []SliceCount{{"nvidia.com/mig-3g.20gb", 1, 428}}}, Reason{Cause: SlicesTaken, Need: 1, Detail: "nvidia.com/mig-3g.20gb"}},
+		{"hardware slices are counted by profile", &Inventory{Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 142}}},
+			&Request{Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 3, Milli: 142}}}, Reason{Cause: SlicesTaken, Need: 3, Have: 2, Detail: "nvidia.com/mig-1g.5gb"}},
+		{"a profile that the node lacks", &Inventory{Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 142}}},
+			&Request{Slices: []SliceCount{{Resource: "nvidia.com/mig-3g.20gb", Count: 1, Milli: 428}}}, Reason{Cause: SlicesTaken, Need: 1, Detail: "nvidia.com/mig-3g.20gb"}},
 		{"claims are checked elsewhere", &Inventory{Mode: ModeDRA}, whole(8), Reason{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import "slices"
 func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
 	out := inv.Clone()
 	if inv.TimeSliced() {
-		out.FreeReplicas = max(0, inv.FreeReplicas-(len(at)+elsewhere)*inv.Replicas)
+		out.FreeReplicas = max(0, inv.FreeReplicas-max(0, len(at)+elsewhere-unhealthy(inv.Devices))*inv.Replicas)
 		return out
 	}
 	if !inv.IndexKnown {
@@ -26,6 +26,10 @@ func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
 			out.Devices[i].Unhealthy = true
 		}
 	}
+	if len(out.Devices) == 0 {
+		out.withoutSlicedGPUs(elsewhere)
+		return out
+	}
 	for ; elsewhere > 0; elsewhere-- {
 		freest := -1
 		for i, d := range out.Devices {
@@ -39,4 +43,24 @@ func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
 		out.Devices[freest].Unhealthy = true
 	}
 	return out
+}
+
+// withoutSlicedGPUs takes out the free slices of so many GPUs that are all cut alike.
+func (inv *Inventory) withoutSlicedGPUs(faulty int) {
+	for i := range inv.Slices {
+		s := &inv.Slices[i]
+		if inv.SlicedGPUs > 0 {
+			s.Count = max(0, s.Count-min(faulty, inv.SlicedGPUs)*((s.Total+inv.SlicedGPUs-1)/inv.SlicedGPUs))
+		}
+	}
+}
+
+func unhealthy(devices []Device) int {
+	n := 0
+	for _, d := range devices {
+		if d.Unhealthy {
+			n++
+		}
+	}
+	return n
 }

@@ -39,6 +39,9 @@ func TestWithFaulty(t *testing.T) {
 			}
 		})
 	}
+	if got := node(2, sliced(4), func(i *Inventory) { i.Devices[1].Unhealthy = true }).WithFaulty(nil, 1).FreeReplicas; got != 4 {
+		t.Errorf("free replicas = %d, want 4: the node has taken the faulty GPU out already", got)
+	}
 	if got := node(2, sliced(7)).WithFaulty([]int{0}, 0).FreeReplicas; got != 3 {
 		t.Errorf("free replicas = %d, want 3: a faulty GPU takes its four with it", got)
 	}

@@ -39,8 +39,14 @@ type SliceCount struct {
 	Resource string
 	// Count is free slices in an inventory, wanted slices in a request.
 	Count int
-	// Milli is the share of a physical GPU that one slice is.
+	// Milli is the share of a physical GPU's compute that one slice is.
 	Milli int
+	// Total is how many slices the node has, free or not; only in an inventory.
+	Total int
+	// Profile is the geometry of the slice; only in an inventory.
+	Profile Profile
+	// Replicas is into how many time slices each is cut; 0 and 1 for none. Then Count and Total are time slices.
+	Replicas int
 }
 
 // Inventory is what the scheduler knows of the GPUs of one node at one moment. The zero value is a node without GPUs.
@@ -62,8 +68,10 @@ type Inventory struct {
 	FreeReplicas int
 	// Devices in index order.
 	Devices []Device
-	// Slices are free hardware slices advertised under their own resource names.
+	// Slices are free hardware slices, under resource names of their own or, where all are alike, under Resource.
 	Slices []SliceCount
+	// SlicedGPUs is how many physical GPUs are cut into slices. They are none of Devices.
+	SlicedGPUs int
 	// Links is the interconnect; nil when the GPUs are not linked or nothing is known.
 	Links *Links
 	// Agent reports that something on a shared node holds pods to the devices that they are told.
@@ -90,6 +98,68 @@ func (inv *Inventory) HasGPU() bool {
 
 // TimeSliced reports whether what the node calls a GPU is a replica of one.
 func (inv *Inventory) TimeSliced() bool { return inv.Replicas > 1 }
+
+// Serves reports whether the node hands out GPUs or slices under the names that the request uses. A request that names
+// none is for any.
+func (inv *Inventory) Serves(r *Request) bool {
+	if r.Resource != "" {
+		return r.Resource == inv.Resource
+	}
+	return len(r.Slices) == 0 || inv.slice(r.Slices[0].Resource) != nil
+}
+
+// slice finds the slices that the node advertises under a resource name, nil if it has none.
+func (inv *Inventory) slice(resource string) *SliceCount {
+	for i := range inv.Slices {
+		if inv.Slices[i].Resource == resource {
+			return &inv.Slices[i]
+		}
+	}
+	return nil
+}
+
+// wanted are the slices that serve the request on the node: those that it names, or where the node hands out slices
+// under the name of GPUs, as many of these.
+func (inv *Inventory) wanted(r *Request) []SliceCount {
+	if r.Count > 0 && !r.Shared && r.Resource != "" && inv.slice(r.Resource) != nil {
+		return []SliceCount{{Resource: r.Resource, Count: r.Count}}
+	}
+	return r.Slices
+}
+
+// SlicedMilli is the part of physical GPUs, in milli-GPU, that the slices serving the request take.
+func (inv *Inventory) SlicedMilli(r *Request) int {
+	sum := 0
+	for _, w := range inv.wanted(r) {
+		if s := inv.slice(w.Resource); s != nil {
+			sum += w.Count * s.TakenMilli()
+		}
+	}
+	return sum
+}
+
+// FreeSlicedMilli is the part of physical GPUs, in milli-GPU, that free slices are: what the slices in use leave of the
+// GPUs that are cut, so that each GPU counts once however it is cut.
+func (inv *Inventory) FreeSlicedMilli() int {
+	free, used := 0, 0
+	for i := range inv.Slices {
+		s := &inv.Slices[i]
+		free += s.Count * s.TakenMilli()
+		used += (s.Total - s.Count) * s.TakenMilli()
+	}
+	if used == 0 {
+		return inv.SlicedGPUs * WholeMilli
+	}
+	return min(free, max(0, inv.SlicedGPUs*WholeMilli-used))
+}
+
+// TakenMilli is the part of a physical GPU, in milli-GPU, that one of the slices takes from others.
+func (s *SliceCount) TakenMilli() int {
+	if s.Profile == (Profile{}) {
+		return s.Milli
+	}
+	return s.Profile.TakenMilli() / max(1, s.Replicas)
+}
 
 // Clone returns a copy that shares nothing that Take or Give changes.
 func (inv *Inventory) Clone() *Inventory {

@@ -40,6 +40,7 @@ var products = []struct {
 	{"A100", Product{80, 40 << 10, false}},
 	{"A800-SXM4", Product{80, 80 << 10, true}},
 	{"A800", Product{80, 80 << 10, false}},
+	{"RTX-PRO-6000", Product{120, 96 << 10, false}},
 	{"A30", Product{80, 24 << 10, false}},
 	{"A10G", Product{86, 24 << 10, false}},
 	{"A40", Product{86, 48 << 10, false}},
@@ -50,6 +51,7 @@ var products = []struct {
 	{"L40", Product{89, 48 << 10, false}},
 	{"L20", Product{89, 48 << 10, false}},
 	{"L4", Product{89, 24 << 10, false}},
+	{"T4G", Product{75, 16 << 10, false}},
 	{"T4", Product{75, 16 << 10, false}},
 	{"V100-SXM2-32GB", Product{70, 32 << 10, false}},
 	{"V100-SXM3-32GB", Product{70, 32 << 10, true}},
@@ -63,6 +65,7 @@ var products = []struct {
 	{"MI325X", Product{0, 256 << 10, true}},
 	{"MI300X", Product{0, 192 << 10, true}},
 	{"MI250X", Product{0, 128 << 10, false}},
+	{"PRO_V520", Product{0, 8 << 10, false}},
 	{"MAX_1550", Product{0, 128 << 10, false}},
 	{"MAX_1100", Product{0, 48 << 10, false}},
 }
@@ -98,3 +101,18 @@ func containsWord(s, part string) bool {
 func separator(c byte) bool { return c == '-' || c == '_' || c == ' ' }
 
 func alphanumeric(c byte) bool { return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' }
+
+// BaseModel strips from a product name what GPU feature discovery appends to it where GPUs are shared or cut.
+func BaseModel(product string) string {
+	base, _, _ := strings.Cut(strings.TrimSuffix(product, "-SHARED"), migSuffix)
+	return base
+}
+
+// migSuffix begins what GPU feature discovery appends to the product of a GPU whose slices are handed out as GPUs.
+const migSuffix = "-MIG-"
+
+// SliceProfile is the profile in the product name of a node whose slices are handed out as GPUs; empty for others.
+func SliceProfile(product string) string {
+	_, profile, _ := strings.Cut(strings.TrimSuffix(product, "-SHARED"), migSuffix)
+	return profile
+}

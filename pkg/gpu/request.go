@@ -58,6 +58,8 @@ type Request struct {
 	NeedsGPUNode bool
 	// AvoidsGPUNode asks to be kept off nodes with GPUs while another fits.
 	AvoidsGPUNode bool
+	// MinNodeCPUMilli is the least CPU that the node must have; 0 for any.
+	MinNodeCPUMilli int64
 	// CPUMilli is the pod's CPU request.
 	CPUMilli int64
 }

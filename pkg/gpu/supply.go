@@ -24,7 +24,7 @@ func PartOf(inv *Inventory, d *Demand) Part {
 		p.OpenMilli = idle
 	}
 	if d != nil {
-		p.Hosts = hostsOf(d.sizes, wholes(free), inv.FreeCPUMilli)
+		p.Hosts = hostsOf(d.sizes, inv.wholes(free), inv.FreeCPUMilli)
 	}
 	return p
 }

@@ -9,16 +9,20 @@ const (
 	openingGPUs = 4
 	// capableMemMiB and capableGeneration describe the GPU at which over-provisioning counts in full.
 	capableMemMiB, capableGeneration = 80 << 10, 90
+	// mostMemMiB and newestGeneration are those of the GPU that is preferred most where that is asked for.
+	mostMemMiB, newestGeneration = 288 << 10, 120
 )
 
 // Waste is the expected waste of a placement in milli-GPU, term by term.
 type Waste struct {
-	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Links, OverProvisioning, Utilization, Avoid float64
+	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Slices, Links, OverProvisioning, Utilization, Avoid float64
+	ForeignUse, Framebuffer, PreferMemory, PreferGeneration                                                 float64
 }
 
 // Sum is the waste of all terms.
 func (w Waste) Sum() float64 {
-	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Links + w.OverProvisioning + w.Utilization + w.Avoid
+	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links +
+		w.OverProvisioning + w.Utilization + w.ForeignUse + w.Framebuffer + w.PreferMemory + w.PreferGeneration + w.Avoid
 }
 
 // Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand
@@ -81,6 +85,10 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 type Placement struct {
 	// BusyMilli is the measured utilization of the GPUs that the pod would share, 0 for none.
 	BusyMilli int
+	// ForeignMilli is by how much more than its pods hold the node is measured to be busy, per GPU.
+	ForeignMilli int
+	// FullMilli is the part of the memory of the GPUs that the pod would share that is measured to be in use.
+	FullMilli int
 	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
 	Apart float64
 }
@@ -126,22 +134,31 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	}
 	if j.demand != nil {
 		if !inv.InUse {
-			c.Opens = len(inv.Devices)
+			c.Opens = len(inv.Devices) + inv.SlicedGPUs
 		}
-		c.Hosts = hostsOf(j.demand.sizes, wholes(free), inv.FreeCPUMilli)
-		for i, n := range hostsOf(j.demand.sizes, wholes(left), cpuLeft) {
+		c.Hosts = hostsOf(j.demand.sizes, inv.wholes(free), inv.FreeCPUMilli)
+		for i, n := range hostsOf(j.demand.sizes, inv.wholes(left), cpuLeft) {
 			c.Hosts[i] -= n
 		}
 		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model, inv.FreeCPUMilli, free)
 	}
+	c.Fixed.Slices = j.Weights.Slices * inv.brokenSlices(inv.wanted(r))
 	c.Fixed.OverProvisioning = j.Weights.OverProvisioning * c.GPUs * capability(inv)
 	c.Fixed.Links = j.Weights.Links * c.GPUs * WholeMilli * lostLinks(inv, r, at.Apart)
 	c.Fixed.Utilization = j.Weights.Utilization * float64(at.BusyMilli) / WholeMilli
+	c.Fixed.Framebuffer = j.Weights.Framebuffer * float64(at.FullMilli) / WholeMilli
+	c.Fixed.ForeignUse = j.Weights.ForeignUse * c.GPUs * float64(at.ForeignMilli) / WholeMilli
+	gpus := c.GPUs + float64(inv.SlicedMilli(r))/WholeMilli
+	c.Fixed.PreferMemory = j.Weights.PreferMemory * gpus * missing(inv.memoryFor(r), mostMemMiB)
+	c.Fixed.PreferGeneration = j.Weights.PreferGeneration * gpus * missing(inv.Generation, newestGeneration)
 	if r.AvoidsGPUNode && !r.WantsGPU() {
 		c.Fixed.Avoid = j.Weights.Avoid
 	}
 	return c
 }
+
+// missing is the part of the most that is not there, 0 to 1.
+func missing(have, most int) float64 { return 1 - float64(min(have, most))/float64(most) }
 
 // lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
 // GPUs, and to the pods it works with. Pods that did not ask for links count a fifth.
@@ -215,8 +232,11 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliv
 	return free, taken, sliver
 }
 
-// wholes counts the GPUs of a free vector that are entirely free.
-func wholes(free []int) int {
+// wholes counts the GPUs of a free vector that pods can have entirely. Time slices never add up to one.
+func (inv *Inventory) wholes(free []int) int {
+	if inv.TimeSliced() {
+		return 0
+	}
 	n := 0
 	for _, f := range free {
 		if f >= WholeMilli {

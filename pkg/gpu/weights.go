@@ -16,6 +16,8 @@ type Weights struct {
 	// Scarcity is the waste, in milli-GPU per GPU, of taking a model the pressure on which is 1 above the lowest
 	// acceptable, and of taking one of which there will be too few for those who accept no other.
 	Scarcity float64
+	// Slices multiplies the GPU that a hardware slice makes useless to other profiles, 1 by default.
+	Slices float64
 	// Links multiplies the loss of link quality of a pod that prefers linked GPUs; other pods of several GPUs count a
 	// fifth of it.
 	Links float64
@@ -23,6 +25,13 @@ type Weights struct {
 	OverProvisioning float64
 	// Utilization is the waste, in milli-GPU, of sharing a GPU that is measured to be fully busy.
 	Utilization float64
+	// ForeignUse is the waste, in milli-GPU per GPU, of whole GPUs on a node that is fully busy beyond what its pods hold.
+	ForeignUse float64
+	// Framebuffer is the waste, in milli-GPU, of sharing a GPU whose memory is full.
+	Framebuffer float64
+	// PreferMemory and PreferGeneration are the waste, in milli-GPU per GPU, of no memory and of no known generation
+	// instead of the most there is.
+	PreferMemory, PreferGeneration float64
 	// Avoid is the waste, in milli-GPU, of putting a pod that keeps off GPU nodes on one.
 	Avoid float64
 }
@@ -31,6 +40,6 @@ type Weights struct {
 func DefaultWeights() Weights {
 	return Weights{
 		Packing: 1, BestFit: 30, Sliver: 100, Opening: 1500, Hosts: 1, Scarcity: WholeMilli,
-		Links: 1, OverProvisioning: 50, Utilization: 50, Avoid: 4000,
+		Slices: 1, Links: 1, OverProvisioning: 50, Utilization: 50, ForeignUse: 20, Framebuffer: 20, Avoid: 4000,
 	}
 }

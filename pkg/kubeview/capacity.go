@@ -2,6 +2,7 @@ package kubeview
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,16 +21,22 @@ const (
 // CapacityTypes lists the capacity types.
 func CapacityTypes() []CapacityType { return []CapacityType{OnDemand, Reserved, Spot} }
 
-// CapacityRule gives a capacity type to the nodes with a label of one of these values; without values the label's
-// presence is enough.
+// CapacityRule gives a capacity type to the nodes with a label that has one of these values, or in whose value one of
+// the parts occurs in any letter case; with neither the label's presence is enough.
 type CapacityRule struct {
-	Label  string
-	Values []string
-	Type   CapacityType
+	Label    string
+	Values   []string
+	Contains []string
+	Type     CapacityType
 }
 
 func (r CapacityRule) matches(value string) bool {
-	return len(r.Values) == 0 || slices.Contains(r.Values, value)
+	if len(r.Values) == 0 && len(r.Contains) == 0 {
+		return true
+	}
+	return slices.Contains(r.Values, value) || slices.ContainsFunc(r.Contains, func(part string) bool {
+		return strings.Contains(strings.ToLower(value), strings.ToLower(part))
+	})
 }
 
 // CapacityRules are tried in order; the first that matches decides.

@@ -54,8 +54,8 @@ func spotPolicyOf(annotations map[string]string, object string) (SpotPolicy, boo
 	return "", false, &BadValue{Object: object, Kind: "annotation", Key: SpotKey, Value: value, Allowed: allowedSpotPolicies}
 }
 
-// AsksForSpot says whether the pod's node selector or tolerations name spot capacity by a label of these rules: whoever
-// writes that accepts spot nodes.
+// AsksForSpot says whether the pod's node selector, required node affinity or tolerations name spot capacity by a label
+// of these rules: a pod that says so accepts spot nodes. Of the alternatives of a node affinity one is enough.
 func (rules CapacityRules) AsksForSpot(pod *v1.Pod) bool {
 	return slices.ContainsFunc(rules, func(r CapacityRule) bool {
 		if r.Type != Spot {
@@ -64,8 +64,30 @@ func (rules CapacityRules) AsksForSpot(pod *v1.Pod) bool {
 		if value, ok := pod.Spec.NodeSelector[r.Label]; ok && r.matches(value) {
 			return true
 		}
+		if r.requiredBy(pod.Spec.Affinity) {
+			return true
+		}
 		return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool {
 			return t.Key == r.Label && (t.Operator == v1.TolerationOpExists || r.matches(t.Value))
 		})
 	})
+}
+
+// requiredBy says whether a term of the required node affinity names a value of the rule or, where the label's presence
+// is enough, the label.
+func (r CapacityRule) requiredBy(affinity *v1.Affinity) bool {
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	names := func(e v1.NodeSelectorRequirement) bool {
+		switch {
+		case e.Key != r.Label:
+			return false
+		case e.Operator == v1.NodeSelectorOpExists:
+			return len(r.Values) == 0 && len(r.Contains) == 0
+		}
+		return e.Operator == v1.NodeSelectorOpIn && slices.ContainsFunc(e.Values, r.matches)
+	}
+	return slices.ContainsFunc(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms,
+		func(t v1.NodeSelectorTerm) bool { return slices.ContainsFunc(t.MatchExpressions, names) })
 }

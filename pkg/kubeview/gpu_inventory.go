@@ -75,8 +75,8 @@ func (k *GPUKeys) countPods(
 			continue
 		}
 		request := k.heldGPUs(pod)
-		if request.Count == 0 {
-			continue
+		if request.Count == 0 || request.Resource != "" && request.Resource != inv.Resource && !request.Shared {
+			continue // without GPUs, or with those that the node offers under another name
 		}
 		k.noteKind(inv, pod)
 		share, ok := request.ShareOn(inv.MemMiB)

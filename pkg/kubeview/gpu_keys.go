@@ -81,6 +81,9 @@ func DefaultGPUKeys() GPUKeys {
 	}
 }
 
+// nvidia is the domain of NVIDIA's resources and labels.
+const nvidia = "nvidia.com"
+
 // sharingStrategyLabel is set by NVIDIA's device plugin where it hands out replicas: none, mps or time-slicing.
 const sharingStrategyLabel = "nvidia.com/gpu.sharing-strategy"
 

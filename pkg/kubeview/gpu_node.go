@@ -1,11 +1,8 @@
 package kubeview
 
 import (
-	"fmt"
-	"math"
+	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -32,16 +29,49 @@ type GPUNode struct {
 	uuids []string
 	// Clique is the NVLink domain across nodes; empty when there is none.
 	Clique string
+	// others are the GPUs that the node offers under further resource names.
+	others []*GPUNode
 }
 
 // Model is the product of the node's GPUs; empty without GPUs or when unknown.
 func (g *GPUNode) Model() string { return g.empty.Model }
 
-// GPUs is how many physical GPUs the node has.
-func (g *GPUNode) GPUs() int { return len(g.empty.Devices) }
+// GPUs is how many physical GPUs the node has, those that are cut into slices included.
+func (g *GPUNode) GPUs() int {
+	n := len(g.empty.Devices) + g.empty.SlicedGPUs
+	for _, o := range g.others {
+		n += len(o.empty.Devices) + o.empty.SlicedGPUs
+	}
+	return n
+}
+
+// WholeGPUs is how many GPUs of the model are not cut into slices.
+func (g *GPUNode) WholeGPUs() int { return len(g.empty.Devices) }
 
 // MemMiB is the memory of each GPU; 0 when unknown.
 func (g *GPUNode) MemMiB() int { return g.empty.MemMiB }
+
+// NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources tell.
+func (g *GPUNode) NVIDIA() bool {
+	return slices.ContainsFunc(g.Pools(), func(pool *GPUNode) bool {
+		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 {
+			return true
+		}
+		return slices.ContainsFunc(pool.empty.Slices, func(s gpu.SliceCount) bool { return maker(s.Resource) == nvidia })
+	})
+}
+
+// Unknown lists what neither labels nor tables tell of the node's GPUs, of what pods may ask for.
+func (g *GPUNode) Unknown() []string {
+	var unknown []string
+	if g.GPUs() > 0 && g.Model() == "" {
+		unknown = append(unknown, "model")
+	}
+	if g.GPUs() > 0 && g.MemMiB() == 0 {
+		unknown = append(unknown, "memory")
+	}
+	return unknown
+}
 
 // Empty is the inventory of the node without pods. It must not be changed.
 func (g *GPUNode) Empty() *gpu.Inventory { return &g.empty }
@@ -49,50 +79,84 @@ func (g *GPUNode) Empty() *gpu.Inventory { return &g.empty }
 // UUIDs are the devices' UUIDs in index order, nil when the node does not list them.
 func (g *GPUNode) UUIDs() []string { return g.uuids }
 
-// ReadGPUNode reads the GPUs of a node. Values that cannot be used are treated as absent and returned.
-func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
-	g := &GPUNode{Node: node}
-	b := gpuNodeReader{keys: k, node: node}
-	inv := &g.empty
-	inv.Replicas = 1
-	inv.CPUMilli = node.Status.Allocatable.Cpu().MilliValue()
-	inv.Leaving = leavingTaint(node)
-	for name, q := range node.Status.Allocatable {
-		if k.isSlice(string(name)) && q.Sign() > 0 {
-			inv.Slices = append(inv.Slices, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Milli: sliceMilli(string(name))})
+// Pools are the node's GPUs by the resource under which it offers them; the first is the node itself.
+func (g *GPUNode) Pools() []*GPUNode { return append([]*GPUNode{g}, g.others...) }
+
+// For is the pool against which a request is held: the one with the resource or the slices that it asks for.
+func (g *GPUNode) For(r *gpu.Request) *GPUNode {
+	for _, o := range g.others {
+		if o.empty.Serves(r) && !g.empty.Serves(r) {
+			return o
 		}
 	}
-	slices.SortFunc(inv.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
-	inv.Resource, g.allocatable, inv.SharedResource = k.offered(node)
+	return g
+}
 
-	devices, listed := b.registered(), b.published(g.allocatable)
-	count := max(b.number(k.CountLabels, maxNodeGPUs), publishedCount(listed))
-	inv.Mode = b.mode(len(devices) > 0)
-	inv.Registered = len(devices) > 0
-	inv.Agent = inv.Registered || node.Labels[GPUAgentKey] != ""
-	if inv.Resource == "" && count == 0 && len(devices) == 0 && len(inv.Slices) == 0 && inv.Mode != gpu.ModeDRA {
-		return g, b.bad
+// SameOffer reports whether two states of a node, were it empty, offer the same GPUs.
+func (g *GPUNode) SameOffer(other *GPUNode) bool {
+	return slices.EqualFunc(g.Pools(), other.Pools(), func(a, b *GPUNode) bool { return reflect.DeepEqual(a.empty, b.empty) })
+}
+
+// ReadGPUNode reads the GPUs of a node. Values that cannot be used are treated as absent and returned.
+func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
+	b := &gpuNodeReader{keys: k, node: node, offers: k.offers(node)}
+	g := b.pool(0)
+	for i := 1; i < len(b.offers); i++ {
+		g.others = append(g.others, b.pool(i))
 	}
-	if inv.Resource == "" && len(inv.Slices) == 0 {
-		inv.Resource = k.Resources[0]
+	return g, b.bad
+}
+
+// pool reads the GPUs behind one of the resources that the node offers.
+func (b *gpuNodeReader) pool(i int) *GPUNode {
+	g := &GPUNode{Node: b.node}
+	b.offer = gpuOffer{}
+	if i < len(b.offers) {
+		b.offer = b.offers[i]
 	}
-	if inv.Model = b.model(); inv.Model == "" && len(listed) > 0 {
-		inv.Model = gpu.BaseModel(listed[0].Model)
+	inv := &g.empty
+	inv.Replicas = 1
+	inv.CPUMilli = b.node.Status.Allocatable.Cpu().MilliValue()
+	inv.Leaving = leavingTaint(b.node)
+	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
+
+	var devices []registeredGPU
+	var listed []PublishedGPU
+	if i == 0 {
+		devices, listed = b.registered(), b.published(g.allocatable)
+		inv.Mode = b.mode(len(devices) > 0)
+		inv.Registered = len(devices) > 0
+		inv.Agent = inv.Registered || b.node.Labels[GPUAgentKey] != ""
 	}
-	product, _ := gpu.LookupProduct(inv.Model)
-	if inv.MemMiB = b.memory(); inv.MemMiB == 0 && len(listed) > 0 {
-		inv.MemMiB = listed[0].MemMiB
+	mig := b.migResources(i)
+	count := max(b.number(b.keys.CountLabels, maxNodeGPUs), publishedCount(listed))
+	provided := b.provided(listed)
+	none := inv.Resource == "" && count == 0 && provided.count == 0
+	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
+		return g
 	}
-	if inv.MemMiB == 0 && inv.Model != "" {
-		inv.MemMiB = product.MemMiB
+	if inv.Resource == "" && len(mig) == 0 {
+		inv.Resource = b.keys.Resources[0]
 	}
-	if inv.Generation = b.generation(); inv.Generation == 0 {
-		inv.Generation = product.Generation
+	product := b.describe(inv, &provided)
+	replicas := b.replicas(count, &provided)
+	if len(devices) > 0 {
+		replicas = 1 // the agent lists the GPUs, whatever the units are
 	}
-	if inv.Mode == gpu.ModeDevicePlugin {
-		inv.Replicas = b.replicas(count, g.allocatable, listed)
+	whole := int(min(g.allocatable/int64(replicas), maxNodeGPUs))
+	if count == 0 {
+		count = provided.count
 	}
+	if b.oneOfSeveral() {
+		count = whole // the count is that of all resources of the maker
+	}
+	partition := b.partition(&provided)
 	switch {
+	case partition != "" && g.allocatable > 0:
+		b.cutAll(inv, partition, replicas, count, g.allocatable)
+	case len(mig) > 0:
+		b.cutSome(inv, mig, count, whole)
+		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
 	case len(devices) > 0:
 		// HAMi's device plugin counts by what it registers, which may be more than there is.
 		if registered := leastMemory(devices); registered > 0 {
@@ -104,38 +168,67 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 			g.uuids = append(g.uuids, d.uuid)
 		}
 	case inv.Mode != gpu.ModeDRA:
-		offered := int(min(g.allocatable/int64(inv.Replicas), maxNodeGPUs))
-		inv.Devices = gpu.NewDevices(max(count, offered), inv.MemMiB)
-		if len(inv.Slices) > 0 && offered == 0 {
-			inv.Devices = nil // GPUs that are cut into slices are not given out whole
-		}
-		markAbsent(inv.Devices, listed, offered)
+		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
+		markAbsent(inv.Devices, listed, whole)
 		if len(listed) == len(inv.Devices) {
 			for _, d := range listed {
 				g.uuids = append(g.uuids, d.UUID)
 			}
 		}
 	}
+	if inv.Mode == gpu.ModeDevicePlugin && partition == "" {
+		inv.Replicas = replicas
+		inv.FreeReplicas = int(min(g.allocatable, maxGPUs))
+	}
 	b.links(inv, product)
-	g.inUse = b.inUse(len(inv.Devices))
+	if i == 0 && inv.SlicedGPUs == 0 { // else the indices are those of GPUs in slices, too
+		g.inUse = b.inUse(len(inv.Devices))
+	}
 	inv.IndexKnown = inv.Mode == gpu.ModeShared || g.inUse != nil
-	g.Clique = b.first(k.CliqueLabels)
-	return g, b.bad
+	g.Clique = b.first(b.keys.CliqueLabels)
+	return g
 }
 
-// offered is the GPU resource of which the kubelet offers units, and how many.
-func (k *GPUKeys) offered(node *v1.Node) (name string, units int64, shared bool) {
-	for _, n := range k.Resources {
-		if q := quantity(node.Status.Allocatable, n); q > 0 {
-			return n, q, false
+// describe fills in model, memory and generation. Feature discovery counts before the labels of the provider, these
+// before what is documented of the instance type, and the table of products fills in the rest.
+func (b *gpuNodeReader) describe(inv *gpu.Inventory, p *provided) gpu.Product {
+	inv.Model = b.model()
+	if inv.Model == "" {
+		inv.Model = p.model
+	}
+	product, _ := gpu.LookupProduct(inv.Model)
+	if gpu.SliceProfile(b.first(b.keys.ProductLabels)) == "" { // else the label holds the memory of a slice
+		inv.MemMiB = b.memory()
+	}
+	for _, fallback := range []int{p.memMiB, product.MemMiB} {
+		if inv.MemMiB == 0 {
+			inv.MemMiB = fallback
 		}
 	}
-	for _, n := range k.SharedResources {
-		if q := quantity(node.Status.Allocatable, n); q > 0 {
-			return n, q, true
+	if inv.Generation = b.generation(); inv.Generation == 0 {
+		inv.Generation = product.Generation
+	}
+	return product
+}
+
+// gpuOffer is a GPU resource that the kubelet offers.
+type gpuOffer struct {
+	resource string
+	units    int64
+	shared   bool
+}
+
+// offers are the GPU resources of which the kubelet offers units, in the order of the keys.
+func (k *GPUKeys) offers(node *v1.Node) []gpuOffer {
+	var offers []gpuOffer
+	for shared, names := range [][]string{k.Resources, k.SharedResources} {
+		for _, n := range names {
+			if q := quantity(node.Status.Allocatable, n); q > 0 {
+				offers = append(offers, gpuOffer{n, q, shared == 1})
+			}
 		}
 	}
-	return "", 0, false
+	return offers
 }
 
 func leavingTaint(node *v1.Node) string {
@@ -145,147 +238,4 @@ func leavingTaint(node *v1.Node) string {
 		}
 	}
 	return ""
-}
-
-// gpuNodeReader reads one node and collects what it cannot use.
-type gpuNodeReader struct {
-	keys *GPUKeys
-	node *v1.Node
-	bad  []*BadValue
-}
-
-func (b *gpuNodeReader) reject(kind, key, value, allowed string) {
-	b.bad = append(b.bad, &BadValue{Object: "node", Kind: kind, Key: key, Value: value, Allowed: allowed})
-}
-
-// first is the value of the first label of the list that the node carries.
-func (b *gpuNodeReader) first(keys []string) string {
-	for _, key := range keys {
-		if v := b.node.Labels[key]; v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// number is the first label of the list with a usable number, 0 without one.
-func (b *gpuNodeReader) number(keys []string, high int) int {
-	for _, key := range keys {
-		value, ok := b.node.Labels[key]
-		if !ok {
-			continue
-		}
-		n, err := strconv.Atoi(value)
-		if err == nil && n >= 0 && n <= high {
-			return n
-		}
-		b.reject("label", key, value, fmt.Sprintf("a whole number from 0 to %d", high))
-	}
-	return 0
-}
-
-func (b *gpuNodeReader) mode(registered bool) gpu.Mode {
-	value, ok := b.node.Labels[GPUModeKey]
-	switch value {
-	case "device-plugin":
-		return gpu.ModeDevicePlugin
-	case "shared":
-		return gpu.ModeShared
-	case "dra":
-		return gpu.ModeDRA
-	}
-	if ok {
-		b.reject("label", GPUModeKey, value, "device-plugin, shared or dra")
-	}
-	if registered {
-		return gpu.ModeShared
-	}
-	return gpu.ModeDevicePlugin
-}
-
-func (b *gpuNodeReader) model() string {
-	return gpu.BaseModel(b.first(b.keys.ProductLabels))
-}
-
-// memory is the memory of each GPU in MiB.
-func (b *gpuNodeReader) memory() int {
-	for _, key := range b.keys.MemoryLabels {
-		value, ok := b.node.Labels[key]
-		if !ok {
-			continue
-		}
-		if mib, ok := parseMemoryMiB(value, strings.HasSuffix(key, "-gb")); ok {
-			return mib
-		}
-		b.reject("label", key, value, "the memory of one GPU: a whole number of MiB (of GiB under a key that ends in -gb), or with a unit M, Mi, G or Gi")
-	}
-	return 0
-}
-
-// parseMemoryMiB reads a number of MiB, of GiB, or with a unit. Decimal units are read as binary ones: makers label
-// a GPU of 192 GiB "192G".
-func parseMemoryMiB(value string, inGiB bool) (int, bool) {
-	shift := 0
-	if inGiB {
-		shift = 10
-	}
-	digits := strings.TrimSuffix(strings.TrimSuffix(value, "B"), "i")
-	if cut, ok := strings.CutSuffix(digits, "G"); ok {
-		digits, shift = cut, 10
-	} else if cut, ok := strings.CutSuffix(digits, "M"); ok {
-		digits, shift = cut, 0
-	} else if digits != value {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil || n == 0 || n<<shift > 1<<30 {
-		return 0, false
-	}
-	return int(n << shift), true
-}
-
-// generations are the compute capabilities behind the names that labels use: NVIDIA's families, and the models of the
-// published examples.
-var generations = map[string]int{
-	"kepler": 35, "maxwell": 50, "pascal": 60, "volta": 70, "turing": 75, "ampere": 80, "ada-lovelace": 89,
-	"hopper": 90, "blackwell": 100,
-	"p100": 60, "v100": 70, "t4": 75, "a100": 80, "a10": 86, "l4": 89, "l40s": 89, "h100": 90, "h200": 90, "b200": 100,
-}
-
-// generation is the compute capability times ten.
-func (b *gpuNodeReader) generation() int {
-	for _, key := range b.keys.GenerationLabels {
-		value, ok := b.node.Labels[key]
-		if !ok {
-			continue
-		}
-		if g, ok := generations[strings.ToLower(value)]; ok {
-			return g
-		}
-		if f, err := strconv.ParseFloat(value, 64); err == nil && f >= 1 && f < 100 {
-			g := int(math.Round(f * 10))
-			if minor, err := strconv.Atoi(b.node.Labels[computeMinorLabel]); key == computeMajorLabel && err == nil && minor >= 0 && minor < 10 {
-				g += minor
-			}
-			return g
-		}
-		b.reject("label", key, value, "a compute capability such as 9 or 9.0, or a family such as hopper")
-	}
-	return 0
-}
-
-// replicas is into how many time slices each GPU is cut, 1 for none.
-func (b *gpuNodeReader) replicas(count int, allocatable int64, listed []PublishedGPU) int {
-	strategy := b.node.Labels[sharingStrategyLabel]
-	replicas := b.number(b.keys.ReplicasLabels, maxReplicas)
-	switch {
-	case strategy == "none":
-		return 1
-	case replicas > 1:
-		return replicas
-	case strategy != "" && count > 0 && allocatable > int64(count):
-		return int(min(allocatable/int64(count), maxReplicas))
-	default:
-		return publishedReplicas(listed)
-	}
 }

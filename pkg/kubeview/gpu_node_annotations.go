@@ -91,7 +91,7 @@ func (b *gpuNodeReader) links(inv *gpu.Inventory, product gpu.Product) {
 	if n < 2 {
 		return
 	}
-	if value, ok := b.node.Annotations[GPULinksKey]; ok {
+	if value, ok := b.node.Annotations[GPULinksKey]; ok && inv.SlicedGPUs == 0 {
 		links, err := parseLinks(value, n)
 		if err == nil {
 			inv.Links = links

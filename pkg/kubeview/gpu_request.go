@@ -141,7 +141,7 @@ func (k *GPUKeys) askedResources(requests v1.ResourceList, r *GPURequest) (gpuAs
 		case isHAMi(string(name)) && q.Sign() > 0:
 			ask.hami = true
 		case k.isSlice(string(name)) && q.Sign() > 0:
-			r.Slices = append(r.Slices, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Milli: sliceMilli(string(name))})
+			r.Slices = append(r.Slices, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Milli: k.sliceMilli(string(name))})
 		}
 	}
 	slices.SortFunc(r.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
@@ -161,17 +161,6 @@ func quantity(list v1.ResourceList, name string) int64 {
 }
 
 func clampCount(q resource.Quantity) int { return int(min(q.Value(), maxGPUs)) }
-
-// sliceMilli is the share of a GPU that a MIG profile is, from the compute slices in its name: mig-2g.10gb is 2 of 7.
-func sliceMilli(name string) int {
-	_, profile, _ := strings.Cut(name, "mig-")
-	digits, _, ok := strings.Cut(profile, "g.")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n < 1 || n > 7 {
-		return gpu.WholeMilli / 7
-	}
-	return gpu.WholeMilli * n / 7
-}
 
 // readConstraints reads the annotations that narrow the choice of GPUs.
 func readConstraints(pod *v1.Pod, r *GPURequest) error {
@@ -232,6 +221,7 @@ func parseModels(key, value string) ([]string, error) {
 			return nil, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
 				Allowed: "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10"}
 		}
+		models[i] = gpu.CanonicalModel(models[i])
 	}
 	slices.Sort(models)
 	return slices.Compact(models), nil

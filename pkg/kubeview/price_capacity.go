@@ -67,17 +67,20 @@ func (k *GPUKeys) ReadPricedNode(node *v1.Node) PricedNode {
 	}}
 	n.gpu, _ = k.ReadGPUNode(node)
 	n.Allocatable.MilliGPU = int64(n.gpu.GPUs()) * gpu.WholeMilli
-	for _, s := range n.gpu.Empty().Slices {
-		n.Allocatable.MilliGPU += int64(s.Count * s.Milli)
-	}
 	return n
 }
 
-// Request returns what the pod takes on this node: how much of a GPU a share by memory or a time slice is depends on it.
+// Request returns what the pod takes on this node: how much of a GPU a share by memory, a time slice or a hardware slice
+// is depends on it.
 func (n *PricedNode) Request(p *PricedPod) price.Capacity {
 	c := p.host
-	c.MilliGPU = int64(p.gpu.TotalMilli(n.gpu.MemMiB()))
-	if empty := n.gpu.Empty(); empty.TimeSliced() {
+	empty := n.gpu.For(&p.gpu.Request).Empty()
+	if sliced := empty.SlicedMilli(&p.gpu.Request); sliced > 0 {
+		c.MilliGPU = int64(sliced)
+		return c
+	}
+	c.MilliGPU = int64(p.gpu.TotalMilli(empty.MemMiB))
+	if empty.TimeSliced() {
 		c.MilliGPU /= int64(empty.Replicas)
 	}
 	return c
@@ -94,13 +97,15 @@ func FreeHost(info fwk.NodeInfo) price.Capacity {
 
 // FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod.
 func (k *GPUKeys) FreeMilliGPU(n *PricedNode, info fwk.NodeInfo) int64 {
-	inv := k.Inventory(n.gpu, info, nil, "")
-	if inv.TimeSliced() {
-		return int64(inv.FreeReplicas) * gpu.WholeMilli / int64(inv.Replicas)
-	}
-	free := int64(inv.FreeMilli())
-	for _, s := range inv.Slices {
-		free += int64(s.Count * s.Milli)
+	free := int64(0)
+	for _, pool := range n.gpu.Pools() {
+		inv := k.Inventory(pool, info, nil, "")
+		if inv.TimeSliced() {
+			free += int64(inv.FreeReplicas) * gpu.WholeMilli / int64(inv.Replicas)
+		} else {
+			free += int64(inv.FreeMilli())
+		}
+		free += int64(inv.FreeSlicedMilli())
 	}
 	return free
 }

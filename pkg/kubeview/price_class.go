@@ -27,12 +27,13 @@ func (k *GPUKeys) ReadPricedUse(n *PricedNode, info fwk.NodeInfo) PricedUse {
 
 // AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is rounded.
 func (n *PricedNode) AppendClass(key []byte) []byte {
-	empty := n.gpu.Empty()
 	for _, amount := range [...]int64{
 		n.Allocatable.MilliCPU, n.Allocatable.MemoryMiB / CoarseStep(n.Allocatable.MemoryMiB), n.Allocatable.MilliGPU,
-		int64(empty.MemMiB), int64(empty.Replicas),
 	} {
 		key = binary.AppendVarint(key, amount)
+	}
+	for _, pool := range n.gpu.Pools() {
+		key = pool.Empty().AppendPrices(key)
 	}
 	return key
 }

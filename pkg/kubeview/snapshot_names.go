@@ -208,7 +208,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 var openPrefixes = []string{
 	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "beta.kubernetes.io/",
 	"nvidia.com/", "amd.com/", "gpu.intel.com/", "network.topology.nvidia.com/", "accelerator.topograph.run/", "fabric.topograph.run/",
-	"karpenter.k8s.aws/instance-", "cloud.google.com/gke-accelerator", "berth.dev/",
+	"karpenter.k8s.aws/instance-", "berth.dev/",
 }
 
 var openKeys = []string{
@@ -223,6 +223,7 @@ func openLabel(key string) bool {
 	}
 	return slices.Contains(openKeys, key) ||
 		slices.ContainsFunc(openPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) ||
+		slices.Contains(providerLabels(), key) ||
 		slices.ContainsFunc(DefaultCapacityRules(), func(r CapacityRule) bool { return r.Label == key })
 }
 

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -42,6 +43,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.packing()
 		l.batching(len(c.Extenders) > 0)
 		l.gangs()
+		l.gpuNames()
 		l.sample(c.PercentageOfNodesToScore)
 	}
 }
@@ -92,6 +94,16 @@ func (l *profileLint) packing() {
 		return
 	}
 	l.warn("spreading", path+".scoringStrategy.type", fmt.Sprintf("NodeResourcesFit (weight %d) prefers the emptiest node (LeastAllocated), which works against packing; MostAllocated works with it", weight))
+}
+
+// gpuNames looks for plugins that count and price different GPUs.
+func (l *profileLint) gpuNames() {
+	gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name)
+	cost, path := args[config.CostOptimizedArgs](l, costoptimized.Name)
+	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil || reflect.DeepEqual(gpu.Keys(), cost.Keys()) {
+		return
+	}
+	l.warn("gpu", path, "CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes and labels should be the same in both")
 }
 
 // batching looks for what keeps identical pods from sharing one pass over the nodes.

@@ -144,7 +144,11 @@ func (d *document) keys(obj runtime.Object) {
 		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *v1.Node:
 		keys := kubeview.DefaultGPUKeys()
-		_, bad := keys.ReadGPUNode(o)
+		read, bad := keys.ReadGPUNode(o)
+		if unknown := read.Unknown(); len(unknown) > 0 {
+			d.find(Warning, "gpu", "metadata", fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one by %s or %s keep off the node; run GPU feature discovery, or set the label %s",
+				strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, keys.ProductLabels[0]))
+		}
 		_, _, badPrice := kubeview.StatedPrice(o)
 		for _, b := range append(bad, badPrice...) {
 			d.bad("metadata", b)

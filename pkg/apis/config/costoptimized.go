@@ -13,6 +13,9 @@ import (
 type CostOptimizedArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// The names by which GPUs are known, as in GPUAwareArgs.
+	GPUNames `json:",inline"`
+
 	// Prices state or adjust the prices of the nodes that do not state their own.
 	Prices []NodePrice `json:"prices,omitempty"`
 
@@ -103,8 +106,10 @@ const (
 // CapacityTypeRule gives a capacity type to the nodes with a label of one of these values.
 type CapacityTypeRule struct {
 	Label string `json:"label,omitempty"`
-	// Values that match; with none the label's presence is enough.
+	// Values that match; with none, and nothing in contains, the label's presence is enough.
 	Values []string `json:"values,omitempty"`
+	// Contains lists parts of values that match, in any letter case, such as spot in the names of instance types.
+	Contains []string `json:"contains,omitempty"`
 	// Type is on-demand, reserved or spot.
 	Type string `json:"type,omitempty"`
 }
@@ -156,6 +161,7 @@ type GPUHostNeed struct {
 
 // SetDefaultsCostOptimizedArgs fills the fields that were left out.
 func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
+	setDefaultsGPUNames(&a.GPUNames)
 	SetDefaultsPriceSignals(a.PriceSource)
 	setDefault(&a.DefaultRates, ResourceRates{})
 	setDefault(&a.DefaultRates.CorePerHour, "0.03")

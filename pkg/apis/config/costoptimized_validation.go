@@ -28,6 +28,7 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 	for i := range a.Prices {
 		errs = append(errs, validateNodePrice(path.Child("prices").Index(i), &a.Prices[i])...)
 	}
+	errs = append(errs, validateGPUNames(path, &a.GPUNames)...)
 	errs = append(errs, ValidatePriceSignals(a.PriceSource, path.Child("priceSource"))...)
 	rates := path.Child("defaultRates")
 	errs = append(errs, validatePrice(rates.Child("corePerHour"), a.DefaultRates.CorePerHour)...)
@@ -42,6 +43,11 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 		at := path.Child("capacityTypes").Index(i)
 		errs = append(errs, metav1validation.ValidateLabelName(r.Label, at.Child("label"))...)
 		errs = append(errs, validateEnum(at.Child("type"), r.Type, capacityTypes)...)
+		for j, part := range r.Contains {
+			if part == "" {
+				errs = append(errs, field.Invalid(at.Child("contains").Index(j), part, "want a part of a label value, such as spot"))
+			}
+		}
 	}
 	seen := map[string]bool{}
 	for i, r := range a.Interruptions {

@@ -2,11 +2,9 @@ package config
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // +kubebuilder:object:root=true
@@ -21,18 +19,18 @@ type GPUAwareArgs struct {
 	// Weights scale the terms of a placement's expected waste.
 	Weights *GPUWeights `json:"weights,omitempty"`
 
-	// Resources are extended resources of which one unit is a GPU. Of this and the following lists the first entry that
-	// an object carries counts. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/xe, gpu.intel.com/i915.
-	Resources []string `json:"resources,omitempty"`
+	// The names by which GPUs are known.
+	GPUNames `json:",inline"`
 
-	// SharedResources are extended resources of which one unit is a time slice. Default nvidia.com/gpu.shared.
-	SharedResources []string `json:"sharedResources,omitempty"`
+	// MinMemoryMiB is the least memory of each GPU of the profile's pods. A pod may ask for more by annotation. Default 0.
+	MinMemoryMiB *int32 `json:"minMemoryMiB,omitempty"`
 
-	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice. Default nvidia.com/mig-.
-	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
+	// CPUIntensiveMinMilliCPU is the least allocatable CPU of a node for the profile's pods without GPUs that are labelled
+	// workload-type: CPU-intensive. Default 0: any node.
+	CPUIntensiveMinMilliCPU *int64 `json:"cpuIntensiveMinMilliCPU,omitempty"`
 
-	// Labels are the node labels that describe GPUs.
-	Labels *GPULabels `json:"labels,omitempty"`
+	// Prefer favours GPUs by what they are. Off when left out.
+	Prefer *GPUPreference `json:"prefer,omitempty"`
 
 	// Signals reads measured utilisation and health from Prometheus. Off when left out.
 	Signals *GPUSignals `json:"signals,omitempty"`
@@ -69,33 +67,30 @@ type GPUWeights struct {
 	HostsPercent *int32 `json:"hostsPercent,omitempty"`
 	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's. Default 1000.
 	Scarcity *int32 `json:"scarcity,omitempty"`
+	// SlicesPercent multiplies the GPU that a hardware slice makes useless to other profiles. Default 100.
+	SlicesPercent *int32 `json:"slicesPercent,omitempty"`
 	// LinksPercent multiplies the loss of link quality among a pod's GPUs. Default 100.
 	LinksPercent *int32 `json:"linksPercent,omitempty"`
 	// OverProvisioning is the waste, per GPU, of the most capable GPU where a lesser one would do. Default 50.
 	OverProvisioning *int32 `json:"overProvisioning,omitempty"`
 	// Utilisation is the waste of sharing a GPU that is measured fully busy. Default 50.
 	Utilisation *int32 `json:"utilisation,omitempty"`
+	// ForeignUse is the waste, per GPU, of whole GPUs on a node that is measured to be fully busy beyond what its pods hold,
+	// where the kubelet chooses devices. Default 20.
+	ForeignUse *int32 `json:"foreignUse,omitempty"`
+	// Framebuffer is the waste of sharing a GPU whose memory is measured to be full. Default 20.
+	Framebuffer *int32 `json:"framebuffer,omitempty"`
 	// AvoidGPUNodes is the waste of putting a pod labelled CPU-intensive on a GPU node. Default 4000.
 	AvoidGPUNodes *int32 `json:"avoidGPUNodes,omitempty"`
 }
 
-// GPULabels are the keys of node labels that describe GPUs, in order of preference. The defaults are those of NVIDIA's
-// GPU feature discovery, AMD's and Intel's labellers, and of published examples.
-type GPULabels struct {
-	// Product holds the model.
-	Product []string `json:"product,omitempty"`
-	// Memory holds the memory per GPU: MiB, or GiB where the key ends in -gb, or a number with unit.
-	Memory []string `json:"memory,omitempty"`
-	// Count holds the number of physical GPUs.
-	Count []string `json:"count,omitempty"`
-	// Replicas holds into how many time slices each GPU is cut.
-	Replicas []string `json:"replicas,omitempty"`
-	// Generation holds a compute capability or a family.
-	Generation []string `json:"generation,omitempty"`
-	// Interconnect says nvlink where it connects all GPUs of the node.
-	Interconnect []string `json:"interconnect,omitempty"`
-	// Clique holds the NVLink domain that spans nodes.
-	Clique []string `json:"clique,omitempty"`
+// GPUPreference favours GPUs by what they are, in milli-GPU of waste as the weights are. Over-provisioning weighs against
+// it: set weights.overProvisioning to 0 where the most capable GPUs are to be used first.
+type GPUPreference struct {
+	// Memory is the waste, per GPU, of having no memory rather than 288 GiB. Default 0.
+	Memory *int32 `json:"memory,omitempty"`
+	// Generation is the waste, per GPU, of an unknown compute capability rather than 12.0. Default 0.
+	Generation *int32 `json:"generation,omitempty"`
 }
 
 // maxGPUWeight is 100 GPUs of waste, or a hundred times a term's natural size.
@@ -121,35 +116,22 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefault(&w.Opening, int32(d.Opening))
 	setDefault(&w.HostsPercent, int32(d.Hosts*100))
 	setDefault(&w.Scarcity, int32(d.Scarcity))
+	setDefault(&w.SlicesPercent, int32(d.Slices*100))
 	setDefault(&w.LinksPercent, int32(d.Links*100))
 	setDefault(&w.OverProvisioning, int32(d.OverProvisioning))
 	setDefault(&w.Utilisation, int32(d.Utilization))
+	setDefault(&w.ForeignUse, int32(d.ForeignUse))
+	setDefault(&w.Framebuffer, int32(d.Framebuffer))
 	setDefault(&w.AvoidGPUNodes, int32(d.Avoid))
 
-	keys := kubeview.DefaultGPUKeys()
-	setDefaultList(&a.Resources, keys.Resources)
-	setDefaultList(&a.SharedResources, keys.SharedResources)
-	setDefaultList(&a.SlicePrefixes, keys.SlicePrefixes)
-	if a.Labels == nil {
-		a.Labels = &GPULabels{}
-	}
-	l := a.Labels
-	setDefaultList(&l.Product, keys.ProductLabels)
-	setDefaultList(&l.Memory, keys.MemoryLabels)
-	setDefaultList(&l.Count, keys.CountLabels)
-	setDefaultList(&l.Replicas, keys.ReplicasLabels)
-	setDefaultList(&l.Generation, keys.GenerationLabels)
-	setDefaultList(&l.Interconnect, keys.InterconnectLabels)
-	setDefaultList(&l.Clique, keys.CliqueLabels)
+	setDefaultsGPUNames(&a.GPUNames)
+	setDefault(&a.MinMemoryMiB, 0)
+	setDefault(&a.CPUIntensiveMinMilliCPU, 0)
+	setDefault(&a.Prefer, GPUPreference{})
+	setDefault(&a.Prefer.Memory, int32(d.PreferMemory))
+	setDefault(&a.Prefer.Generation, int32(d.PreferGeneration))
 	SetDefaultsGPUSignals(a.Signals)
 	setDefault(&a.Candidates, defaultCandidates)
-}
-
-// setDefaultList keeps a list that was given empty: it switches the names off.
-func setDefaultList(field *[]string, value []string) {
-	if *field == nil {
-		*field = value
-	}
 }
 
 // ValidateGPUAwareArgs checks defaulted args that stand at path in the configuration.
@@ -162,48 +144,17 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	}{
 		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"sliver", w.Sliver}, {"opening", w.Opening},
 		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
-		{"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
-		{"avoidGPUNodes", w.AvoidGPUNodes},
+		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
+		{"foreignUse", w.ForeignUse}, {"framebuffer", w.Framebuffer}, {"avoidGPUNodes", w.AvoidGPUNodes},
 	} {
 		all = append(all, validateRange(weights.Child(f.name), int64(*f.value), 0, maxGPUWeight)...)
 	}
-	if len(a.Resources) == 0 {
-		all = append(all, field.Required(path.Child("resources"), "name at least one extended resource"))
-	}
-	l, labels := a.Labels, path.Child("labels")
-	for _, f := range []struct {
-		path *field.Path
-		list []string
-	}{
-		{path.Child("resources"), a.Resources}, {path.Child("sharedResources"), a.SharedResources},
-		{labels.Child("product"), l.Product}, {labels.Child("memory"), l.Memory}, {labels.Child("count"), l.Count},
-		{labels.Child("replicas"), l.Replicas}, {labels.Child("generation"), l.Generation},
-		{labels.Child("interconnect"), l.Interconnect}, {labels.Child("clique"), l.Clique},
-	} {
-		all = append(all, validateKeys(f.path, f.list)...)
-	}
-	for i, prefix := range a.SlicePrefixes {
-		if prefix == "" {
-			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix, "want a prefix such as nvidia.com/mig-"))
-		}
-	}
+	all = append(all, validateGPUNames(path, &a.GPUNames)...)
+	all = append(all, validateRange(path.Child("minMemoryMiB"), int64(*a.MinMemoryMiB), 0, 1<<30)...)
+	all = append(all, validateRange(path.Child("cpuIntensiveMinMilliCPU"), *a.CPUIntensiveMinMilliCPU, 0, 1<<40)...)
+	all = append(all, validateRange(path.Child("prefer", "memory"), int64(*a.Prefer.Memory), 0, maxGPUWeight)...)
+	all = append(all, validateRange(path.Child("prefer", "generation"), int64(*a.Prefer.Generation), 0, maxGPUWeight)...)
 	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)
 	all = append(all, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
 	return all.ToAggregate()
-}
-
-// validateKeys refuses what cannot be a label key or resource name, and duplicates.
-func validateKeys(path *field.Path, keys []string) field.ErrorList {
-	var all field.ErrorList
-	seen := map[string]bool{}
-	for i, key := range keys {
-		for _, problem := range validation.IsQualifiedName(key) {
-			all = append(all, field.Invalid(path.Index(i), key, problem))
-		}
-		if seen[key] {
-			all = append(all, field.Duplicate(path.Index(i), key))
-		}
-		seen[key] = true
-	}
-	return all
 }

@@ -52,7 +52,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
-		gpuKeys:       kubeview.DefaultGPUKeys(),
+		gpuKeys:       *args.Keys(),
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),
@@ -71,7 +71,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		s.capacityRules = nil
 		for _, r := range args.CapacityTypes {
 			s.capacityRules = append(s.capacityRules,
-				kubeview.CapacityRule{Label: r.Label, Values: r.Values, Type: kubeview.CapacityType(r.Type)})
+				kubeview.CapacityRule{Label: r.Label, Values: r.Values, Contains: r.Contains, Type: kubeview.CapacityType(r.Type)})
 		}
 	}
 	for _, r := range args.Interruptions {

@@ -72,13 +72,14 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 		return nil, err
 	}
 	gangs := kubeview.GangsOf(factory)
+	classes := priorityClassInformer(ctx, factory)
 	p := &Plugin{
 		settings:        s,
 		gangs:           gangs,
 		nodes:           &nodeViews{ByNode: nodes, settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
 		running:         newRunningPods(s.gpuKeys, gangs),
 		waiting:         newWaiting(c),
-		priorityClasses: factory.Scheduling().V1().PriorityClasses().Lister(),
+		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),
 		offers:          lru.New(maxOffers),
 	}
 	pods := factory.Core().V1().Pods()
@@ -87,7 +88,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 			return nil, fmt.Errorf("watching pods: %w", err)
 		}
 	}
-	if err := p.watchPriorityClasses(factory, handle); err != nil {
+	if err := p.watchPriorityClasses(classes, factory.Core().V1().Pods().Lister(), handle); err != nil {
 		return nil, err
 	}
 	err = kubeview.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {

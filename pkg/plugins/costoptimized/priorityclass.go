@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -17,9 +16,8 @@ import (
 
 // watchPriorityClasses wakes the pods of a PriorityClass when its stance to spot changes: the scheduling queue knows no
 // event for it.
-func (p *Plugin) watchPriorityClasses(factory informers.SharedInformerFactory, handle fwk.Handle) error {
-	pods := factory.Core().V1().Pods().Lister()
-	_, err := factory.Scheduling().V1().PriorityClasses().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister, handle fwk.Handle) error {
+	_, err := classes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[kubeview.SpotKey] != "" {
 				wake(handle, pods, class.Name)

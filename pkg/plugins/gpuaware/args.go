@@ -3,6 +3,7 @@ package gpuaware
 import (
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,6 +18,9 @@ type settings struct {
 	weights gpu.Weights
 	spread  bool
 	signals *config.GPUSignals
+	// minMemMiB is the least memory of each GPU, and minNodeCPUMilli the least CPU of a node for CPU-intensive pods.
+	minMemMiB       int
+	minNodeCPUMilli int64
 	// candidates is how many of the best nodes the framework looks at, 0 for all.
 	candidates int
 }
@@ -31,20 +35,9 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	if err := config.ValidateGPUAwareArgs(path, args); err != nil {
 		return nil, err
 	}
-	l, w := args.Labels, args.Weights
+	w := args.Weights
 	return &settings{
-		keys: &kubeview.GPUKeys{
-			Resources:          args.Resources,
-			SharedResources:    args.SharedResources,
-			SlicePrefixes:      args.SlicePrefixes,
-			ProductLabels:      l.Product,
-			MemoryLabels:       l.Memory,
-			CountLabels:        l.Count,
-			ReplicasLabels:     l.Replicas,
-			GenerationLabels:   l.Generation,
-			InterconnectLabels: l.Interconnect,
-			CliqueLabels:       l.Clique,
-		},
+		keys: args.Keys(),
 		weights: gpu.Weights{
 			Packing:          float64(*w.PackingPercent) / 100,
 			BestFit:          float64(*w.BestFit),
@@ -52,14 +45,37 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 			Opening:          float64(*w.Opening),
 			Hosts:            float64(*w.HostsPercent) / 100,
 			Scarcity:         float64(*w.Scarcity),
+			Slices:           float64(*w.SlicesPercent) / 100,
 			Links:            float64(*w.LinksPercent) / 100,
 			OverProvisioning: float64(*w.OverProvisioning),
 			Utilization:      float64(*w.Utilisation),
+			ForeignUse:       float64(*w.ForeignUse),
+			Framebuffer:      float64(*w.Framebuffer),
+			PreferMemory:     float64(*args.Prefer.Memory),
+			PreferGeneration: float64(*args.Prefer.Generation),
 			Avoid:            float64(*w.AvoidGPUNodes),
 		},
 		spread:  *args.Strategy == config.GPUStrategySpread,
 		signals: args.Signals,
 
+		minMemMiB:       int(*args.MinMemoryMiB),
+		minNodeCPUMilli: *args.CPUIntensiveMinMilliCPU,
+
 		candidates: int(*args.Candidates),
 	}, nil
+}
+
+// request reads what a pod asks of GPUs, and adds what the profile asks for all its pods.
+func (s *settings) request(pod *v1.Pod) (kubeview.GPURequest, error) {
+	r, err := s.keys.PodGPURequest(pod)
+	if err != nil {
+		return r, err
+	}
+	if r.WantsGPU() {
+		r.MinMemMiB = max(r.MinMemMiB, s.minMemMiB)
+	}
+	if r.AvoidsGPUNode {
+		r.MinNodeCPUMilli = s.minNodeCPUMilli
+	}
+	return r, nil
 }

@@ -15,11 +15,14 @@ var _ candidates.Ranker = &Plugin{}
 // Candidates is how many nodes the framework is to look at, 0 for all.
 func (p *Plugin) Candidates() int { return p.settings.candidates }
 
-// Class is the node's inventory and NVLink domain.
+// Class is the node's inventories and NVLink domain.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
 	key.All = append(v.inventory.AppendClass(key.All), v.node.Clique...)
-	return key, v.inventory
+	for _, other := range v.others {
+		key.All = other.AppendClass(append(key.All, 0))
+	}
+	return key, v
 }
 
 // Basis is nothing: what changes by itself, a Judge declines to judge.
@@ -45,7 +48,8 @@ type judge struct {
 
 // Refuses is Filter without the reason, which would be worded for nothing.
 func (j *judge) Refuses(class any) bool {
-	return gpu.Fit(class.(*gpu.Inventory), &j.state.request.Request).Cause != gpu.Fits
+	inventory, _ := class.(*view).of(&j.state.request.Request)
+	return gpu.Fit(inventory, &j.state.request.Request).Cause != gpu.Fits
 }
 
 // Score is that of the plugin.

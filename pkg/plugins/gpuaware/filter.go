@@ -17,7 +17,7 @@ func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return nil, rejection(err)
 	}
 	cycle.Write(stateKey, s)
-	if !s.request.WantsGPU() && !s.request.NeedsGPUNode {
+	if !s.request.WantsGPU() && !s.request.NeedsGPUNode && s.request.MinNodeCPUMilli == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
@@ -55,5 +55,5 @@ func (p *Plugin) inventory(s *podState, info fwk.NodeInfo, v *view) *gpu.Invento
 	if s.claims.serve(info) {
 		return s.claims.inventory(info)
 	}
-	return s.live.inventory(v)
+	return s.live.inventory(v.of(&s.request.Request))
 }

@@ -51,7 +51,7 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 
 // afterDeviceChange queues pods that claims could serve: those that ask for whole GPUs or bring claims.
 func (p *Plugin) afterDeviceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	request, err := p.settings.keys.PodGPURequest(pod)
+	request, err := p.settings.request(pod)
 	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || request.Resource != "" && !request.Shared) {
 		return fwk.Queue, nil
 	}
@@ -65,13 +65,13 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	request, bad := p.settings.keys.PodGPURequest(pod)
+	request, bad := p.settings.request(pod)
 	if bad != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // only a change of the pod itself helps
 	}
 	change := p.readChange(before, after)
-	now := change.now
-	if now.Empty().Mode == gpu.ModeDRA || len(now.Empty().Devices) == 0 {
+	now := change.now.For(&request.Request)
+	if now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0 {
 		return fwk.Queue, nil // claims may serve it
 	}
 	// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
@@ -104,7 +104,7 @@ func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
 	change.now, _ = p.settings.keys.ReadGPUNode(after)
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
-		change.sameOffer, change.sameUse = reflect.DeepEqual(then.Empty(), change.now.Empty()), then.SameUse(change.now)
+		change.sameOffer, change.sameUse = then.SameOffer(change.now), then.SameUse(change.now)
 	}
 	p.lastChange.Store(change)
 	return change
@@ -115,8 +115,8 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	if err != nil {
 		return fwk.Queue, err
 	}
-	was, badBefore := p.settings.keys.PodGPURequest(before)
-	is, badAfter := p.settings.keys.PodGPURequest(after)
+	was, badBefore := p.settings.request(before)
+	is, badAfter := p.settings.request(after)
 	if badAfter != nil || badBefore == nil && reflect.DeepEqual(was, is) {
 		return fwk.QueueSkip, nil //nolint:nilerr // a request that still cannot be read waits for the next change
 	}

@@ -56,6 +56,8 @@ type gpuNode struct {
 	gpus   int
 	memMiB int
 	door   string
+	// nvidia reports that DCGM measures the GPUs.
+	nvidia bool
 	// hostname is the label by which exporters may name the node.
 	hostname string
 	clique   string
@@ -223,7 +225,10 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 			taints = append(taints, t)
 		}
 	}
-	now := gpuNode{model: n.Model(), gpus: n.GPUs(), memMiB: n.MemMiB(), hostname: n.Node.Labels[v1.LabelHostname], clique: n.Clique}
+	now := gpuNode{
+		model: n.Model(), gpus: n.WholeGPUs(), memMiB: n.MemMiB(), nvidia: n.NVIDIA(),
+		hostname: n.Node.Labels[v1.LabelHostname], clique: n.Clique,
+	}
 	for _, t := range taints {
 		now.door += t.ToString() + " "
 	}
@@ -234,7 +239,9 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 	}
 	l.remove(name)
 	l.nodes[name] = now
-	l.capacity[now.model] += now.gpus
+	if now.gpus > 0 {
+		l.capacity[now.model] += now.gpus
+	}
 	l.gpus += now.gpus
 	l.memories[now.memMiB]++
 	if now.clique != "" {
@@ -270,13 +277,16 @@ func (l *learner) byClique(nodes []string) *siblings {
 	return found
 }
 
-// gpuNodes lists the GPU nodes of the moment under the names that series may give them.
+// gpuNodes lists the nodes whose GPUs are measured, under the names that series may give them: DCGM knows NVIDIA's
+// alone.
 func (l *learner) gpuNodes() []signals.Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	nodes := make([]signals.Node, 0, len(l.nodes))
 	for name, n := range l.nodes {
-		nodes = append(nodes, signals.Node{Name: name, Hostname: n.hostname})
+		if n.nvidia {
+			nodes = append(nodes, signals.Node{Name: name, Hostname: n.hostname})
+		}
 	}
 	return nodes
 }

@@ -19,15 +19,15 @@ type live struct {
 }
 
 // inventory is a node's inventory without the GPUs that are measured to be faulty.
-func (l live) inventory(v *view) *gpu.Inventory {
-	if l.snapshot == nil || len(v.inventory.Devices) == 0 {
-		return v.inventory
+func (l live) inventory(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inventory {
+	if l.snapshot == nil || !inventory.HasGPU() {
+		return inventory
 	}
-	return l.healthy(v.node, v.inventory)
+	return l.healthy(inventory, node)
 }
 
-func (l live) healthy(node *kubeview.GPUNode, inventory *gpu.Inventory) *gpu.Inventory {
-	if l.snapshot == nil {
+func (l live) healthy(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inventory {
+	if l.snapshot == nil || !node.NVIDIA() {
 		return inventory
 	}
 	faults := l.snapshot.Faults(node.Node.Name, l.now)
@@ -36,10 +36,12 @@ func (l live) healthy(node *kubeview.GPUNode, inventory *gpu.Inventory) *gpu.Inv
 	}
 	var at []int
 	elsewhere := 0
-	for _, f := range faults {
+	for n, f := range faults {
 		switch i := deviceIndex(f.GPUID, node); {
 		case i < 0:
-			elsewhere++
+			if !slices.ContainsFunc(faults[:n], func(known signals.Fault) bool { return known.GPUID == f.GPUID }) {
+				elsewhere++
+			}
 		case !slices.Contains(at, i): // one GPU may have several faults
 			at = append(at, i)
 		}
@@ -55,30 +57,63 @@ func deviceIndex(id signals.GPUID, node *kubeview.GPUNode) int {
 	return id.Index
 }
 
-// busy is the utilisation, in thousandths, of the GPUs that the pod would share with others: as measured, plus what was
-// promised since to pods that the measurement has not seen, and weighed by its age. It is 0 for pods that get GPUs of
-// their own, and for all nodes while nothing is known.
-func (l live) busy(v *view, info fwk.NodeInfo, r *gpu.Request, promised kubeview.AssignmentOf) int {
-	inv := v.inventory
-	if l.snapshot == nil || r.Count == 0 || !inv.TimeSliced() && (r.Whole() || inv.Mode != gpu.ModeShared) {
-		return 0
+// placement is what was measured of the GPUs that the pod would get, weighed by its age; nothing while nothing is
+// known.
+func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised kubeview.AssignmentOf) gpu.Placement {
+	inv, node := v.of(r)
+	if l.snapshot == nil || r.Count == 0 || !node.NVIDIA() {
+		return gpu.Placement{}
 	}
-	used, weight := l.snapshot.Utilisation(v.node.Node.Name, l.now)
-	if weight == 0 {
-		return 0
+	used, usedWeight := l.snapshot.Utilisation(node.Node.Name, l.now)
+	memory, memoryWeight := l.snapshot.Memory(node.Node.Name, l.now)
+	if !inv.TimeSliced() && inv.Mode != gpu.ModeShared {
+		return gpu.Placement{ForeignMilli: int(usedWeight * float64(foreign(used, inv)))}
 	}
-	if inv.TimeSliced() {
-		return int(weight * float64(min(gpu.WholeMilli, used.MeanMilli)))
+	if !inv.TimeSliced() && r.Whole() {
+		return gpu.Placement{}
 	}
 	devices, _, ok := gpu.Choose(inv, r)
-	if !ok {
+	if inv.TimeSliced() || !ok {
+		devices = nil // the kubelet picks: the mean of the node counts
+	}
+	at := gpu.Placement{FullMilli: int(memoryWeight * float64(full(memory, node, devices)))}
+	switch {
+	case inv.TimeSliced():
+		at.BusyMilli = int(usedWeight * float64(min(gpu.WholeMilli, used.MeanMilli)))
+	case usedWeight > 0:
+		sum := 0
+		for _, d := range devices {
+			sum += min(gpu.WholeMilli, measured(used, node, d)+promisedSince(info, used.Time, d, node, promised))
+		}
+		at.BusyMilli = int(usedWeight * float64(sum) / float64(max(1, len(devices))))
+	}
+	return at
+}
+
+// foreign is by how much more than its pods hold a node is busy, per GPU in thousandths: something runs there that no
+// pod accounts for, or the node offers GPUs that it has not got.
+func foreign(used signals.Utilisation, inv *gpu.Inventory) int {
+	healthy := inv.Healthy()
+	if healthy == 0 || len(used.GPUs) == 0 {
 		return 0
 	}
-	sum := 0
-	for _, d := range devices {
-		sum += min(gpu.WholeMilli, measured(used, v.node, d)+promisedSince(info, used.Time, d, v.node, promised))
+	held := healthy*gpu.WholeMilli - inv.FreeMilli()
+	return max(0, min(gpu.WholeMilli, used.MeanMilli-held/healthy))
+}
+
+// full is the part of the framebuffer of the devices, or of all the node's without any, that is in use, in thousandths.
+func full(memory signals.Memory, node *kubeview.GPUNode, devices []int) int {
+	var used, all int64
+	for _, g := range memory.GPUs {
+		if len(devices) == 0 || slices.Contains(devices, deviceIndex(g.GPUID, node)) {
+			used += g.UsedMiB
+			all += g.UsedMiB + g.FreeMiB
+		}
 	}
-	return int(weight * float64(sum) / float64(len(devices)))
+	if all == 0 {
+		return 0
+	}
+	return int(used * gpu.WholeMilli / all)
 }
 
 // measured is the utilisation of one device; the node's mean where series do not tell devices apart.

@@ -18,8 +18,8 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// prometheusStub answers queries for utilisation and faults with these samples, all others with nothing.
-func prometheusStub(t *testing.T, utilisation, faults []string) *httptest.Server {
+// prometheusStub answers queries for utilisation, faults and memory with these samples, all others with nothing.
+func prometheusStub(t *testing.T, utilisation, faults []string, memory ...string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
@@ -29,6 +29,8 @@ func prometheusStub(t *testing.T, utilisation, faults []string) *httptest.Server
 		switch query := r.Form.Get("query"); {
 		case strings.Contains(query, "DCGM_FI_DEV_GPU_UTIL"):
 			samples = utilisation
+		case strings.Contains(query, "DCGM_FI_DEV_FB_USED"):
+			samples = memory
 		case strings.Contains(query, "DCGM_FI_DEV_ROW_REMAP_FAILURE"):
 			samples = faults
 		}

@@ -119,11 +119,18 @@ func (f *fleet) count(node *v1.Node, demand *gpu.Demand) count {
 	for _, obj := range objects {
 		info.AddPod(obj.(*v1.Pod))
 	}
-	return countInventory(keys.Inventory(seen, info, f.cluster.ledger.of, ""), demand)
+	c := count{}
+	for _, pool := range seen.Pools() {
+		part := countInventory(keys.Inventory(pool, info, f.cluster.ledger.of, ""), demand)
+		if c.add(part); c.model == "" {
+			c.model = part.model
+		}
+	}
+	return c
 }
 
 func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
-	c := count{model: inv.Model, total: len(inv.Devices)}
+	c := count{model: inv.Model, total: len(inv.Devices) + inv.SlicedGPUs}
 	if c.model == "" {
 		c.model = "unknown"
 	}
@@ -147,6 +154,10 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 	if inv.TimeSliced() {
 		c.freeMilli = inv.FreeReplicas * gpu.WholeMilli / inv.Replicas
 		c.allocatedMilli = max(0, (c.total-c.unhealthy)*gpu.WholeMilli-c.freeMilli)
+	}
+	if inv.SlicedGPUs > 0 {
+		c.freeMilli += inv.FreeSlicedMilli()
+		c.allocatedMilli += inv.SlicedGPUs*gpu.WholeMilli - inv.FreeSlicedMilli()
 	}
 	if demand.Known() {
 		c.strandedMilli = demand.Stranding().Expected(inv)

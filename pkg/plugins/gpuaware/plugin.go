@@ -85,7 +85,7 @@ func (*Plugin) Name() string { return Name }
 // depends on the pod, on that node, and on sums over the cluster by which places for large pods and scarce models are
 // priced. They change by little with each pod; identical pods of one batch see them a few pods late.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	request, err := p.settings.keys.PodGPURequest(pod)
+	request, err := p.settings.request(pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
@@ -125,7 +125,7 @@ const stateKey fwk.StateKey = "berth.dev/" + Name
 
 // read makes the pod's state of this cycle.
 func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
-	request, err := p.settings.keys.PodGPURequest(pod)
+	request, err := p.settings.request(pod)
 	if err != nil {
 		return nil, err
 	}

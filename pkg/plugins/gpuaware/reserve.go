@@ -43,13 +43,14 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
 	}
-	node, _ := p.settings.keys.ReadGPUNode(info.Node())
+	whole, _ := p.settings.keys.ReadGPUNode(info.Node())
+	node := whole.For(&s.request.Request)
 	if node.Empty().Mode != gpu.ModeShared {
 		return nil
 	}
 	inventory := p.settings.keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
 	p.countAbsent(inventory, node, info, pod.UID)
-	inventory = s.live.healthy(node, inventory)
+	inventory = s.live.healthy(inventory, node)
 	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing devices on node %s: %s", nodeName, gpu.Fit(inventory, &s.request.Request)))

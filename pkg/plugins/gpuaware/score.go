@@ -38,10 +38,9 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 		return s.judge.Price(s.changes.at(number)), nil
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
-	change := s.judge.Change(p.inventory(s, info, v), &s.request.Request, gpu.Placement{
-		BusyMilli: s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
-		Apart:     s.siblings.apart(v.node.Clique),
-	})
+	at := s.live.placement(v, info, &s.request.Request, p.cluster.ledger.of)
+	at.Apart = s.siblings.apart(v.node.Clique)
+	change := s.judge.Change(p.inventory(s, info, v), &s.request.Request, at)
 	if number, ok := s.changes.number(&change); ok {
 		s.scores.store(place.Index, generation, number)
 	}

@@ -34,9 +34,14 @@ func termsOf(w *gpu.Waste, spread bool) []terms.Term {
 		{Name: "opening", Amount: w.Opening, For: "opening an empty node"},
 		{Name: "hosts", Amount: w.Hosts, For: "places that other pods need"},
 		{Name: "scarcity", Amount: w.Scarcity, For: "GPUs of a model that other pods depend on"},
+		{Name: "slices", Amount: w.Slices, For: "slices that no longer fit what is left of a GPU"},
 		{Name: "links", Amount: w.Links, For: "missing links between GPUs"},
 		{Name: "over-provisioning", Amount: w.OverProvisioning, For: "the capability of the GPUs"},
 		{Name: "utilization", Amount: w.Utilization, For: "sharing a busy GPU"},
+		{Name: "foreign use", Amount: w.ForeignUse, For: "GPUs that are busy beyond what pods hold"},
+		{Name: "framebuffer", Amount: w.Framebuffer, For: "sharing a GPU whose memory is in use"},
+		{Name: "memory", Amount: w.PreferMemory, For: "less GPU memory than preferred"},
+		{Name: "generation", Amount: w.PreferGeneration, For: "an older GPU than preferred"},
 		{Name: "avoid", Amount: w.Avoid, For: "a GPU node that the pod avoids"},
 	}
 }

@@ -15,6 +15,20 @@ type view struct {
 	generation int64
 	node       *kubeview.GPUNode
 	inventory  *gpu.Inventory
+	// others are the inventories of the GPUs that the node offers under further resource names.
+	others []*gpu.Inventory
+}
+
+// of is the inventory against which a request is held, and the GPUs that it counts.
+func (v *view) of(r *gpu.Request) (*gpu.Inventory, *kubeview.GPUNode) {
+	if len(v.others) > 0 {
+		for i, pool := range v.node.Pools()[1:] {
+			if v.node.For(r) == pool {
+				return v.others[i], pool
+			}
+		}
+	}
+	return v.inventory, v.node
 }
 
 // place is the newest view of a node.
@@ -43,7 +57,13 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	} else {
 		fresh.node, _ = v.keys.ReadGPUNode(node)
 	}
-	fresh.inventory = v.keys.Inventory(fresh.node, info, v.ledger.of, "")
+	for i, pool := range fresh.node.Pools() {
+		if inventory := v.keys.Inventory(pool, info, v.ledger.of, ""); i == 0 {
+			fresh.inventory = inventory
+		} else {
+			fresh.others = append(fresh.others, inventory)
+		}
+	}
 	p.Value.Store(fresh)
 	if snapshot != nil && p.Index != kubeview.NoIndex {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// GPUNames are the names by which GPUs are known. GPUAware and CostOptimized have them alike, so that a profile with
+// both counts and prices the same GPUs.
+type GPUNames struct {
+	// Resources are extended resources of which one unit is a GPU. Of this and the following lists the first entry that
+	// an object carries counts. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/xe, gpu.intel.com/i915.
+	Resources []string `json:"resources,omitempty"`
+
+	// SharedResources are extended resources of which one unit is a time slice. Default nvidia.com/gpu.shared.
+	SharedResources []string `json:"sharedResources,omitempty"`
+
+	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice. Default nvidia.com/mig-.
+	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
+
+	// Labels are the node labels that describe GPUs.
+	Labels *GPULabels `json:"labels,omitempty"`
+}
+
+// GPULabels are the keys of node labels that describe GPUs, in order of preference. The defaults are those of NVIDIA's
+// GPU feature discovery, AMD's and Intel's labellers, and of published examples. The labels of providers count after them
+// and are no args.
+type GPULabels struct {
+	// Product holds the model.
+	Product []string `json:"product,omitempty"`
+	// Memory holds the memory per GPU: MiB, or GiB where the key ends in -gb, or a number with unit.
+	Memory []string `json:"memory,omitempty"`
+	// Count holds the number of physical GPUs.
+	Count []string `json:"count,omitempty"`
+	// Replicas holds into how many time slices each GPU is cut.
+	Replicas []string `json:"replicas,omitempty"`
+	// Generation holds a compute capability or a family.
+	Generation []string `json:"generation,omitempty"`
+	// Interconnect says nvlink where it connects all GPUs of the node.
+	Interconnect []string `json:"interconnect,omitempty"`
+	// Clique holds the NVLink domain that spans nodes.
+	Clique []string `json:"clique,omitempty"`
+}
+
+// Keys are the names as those who read nodes and pods know them. Defaults must be set.
+func (n *GPUNames) Keys() *kubeview.GPUKeys {
+	l := n.Labels
+	return &kubeview.GPUKeys{
+		Resources:          n.Resources,
+		SharedResources:    n.SharedResources,
+		SlicePrefixes:      n.SlicePrefixes,
+		ProductLabels:      l.Product,
+		MemoryLabels:       l.Memory,
+		CountLabels:        l.Count,
+		ReplicasLabels:     l.Replicas,
+		GenerationLabels:   l.Generation,
+		InterconnectLabels: l.Interconnect,
+		CliqueLabels:       l.Clique,
+	}
+}
+
+func setDefaultsGPUNames(n *GPUNames) {
+	keys := kubeview.DefaultGPUKeys()
+	setDefaultList(&n.Resources, keys.Resources)
+	setDefaultList(&n.SharedResources, keys.SharedResources)
+	setDefaultList(&n.SlicePrefixes, keys.SlicePrefixes)
+	if n.Labels == nil {
+		n.Labels = &GPULabels{}
+	}
+	l := n.Labels
+	setDefaultList(&l.Product, keys.ProductLabels)
+	setDefaultList(&l.Memory, keys.MemoryLabels)
+	setDefaultList(&l.Count, keys.CountLabels)
+	setDefaultList(&l.Replicas, keys.ReplicasLabels)
+	setDefaultList(&l.Generation, keys.GenerationLabels)
+	setDefaultList(&l.Interconnect, keys.InterconnectLabels)
+	setDefaultList(&l.Clique, keys.CliqueLabels)
+}
+
+// setDefaultList keeps a list that was given empty: it switches the names off.
+func setDefaultList(field *[]string, value []string) {
+	if *field == nil {
+		*field = value
+	}
+}
+
+func validateGPUNames(path *field.Path, n *GPUNames) field.ErrorList {
+	var all field.ErrorList
+	if len(n.Resources) == 0 {
+		all = append(all, field.Required(path.Child("resources"), "name at least one extended resource"))
+	}
+	l, labels := n.Labels, path.Child("labels")
+	for _, f := range []struct {
+		path *field.Path
+		list []string
+	}{
+		{path.Child("resources"), n.Resources}, {path.Child("sharedResources"), n.SharedResources},
+		{labels.Child("product"), l.Product}, {labels.Child("memory"), l.Memory}, {labels.Child("count"), l.Count},
+		{labels.Child("replicas"), l.Replicas}, {labels.Child("generation"), l.Generation},
+		{labels.Child("interconnect"), l.Interconnect}, {labels.Child("clique"), l.Clique},
+	} {
+		all = append(all, validateKeys(f.path, f.list)...)
+	}
+	for i, prefix := range n.SlicePrefixes {
+		if prefix == "" {
+			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix, "want a prefix such as nvidia.com/mig-"))
+		}
+	}
+	return all
+}
+
+// validateKeys refuses what cannot be a label key or resource name, and duplicates.
+func validateKeys(path *field.Path, keys []string) field.ErrorList {
+	var all field.ErrorList
+	seen := map[string]bool{}
+	for i, key := range keys {
+		for _, problem := range validation.IsQualifiedName(key) {
+			all = append(all, field.Invalid(path.Index(i), key, problem))
+		}
+		if seen[key] {
+			all = append(all, field.Duplicate(path.Index(i), key))
+		}
+		seen[key] = true
+	}
+	return all
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// TestBothPluginsReadGPUsByTheSameArgs reads one text as the args of either plugin.
+func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"defaults":        "{}",
+		"names of a site": "resources: [example.com/gpu]\nsharedResources: []\nslicePrefixes: [example.com/slice-]\nlabels: {product: [example.com/model], memory: []}",
+	} {
+		var gpu GPUAwareArgs
+		var cost CostOptimizedArgs
+		for _, into := range []any{&gpu, &cost} {
+			if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		SetDefaultsGPUAwareArgs(&gpu)
+		SetDefaultsCostOptimizedArgs(&cost)
+		if diff := cmp.Diff(gpu.Keys(), cost.Keys()); diff != "" {
+			t.Errorf("%s: keys of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
+		}
+		if defaults := kubeview.DefaultGPUKeys(); (name == "defaults") != cmp.Equal(*gpu.Keys(), defaults) {
+			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.Keys(), defaults)
+		}
+	}
+}
+
+func TestArgsOfGPUAwareThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"minMemoryMiB: -1":                              "args.minMemoryMiB",
+		"cpuIntensiveMinMilliCPU: -1":                   "args.cpuIntensiveMinMilliCPU",
+		"prefer: {memory: -1}":                          "args.prefer.memory",
+		"prefer: {generation: 100001}":                  "args.prefer.generation",
+		"weights: {foreignUse: -1}":                     "args.weights.foreignUse",
+		"weights: {framebuffer: -1}":                    "args.weights.framebuffer",
+		"weights: {slicesPercent: -1}":                  "args.weights.slicesPercent",
+		"resources: []":                                 "args.resources",
+		"slicePrefixes: ['']":                           "args.slicePrefixes[0]",
+		"labels: {count: [nvidia.com/a, nvidia.com/a]}": "args.labels.count[1]",
+	} {
+		var args GPUAwareArgs
+		if err := yaml.UnmarshalStrict([]byte(text), &args); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		SetDefaultsGPUAwareArgs(&args)
+		if err := ValidateGPUAwareArgs(field.NewPath("args"), &args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that names %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package kubeview
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// gpuNodeReader reads one node and collects what it cannot use.
+type gpuNodeReader struct {
+	keys *GPUKeys
+	node *v1.Node
+	// offers are the GPU resources of the node, offer the one that is read.
+	offers []gpuOffer
+	offer  gpuOffer
+	bad    []*BadValue
+}
+
+func (b *gpuNodeReader) reject(kind, key, value, allowed string) {
+	if slices.ContainsFunc(b.bad, func(known *BadValue) bool { return known.Key == key }) {
+		return // read for another resource of the node
+	}
+	b.bad = append(b.bad, &BadValue{Object: "node", Kind: kind, Key: key, Value: value, Allowed: allowed})
+}
+
+// first is the value of the first label of the list that the node carries.
+func (b *gpuNodeReader) first(keys []string) string {
+	for _, key := range keys {
+		if v := b.node.Labels[key]; v != "" && !b.ofAnother(key) {
+			return v
+		}
+	}
+	return ""
+}
+
+// maker is the domain of a resource or label, by which that of one maker's GPUs is known.
+func maker(key string) string {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain
+}
+
+// ofAnother reports whether a label describes the GPUs of another maker that the node has too.
+func (b *gpuNodeReader) ofAnother(key string) bool {
+	return maker(key) != maker(b.offer.resource) &&
+		slices.ContainsFunc(b.offers, func(o gpuOffer) bool { return maker(o.resource) == maker(key) })
+}
+
+// oneOfSeveral reports whether the GPUs of the maker are behind several resources.
+func (b *gpuNodeReader) oneOfSeveral() bool {
+	n := 0
+	for _, o := range b.offers {
+		if maker(o.resource) == maker(b.offer.resource) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// number is the first label of the list with a usable number, 0 without one.
+func (b *gpuNodeReader) number(keys []string, high int) int {
+	for _, key := range keys {
+		value, ok := b.node.Labels[key]
+		if !ok || b.ofAnother(key) {
+			continue
+		}
+		n, err := strconv.Atoi(value)
+		if err == nil && n >= 0 && n <= high {
+			return n
+		}
+		b.reject("label", key, value, fmt.Sprintf("a whole number from 0 to %d", high))
+	}
+	return 0
+}
+
+func (b *gpuNodeReader) mode(registered bool) gpu.Mode {
+	value, ok := b.node.Labels[GPUModeKey]
+	switch value {
+	case "device-plugin":
+		return gpu.ModeDevicePlugin
+	case "shared":
+		return gpu.ModeShared
+	case "dra":
+		return gpu.ModeDRA
+	}
+	if ok {
+		b.reject("label", GPUModeKey, value, "device-plugin, shared or dra")
+	}
+	if registered {
+		return gpu.ModeShared
+	}
+	return gpu.ModeDevicePlugin
+}
+
+func (b *gpuNodeReader) model() string {
+	return gpu.BaseModel(b.first(b.keys.ProductLabels))
+}
+
+// memory is the memory of each GPU in MiB.
+func (b *gpuNodeReader) memory() int {
+	for _, key := range b.keys.MemoryLabels {
+		value, ok := b.node.Labels[key]
+		if !ok || b.ofAnother(key) {
+			continue
+		}
+		if key == intelMemoryLabel {
+			if mib, ok := b.intelMemory(value); ok {
+				return mib
+			}
+			b.reject("label", key, value, "the memory of all GPUs of the node in bytes")
+			continue
+		}
+		if mib, ok := parseMemoryMiB(value, strings.HasSuffix(key, "-gb")); ok {
+			return mib
+		}
+		b.reject("label", key, value, "the memory of one GPU: a whole number of MiB (of GiB under a key that ends in -gb), or with a unit M, Mi, G or Gi")
+	}
+	return 0
+}
+
+// parseMemoryMiB reads a number of MiB, of GiB, or with a unit. Decimal units are read as binary ones: makers label
+// a GPU of 192 GiB "192G".
+func parseMemoryMiB(value string, inGiB bool) (int, bool) {
+	shift := 0
+	if inGiB {
+		shift = 10
+	}
+	digits := strings.TrimSuffix(strings.TrimSuffix(value, "B"), "i")
+	if cut, ok := strings.CutSuffix(digits, "G"); ok {
+		digits, shift = cut, 10
+	} else if cut, ok := strings.CutSuffix(digits, "M"); ok {
+		digits, shift = cut, 0
+	} else if digits != value {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil || n == 0 || n<<shift > 1<<30 {
+		return 0, false
+	}
+	return int(n << shift), true
+}
+
+// generations are the compute capabilities behind the names that labels use: NVIDIA's families, and the models of the
+// published examples.
+var generations = map[string]int{
+	"kepler": 35, "maxwell": 50, "pascal": 60, "volta": 70, "turing": 75, "ampere": 80, "ada-lovelace": 89,
+	"hopper": 90, "blackwell": 100,
+	"p100": 60, "v100": 70, "t4": 75, "a100": 80, "a10": 86, "l4": 89, "l40s": 89, "h100": 90, "h200": 90, "b200": 100,
+}
+
+// generation is the compute capability times ten.
+func (b *gpuNodeReader) generation() int {
+	for _, key := range b.keys.GenerationLabels {
+		value, ok := b.node.Labels[key]
+		if !ok || b.ofAnother(key) {
+			continue
+		}
+		if g, ok := generations[strings.ToLower(value)]; ok {
+			return g
+		}
+		if f, err := strconv.ParseFloat(value, 64); err == nil && f >= 1 && f < 100 {
+			g := int(math.Round(f * 10))
+			if minor, err := strconv.Atoi(b.node.Labels[computeMinorLabel]); key == computeMajorLabel && err == nil && minor >= 0 && minor < 10 {
+				g += minor
+			}
+			return g
+		}
+		b.reject("label", key, value, "a compute capability such as 9 or 9.0, or a family such as hopper")
+	}
+	return 0
+}
+
+// intelMemory is the memory of each GPU in MiB, from the sum over the node's GPUs in bytes.
+func (b *gpuNodeReader) intelMemory(value string) (int, bool) {
+	total, err := strconv.ParseUint(value, 10, 63)
+	count := b.intelCount()
+	if count == 0 {
+		count = int(min(max(b.offer.units, 1), maxNodeGPUs))
+	}
+	mib := total >> 20 / uint64(count)
+	return int(mib), err == nil && mib > 0 && mib <= 1<<30
+}
+
+// intelCount is the number of Intel GPUs, of which the labeller gives a thousand millicores each; 0 when unknown.
+func (b *gpuNodeReader) intelCount() int {
+	millicores, err := strconv.Atoi(b.node.Labels[intelMillicoresLabel])
+	if err != nil || millicores < 0 || millicores > maxNodeGPUs*1000 || b.ofAnother(intelMillicoresLabel) {
+		return 0
+	}
+	return millicores / 1000
+}
+
+// replicas is into how many time slices each GPU is cut, 1 for none.
+func (b *gpuNodeReader) replicas(count int, p *provided) int {
+	if b.oneOfSeveral() && !b.offer.shared {
+		return 1 // time slices have a resource of their own here
+	}
+	strategy := b.node.Labels[sharingStrategyLabel]
+	replicas := b.number(b.keys.ReplicasLabels, maxReplicas)
+	if strategy == "" && p.count > 0 {
+		// More units than the machine has GPUs are parts of GPUs.
+		strategy, count = "parts", p.count
+	}
+	switch units := b.offer.units; {
+	case strategy == "none":
+		return 1
+	case replicas > 1:
+		return replicas
+	case p.replicas > 1:
+		return p.replicas
+	case p.partition == "" && strategy != "" && count > 0 && units > int64(count):
+		return int(min((units+int64(count)-1)/int64(count), maxReplicas))
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,204 @@
+package kubeview
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+func TestSharingDoesNotMultiplyGPUs(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for name, labels := range map[string]strs{
+		"time slices of feature discovery": {GPUModeKey: "shared", "nvidia.com/gpu.count": "2", "nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.sharing-strategy": "time-slicing"},
+		"time-sharing of GKE":              {GPUModeKey: "shared", gkeAcceleratorLabel: "nvidia-tesla-t4", gkeCountLabel: "2", gkeClientsLabel: "4"},
+		"a machine of two GPUs":            {GPUModeKey: "shared", v1.LabelInstanceTypeStable: "Standard_NC12s_v3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "8"}, labels, nil))
+			if inv := got.Empty(); len(bad) > 0 || len(inv.Devices) != 2 || inv.Healthy() != 2 || inv.Replicas != 1 || inv.Mode != gpu.ModeShared {
+				t.Errorf("%d GPUs, %d healthy, %d replicas, bad values %v; want 2 shared GPUs", len(inv.Devices), inv.Healthy(), inv.Replicas, bad)
+			}
+		})
+	}
+}
+
+func TestEachPodIsHeldAgainstTheResourceThatItAsksFor(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	node := gpuNode(strs{"nvidia.com/gpu": "4", "nvidia.com/gpu.shared": "16", "amd.com/gpu": "2"}, strs{
+		"nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": "8", "nvidia.com/gpu.replicas": "4",
+		"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM", "amd.com/gpu.vram": "192G",
+	}, nil)
+	read, bad := keys.ReadGPUNode(node)
+	if len(bad) > 0 || read.GPUs() != 10 {
+		t.Fatalf("%d GPUs, bad values %v, want 10", read.GPUs(), bad)
+	}
+	info := framework.NewNodeInfo(gpuPod(strs{"amd.com/gpu": "2"}, nil), gpuPod(strs{"nvidia.com/gpu.shared": "15"}, nil), gpuPod(strs{"nvidia.com/gpu": "1"}, nil))
+	info.SetNode(node)
+	for _, tc := range []struct {
+		name     string
+		requests strs
+		model    string
+		want     gpu.Cause
+	}{
+		{"whole GPUs", strs{"nvidia.com/gpu": "3"}, "NVIDIA-L4", gpu.Fits},
+		{"more whole GPUs than are left", strs{"nvidia.com/gpu": "4"}, "NVIDIA-L4", gpu.GPUsTaken},
+		{"the last time slice", strs{"nvidia.com/gpu.shared": "1"}, "NVIDIA-L4", gpu.Fits},
+		{"more time slices than are left", strs{"nvidia.com/gpu.shared": "2"}, "NVIDIA-L4", gpu.GPUsTaken},
+		{"GPUs of the other maker, which are taken", strs{"amd.com/gpu": "1"}, "AMD_Instinct_MI300X_OAM", gpu.GPUsTaken},
+		{"GPUs of a third maker", strs{"gpu.intel.com/xe": "1"}, "NVIDIA-L4", gpu.NoGPU},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := keys.PodGPURequest(gpuPod(tc.requests, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pool := read.For(&r.Request)
+			inv := keys.Inventory(pool, info, nil, "")
+			if reason := gpu.Fit(inv, &r.Request); reason.Cause != tc.want || inv.Model != tc.model {
+				t.Errorf("%q on %s, want cause %d on %s", reason, inv.Model, tc.want, tc.model)
+			}
+		})
+	}
+}
+
+func TestIntelMemoryIsTheSumInBytes(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for name, tc := range map[string]struct {
+		units  string
+		labels strs
+		mib    int
+		gpus   int
+	}{
+		"two GPUs":                  {"2", strs{intelMemoryLabel: "103079215104"}, 48 << 10, 2},
+		"two GPUs, shared by eight": {"16", strs{intelMemoryLabel: "103079215104", intelMillicoresLabel: "2000"}, 48 << 10, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, bad := keys.ReadGPUNode(gpuNode(strs{"gpu.intel.com/i915": tc.units}, tc.labels, nil))
+			if len(bad) > 0 || got.MemMiB() != tc.mib || got.GPUs() != tc.gpus || got.NVIDIA() {
+				t.Errorf("%d GPUs of %d MiB, NVIDIA %t, bad values %v; want %d of %d", got.GPUs(), got.MemMiB(), got.NVIDIA(), bad, tc.gpus, tc.mib)
+			}
+		})
+	}
+	if _, bad := keys.ReadGPUNode(gpuNode(strs{"gpu.intel.com/xe": "1"}, strs{intelMemoryLabel: "48Gi"}, nil)); len(bad) != 1 {
+		t.Errorf("bad values %v, want one", bad)
+	}
+}
+
+func TestSlicesHaveTheirOwnMemoryAndCompute(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	profile := func(c, m, cs, ms, mem int) gpu.Profile {
+		return gpu.Profile{Compute: c, Memory: m, ComputeSlices: cs, MemorySlices: ms, MemMiB: mem}
+	}
+	for name, tc := range map[string]struct {
+		allocatable, labels strs
+		want                []gpu.SliceCount
+		sliced, whole       int
+	}{
+		"single strategy, two A100": {strs{"nvidia.com/gpu": "14"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "14", "nvidia.com/gpu.memory": "4864", "nvidia.com/mig.strategy": "single"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 14, Total: 14, Milli: 142, Profile: profile(1, 1, 7, 8, 4864), Replicas: 1}}, 2, 0},
+		"time slices of slices": {strs{"nvidia.com/gpu": "8"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-3g.40gb-SHARED", "nvidia.com/gpu.count": "2", "nvidia.com/gpu.memory": "40192", "nvidia.com/gpu.replicas": "4"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 8, Total: 8, Milli: 107, Profile: profile(3, 4, 7, 8, 40192), Replicas: 4}}, 1, 0},
+		"an A30": {strs{"nvidia.com/mig-2g.12gb": "2"}, strs{"nvidia.com/gpu.product": "NVIDIA-A30"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/mig-2g.12gb", Count: 2, Total: 2, Milli: 500, Profile: profile(2, 2, 4, 4, 12<<10), Replicas: 1}}, 1, 0},
+		"mixed, with GPUs that are whole": {strs{"nvidia.com/gpu": "6", "nvidia.com/mig-1g.10gb": "7"}, strs{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "nvidia.com/mig-1g.10gb.memory": "9856"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/mig-1g.10gb", Count: 7, Total: 7, Milli: 142, Profile: profile(1, 1, 7, 8, 9856), Replicas: 1}}, 2, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, bad := keys.ReadGPUNode(gpuNode(tc.allocatable, tc.labels, nil))
+			inv := got.Empty()
+			if diff := cmp.Diff(tc.want, inv.Slices); diff != "" || len(bad) > 0 {
+				t.Errorf("slices, bad values %v (-want +got):\n%s", bad, diff)
+			}
+			if inv.SlicedGPUs != tc.sliced || len(inv.Devices) != tc.whole || inv.Healthy() != tc.whole {
+				t.Errorf("%d GPUs in slices, %d whole, %d healthy; want %d and %d healthy", inv.SlicedGPUs, len(inv.Devices), inv.Healthy(), tc.sliced, tc.whole)
+			}
+			if faulty := inv.WithFaulty(nil, 1); tc.whole > 0 && faulty.Healthy() != tc.whole-1 {
+				t.Errorf("%d healthy GPUs with one fault, want %d: GPUs in slices absorb none", faulty.Healthy(), tc.whole-1)
+			}
+		})
+	}
+}
+
+func TestPricesCountEachGPUOnce(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for name, tc := range map[string]struct {
+		node            *v1.Node
+		requests        strs
+		all, taken, end int64
+	}{
+		"slices under names of their own":   {platformNode(t, "bare-metal"), strs{"nvidia.com/mig-3g.40gb": "1"}, 8000, 500, 7500},
+		"slices that are offered as GPUs":   {platformNode(t, "gke-mig"), strs{"nvidia.com/gpu": "1"}, 1000, 142, 852},
+		"whole GPUs beside slices":          {platformNode(t, "bare-metal"), strs{"nvidia.com/gpu": "2"}, 8000, 2000, 6000},
+		"a GPU that eight containers share": {platformNode(t, "gke-time-shared-t4"), strs{"nvidia.com/gpu": "1"}, 1000, 125, 875},
+		"GPUs under two names":              {gpuNode(strs{"nvidia.com/gpu": "4", "amd.com/gpu": "2"}, nil, nil), strs{"amd.com/gpu": "1"}, 6000, 1000, 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := gpuPod(tc.requests, nil)
+			offers, asked := keys.ReadPricedNode(tc.node), keys.ReadPricedPod(pod)
+			info := framework.NewNodeInfo()
+			info.SetNode(tc.node)
+			before := keys.FreeMilliGPU(&offers, info)
+			info.AddPod(pod)
+			got := []int64{offers.Allocatable.MilliGPU, before, offers.Request(&asked).MilliGPU, keys.FreeMilliGPU(&offers, info)}
+			if diff := cmp.Diff([]int64{tc.all, tc.all, tc.taken, tc.end}, got); diff != "" {
+				t.Errorf("milli-GPU of the node, free, asked for, free with the pod (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPodNeedsTheMostAtATimeOfWhatItsContainersNeed(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	always := v1.ContainerRestartPolicyAlways
+	container := func(requests strs, policy *v1.ContainerRestartPolicy) v1.Container {
+		c := gpuPod(requests, nil).Spec.Containers[0]
+		c.RestartPolicy = policy
+		return c
+	}
+	for name, tc := range map[string]struct {
+		inits, containers []v1.Container
+		pod               strs
+		count             int
+		cpu               int64
+	}{
+		"an init container that needs more": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "4", "cpu": "8"}, nil)}, containers: []v1.Container{container(strs{"nvidia.com/gpu": "1", "cpu": "2"}, nil)}, count: 4, cpu: 8000},
+		"an init container that needs less": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "1"}, nil)}, containers: []v1.Container{container(strs{"nvidia.com/gpu": "2"}, nil), container(strs{"nvidia.com/gpu": "1"}, nil)}, count: 3},
+		"a sidecar stays":                   {inits: []v1.Container{container(strs{"nvidia.com/gpu": "1"}, &always), container(strs{"nvidia.com/gpu": "2"}, nil)}, containers: []v1.Container{container(strs{"nvidia.com/gpu": "1"}, nil)}, count: 3},
+		"resources of the pod":              {containers: []v1.Container{container(strs{"nvidia.com/gpu": "1", "cpu": "1"}, nil)}, pod: strs{"cpu": "6"}, count: 1, cpu: 6000},
+		"HAMi's shares": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "1000"}, nil)},
+			containers: []v1.Container{container(strs{"nvidia.com/gpu": "2", hamiMemoryResource: "1000"}, nil)}, count: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := gpuPod(nil, nil)
+			pod.Spec.InitContainers, pod.Spec.Containers = tc.inits, tc.containers
+			for key, q := range tc.pod {
+				pod.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceName(key): resource.MustParse(q)}}
+			}
+			r, err := keys.PodGPURequest(pod)
+			if err != nil || r.Count != tc.count || r.CPUMilli != tc.cpu {
+				t.Errorf("%d GPUs and %d milli-cores (%v), want %d and %d", r.Count, r.CPUMilli, err, tc.count, tc.cpu)
+			}
+			p := keys.ReadPricedPod(pod)
+			if got := p.host; tc.cpu > 0 && got.MilliCPU != tc.cpu || !p.WantsGPU() {
+				t.Errorf("the pod is priced by %+v, GPUs: %t", got, p.WantsGPU())
+			}
+		})
+	}
+}

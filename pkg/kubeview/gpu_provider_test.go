@@ -1,0 +1,193 @@
+package kubeview
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// platformNode reads a node of a platform, as the documentation of the platform describes it.
+func platformNode(t *testing.T, name string) *v1.Node {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "nodes", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &v1.Node{}
+	if err := yaml.UnmarshalStrict(data, node); err != nil {
+		t.Fatalf("reading node %s: %v", name, err)
+	}
+	return node
+}
+
+// platforms are what has to be read of each platform's node.
+var platforms = map[string]struct {
+	facts
+	capacity CapacityType
+	// gib is the most memory that a pod may ask for there.
+	gib string
+}{
+	"gke-time-shared-t4": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1, Healthy: 1, Replicas: 8, NVLinked: 1}, Spot, "16Gi"},
+	"gke-a100-80gb":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-80GB", Generation: 80, MemMiB: 80 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, OnDemand, "80Gi"},
+	"gke-a100-40gb":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 2}, OnDemand, "40Gi"},
+	"gke-mig":            {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 1, Sliced: 1, Replicas: 1, NVLinked: 1}, OnDemand, "5Gi"},
+	"eks-karpenter":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, Spot, "40Gi"},
+	"eks-managed":        {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10G", Generation: 86, MemMiB: 24 << 10, GPUs: 4, Healthy: 4, Replicas: 1, NVLinked: 1}, Spot, "24Gi"},
+	"eks-auto":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L4", Generation: 89, MemMiB: 22888, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, OnDemand, "22888Mi"},
+	"aks-a100":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-80GB-PCIe", Generation: 80, MemMiB: 80 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, Spot, "80Gi"},
+	"aks-h100":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 80 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, OnDemand, "80Gi"},
+	"oke":                {facts{Resource: "amd.com/gpu", Model: "AMD_Instinct_MI300X_OAM", MemMiB: 192 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, OnDemand, "192Gi"},
+	"ack":                {facts{Resource: "nvidia.com/gpu", Model: "Tesla-V100-SXM2-16GB", Generation: 70, MemMiB: 16160, GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 1}, OnDemand, "16160Mi"},
+	"bare-metal":         {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 81559, GPUs: 8, Healthy: 6, Sliced: 2, Replicas: 1, NVLinked: 6}, OnDemand, "81559Mi"},
+	"openshift-machine-set": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
+		Spot, "16Gi"},
+	"openshift-feature-discovery": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L40S", Generation: 89, MemMiB: 46068, GPUs: 4, Healthy: 4, Replicas: 2, NVLinked: 1},
+		OnDemand, "46068Mi"},
+	"aks-node-auto-provisioning": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10", Generation: 86, MemMiB: 4 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
+		OnDemand, "4Gi"},
+}
+
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	files, err := filepath.Glob("testdata/nodes/*.yaml")
+	if err != nil || len(files) != len(platforms) {
+		t.Errorf("%d fixtures (%v) for %d platforms", len(files), err, len(platforms))
+	}
+	for name, want := range platforms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node := platformNode(t, name)
+			got, bad := keys.ReadGPUNode(node)
+			if diff := cmp.Diff(want.facts, factsOf(got)); diff != "" || len(bad) > 0 {
+				t.Errorf("ReadGPUNode, bad values %v (-want +got):\n%s", bad, diff)
+			}
+			if capacity := DefaultCapacityRules().TypeOf(node); capacity != want.capacity {
+				t.Errorf("capacity is %s, want %s", capacity, want.capacity)
+			}
+			for _, tc := range []struct {
+				what        string
+				count       string
+				annotations strs
+				fits        bool
+			}{
+				{"a GPU of its model", "1", strs{GPUModelsKey: want.Model}, true},
+				{"a GPU of another model", "1", strs{GPUModelsKey: "NVIDIA-H20"}, false},
+				{"all its memory", "1", strs{GPUMemoryMinKey: want.gib}, true},
+				{"more memory than it has", "1", strs{GPUMemoryMinKey: "200Gi"}, false},
+				{"two linked GPUs", "2", strs{GPUInterconnectKey: "required"}, want.NVLinked > 1},
+				{"nine GPUs", "9", nil, false},
+				{"a GPU of its own", "1", strs{GPUSharingKey: "exclusive"}, want.Replicas == 1 && want.Healthy > 0},
+			} {
+				r, err := keys.PodGPURequest(gpuPod(strs{want.Resource: tc.count}, tc.annotations))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reason := gpu.Fit(got.Empty(), &r.Request); (reason.Cause == gpu.Fits) != tc.fits {
+					t.Errorf("%s: %q, want it to fit: %t", tc.what, reason, tc.fits)
+				}
+			}
+		})
+	}
+}
+
+func TestModelsInTheWordsOfAProvider(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{GPUModelsKey: "nvidia-tesla-t4|nvidia-a100-80gb"}))
+	if diff := cmp.Diff([]string{"NVIDIA-A100-SXM4-80GB", "Tesla-T4"}, r.Models); diff != "" || err != nil {
+		t.Errorf("models of GKE, error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestOrderOfPrecedence takes one source after the other away from a node that has them all.
+func TestOrderOfPrecedence(t *testing.T) {
+	t.Parallel()
+	labels := strs{
+		"nvidia.com/gpu.product": "NVIDIA-H100-PCIe", "nvidia.com/gpu.memory": "81559", "nvidia.com/gpu.count": "2",
+		gkeAcceleratorLabel: "nvidia-l4", gkeCountLabel: "4",
+		v1.LabelInstanceTypeStable: "p4d.24xlarge",
+	}
+	keys := DefaultGPUKeys()
+	for _, step := range []struct {
+		drop  []string
+		model string
+		mem   int
+		gpus  int
+	}{
+		{nil, "NVIDIA-H100-PCIe", 81559, 2},
+		{[]string{"nvidia.com/gpu.product", "nvidia.com/gpu.memory", "nvidia.com/gpu.count"}, "NVIDIA-L4", 24 << 10, 4},
+		{[]string{gkeAcceleratorLabel, gkeCountLabel}, "NVIDIA-A100-SXM4-40GB", 40 << 10, 8},
+	} {
+		for _, key := range step.drop {
+			delete(labels, key)
+		}
+		got, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "2"}, labels, nil))
+		if got.Model() != step.model || got.MemMiB() != step.mem || got.GPUs() != step.gpus {
+			t.Errorf("without %v: %d × %s of %d MiB, want %d × %s of %d", step.drop, got.GPUs(), got.Model(), got.MemMiB(), step.gpus, step.model, step.mem)
+		}
+	}
+}
+
+func TestTPUsAreNoGPUs(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	got, bad := keys.ReadGPUNode(gpuNode(strs{"google.com/tpu": "4"},
+		strs{"cloud.google.com/gke-tpu-accelerator": "tpu7x", gkeCountLabel: "4", v1.LabelInstanceTypeStable: "tpu7x-standard-4t"}, nil))
+	if got.Empty().HasGPU() || len(bad) > 0 {
+		t.Errorf("a node of TPUs has %d GPUs, bad values %v", got.GPUs(), bad)
+	}
+}
+
+func TestPlatformLabelsAreKeptInDumps(t *testing.T) {
+	t.Parallel()
+	for _, key := range providerLabels() {
+		if !openLabel(key) {
+			t.Errorf("the value of %s would be hidden, and with it the GPUs of the node", key)
+		}
+	}
+}
+
+func FuzzProviderLabels(f *testing.F) {
+	for _, seed := range []string{"", "8", "-1", "nvidia-tesla-t4", "a100", "1g.5gb", "40960", "time-sharing", "p4d.24xlarge", "16160MiB", "99999999999999999999"} {
+		f.Add(seed, seed, seed, seed, int64(8))
+	}
+	keys := DefaultGPUKeys()
+	f.Fuzz(func(t *testing.T, a, b, c, d string, units int64) {
+		for _, labels := range []strs{
+			{gkeAcceleratorLabel: a, gkeCountLabel: b, gkeClientsLabel: c, gkePartitionLabel: d},
+			{gpuLabellers[1].name: a, gpuLabellers[1].memory: b, gpuLabellers[1].count: c, v1.LabelInstanceTypeStable: d},
+			{gpuLabellers[3].name: a, gpuLabellers[3].count: b, openShiftAcceleratorLabel: c, v1.LabelInstanceType: d},
+			{"nvidia.com/gpu.product": a + "-MIG-" + b, "nvidia.com/gpu.count": c, "nvidia.com/gpu.replicas": d},
+			{intelMemoryLabel: a, intelMillicoresLabel: b, "amd.com/gpu.vram": c, "amd.com/gpu.product-name": d},
+		} {
+			node := gpuNode(nil, labels, nil)
+			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb"}) {
+				metav1.SetMetaDataLabel(&node.ObjectMeta, name+".memory", d)
+				q := node.Status.Allocatable[v1.ResourceCPU].DeepCopy()
+				q.Set(units)
+				node.Status.Allocatable[v1.ResourceName(name)] = q
+			}
+			g, _ := keys.ReadGPUNode(node)
+			for _, pool := range g.Pools() {
+				inv := pool.Empty()
+				if len(inv.Devices) > maxNodeGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxGPUs || inv.MemMiB < 0 || inv.Replicas < 1 {
+					t.Fatalf("inventory out of range: %+v", inv)
+				}
+				for _, s := range inv.Slices {
+					if s.Count < 0 || s.Milli < 0 || s.TakenMilli() > gpu.WholeMilli {
+						t.Fatalf("slices out of range: %+v", s)
+					}
+				}
+			}
+		}
+	})
+}
