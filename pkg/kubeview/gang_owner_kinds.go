@@ -13,6 +13,7 @@ import (
 const (
 	jobSetNameLabel        = "jobset.sigs.k8s.io/jobset-name"
 	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
+	restartAttemptLabel    = "jobset.sigs.k8s.io/restart-attempt"
 
 	leaderWorkerSetNameLabel  = "leaderworkerset.sigs.k8s.io/name"
 	leaderWorkerSetGroupLabel = "leaderworkerset.sigs.k8s.io/group-key"
@@ -96,7 +97,7 @@ func (k *GangOwnerKind) States(obj *unstructured.Unstructured) map[string]GangOw
 	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error)}
 	states := k.read(r)
 	for part, s := range states {
-		s.APIVersion, s.UID = obj.GetAPIVersion(), obj.GetUID()
+		s.APIVersion, s.UID, s.Created = obj.GetAPIVersion(), obj.GetUID(), obj.GetCreationTimestamp().Time
 		if s.Minimum > maxMinMember {
 			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Kind, obj.GetName(), s.Minimum, maxMinMember)
 		}

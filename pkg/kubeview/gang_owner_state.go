@@ -2,7 +2,11 @@ package kubeview
 
 import (
 	"fmt"
+	"strconv"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -11,11 +15,31 @@ type GangOwnerState struct {
 	// APIVersion and UID are the object's, empty if it was not read yet. With the owner's kind and name they refer to it.
 	APIVersion string
 	UID        types.UID
+	// Created is when the object was created, and Attempt how often it has started all its pods again.
+	Created time.Time
+	Attempt int
 	// Minimum is the number of pods that have to start together: at least 1, or 0 if it is not known.
 	Minimum int
 	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
 	// create enough pods, or the object says something that cannot be used.
 	Why string
+}
+
+// Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an attempt
+// before the present one. Its controller deletes it, but pods of the present run may come before that.
+func (s *GangOwnerState) Outlived(kind string, pod *v1.Pod) bool {
+	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
+		return true
+	}
+	switch controller := metav1.GetControllerOfNoCopy(pod); {
+	case controller == nil || s.UID == "":
+		return false
+	case controller.Kind == kind:
+		return controller.UID != s.UID
+	default:
+		// The pods of Jobs say no more of the object than its name. Other controllers adopt pods that are older.
+		return controller.Kind == "Job" && pod.CreationTimestamp.Time.Before(s.Created)
+	}
 }
 
 // Annotations of JobSets and LeaderWorkerSets that give each Job or group a topology domain of its own.
@@ -103,9 +127,10 @@ func readJobSet(r *objectReader) map[string]GangOwnerState {
 	states := map[string]GangOwnerState{}
 	jobs := r.items("spec.replicatedJobs")
 	total, exclusive, depends := 0, false, ""
+	attempt := r.number("status.restarts", 0)
 	for _, job := range jobs {
 		each := job.jobPods("template.spec", "")
-		s := GangOwnerState{Minimum: times(job.number("replicas", 1), each)}
+		s := GangOwnerState{Minimum: times(job.number("replicas", 1), each), Attempt: attempt}
 		total = sum(total, s.Minimum)
 		name := job.text("name")
 		if each > 1 && (r.exclusive("metadata") || job.exclusive("template.metadata")) {
@@ -117,7 +142,7 @@ func readJobSet(r *objectReader) map[string]GangOwnerState {
 		}
 		states[name] = s
 	}
-	all := GangOwnerState{Minimum: total}
+	all := GangOwnerState{Minimum: total, Attempt: attempt}
 	switch {
 	case exclusive:
 		all.Why = r.neverExclusive(total)

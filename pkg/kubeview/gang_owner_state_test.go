@@ -5,9 +5,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -188,6 +193,43 @@ spec:
 // misread reports whether the object has a field of the wrong type, which no API server lets in and which is not kept.
 func misread(states map[string]GangOwnerState) bool {
 	return strings.Contains(states[""].Why, " is not ")
+}
+
+func TestOutlivedPods(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	state := GangOwnerState{UID: "u", Created: created, Attempt: 2}
+	pod := func(kind, uid string, age time.Duration, attempt string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+			CreationTimestamp: metav1.NewTime(created.Add(-age)),
+			Labels:            map[string]string{restartAttemptLabel: attempt},
+			OwnerReferences:   []metav1.OwnerReference{{Kind: kind, UID: types.UID(uid), Controller: ptr.To(true)}},
+		}}
+	}
+	for _, tc := range []struct {
+		name, kind string
+		state      GangOwnerState
+		pod        *v1.Pod
+		want       bool
+	}{
+		{"a pod of the present attempt", "JobSet", state, pod("Job", "j", -time.Second, "2"), false},
+		{"a pod of an earlier attempt", "JobSet", state, pod("Job", "j", -time.Second, "1"), true},
+		{"a pod of an attempt that the object does not say yet", "JobSet", state, pod("Job", "j", -time.Second, "3"), false},
+		{"a pod of a Job that is as old as the object", "JobSet", state, pod("Job", "j", 0, "2"), false},
+		{"a pod of a Job that is older than the object", "JobSet", state, pod("Job", "j", time.Second, "2"), true},
+		{"a pod of the object", "Job", state, pod("Job", "u", -time.Second, ""), false},
+		{"a pod that the object has adopted", "StatefulSet", state, pod("StatefulSet", "u", time.Hour, ""), false},
+		{"a pod of another object of that name", "Job", state, pod("Job", "j", -time.Second, ""), true},
+		{"an older pod of a controller that adopts", "LeaderWorkerSet", state, pod("StatefulSet", "j", time.Hour, ""), false},
+		{"an object that was not read", "Job", GangOwnerState{}, pod("Job", "j", time.Hour, ""), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.state.Outlived(tc.kind, tc.pod); got != tc.want {
+				t.Errorf("Outlived: %t, want %t", got, tc.want)
+			}
+		})
+	}
 }
 
 func FuzzGangOwnerStates(f *testing.F) {

@@ -280,6 +280,10 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	if of.Owner.Kind != "" {
 		f.followOwner(of.Owner)
 	}
+	if f.owners.outlived(&of.Owner, pod) {
+		f.disown(f.ctx, gang.UID(pod.UID))
+		return
+	}
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil), time.Now()))
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	restclient "k8s.io/client-go/rest"
 
@@ -89,6 +90,22 @@ func (f *ownerFollower) drop(id gang.ID) {
 	g.source.leave(ownerKey(g.owner.Namespace, g.owner.Name), id)
 	delete(f.gangs, id)
 	delete(f.dirty, id)
+}
+
+// outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is no
+// member of the gang any more. A pod without a node stays a member: it would be scheduled by itself otherwise.
+func (f *ownerFollower) outlived(owner *kubeview.GangOwner, pod *v1.Pod) bool {
+	if owner.Kind == "" || pod.Spec.NodeName == "" {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	source := f.sources[owner.Kind]
+	if source == nil {
+		return false
+	}
+	state, found := source.states[ownerKey(owner.Namespace, owner.Name)][""]
+	return found && state.Outlived(owner.Kind, pod)
 }
 
 // mark notes that something new may hold for the gang. The lock is held.

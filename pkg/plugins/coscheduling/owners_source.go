@@ -93,6 +93,8 @@ func (s *ownerSource) state(owner *kubeview.GangOwner, before kubeview.GangOwner
 	case !s.listed:
 		before.Why = "waiting for " + s.kind.String() + " to be read"
 	default:
+		// There is nothing left that an event could be about.
+		before.APIVersion, before.UID = "", ""
 		before.Why = owner.Object() + ", which says how many pods the gang has, does not exist"
 	}
 	return before

@@ -44,9 +44,12 @@ func listen(t *testing.T, box *sandboxtest.Box, config *restclient.Config) *hear
 	var err error
 	h.ownerFollower, err = newOwnerFollower(ctx, config, func(_ context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
 		id := owner.Gang()
+		if s.UID != "" && strings.HasSuffix(s.Why, "does not exist") {
+			t.Errorf("%s has gone, and an event about %q would say so", owner.Object(), s.UID)
+		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		s.APIVersion, s.UID = "", ""
+		s.APIVersion, s.UID, s.Created = "", "", time.Time{}
 		h.told[id] = s
 	})
 	if err != nil {

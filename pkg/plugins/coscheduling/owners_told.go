@@ -36,6 +36,11 @@ func (f *feed) followOwner(owner kubeview.GangOwner) {
 // ownerSays records what the object says about a gang of its pods.
 func (c *coordinator) ownerSays(ctx context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
 	id, now := owner.Gang(), time.Now()
+	for _, ref := range c.ledger.Members(id) {
+		if pod := c.pods.any(ref); pod != nil && c.owners.outlived(&owner, pod) {
+			c.disown(ctx, ref.UID)
+		}
+	}
 	c.ledger.Note(id, s.Why)
 	if s.Why != "" || s.Minimum == 0 {
 		c.carrier.carry(ctx, c.ledger.Undefine(id, gang.Owner, now))
@@ -47,4 +52,11 @@ func (c *coordinator) ownerSays(ctx context.Context, owner kubeview.GangOwner, s
 		about := &v1.ObjectReference{APIVersion: s.APIVersion, Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name, UID: s.UID}
 		c.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "GangCannotStart", "Scheduling", "%s", s.Why)
 	}
+}
+
+// disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for another.
+func (c *coordinator) disown(ctx context.Context, uid gang.UID) {
+	effects := c.ledger.Forget(uid, time.Now())
+	effects.Lost = nil
+	c.carrier.carry(ctx, effects)
 }
