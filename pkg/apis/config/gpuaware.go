@@ -31,6 +31,10 @@ type GPUAwareArgs struct {
 	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice. Default nvidia.com/mig-.
 	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
 
+	// DeviceDrivers are drivers of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a
+	// device would be allocated for it. Default gpu.nvidia.com, gpu.amd.com, gpu.intel.com.
+	DeviceDrivers []string `json:"deviceDrivers,omitempty"`
+
 	// Labels are the node labels that describe GPUs.
 	Labels *GPULabels `json:"labels,omitempty"`
 
@@ -129,6 +133,7 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefaultList(&a.Resources, keys.Resources)
 	setDefaultList(&a.SharedResources, keys.SharedResources)
 	setDefaultList(&a.SlicePrefixes, keys.SlicePrefixes)
+	setDefaultList(&a.DeviceDrivers, kubeview.DefaultDeviceDrivers())
 	if a.Labels == nil {
 		a.Labels = &GPULabels{}
 	}
@@ -184,6 +189,11 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	for i, prefix := range a.SlicePrefixes {
 		if prefix == "" {
 			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix, "want a prefix such as nvidia.com/mig-"))
+		}
+	}
+	for i, driver := range a.DeviceDrivers {
+		for _, problem := range validation.IsDNS1123Subdomain(driver) {
+			all = append(all, field.Invalid(path.Child("deviceDrivers").Index(i), driver, problem))
 		}
 	}
 	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)

@@ -223,6 +223,11 @@ func (in *GPUAwareArgs) DeepCopyInto(out *GPUAwareArgs) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.DeviceDrivers != nil {
+		in, out := &in.DeviceDrivers, &out.DeviceDrivers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Labels != nil {
 		in, out := &in.Labels, &out.Labels
 		*out = new(GPULabels)

@@ -14,6 +14,7 @@ import (
 // settings are the plugin's args as domain values.
 type settings struct {
 	keys    *kubeview.GPUKeys
+	drivers []string
 	weights gpu.Weights
 	spread  bool
 	signals *config.GPUSignals
@@ -33,6 +34,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	l, w := args.Labels, args.Weights
 	return &settings{
+		drivers: args.DeviceDrivers,
 		keys: &kubeview.GPUKeys{
 			Resources:          args.Resources,
 			SharedResources:    args.SharedResources,

@@ -29,9 +29,9 @@ type cluster struct {
 // clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
 // Profiles that read GPUs under different names see different GPUs and have clusters of their own, but their promises
 // are in one ledger all the same.
-func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
+func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, drivers []string) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
-	return informers.SharedBy(factory, fmt.Sprintf("%q", *keys), func() (*cluster, error) {
+	return informers.SharedBy(factory, fmt.Sprintf("%q %q", *keys, drivers), func() (*cluster, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
 		if err != nil {
 			return nil, err
@@ -41,8 +41,13 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 			return nil, err
 		}
 		gangs := kubeview.GangsOf(factory)
+		claims, err := kubeview.GPUClaimsOf(factory, handle.SharedDRAManager(), drivers)
+		if err != nil {
+			return nil, err
+		}
 		c := &cluster{
-			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l}, learner: newLearner(keys, gangs, handle.SharedDRAManager()), claims: kubeview.NewGPUClaims(), gangs: gangs,
+			ledger: l, views: &views{ByNode: nodes, keys: keys, ledger: l, claims: claims}, learner: newLearner(keys, gangs, claims),
+			claims: claims, gangs: gangs,
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
@@ -117,13 +122,18 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	c.claims.Follow(func(name string) {
+		if obj, ok, _ := c.fleet.nodes.GetByKey(name); ok {
+			c.seeNode(obj)
+		}
+	})
 	return nil
 }
 
 // placed counts a pod that was given a node.
 func (c *cluster) placed(pod *v1.Pod) {
 	c.learner.started(pod)
-	if c.views.keys.MayUseGPU(pod) {
+	if c.mayUseGPU(pod) {
 		c.views.totals.came()
 	}
 }
@@ -131,15 +141,20 @@ func (c *cluster) placed(pod *v1.Pod) {
 // departed counts a pod that has left its node.
 func (c *cluster) departed(pod *v1.Pod) {
 	c.learner.ended(pod, time.Now())
-	if c.views.keys.MayUseGPU(pod) {
+	if c.mayUseGPU(pod) {
 		c.views.totals.went()
 	}
+}
+
+// mayUseGPU reports whether the pod uses GPUs or claims what may be one.
+func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
+	return c.views.keys.MayUseGPU(pod) || len(pod.Spec.ResourceClaims) > 0 && c.claims.Latest() != nil
 }
 
 func (c *cluster) seeNode(obj any) {
 	if node, ok := obj.(*v1.Node); ok {
 		seen, _ := c.views.keys.ReadGPUNode(node)
-		c.learner.nodeSeen(seen)
+		c.learner.nodeSeen(c.claims.GPUNode(seen))
 		c.fleet.touch(node.Name)
 	}
 }

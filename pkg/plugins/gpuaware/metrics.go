@@ -84,10 +84,14 @@ func (f *fleet) byModel() map[string]count {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	learnt := f.cluster.learner.learnt()
+	claimable := f.cluster.claims.Latest()
+	for name := range claimable.Names() {
+		f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
+	}
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if c := f.count(obj.(*v1.Node), learnt.demand); c.total > 0 {
+			if c := f.count(obj.(*v1.Node), claimable, learnt.demand); c.total > 0 {
 				f.parts[name] = c
 			}
 		}
@@ -104,10 +108,10 @@ func (f *fleet) byModel() map[string]count {
 }
 
 // count counts one node. Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, demand *gpu.Demand) count {
+func (f *fleet) count(node *v1.Node, claimable *kubeview.ClaimState, demand *gpu.Demand) count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
-	if seen.GPUs() == 0 {
+	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {
 		return count{}
 	}
 	info := framework.NewNodeInfo()
@@ -118,6 +122,9 @@ func (f *fleet) count(node *v1.Node, demand *gpu.Demand) count {
 	}
 	for _, obj := range objects {
 		info.AddPod(obj.(*v1.Pod))
+	}
+	if claimed := claimable.Inventory(seen, info); claimed != nil {
+		return countInventory(claimed, demand)
 	}
 	return countInventory(keys.Inventory(seen, info, f.cluster.ledger.of, ""), demand)
 }

@@ -35,6 +35,9 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	if s.claims != nil {
+		p.cluster.claims.Stale()
+	}
 	if s.request.Count == 0 {
 		return nil
 	}
@@ -80,6 +83,7 @@ func (p *Plugin) countAbsent(inventory *gpu.Inventory, info fwk.NodeInfo, self t
 func (p *Plugin) Unreserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, _ string) {
 	if !cycle.IsPodGroupSchedulingCycle() {
 		p.cluster.ledger.release(pod.UID)
+		p.cluster.claims.Stale()
 	}
 }
 

@@ -32,18 +32,23 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return gpu.Waste{}, err
 	}
-	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
-	number, ok := s.scores.load(place.Index, generation)
+	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info)
+	number, ok := s.scores.load(place.Index, state)
 	if ok {
 		return s.judge.Price(s.changes.at(number)), nil
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
-	change := s.judge.Change(p.inventory(s, info, v), &s.request.Request, gpu.Placement{
-		BusyMilli: s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of),
-		Apart:     s.siblings.apart(v.node.Clique),
-	})
+	at := gpu.Placement{Apart: s.siblings.apart(v.node.Clique)}
+	var inventory *gpu.Inventory
+	if s.claims.serves(info) {
+		inventory = s.claims.inventory(ctx, info, v, s.live, &at)
+	} else {
+		inventory = s.live.inventory(v)
+		at.BusyMilli = s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of)
+	}
+	change := s.judge.Change(inventory, &s.request.Request, at)
 	if number, ok := s.changes.number(&change); ok {
-		s.scores.store(place.Index, generation, number)
+		s.scores.store(place.Index, state, number)
 	}
 	return s.judge.Price(&change), nil
 }

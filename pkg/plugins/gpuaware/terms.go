@@ -38,5 +38,6 @@ func termsOf(w *gpu.Waste, spread bool) []terms.Term {
 		{Name: "over-provisioning", Amount: w.OverProvisioning, For: "the capability of the GPUs"},
 		{Name: "utilization", Amount: w.Utilization, For: "sharing a busy GPU"},
 		{Name: "avoid", Amount: w.Avoid, For: "a GPU node that the pod avoids"},
+		{Name: "faulty", Amount: w.Faulty, For: "GPUs that are given out although they are faulty"},
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 // view is what is known of one state of one node. It is immutable.
 type view struct {
+	// generation is that of the NodeInfo, stamp that of the devices that can be claimed.
 	generation int64
+	stamp      uint64
 	node       *kubeview.GPUNode
 	inventory  *gpu.Inventory
 }
@@ -26,24 +28,36 @@ type views struct {
 	*kubeview.ByNode[atomic.Pointer[view]]
 	keys   *kubeview.GPUKeys
 	ledger *ledger
+	claims *kubeview.GPUClaims
 	totals totals
+}
+
+// state is a number that is another for each state of a node and of the devices that can be claimed there.
+func (v *views) state(info fwk.NodeInfo) int64 {
+	stamp := v.claims.Latest().Stamp(info.Node().Name)
+	return info.GetGeneration() | int64(stamp&(1<<22-1))<<40
 }
 
 // of returns the view of a NodeInfo, whose node has that place. The snapshot tells states that are from those that are
 // only simulated: a simulation is not counted in the totals.
 func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
 	known := p.Value.Load()
-	if known != nil && known.generation == info.GetGeneration() {
+	node, claimable := info.Node(), v.claims.Latest()
+	stamp := claimable.Stamp(node.Name)
+	if known != nil && known.generation == info.GetGeneration() && known.stamp == stamp {
 		return known
 	}
-	node := info.Node()
-	fresh := &view{generation: info.GetGeneration()}
-	if known != nil {
+	fresh := &view{generation: info.GetGeneration(), stamp: stamp}
+	if known != nil && stamp == 0 && known.stamp == 0 {
 		fresh.node = known.node
 	} else {
 		fresh.node, _ = v.keys.ReadGPUNode(node)
 	}
-	fresh.inventory = v.keys.Inventory(fresh.node, info, v.ledger.of, "")
+	if fresh.inventory = claimable.Inventory(fresh.node, info); fresh.inventory != nil {
+		fresh.node = claimable.Node(fresh.node)
+	} else {
+		fresh.inventory = v.keys.Inventory(fresh.node, info, v.ledger.of, "")
+	}
 	p.Value.Store(fresh)
 	if snapshot != nil && p.Index != kubeview.NoIndex {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
