@@ -34,6 +34,8 @@ const (
 	settleFor = time.Second
 	// readEvery is how often at most all is read for those who can do with what was read a moment ago.
 	readEvery = 100 * time.Millisecond
+	// epochOfAtLeast is how long an epoch lasts at least.
+	epochOfAtLeast = 10 * time.Second
 )
 
 // GPUClaims reads GPUs that are served by dynamic resource allocation. It is what all profiles of one scheduler know
@@ -49,11 +51,17 @@ type GPUClaims struct {
 	// outcomes and demands are by the shape of claims.
 	outcomes, demands *lru.Cache
 
-	mu     sync.Mutex
-	slices *claimSlices
-	nodes  uint64
+	slices atomic.Pointer[claimSlices]
+
+	// mu is held to read slices.
+	mu    sync.Mutex
+	nodes uint64
 	// followers are told of nodes whose devices have changed.
 	followers []func(node string)
+	// epoch is the number of the picture epochOf, which was looked at epochAt.
+	epoch   uint64
+	epochOf *ClaimState
+	epochAt time.Time
 }
 
 // GPUClaimsOf returns what the scheduler's profiles share of the devices of these drivers; nil where the scheduler does
@@ -73,8 +81,8 @@ func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAM
 				EnableConsumableCapacity: features.EnableDRAConsumableCapacity, EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 			}),
 			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes),
-			slices: &claimSlices{},
 		}
+		g.slices.Store(&claimSlices{})
 		g.Stale()
 		stale := cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { g.Stale() }, UpdateFunc: func(any, any) { g.Stale() }, DeleteFunc: func(any) { g.Stale() },
@@ -121,12 +129,28 @@ func (g *GPUClaims) Latest() *ClaimState {
 	if g == nil {
 		return nil
 	}
-	at, now := g.readAt.Load(), time.Now().UnixNano()
-	if at < g.event.Load()+int64(settleFor) && now-at > int64(readEvery) && g.readAt.CompareAndSwap(at, now) {
-		// Without a picture of one moment the one before has to do.
-		_, _ = g.Now(context.Background())
+	if at := g.readAt.Load(); at < g.event.Load()+int64(settleFor) {
+		if now := time.Now().UnixNano(); now-at > int64(readEvery) && g.readAt.CompareAndSwap(at, now) {
+			// Without a picture of one moment the one before has to do.
+			_, _ = g.Now(context.Background())
+		}
 	}
 	return g.latest.Load()
+}
+
+// Epoch is nil without GPUs that can be claimed, and changes with what is allocated, not more often than every ten seconds:
+// for those who would have to look at all nodes again. A node with a pod that came or went is looked at anyway.
+func (g *GPUClaims) Epoch() any {
+	latest := g.Latest()
+	if latest == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); latest != g.epochOf && now.Sub(g.epochAt) >= epochOfAtLeast {
+		g.epoch, g.epochOf, g.epochAt = g.epoch+1, latest, now
+	}
+	return g.epoch
 }
 
 // Now is the state of this moment; nil without GPUs that can be claimed.
@@ -176,9 +200,9 @@ func (g *GPUClaims) readSlices() (*claimSlices, error) {
 		return nil, fmt.Errorf("listing resource slices: %w", err)
 	}
 	g.mu.Lock()
-	old := g.slices
+	old := g.slices.Load()
 	fresh := g.read(old, list)
-	g.slices = fresh
+	g.slices.Store(fresh)
 	followers := g.followers
 	g.mu.Unlock()
 	if fresh == old {

@@ -24,9 +24,7 @@ func (g *GPUClaims) GPUNode(node *GPUNode) *GPUNode {
 	if g == nil {
 		return node
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if n := g.slices.node(node); n != nil {
+	if n := g.slices.Load().node(node); n != nil {
 		return n.gpuNode(node)
 	}
 	return node
@@ -34,7 +32,7 @@ func (g *GPUClaims) GPUNode(node *GPUNode) *GPUNode {
 
 // node is what slices say of a node whose kubelet offers no GPUs.
 func (c *claimSlices) node(g *GPUNode) *claimNode {
-	if len(g.empty.Devices) > 0 || len(g.empty.Slices) > 0 {
+	if g.empty.Mode != gpu.ModeDRA && (len(g.empty.Devices) > 0 || len(g.empty.Slices) > 0) {
 		return nil
 	}
 	return c.nodes[g.Node.Name]
