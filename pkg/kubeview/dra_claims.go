@@ -56,8 +56,9 @@ type GPUClaims struct {
 	// mu is held to read slices.
 	mu    sync.Mutex
 	nodes uint64
-	// followers are told of nodes whose devices have changed.
+	// followers are told of nodes whose devices have changed, of which untold are those of which they have not been.
 	followers []func(node string)
+	untold    map[string]struct{}
 	// epoch is the number of the picture epochOf, which was looked at epochAt.
 	epoch   uint64
 	epochOf *ClaimState
@@ -83,6 +84,7 @@ func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAM
 			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes),
 		}
 		g.slices.Store(&claimSlices{})
+		g.untold = map[string]struct{}{}
 		g.Stale()
 		stale := cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { g.Stale() }, UpdateFunc: func(any, any) { g.Stale() }, DeleteFunc: func(any) { g.Stale() },
@@ -106,7 +108,8 @@ func (g *GPUClaims) Stale() {
 	}
 }
 
-// Follow has a function told of each node whose devices have changed. It has to be called while the profiles are made.
+// Follow has a function told of each node whose devices have changed, by whoever calls Now or Latest. It has to be called
+// while the profiles are made.
 func (g *GPUClaims) Follow(follower func(node string)) {
 	if g == nil {
 		return
@@ -163,6 +166,7 @@ func (g *GPUClaims) Now(ctx context.Context) (*ClaimState, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.tell()
 	if len(read.nodes) == 0 {
 		g.latest.Store(nil)
 		return nil, nil
@@ -203,24 +207,35 @@ func (g *GPUClaims) readSlices() (*claimSlices, error) {
 	old := g.slices.Load()
 	fresh := g.read(old, list)
 	g.slices.Store(fresh)
-	followers := g.followers
-	g.mu.Unlock()
-	if fresh == old {
-		return old, nil
-	}
-	for _, follow := range followers {
+	if fresh != old {
 		for name, n := range fresh.nodes {
 			if old.nodes[name] != n {
-				follow(name)
+				g.untold[name] = struct{}{}
 			}
 		}
 		for name := range old.nodes {
 			if fresh.nodes[name] == nil {
-				follow(name)
+				g.untold[name] = struct{}{}
 			}
 		}
 	}
+	g.mu.Unlock()
 	return fresh, nil
+}
+
+// tell tells the followers. Whoever reads slices may hold locks that they need; only Now and Latest tell them.
+func (g *GPUClaims) tell() {
+	g.mu.Lock()
+	names, followers := g.untold, g.followers
+	if len(names) > 0 {
+		g.untold = map[string]struct{}{}
+	}
+	g.mu.Unlock()
+	for name := range names {
+		for _, follow := range followers {
+			follow(name)
+		}
+	}
 }
 
 // read returns the old picture if no slice has changed. An informer replaces a slice that changes, so that one is known by

@@ -81,10 +81,10 @@ func (f *fleet) touch(node string) {
 
 // byModel counts the changed nodes and sums all up.
 func (f *fleet) byModel() map[string]count {
+	claimable := f.cluster.claims.Latest() // it may touch nodes
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	learnt := f.cluster.learner.learnt()
-	claimable := f.cluster.claims.Latest()
 	for name := range claimable.Names() {
 		f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
 	}
