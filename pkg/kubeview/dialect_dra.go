@@ -27,6 +27,9 @@ type PodClaims struct {
 	resources      []classResource
 	// reuses reports init containers that ask for such resources, whose devices other containers may get after them.
 	reuses bool
+	// varies reports requests for a number of devices that depends on the node: for all of them, or the first of a list that
+	// there is.
+	varies bool
 	// shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
 	shape string
 }
@@ -40,6 +43,12 @@ type classResource struct {
 
 // Own reports that the pod brings claims, so that no device plugin can serve all of it.
 func (c *PodClaims) Own() bool { return len(c.own) > 0 || len(c.allocated) > 0 }
+
+// Shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
+func (c *PodClaims) Shape() string { return c.shape }
+
+// Varies reports that how many devices are given depends on the node.
+func (c *PodClaims) Varies() bool { return c.varies }
 
 // Reuses reports that containers may get devices one after the other: how many the pod needs is for the allocator to say.
 func (c *PodClaims) Reuses() bool { return c.reuses }
@@ -103,6 +112,10 @@ func readPodClaims(pod *v1.Pod, dra fwk.SharedDRAManager) *PodClaims {
 			c.allocated = append(c.allocated, claim)
 		default:
 			c.own = append(c.own, claim)
+			for j := range claim.Spec.Devices.Requests {
+				r := claim.Spec.Devices.Requests[j].Exactly
+				c.varies = c.varies || r == nil || r.AllocationMode == resourcev1.DeviceAllocationModeAll
+			}
 		}
 	}
 	if resolver := dra.DeviceClassResolver(); resolver != nil {

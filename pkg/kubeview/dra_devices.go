@@ -77,6 +77,8 @@ type claimNode struct {
 	uuids []string
 	// kind is equal for nodes whose GPUs are alike.
 	kind string
+	// alike reports that every device is a GPU as all others are, and as far from each of them.
+	alike bool
 }
 
 // sourceDevice is a device with the slice that it is in.
@@ -243,6 +245,13 @@ func (r *claimNodeReader) finish() {
 		n.kind += fmt.Sprintf("%s %q %v %t ", d.id.Driver, d.slice, d.parts, d.capacity != nil)
 	}
 	n.empty.Links = claimLinks(n.gpus, n.empty.Model)
+	product, _ := gpu.LookupProduct(n.empty.Model)
+	n.alike = len(n.devices) == len(n.gpus) && (n.empty.Links == nil || product.NVLinkMesh)
+	for i := range n.devices {
+		d := &n.devices[i]
+		n.alike = n.alike && d.capacity == nil && d.slice == "" && len(d.parts) == 1 && d.parts[0].milli == gpu.WholeMilli && !d.tainted &&
+			n.gpus[d.parts[0].gpu].product == n.gpus[0].product && n.gpus[d.parts[0].gpu].memMiB == n.gpus[0].memMiB
+	}
 }
 
 // tainted reports whether a taint keeps pods off the device that do not tolerate it.

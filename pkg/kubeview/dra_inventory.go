@@ -84,24 +84,20 @@ func (n *claimNode) stamp(allocated *structured.AllocatedState) uint64 {
 	var h maphash.Hash
 	h.SetSeed(stampSeed)
 	maphash.WriteComparable(&h, n.number)
-	n.hash(&h, allocated)
-	return h.Sum64()
-}
-
-func (n *claimNode) hash(h *maphash.Hash, allocated *structured.AllocatedState) {
 	for i := range n.devices {
 		d := &n.devices[i]
 		if allocated.AllocatedDevices.Has(d.id) {
-			maphash.WriteComparable(h, i)
+			maphash.WriteComparable(&h, i)
 		} else if consumed := allocated.AggregatedCapacity[d.id]; len(consumed) > 0 {
 			// The order of a map is by chance, a sum is not.
 			var sum uint64
 			for name, q := range consumed {
 				sum += maphash.Comparable(stampSeed, amountKey{string(name), amountOf(q)})
 			}
-			maphash.WriteComparable(h, [2]uint64{uint64(i), sum})
+			maphash.WriteComparable(&h, [2]uint64{uint64(i), sum})
 		}
 	}
+	return max(1, h.Sum64()) // 0 stands for no devices
 }
 
 type amountKey struct {

@@ -21,6 +21,8 @@ type ClaimState struct {
 	claims    *GPUClaims
 	read      *claimSlices
 	allocated *structured.AllocatedState
+	// stamps are those of nodes that were asked for.
+	stamps sync.Map
 
 	// allocator is upstream's, made when it is first needed.
 	once      sync.Once
@@ -58,10 +60,25 @@ func (s *ClaimState) Stamp(node string) uint64 {
 	if s == nil {
 		return 0
 	}
-	if n := s.read.nodes[node]; n != nil {
-		return n.stamp(s.allocated)
+	n := s.read.nodes[node]
+	if n == nil {
+		return 0
 	}
-	return 0
+	if known, ok := s.stamps.Load(n); ok {
+		return known.(uint64)
+	}
+	stamp := n.stamp(s.allocated)
+	s.stamps.Store(n, stamp)
+	return stamp
+}
+
+// Alone reports that devices belong to one node each, so that what a node can give depends on its own Stamp alone.
+func (s *ClaimState) Alone() bool { return s != nil && len(s.read.elsewhere) == 0 }
+
+// Interchangeable reports that it makes no difference which of the node's GPUs the allocator gives, only how many.
+func (s *ClaimState) Interchangeable(node string) bool {
+	n := s.read.nodes[node]
+	return n != nil && n.alike
 }
 
 // Devices is what a node has for a pod with these claims, pods counted that are only simulated.
@@ -114,8 +131,7 @@ func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *PodClai
 	h.SetSeed(stampSeed)
 	if n != nil {
 		simulated = n.simulated(info, resources, s.allocated)
-		maphash.WriteComparable(&h, n.number)
-		n.hash(&h, s.allocated)
+		maphash.WriteComparable(&h, s.Stamp(node.Name))
 	}
 	// Devices elsewhere are reached by the node's labels.
 	key := [3]any{s.elsewhere, simulated, len(resources)}

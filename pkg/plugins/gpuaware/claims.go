@@ -48,36 +48,46 @@ func (p *Plugin) readClaims(ctx context.Context, pod *v1.Pod, s *podState) error
 // serves reports whether claims, not a device plugin, serve the pod on a node.
 func (c *claims) serves(info fwk.NodeInfo) bool { return c != nil && c.pod.Serves(info) }
 
-// fit reports whether the node can serve the pod. What can be allocated is for the allocator to say: it is asked here only
-// to name the shortage, and the node is refused without its word only where the devices are not such as the pod's
-// annotations want them, which the allocator does not know.
-func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) gpu.Reason {
+// fit reports whether the node can serve the pod, and whether that is sure. What can be allocated is for the allocator to
+// say, which filters nodes itself: it is asked here only to make sure of a shortage, so that the shortage can be named, and
+// where the pod's annotations want devices of a kind, of which the allocator does not know.
+func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) (reason gpu.Reason, sure bool) {
 	if c.state == nil {
-		return gpu.Reason{}
-	}
-	outcome, err := c.state.Allocate(ctx, info, c.pod)
-	if err != nil {
-		klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
-		return gpu.Reason{} // the allocator says so itself
+		return gpu.Reason{}, true
 	}
 	inventory := c.state.Devices(info, c.pod)
-	if outcome.OK {
-		return gpu.FitGranted(inventory, r, outcome.Granted)
+	shortage := gpu.Fit(inventory, r)
+	if shortage.Cause == gpu.Fits && len(r.Models) == 0 && r.MinMemMiB == 0 && r.Interconnect != gpu.InterconnectRequired {
+		return shortage, true
 	}
-	if c.pod.Reuses() {
-		return gpu.Reason{}
+	outcome, err := c.state.Allocate(ctx, info, c.pod)
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
+		return gpu.Reason{}, false // the allocator says so itself
+	case outcome.OK:
+		return gpu.FitGranted(inventory, r, outcome.Granted), true
+	case c.pod.Reuses():
+		return gpu.Reason{}, true
 	}
-	return gpu.Fit(inventory, r)
+	return shortage, true
 }
 
 // inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of it
-// the allocator would give.
-func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, measured live, at *gpu.Placement) *gpu.Inventory {
+// the allocator would give where that makes a difference. It returns false where that is not sure.
+func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState, at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
 	if c.state == nil {
-		return v.inventory
+		return v.inventory, true
 	}
-	if outcome, err := c.state.Allocate(ctx, info, c.pod); err == nil && outcome.OK {
+	node := c.state.Node(v.node)
+	inventory := c.state.Devices(info, c.pod)
+	healthy := s.live.healthy(node, inventory)
+	if s.request.Count > 0 && healthy == inventory && !c.pod.Varies() && c.state.Interchangeable(info.Node().Name) {
+		return inventory, true
+	}
+	outcome, err := c.state.Allocate(ctx, info, c.pod)
+	if err == nil && outcome.OK {
 		at.Allocated, at.Granted = true, outcome.Granted
 	}
-	return measured.healthy(c.state.Node(v.node), c.state.Devices(info, c.pod))
+	return healthy, err == nil
 }

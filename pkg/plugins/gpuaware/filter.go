@@ -32,19 +32,21 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if err != nil {
 		return rejection(err)
 	}
-	if s.claims.serves(info) {
-		reason := s.claims.fit(ctx, info, &s.request.Request)
-		if reason.Cause == gpu.Fits {
-			return nil
-		}
-		return newRefusal(reason).status()
-	}
-	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info)
+	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info, s.claims)
 	if number, ok := s.fits.load(place.Index, state); ok {
 		return p.refusals.status(number)
 	}
-	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
-	reason := gpu.Fit(s.live.inventory(v), &s.request.Request)
+	var reason gpu.Reason
+	sure := true
+	if s.claims.serves(info) {
+		reason, sure = s.claims.fit(ctx, info, &s.request.Request)
+	} else {
+		v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
+		reason = gpu.Fit(s.live.inventory(v), &s.request.Request)
+	}
+	if !sure {
+		return nil
+	}
 	number, ok := p.refusals.number(reason)
 	if !ok {
 		return newRefusal(reason).status()

@@ -32,7 +32,7 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return gpu.Waste{}, err
 	}
-	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info)
+	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info, s.claims)
 	number, ok := s.scores.load(place.Index, state)
 	if ok {
 		return s.judge.Price(s.changes.at(number)), nil
@@ -40,14 +40,15 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
 	at := gpu.Placement{Apart: s.siblings.apart(v.node.Clique)}
 	var inventory *gpu.Inventory
+	sure := true
 	if s.claims.serves(info) {
-		inventory = s.claims.inventory(ctx, info, v, s.live, &at)
+		inventory, sure = s.claims.inventory(ctx, info, v, s, &at)
 	} else {
 		inventory = s.live.inventory(v)
 		at.BusyMilli = s.live.busy(v, info, &s.request.Request, p.cluster.ledger.of)
 	}
 	change := s.judge.Change(inventory, &s.request.Request, at)
-	if number, ok := s.changes.number(&change); ok {
+	if number, ok := s.changes.number(&change); ok && sure {
 		s.scores.store(place.Index, state, number)
 	}
 	return s.judge.Price(&change), nil

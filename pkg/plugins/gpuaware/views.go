@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -32,10 +33,21 @@ type views struct {
 	totals totals
 }
 
-// state is a number that is another for each state of a node and of the devices that can be claimed there.
-func (v *views) state(info fwk.NodeInfo) int64 {
-	stamp := v.claims.Latest().Stamp(info.Node().Name)
-	return info.GetGeneration() | int64(stamp&(1<<22-1))<<40
+var stateSeed = maphash.MakeSeed()
+
+// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are in
+// this cycle for a pod that claims some, as they were a moment ago for others.
+func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
+	claimable := v.claims.Latest()
+	if c != nil {
+		claimable = c.state
+	}
+	stamp := claimable.Stamp(info.Node().Name)
+	if stamp == 0 {
+		return info.GetGeneration()
+	}
+	// Generations are counted from 1: they never get so high.
+	return int64(maphash.Comparable(stateSeed, [2]uint64{uint64(info.GetGeneration()), stamp})>>2 | 1<<61)
 }
 
 // of returns the view of a NodeInfo, whose node has that place. The snapshot tells states that are from those that are
