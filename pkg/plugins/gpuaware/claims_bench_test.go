@@ -20,7 +20,11 @@ func BenchmarkClaims(b *testing.B) {
 	objects := []runtime.Object{gpuClass()}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%04d", i)
-		objects = append(objects, bareNode(name), gpuSlice(name, 8, "NVIDIA A100-SXM4-80GB", "80Gi"), claimOf("held-"+name, name, "gpu-0", "gpu-1", "gpu-2", "gpu-3"))
+		slice := gpuSlice(name, 8, "NVIDIA A100-SXM4-80GB", "80Gi")
+		if i%2 == 0 {
+			slice.Spec.Devices = slice.Spec.Devices[:8] // the other half of the nodes have a slice of a GPU, too
+		}
+		objects = append(objects, bareNode(name), slice, claimOf("held-"+name, name, "gpu-0", "gpu-1", "gpu-2", "gpu-3"))
 	}
 	claim := func(name, expression string) *resourcev1.ResourceClaim {
 		return &resourcev1.ResourceClaim{
