@@ -41,9 +41,6 @@ type classResource struct {
 	count int64
 }
 
-// Own reports that the pod brings claims, so that no device plugin can serve all of it.
-func (c *PodClaims) Own() bool { return len(c.own) > 0 || len(c.allocated) > 0 }
-
 // Shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
 func (c *PodClaims) Shape() string { return c.shape }
 
@@ -53,10 +50,10 @@ func (c *PodClaims) Varies() bool { return c.varies }
 // Reuses reports that containers may get devices one after the other: how many the pod needs is for the allocator to say.
 func (c *PodClaims) Reuses() bool { return c.reuses }
 
-// Serves reports whether claims serve the pod on a node: it brings some, or the kubelet offers none of a resource there
-// for which a class stands in.
-func (c *PodClaims) Serves(info fwk.NodeInfo) bool {
-	return c != nil && (c.Own() || len(c.on(info)) > 0)
+// Serves reports whether claims serve one of these resources on a node: a class stands in for it, and the kubelet offers
+// none.
+func (c *PodClaims) Serves(info fwk.NodeInfo, resources []v1.ResourceName) bool {
+	return slices.ContainsFunc(c.on(info), func(r classResource) bool { return slices.Contains(resources, r.name) })
 }
 
 // on are the resources that claims serve on a node.
@@ -121,7 +118,7 @@ func readPodClaims(pod *v1.Pod, dra fwk.SharedDRAManager) *PodClaims {
 	if resolver := dra.DeviceClassResolver(); resolver != nil {
 		c.readResources(pod, resolver)
 	}
-	if !c.Own() && len(c.resources) == 0 {
+	if len(c.own) == 0 && len(c.allocated) == 0 && len(c.resources) == 0 {
 		return nil
 	}
 	c.shape = c.encode(dra)

@@ -15,6 +15,9 @@ import (
 // the plugin chooses the node and not the device.
 type claims struct {
 	pod *kubeview.PodClaims
+	// asked are the extended resources of GPUs that the pod asks for; empty where it asks for GPUs by claims of its own, or
+	// by a resource that is named after a class.
+	asked []v1.ResourceName
 	// state is which devices are allocated; nil without GPUs that can be claimed.
 	state *kubeview.ClaimState
 }
@@ -23,30 +26,38 @@ type claims struct {
 // stands in for an extended resource that it asks for.
 func (p *Plugin) readClaims(ctx context.Context, pod *v1.Pod, s *podState) error {
 	found := p.cluster.claims.Pod(pod)
-	if found == nil {
+	if found == nil || s.request.Shared {
 		return nil
 	}
 	state, err := p.cluster.claims.Now(ctx)
 	if err != nil {
 		return err
 	}
-	asked := s.request.WantsGPU()
-	if !asked {
+	var asked []v1.ResourceName
+	if s.request.Resource != "" {
+		asked = append(asked, v1.ResourceName(s.request.Resource))
+	}
+	for i := range s.request.Slices {
+		asked = append(asked, v1.ResourceName(s.request.Slices[i].Resource))
+	}
+	if len(asked) == 0 {
 		claimed, known := p.cluster.claims.Demand(ctx, found)
 		if known && !claimed.WantsGPU() {
 			return nil // devices of other kinds
 		}
 		s.request.Count, s.request.Milli, s.request.Slices = claimed.Count, claimed.Milli, claimed.Slices
 	}
-	if state == nil && !asked {
+	if state == nil && len(asked) == 0 {
 		return nil
 	}
-	s.claims = &claims{pod: found, state: state}
+	s.claims = &claims{pod: found, asked: asked, state: state}
 	return nil
 }
 
-// serves reports whether claims, not a device plugin, serve the pod on a node.
-func (c *claims) serves(info fwk.NodeInfo) bool { return c != nil && c.pod.Serves(info) }
+// serves reports whether claims, not a device plugin, give the pod its GPUs on a node.
+func (c *claims) serves(info fwk.NodeInfo) bool {
+	return c != nil && (len(c.asked) == 0 || c.pod.Serves(info, c.asked))
+}
 
 // fit reports whether the node can serve the pod, and whether that is sure. What can be allocated is for the allocator to
 // say, which filters nodes itself: it is asked here only to make sure of a shortage, so that the shortage can be named, and

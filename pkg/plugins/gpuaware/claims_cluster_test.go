@@ -19,10 +19,10 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// ownClaim is a claim that is not allocated.
-func ownClaim(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+// ownClaim is the claim "c", which is not allocated.
+func ownClaim(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default", UID: "c"},
 		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
 	}
 }
@@ -70,21 +70,21 @@ func TestClaimsAreDemand(t *testing.T) {
 		want     gpu.Class
 		unknown  bool
 	}{
-		"whole GPUs":               {claim: ownClaim("c", exactly("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"a share of one by memory": {claim: ownClaim("c", exactly("a", "part", 1, memoryOf(20))), want: gpu.Class{Count: 1, Milli: 250}},
-		"several requests":         {claim: ownClaim("c", exactly("a", "whole", 1), exactly("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"all of a node":            {claim: ownClaim("c", exactly("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
-		"the first that there is": {claim: ownClaim("c", resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
+		"whole GPUs":               {claim: ownClaim(exactly("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
+		"a share of one by memory": {claim: ownClaim(exactly("a", "part", 1, memoryOf(20))), want: gpu.Class{Count: 1, Milli: 250}},
+		"several requests":         {claim: ownClaim(exactly("a", "whole", 1), exactly("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
+		"all of a node":            {claim: ownClaim(exactly("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
+		"the first that there is": {claim: ownClaim(resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
 			{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
 			{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
 		}}), want: gpu.Class{Count: 2, Milli: 1000}},
 		"a resource named after a class":  {resource: "deviceclass.resource.kubernetes.io/whole", want: gpu.Class{Count: 2, Milli: 1000}},
-		"devices of another kind":         {claim: ownClaim("c", exactly("a", "nic", 1)), want: gpu.Class{}},
-		"more than any node has":          {claim: ownClaim("c", exactly("a", "whole", 9)), unknown: true},
-		"a class that does not exist":     {claim: ownClaim("c", exactly("a", "gone", 1)), unknown: true},
+		"devices of another kind":         {claim: ownClaim(exactly("a", "nic", 1)), want: gpu.Class{}},
+		"more than any node has":          {claim: ownClaim(exactly("a", "whole", 9)), unknown: true},
+		"a class that does not exist":     {claim: ownClaim(exactly("a", "gone", 1)), unknown: true},
 		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: gpu.Class{Count: 2, Milli: 1000}},
-		"a selector that cannot be read":  {claim: ownClaim("c", exactly("a", "whole", 1, selecting("device."))), unknown: true},
-		"a selector that excludes nobody": {claim: ownClaim("c", exactly("a", "whole", 1, selecting("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
+		"a selector that cannot be read":  {claim: ownClaim(exactly("a", "whole", 1, selecting("device."))), unknown: true},
+		"a selector that excludes nobody": {claim: ownClaim(exactly("a", "whole", 1, selecting("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestClaimsAreDemand(t *testing.T) {
 // Slices that come while pods arrive are seen by both, which hold locks of each other's.
 func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), ownClaim("c", exactly("a", "whole", 1)))
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), ownClaim(exactly("a", "whole", 1)))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -217,7 +217,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 	}
 	objects := func() []runtime.Object {
 		return []runtime.Object{
-			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8), ownClaim("c", exactly("a", "whole", 1)),
+			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8), ownClaim(exactly("a", "whole", 1)),
 		}
 	}
 	// The exporter's index is not that of the slice: only the UUID tells that it is the first that would be given.
@@ -256,4 +256,26 @@ func awaitClaim(t *testing.T, h *harness, nodes int) {
 		_, gone := h.dra.ResourceClaims().Get("default", "c")
 		return missing == nil && gone == nil && len(slices.Collect(state.Names())) == nodes
 	})
+}
+
+// A pod that claims a network device and gets its GPUs from a device plugin is held to what it says of GPUs.
+func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
+	t.Parallel()
+	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
+	}}}
+	objects := []runtime.Object{nic, ownClaim(exactly("a", "whole", 1)), bareNode("claimed"), gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
+	for _, node := range []*v1.Node{gpuNodeObject("t4", 8, "Tesla-T4"), gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB")} {
+		slice := gpuSlice(node.Name, 1, "NIC", "1Gi")
+		slice.Spec.Driver = "nic.example.com"
+		objects = append(objects, node, slice)
+	}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	awaitClaim(t, h, 1)
+	pod := podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-models": "Tesla-T4"})
+	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "nic", ResourceClaimName: ptr.To("c")}}
+	_, scores, err := h.evaluate(t, h.framework, pod)
+	if err != nil || len(scores) != 1 || scores[0].Name != "t4" {
+		t.Errorf("scores = %v (%v), want node t4 alone", scores, err)
+	}
 }
