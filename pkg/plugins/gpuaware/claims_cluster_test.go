@@ -3,6 +3,7 @@ package gpuaware
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/signals"
 )
@@ -277,5 +279,15 @@ func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
 	_, scores, err := h.evaluate(t, h.framework, pod)
 	if err != nil || len(scores) != 1 || scores[0].Name != "t4" {
 		t.Errorf("scores = %v (%v), want node t4 alone", scores, err)
+	}
+}
+
+func TestDeviceDriversAreDriverNames(t *testing.T) {
+	t.Parallel()
+	for driver, good := range map[string]bool{"gpu.example.com": true, "": false, "GPU": false, "gpu.example.com/gpu": false} {
+		_, err := readArgs(defaultArgs(func(a *config.GPUAwareArgs) { a.DeviceDrivers = []string{driver} }), "p")
+		if (err == nil) != good || !good && !strings.Contains(err.Error(), "deviceDrivers[0]") {
+			t.Errorf("driver %q: %v", driver, err)
+		}
 	}
 }
