@@ -16,13 +16,13 @@ const (
 // Waste is the expected waste of a placement in milli-GPU, term by term.
 type Waste struct {
 	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Slices, Links, OverProvisioning, Utilization, Avoid float64
-	ForeignUse, Framebuffer, PreferMemory, PreferGeneration                                                 float64
+	ForeignUse, Framebuffer, PreferMemory, PreferGeneration, Faulty                                         float64
 }
 
 // Sum is the waste of all terms.
 func (w Waste) Sum() float64 {
-	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links +
-		w.OverProvisioning + w.Utilization + w.ForeignUse + w.Framebuffer + w.PreferMemory + w.PreferGeneration + w.Avoid
+	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links + w.OverProvisioning +
+		w.Utilization + w.ForeignUse + w.Framebuffer + w.PreferMemory + w.PreferGeneration + w.Avoid + w.Faulty
 }
 
 // Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand
@@ -91,6 +91,9 @@ type Placement struct {
 	FullMilli int
 	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
 	Apart float64
+	// Allocated reports that somebody else chooses the devices, and Granted which.
+	Allocated bool
+	Granted   []Grant
 }
 
 // Price values a change against the rest of the cluster.
@@ -119,7 +122,14 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	}
 	var before, after [32]int
 	free := inv.freeVector(before[:0])
-	left, taken, sliver := takeVector(append(after[:0], free...), inv, r)
+	var left []int
+	var taken, sliver int
+	if at.Allocated {
+		left, taken, sliver = inv.takeGranted(after[:0], at.Granted)
+		c.Fixed.Faulty = faultyMilli * float64(inv.faulty(at.Granted))
+	} else {
+		left, taken, sliver = takeVector(append(after[:0], free...), inv, r)
+	}
 	cpuLeft := inv.FreeCPUMilli - r.CPUMilli
 	total := sum(left)
 	c.GPUs, c.Model = float64(taken)/WholeMilli, inv.Model
@@ -144,7 +154,7 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	}
 	c.Fixed.Slices = j.Weights.Slices * inv.brokenSlices(inv.wanted(r))
 	c.Fixed.OverProvisioning = j.Weights.OverProvisioning * c.GPUs * capability(inv)
-	c.Fixed.Links = j.Weights.Links * c.GPUs * WholeMilli * lostLinks(inv, r, at.Apart)
+	c.Fixed.Links = j.Weights.Links * c.GPUs * WholeMilli * lostLinks(inv, r, &at)
 	c.Fixed.Utilization = j.Weights.Utilization * float64(at.BusyMilli) / WholeMilli
 	c.Fixed.Framebuffer = j.Weights.Framebuffer * float64(at.FullMilli) / WholeMilli
 	c.Fixed.ForeignUse = j.Weights.ForeignUse * c.GPUs * float64(at.ForeignMilli) / WholeMilli
@@ -162,9 +172,11 @@ func missing(have, most int) float64 { return 1 - float64(min(have, most))/float
 
 // lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
 // GPUs, and to the pods it works with. Pods that did not ask for links count a fifth.
-func lostLinks(inv *Inventory, r *Request, apart float64) float64 {
-	lost := apart
-	if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
+func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
+	lost := at.Apart
+	if at.Allocated {
+		lost += 1 - float64(inv.linkScoreOf(at.Granted))/MaxLinkScore
+	} else if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
 		lost += 1 - float64(inv.LinkScore(r.Count))/MaxLinkScore
 	}
 	if r.Interconnect == InterconnectAny {

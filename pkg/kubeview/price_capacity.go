@@ -57,6 +57,8 @@ func (p *PricedPod) Signature() any {
 type PricedNode struct {
 	Allocatable price.Capacity
 	gpu         *GPUNode
+	// claims know what is allocated of GPUs that can be claimed; nil where the node has none.
+	claims *GPUClaims
 }
 
 // ReadPricedNode reads what a node offers.
@@ -98,8 +100,14 @@ func FreeHost(info fwk.NodeInfo) price.Capacity {
 // FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod.
 func (k *GPUKeys) FreeMilliGPU(n *PricedNode, info fwk.NodeInfo) int64 {
 	free := int64(0)
-	for _, pool := range n.gpu.Pools() {
-		inv := k.Inventory(pool, info, nil, "")
+	for i, pool := range n.gpu.Pools() {
+		var inv *gpu.Inventory
+		if i == 0 {
+			inv = n.claims.Latest().Inventory(n.gpu, info)
+		}
+		if inv == nil {
+			inv = k.Inventory(pool, info, nil, "")
+		}
 		if inv.TimeSliced() {
 			free += int64(inv.FreeReplicas) * gpu.WholeMilli / int64(inv.Replicas)
 		} else {

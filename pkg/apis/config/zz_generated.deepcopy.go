@@ -230,6 +230,11 @@ func (in *GPUAwareArgs) DeepCopyInto(out *GPUAwareArgs) {
 		*out = new(GPUPreference)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.DeviceDrivers != nil {
+		in, out := &in.DeviceDrivers, &out.DeviceDrivers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Signals != nil {
 		in, out := &in.Signals, &out.Signals
 		*out = new(GPUSignals)

@@ -50,20 +50,22 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	return key, c
 }
 
-// basis is when and from which metrics prices were read.
+// basis is what classes depend on besides nodes.
 type basis struct {
 	prices *signals.PriceSnapshot
 	// tick changes every ten seconds: prices grow too old to count.
 	tick int64
+	// devices are those that are claimed.
+	devices any
 }
 
-// Basis is what metrics say that nodes cost.
+// Basis is what metrics say that nodes cost, and which devices are claimed.
 func (p *Plugin) Basis() any {
-	m := p.nodes.market
-	if m.reader == nil {
-		return nil
+	b := basis{devices: p.claims.Epoch()}
+	if m := p.nodes.market; m.reader != nil {
+		b.prices, b.tick = m.reader.Snapshot(), m.clock.Now().Unix()/10
 	}
-	return basis{m.reader.Snapshot(), m.clock.Now().Unix() / 10}
+	return b
 }
 
 // Judge judges for every pod.

@@ -49,8 +49,8 @@ func (p *Plugin) spotPolicy(pod *v1.Pod) (kubeview.SpotPolicy, *kubeview.BadValu
 
 // PreFilter reads the pod once. It rejects a pod that says something that cannot be understood, and lets pods that
 // tolerate spot skip Filter.
-func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	s, bad := p.read(pod)
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	s, bad := p.read(ctx, pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
@@ -68,12 +68,14 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-func (p *Plugin) read(pod *v1.Pod) (*podState, *kubeview.BadValue) {
+func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, *kubeview.BadValue) {
 	policy, bad := p.spotPolicy(pod)
 	if bad != nil {
 		return nil, bad
 	}
-	return &podState{spot: policy, request: p.settings.gpuKeys.ReadPricedPod(pod), gang: p.gangs.Of(pod)}, nil
+	return &podState{
+		spot: policy, request: p.claims.Asked(ctx, p.settings.gpuKeys.ReadPricedPod(pod), pod), gang: p.gangs.Of(pod),
+	}, nil
 }
 
 // PreFilterExtensions returns nil: what PreFilter reads does not depend on other pods.
@@ -83,7 +85,7 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 func (p *Plugin) podState(state fwk.CycleState, pod *v1.Pod) (*podState, error) {
 	data, err := state.Read(podStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
-		s, bad := p.read(pod)
+		s, bad := p.read(context.Background(), pod)
 		if bad != nil {
 			return nil, bad
 		}

@@ -17,8 +17,10 @@ type nodeView struct {
 	price  price.MicroDollars
 	priced bool
 	// fixed says that metrics do not bear on the price, metered what they told otherwise, 0 for nothing.
-	fixed     bool
-	metered   price.MicroDollars
+	fixed   bool
+	metered price.MicroDollars
+	// devices is the number of the state of the node's GPUs that can be claimed, 0 for none.
+	devices   uint64
 	capacity  kubeview.CapacityType
 	leaving   bool
 	removable bool
@@ -30,27 +32,30 @@ type nodeView struct {
 type nodeViews struct {
 	*kubeview.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
+	claims   *kubeview.GPUClaims
 	market   market
 }
 
 func (v *nodeViews) of(node *v1.Node) *nodeView {
 	entry := v.Of(node)
-	if view := entry.Value.Load(); view != nil && (view.fixed || view.metered == v.market.price(node)) {
+	devices := v.claims.NodeNumber(node.Name)
+	if view := entry.Value.Load(); view != nil && view.devices == devices && (view.fixed || view.metered == v.market.price(node)) {
 		return view
 	}
-	view := v.settings.view(node, v.market)
+	view := v.settings.view(node, v.market, v.claims)
+	view.devices = devices
 	entry.Value.Store(view)
 	return view
 }
 
-func (s *settings) view(node *v1.Node, metrics market) *nodeView {
+func (s *settings) view(node *v1.Node, metrics market, claims *kubeview.GPUClaims) *nodeView {
 	view := &nodeView{
 		capacity:  s.capacityRules.TypeOf(node),
 		leaving:   kubeview.Leaving(node),
 		removable: !s.static && kubeview.Removable(node),
 	}
 	view.risk = s.interruptions[view.capacity]
-	view.offers = s.gpuKeys.ReadPricedNode(node)
+	view.offers = claims.Offer(s.gpuKeys.ReadPricedNode(node))
 	if view.price, view.fixed = s.givenPrice(node); view.fixed {
 		view.priced = true
 	} else {

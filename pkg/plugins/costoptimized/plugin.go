@@ -35,6 +35,7 @@ type Plugin struct {
 	settings        *settings
 	nodes           *nodeViews
 	gangs           *kubeview.Gangs
+	claims          *kubeview.GPUClaims
 	running         *runningPods
 	waiting         *waiting
 	priorityClasses schedulinglisters.PriorityClassLister
@@ -71,12 +72,17 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, err
 	}
+	claims, err := kubeview.GPUClaimsOf(factory, handle.SharedDRAManager(), kubeview.DefaultDeviceDrivers())
+	if err != nil {
+		return nil, err
+	}
 	gangs := kubeview.GangsOf(factory)
 	classes := priorityClassInformer(ctx, factory)
 	p := &Plugin{
 		settings:        s,
 		gangs:           gangs,
-		nodes:           &nodeViews{ByNode: nodes, settings: s, market: market{reader: prices, clock: c, rules: s.capacityRules}},
+		claims:          claims,
+		nodes:           &nodeViews{ByNode: nodes, settings: s, claims: claims, market: market{reader: prices, clock: c, rules: s.capacityRules}},
 		running:         newRunningPods(s.gpuKeys, gangs),
 		waiting:         newWaiting(c),
 		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),
@@ -122,8 +128,8 @@ type signature struct {
 }
 
 // SignPod returns what tells pods apart for this plugin.
-func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	request := p.settings.gpuKeys.ReadPricedPod(pod)
+func (p *Plugin) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	request := p.claims.Asked(ctx, p.settings.gpuKeys.ReadPricedPod(pod), pod)
 	spot, stated := pod.Annotations[kubeview.SpotKey]
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{
 		Spot:          spot,

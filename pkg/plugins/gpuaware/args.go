@@ -15,6 +15,7 @@ import (
 // settings are the plugin's args as domain values.
 type settings struct {
 	keys    *kubeview.GPUKeys
+	drivers []string
 	weights gpu.Weights
 	spread  bool
 	signals *config.GPUSignals
@@ -37,7 +38,8 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	w := args.Weights
 	return &settings{
-		keys: args.Keys(),
+		keys:    args.Keys(),
+		drivers: args.DeviceDrivers,
 		weights: gpu.Weights{
 			Packing:          float64(*w.PackingPercent) / 100,
 			BestFit:          float64(*w.BestFit),

@@ -4,72 +4,101 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// claims are the GPUs that dynamic resource allocation can give the pod in this cycle. The allocator takes the first
-// devices that a class selects, so that the plugin chooses the node and not the device.
+// claims are the devices that have to be allocated for the pod in this cycle. Upstream's allocator chooses them, so that
+// the plugin chooses the node and not the device.
 type claims struct {
-	resource string
-	// own reports that the pod claims devices itself, so that no device plugin can serve it.
-	own bool
-	// byNode are the devices of each node.
-	byNode map[string]*gpu.Inventory
-	// elsewhere reports devices that belong to no single node.
-	elsewhere bool
+	pod *kubeview.PodClaims
+	// asked are the extended resources of GPUs that the pod asks for; empty where it asks for GPUs by claims of its own, or
+	// by a resource that is named after a class.
+	asked []v1.ResourceName
+	// state is which devices are allocated; nil without GPUs that can be claimed.
+	state *kubeview.ClaimState
 }
 
-// readClaims finds the devices by which a claim could serve the pod: where a device class stands in for the extended
-// resource that it asks for, or in claims of its own.
+// readClaims finds the devices that have to be allocated for the pod: for claims of its own, and where a device class
+// stands in for an extended resource that it asks for.
 func (p *Plugin) readClaims(ctx context.Context, pod *v1.Pod, s *podState) error {
-	dra := p.handle.SharedDRAManager()
-	if dra == nil {
+	found := p.cluster.claims.Pod(pod)
+	if found == nil || s.request.Shared {
 		return nil
 	}
-	var class *resourcev1.DeviceClass
-	own := false
-	switch {
-	case s.request.Count > 0 && s.request.Resource != "" && !s.request.Shared:
-		if resolver := dra.DeviceClassResolver(); resolver != nil {
-			class = resolver.GetDeviceClass(v1.ResourceName(s.request.Resource))
-		}
-	case s.request.Count == 0 && len(pod.Spec.ResourceClaims) > 0:
-		var count int
-		if class, count = p.settings.keys.ClaimedGPUs(pod, dra); class != nil {
-			own = true
-			s.request.Resource, s.request.Count, s.request.Milli = *class.Spec.ExtendedResourceName, count, gpu.WholeMilli
-		}
-	}
-	if class == nil {
-		return nil
-	}
-	byNode, elsewhere, err := p.cluster.claims.Inventories(ctx, dra, class)
+	state, err := p.cluster.claims.Now(ctx)
 	if err != nil {
 		return err
 	}
-	s.claims = &claims{resource: s.request.Resource, own: own, byNode: byNode, elsewhere: elsewhere}
+	var asked []v1.ResourceName
+	if s.request.Resource != "" {
+		asked = append(asked, v1.ResourceName(s.request.Resource))
+	}
+	for i := range s.request.Slices {
+		asked = append(asked, v1.ResourceName(s.request.Slices[i].Resource))
+	}
+	if len(asked) == 0 {
+		claimed, known := p.cluster.claims.Demand(ctx, found)
+		if known && !claimed.WantsGPU() {
+			return nil // devices of other kinds
+		}
+		s.request.Count, s.request.Milli, s.request.Slices = claimed.Count, claimed.Milli, claimed.Slices
+	}
+	if state == nil && len(asked) == 0 {
+		return nil
+	}
+	s.claims = &claims{pod: found, asked: asked, state: state}
 	return nil
 }
 
-// serve reports whether claims, not a device plugin, serve the pod on a node: the kubelet offers none of the resource
-// there, or the pod came with claims of its own.
-func (c *claims) serve(info fwk.NodeInfo) bool {
-	return c != nil && (c.own || info.GetAllocatable().GetScalarResources()[v1.ResourceName(c.resource)] == 0)
+// serves reports whether claims, not a device plugin, give the pod its GPUs on a node.
+func (c *claims) serves(info fwk.NodeInfo) bool {
+	return c != nil && (len(c.asked) == 0 || c.pod.Serves(info, c.asked))
 }
 
-// inventory is what a node has to claim. A node without devices of its own may still reach some elsewhere; then only
-// the allocator knows.
-func (c *claims) inventory(info fwk.NodeInfo) *gpu.Inventory {
-	base := c.byNode[info.Node().Name]
-	if base == nil {
-		base = &gpu.Inventory{Replicas: 1}
-		if c.elsewhere {
-			base.Mode = gpu.ModeDRA
-		}
+// fit reports whether the node can serve the pod, and whether that is sure. What can be allocated is for the allocator to
+// say, which filters nodes itself: it is asked here only to make sure of a shortage, so that the shortage can be named, and
+// where the pod's annotations want devices of a kind, of which the allocator does not know.
+func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) (reason gpu.Reason, sure bool) {
+	if c.state == nil {
+		return gpu.Reason{}, true
 	}
-	return kubeview.ClaimInventory(base, info, c.resource)
+	inventory := c.state.Devices(info, c.pod)
+	shortage := gpu.Fit(inventory, r)
+	if shortage.Cause == gpu.Fits && len(r.Models) == 0 && r.MinMemMiB == 0 && r.Interconnect != gpu.InterconnectRequired {
+		return shortage, true
+	}
+	outcome, err := c.state.Allocate(ctx, info, c.pod)
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
+		return gpu.Reason{}, false // the allocator says so itself
+	case outcome.OK:
+		return gpu.FitGranted(inventory, r, outcome.Granted), true
+	case c.pod.Reuses():
+		return gpu.Reason{}, true
+	}
+	return shortage, true
+}
+
+// inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of it
+// the allocator would give where that makes a difference. It returns false where that is not sure.
+func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState, at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
+	if c.state == nil {
+		return v.inventory, true
+	}
+	node := c.state.Node(v.node)
+	inventory := c.state.Devices(info, c.pod)
+	healthy := s.live.healthy(inventory, node)
+	if s.request.Count > 0 && healthy == inventory && !c.pod.Varies() && c.state.Interchangeable(info.Node().Name) {
+		return inventory, true
+	}
+	outcome, err := c.state.Allocate(ctx, info, c.pod)
+	if err == nil && outcome.OK {
+		at.Allocated, at.Granted = true, outcome.Granted
+	}
+	return healthy, err == nil
 }

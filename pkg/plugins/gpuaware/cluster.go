@@ -36,9 +36,9 @@ type cluster struct {
 // clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
 // Profiles that read GPUs under different names see different GPUs and have clusters of their own, but their promises
 // are in one ledger all the same.
-func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
+func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, drivers []string) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
-	return informers.SharedBy(factory, fmt.Sprintf("%q", *keys), func() (*cluster, error) {
+	return informers.SharedBy(factory, fmt.Sprintf("%q %q", *keys, drivers), func() (*cluster, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
 		if err != nil {
 			return nil, err
@@ -54,9 +54,13 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 			return nil, err
 		}
 		gangs := kubeview.GangsOf(factory)
+		claims, err := kubeview.GPUClaimsOf(factory, handle.SharedDRAManager(), drivers)
+		if err != nil {
+			return nil, err
+		}
 		c := &cluster{
-			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l},
-			learner: newLearner(keys, gangs, handle.SharedDRAManager()), claims: kubeview.NewGPUClaims(), gangs: gangs,
+			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l, claims: claims},
+			learner: newLearner(keys, gangs, claims), claims: claims, gangs: gangs,
 			kin: newKin(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
 			recorder: handle.EventRecorder(),
 		}
@@ -147,6 +151,11 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	c.claims.Follow(func(name string) {
+		if obj, ok, _ := c.fleet.nodes.GetByKey(name); ok {
+			c.seeNode(obj)
+		}
+	})
 	return nil
 }
 
@@ -155,7 +164,7 @@ func (c *cluster) placed(pod *v1.Pod) {
 	c.learner.started(pod)
 	c.settled(pod, pod.Spec.NodeName)
 	c.faulted.forget(pod.UID)
-	if c.views.keys.MayUseGPU(pod) {
+	if c.mayUseGPU(pod) {
 		c.views.totals.came()
 	}
 }
@@ -163,15 +172,20 @@ func (c *cluster) placed(pod *v1.Pod) {
 // departed counts a pod that has left its node, on which it may have held devices whatever it says by now.
 func (c *cluster) departed(pod *v1.Pod, held bool) {
 	c.learner.ended(pod, time.Now())
-	if held || c.views.keys.MayUseGPU(pod) {
+	if held || c.mayUseGPU(pod) {
 		c.views.totals.went()
 	}
+}
+
+// mayUseGPU reports whether the pod uses GPUs or claims what may be one.
+func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
+	return c.views.keys.MayUseGPU(pod) || len(pod.Spec.ResourceClaims) > 0 && c.claims.Latest() != nil
 }
 
 func (c *cluster) seeNode(obj any) {
 	if node, ok := obj.(*v1.Node); ok {
 		seen, _ := c.views.keys.ReadGPUNode(node)
-		c.learner.nodeSeen(seen)
+		c.learner.nodeSeen(c.claims.GPUNode(seen))
 		c.fleet.touch(node.Name)
 	}
 }

@@ -32,28 +32,27 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if err != nil {
 		return rejection(err)
 	}
-	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
-	if number, ok := s.fits.load(place.Index, generation); ok {
+	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info, s.claims)
+	if number, ok := s.fits.load(place.Index, state); ok {
 		return p.refusals.status(number)
 	}
-	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
-	reason := gpu.Fit(p.inventory(s, info, v), &s.request.Request)
-	if reason.Cause != gpu.Fits {
-		p.noteFault(ctx, s, pod, v)
+	var reason gpu.Reason
+	sure := true
+	if s.claims.serves(info) {
+		reason, sure = s.claims.fit(ctx, info, &s.request.Request)
+	} else {
+		v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
+		if reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request); reason.Cause != gpu.Fits {
+			p.noteFault(ctx, s, pod, v)
+		}
+	}
+	if !sure {
+		return nil
 	}
 	number, ok := p.refusals.number(reason)
 	if !ok {
 		return newRefusal(reason).status()
 	}
-	s.fits.store(place.Index, generation, number)
+	s.fits.store(place.Index, state, number)
 	return p.refusals.status(number)
-}
-
-// inventory is what the node has for this pod: the devices that it may claim where claims serve it, else those that the
-// kubelet or the scheduler gives out.
-func (p *Plugin) inventory(s *podState, info fwk.NodeInfo, v *view) *gpu.Inventory {
-	if s.claims.serve(info) {
-		return s.claims.inventory(info)
-	}
-	return s.live.inventory(v.of(&s.request.Request))
 }

@@ -200,9 +200,9 @@ func (w *world) unserved(ctx context.Context, node string) ([]v1.Pod, error) {
 	return list.Items, nil
 }
 
-// bound waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the
+// toServe waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the
 // plugin could not tell them apart.
-func (w *world) bound(t *testing.T, node string) *v1.Pod {
+func (w *world) toServe(t *testing.T, node string) *v1.Pod {
 	t.Helper()
 	var pods []v1.Pod
 	w.Await(t, "a pod on "+node, func(ctx context.Context) (_ bool, err error) {
@@ -259,11 +259,11 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 			w.submit(t, tc.pod)
 		}
 		// The first pod of hami-0 is not served yet; those of hami-1 are all the same.
-		waits := w.bound(t, "hami-0").Name
+		waits := w.toServe(t, "hami-0").Name
 		memory := map[string]int{}
 		for _, node := range []string{"hami-1", "hami-1", "hami-0", "hami-0", "hami-0", "hami-0"} {
-			pod := w.bound(t, node)
-			if node == "hami-1" && w.bound(t, "hami-0").Name != waits {
+			pod := w.toServe(t, node)
+			if node == "hami-1" && w.toServe(t, "hami-0").Name != waits {
 				t.Errorf("another pod than %s was bound to hami-0 before that was served", waits)
 			}
 			got, err := plugins[node].admit(t.Context(), pod)
@@ -302,7 +302,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 
 	t.Run("what the plugin refuses is said and free again", func(t *testing.T) {
 		w.submit(t, onNode("refused", "hami-1", nil, strs{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "15000"}))
-		pod := w.bound(t, "hami-1")
+		pod := w.toServe(t, "hami-1")
 		w.submit(t, onNode("next", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "15000"}))
 		w.Await(t, "the reason why the next pod waits", func(ctx context.Context) (bool, error) {
 			next, err := w.Client.CoreV1().Pods("default").Get(ctx, "next", metav1.GetOptions{})
@@ -317,7 +317,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 			Reason: "UnexpectedAdmissionError"}); err != nil {
 			t.Fatal(err)
 		}
-		if next := w.bound(t, "hami-1"); next.Name != "next" {
+		if next := w.toServe(t, "hami-1"); next.Name != "next" {
 			t.Errorf("pod %s was bound, want next", next.Name)
 		} else if _, err := plugins["hami-1"].admit(t.Context(), next); err != nil {
 			t.Error(err)
@@ -335,7 +335,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.submit(t, onNode("late", "hami-0", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}))
-		pod := w.bound(t, "hami-0")
+		pod := w.toServe(t, "hami-0")
 		w.said(t, "idle", "LockExpired")
 		if _, err := plugins["hami-0"].admit(t.Context(), pod); err != nil {
 			t.Error(err)
@@ -345,7 +345,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 	t.Run("a pod that ends before it is served lets the next one in", func(t *testing.T) {
 		small := strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}
 		w.submit(t, onNode("short", "hami-0", nil, small))
-		pod := w.bound(t, "hami-0")
+		pod := w.toServe(t, "hami-0")
 		w.submit(t, onNode("after", "hami-0", nil, small))
 		zero := int64(0)
 		err := w.Client.CoreV1().Pods("default").Delete(t.Context(), pod.Name,
@@ -353,7 +353,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		if next := w.bound(t, "hami-0"); next.Name != "after" {
+		if next := w.toServe(t, "hami-0"); next.Name != "after" {
 			t.Errorf("pod %s was bound, want after", next.Name)
 		} else if _, err := plugins["hami-0"].admit(t.Context(), next); err != nil {
 			t.Error(err)

@@ -49,10 +49,9 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	return fwk.Queue, nil
 }
 
-// afterDeviceChange queues pods that claims could serve: those that ask for whole GPUs or bring claims.
+// afterDeviceChange queues pods that claims could serve: those that ask for an extended resource or bring claims.
 func (p *Plugin) afterDeviceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	request, err := p.settings.request(pod)
-	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || request.Resource != "" && !request.Shared) {
+	if _, err := p.settings.request(pod); err == nil && kubeview.MayClaim(pod) {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
@@ -27,11 +27,10 @@ type learnt struct {
 // learner learns the mix of the workload from the pods that arrive, and the capacity that they share. It draws up the
 // mix in the informers' goroutines, never in a scheduling cycle.
 type learner struct {
-	keys  *kubeview.GPUKeys
-	gangs *kubeview.Gangs
-	// dra tells what pods claim; nil where claims are not known.
-	dra fwk.SharedDRAManager
-	now atomic.Pointer[learnt]
+	keys   *kubeview.GPUKeys
+	gangs  *kubeview.Gangs
+	claims *kubeview.GPUClaims
+	now    atomic.Pointer[learnt]
 
 	mu  sync.Mutex
 	mix *gpu.Mix
@@ -69,9 +68,9 @@ type door struct {
 	nodes  int
 }
 
-func newLearner(keys *kubeview.GPUKeys, gangs *kubeview.Gangs, dra fwk.SharedDRAManager) *learner {
+func newLearner(keys *kubeview.GPUKeys, gangs *kubeview.Gangs, claims *kubeview.GPUClaims) *learner {
 	l := &learner{
-		keys: keys, gangs: gangs, dra: dra, mix: gpu.NewMix(), groups: map[string]struct{}{},
+		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
@@ -138,14 +137,13 @@ func (l *learner) classOf(pod *v1.Pod) (gpu.Class, bool) {
 	if err != nil {
 		return gpu.Class{}, false
 	}
-	if len(pod.Spec.ResourceClaims) > 0 && !request.WantsGPU() {
-		if l.dra != nil {
-			_, request.Count = l.keys.ClaimedGPUs(pod, l.dra)
-		}
-		if request.Count == 0 {
+	if !request.WantsGPU() {
+		claims := l.claims.Pod(pod)
+		claimed, known := l.claims.Demand(context.Background(), claims)
+		if !known && len(pod.Spec.ResourceClaims) > 0 {
 			return gpu.Class{}, false // It may claim GPUs, only not how many is known.
 		}
-		request.Milli = gpu.WholeMilli
+		request.Count, request.Milli, request.Slices = claimed.Count, claimed.Milli, claimed.Slices
 	}
 	if !request.WantsGPU() && !l.admitted(pod) {
 		return gpu.Class{}, false

@@ -59,7 +59,7 @@ func awaitSignals(t *testing.T, h *harness, ready func(*signals.GPUSnapshot) boo
 }
 
 // eventually waits for what happens in the background.
-func eventually(t *testing.T, done func() bool) {
+func eventually(t testing.TB, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		return done(), nil

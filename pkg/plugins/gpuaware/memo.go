@@ -59,7 +59,9 @@ func (m memo) store(index int, generation, finding int64) {
 // memoKey tells apart kinds of pods.
 type memoKey struct {
 	request string
-	scores  bool
+	// claims is the shape of what has to be allocated.
+	claims string
+	scores bool
 }
 
 // memos are those of the kinds of pods seen last.
@@ -94,16 +96,23 @@ func (m memos) of(key memoKey, learnt uint64, indices int) (memo, *changes) {
 }
 
 // recall gives the state of a cycle the memos of its kind of pod. Where more counts than the pod, the mix and the state of
-// the node, it has none: devices that are claimed, siblings on other nodes, and what is measured change by themselves.
+// the node, it has none: siblings on other nodes, devices that several nodes reach, and what is measured change by
+// themselves.
 func (p *Plugin) recall(s *podState, learnt uint64) {
-	if s.claims != nil || s.siblings != nil || s.live.snapshot != nil {
+	if s.siblings != nil || s.live.snapshot != nil {
 		return
+	}
+	shape := ""
+	if s.claims != nil {
+		if shape = s.claims.pod.Shape(); shape == "" || !s.claims.state.Alone() {
+			return
+		}
 	}
 	indices := p.cluster.views.Indices()
 	request := s.request.Request
-	s.scores, s.changes = p.memos.of(memoKey{fmt.Sprintf("%#v", request), true}, learnt, indices)
+	s.scores, s.changes = p.memos.of(memoKey{fmt.Sprintf("%#v", request), shape, true}, learnt, indices)
 	request.CPUMilli = 0 // only scores depend on it
-	s.fits, _ = p.memos.of(memoKey{request: fmt.Sprintf("%#v", request)}, 0, indices)
+	s.fits, _ = p.memos.of(memoKey{request: fmt.Sprintf("%#v", request), claims: shape}, 0, indices)
 }
 
 // refusal is a reason as the framework is told it.

@@ -81,13 +81,17 @@ func (f *fleet) touch(node string) {
 
 // byModel counts the changed nodes and sums all up.
 func (f *fleet) byModel() map[string]count {
+	claimable := f.cluster.claims.Latest() // it may touch nodes
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	learnt := f.cluster.learner.learnt()
+	for name := range claimable.Names() {
+		f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
+	}
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if c := f.count(obj.(*v1.Node), learnt.demand); c.total > 0 {
+			if c := f.count(obj.(*v1.Node), claimable, learnt.demand); c.total > 0 {
 				f.parts[name] = c
 			}
 		}
@@ -104,10 +108,10 @@ func (f *fleet) byModel() map[string]count {
 }
 
 // count counts one node. Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, demand *gpu.Demand) count {
+func (f *fleet) count(node *v1.Node, claimable *kubeview.ClaimState, demand *gpu.Demand) count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
-	if seen.GPUs() == 0 {
+	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {
 		return count{}
 	}
 	info := framework.NewNodeInfo()
@@ -120,8 +124,15 @@ func (f *fleet) count(node *v1.Node, demand *gpu.Demand) count {
 		info.AddPod(obj.(*v1.Pod))
 	}
 	c := count{}
-	for _, pool := range seen.Pools() {
-		part := countInventory(keys.Inventory(pool, info, f.cluster.ledger.of, ""), demand)
+	for i, pool := range seen.Pools() {
+		var inv *gpu.Inventory
+		if i == 0 {
+			inv = claimable.Inventory(seen, info)
+		}
+		if inv == nil {
+			inv = keys.Inventory(pool, info, f.cluster.ledger.of, "")
+		}
+		part := countInventory(inv, demand)
 		if c.add(part); c.model == "" {
 			c.model = part.model
 		}

@@ -56,7 +56,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	c, err := clusterFor(ctx, handle, s.keys)
+	c, err := clusterFor(ctx, handle, s.keys, s.drivers)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ type podState struct {
 	siblings *siblings
 	// live is what was measured.
 	live live
-	// claims is how nodes serve the request by dynamic resource allocation; nil when no device class stands in for it.
+	// claims is how nodes serve the pod by dynamic resource allocation; nil for pods that need no devices from it.
 	claims *claims
 	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and that of a
 	// change.

@@ -35,6 +35,9 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	if s.claims != nil {
+		p.cluster.claims.Stale()
+	}
 	if s.request.Count == 0 {
 		return nil
 	}
@@ -96,6 +99,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	}
 	p.cluster.ledger.release(pod.UID)
 	p.cluster.kin.gone(pod.UID)
+	p.cluster.claims.Stale()
 	data, err := cycle.Read(lockedKey)
 	if err != nil {
 		return // PreBind took none

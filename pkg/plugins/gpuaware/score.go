@@ -32,17 +32,25 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return gpu.Waste{}, err
 	}
-	place, generation := p.cluster.views.Of(info.Node()), info.GetGeneration()
-	number, ok := s.scores.load(place.Index, generation)
+	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info, s.claims)
+	number, ok := s.scores.load(place.Index, state)
 	if ok {
 		return s.judge.Price(s.changes.at(number)), nil
 	}
 	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
-	at := s.live.placement(v, info, &s.request.Request, p.cluster.ledger.of)
+	var at gpu.Placement
+	var inventory *gpu.Inventory
+	sure := true
+	if s.claims.serves(info) {
+		inventory, sure = s.claims.inventory(ctx, info, v, s, &at)
+	} else {
+		inventory = s.live.inventory(v.of(&s.request.Request))
+		at = s.live.placement(v, info, &s.request.Request, p.cluster.ledger.of)
+	}
 	at.Apart = s.siblings.apart(v.node.Clique)
-	change := s.judge.Change(p.inventory(s, info, v), &s.request.Request, at)
-	if number, ok := s.changes.number(&change); ok {
-		s.scores.store(place.Index, generation, number)
+	change := s.judge.Change(inventory, &s.request.Request, at)
+	if number, ok := s.changes.number(&change); ok && sure {
+		s.scores.store(place.Index, state, number)
 	}
 	return s.judge.Price(&change), nil
 }

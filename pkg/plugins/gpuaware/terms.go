@@ -43,5 +43,6 @@ func termsOf(w *gpu.Waste, spread bool) []terms.Term {
 		{Name: "memory", Amount: w.PreferMemory, For: "less GPU memory than preferred"},
 		{Name: "generation", Amount: w.PreferGeneration, For: "an older GPU than preferred"},
 		{Name: "avoid", Amount: w.Avoid, For: "a GPU node that the pod avoids"},
+		{Name: "faulty", Amount: w.Faulty, For: "GPUs that are given out although they are faulty"},
 	}
 }

@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -12,7 +13,9 @@ import (
 
 // view is what is known of one state of one node. It is immutable.
 type view struct {
+	// generation is that of the NodeInfo, stamp that of the devices that can be claimed.
 	generation int64
+	stamp      uint64
 	node       *kubeview.GPUNode
 	inventory  *gpu.Inventory
 	// others are the inventories of the GPUs that the node offers under further resource names.
@@ -40,29 +43,55 @@ type views struct {
 	*kubeview.ByNode[atomic.Pointer[view]]
 	keys   *kubeview.GPUKeys
 	ledger *ledger
+	claims *kubeview.GPUClaims
 	totals totals
+}
+
+var stateSeed = maphash.MakeSeed()
+
+// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are in
+// this cycle for a pod that claims some, as they were a moment ago for others.
+func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
+	claimable := v.claims.Latest()
+	if c != nil {
+		claimable = c.state
+	}
+	stamp := claimable.Stamp(info.Node().Name)
+	if stamp == 0 {
+		return info.GetGeneration()
+	}
+	// Generations are counted from 1: they never get so high.
+	return int64(maphash.Comparable(stateSeed, [2]uint64{uint64(info.GetGeneration()), stamp})>>2 | 1<<61)
 }
 
 // of returns the view of a NodeInfo, whose node has that place. The snapshot tells states that are from those that are
 // only simulated: a simulation is not counted in the totals.
 func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
 	known := p.Value.Load()
-	if known != nil && known.generation == info.GetGeneration() {
+	node, claimable := info.Node(), v.claims.Latest()
+	stamp := claimable.Stamp(node.Name)
+	if known != nil && known.generation == info.GetGeneration() && known.stamp == stamp {
 		return known
 	}
-	node := info.Node()
-	fresh := &view{generation: info.GetGeneration()}
-	if known != nil {
+	fresh := &view{generation: info.GetGeneration(), stamp: stamp}
+	if known != nil && stamp == 0 && known.stamp == 0 {
 		fresh.node = known.node
 	} else {
 		fresh.node, _ = v.keys.ReadGPUNode(node)
 	}
+	claimed := claimable.Inventory(fresh.node, info)
 	for i, pool := range fresh.node.Pools() {
-		if inventory := v.keys.Inventory(pool, info, v.ledger.of, ""); i == 0 {
-			fresh.inventory = inventory
-		} else {
-			fresh.others = append(fresh.others, inventory)
+		switch {
+		case i == 0 && claimed != nil:
+			fresh.inventory = claimed
+		case i == 0:
+			fresh.inventory = v.keys.Inventory(pool, info, v.ledger.of, "")
+		default:
+			fresh.others = append(fresh.others, v.keys.Inventory(pool, info, v.ledger.of, ""))
 		}
+	}
+	if claimed != nil {
+		fresh.node = claimable.Node(fresh.node)
 	}
 	p.Value.Store(fresh)
 	if snapshot != nil && p.Index != kubeview.NoIndex {

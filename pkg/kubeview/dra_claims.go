@@ -1,0 +1,339 @@
+package kubeview
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/utils/lru"
+
+	"berth.dev/berth/pkg/informers"
+)
+
+const (
+	// maxShapes bounds the kinds of claims that are remembered, and maxExpressions the compiled selectors.
+	maxShapes, maxExpressions = 256, 256
+	// settleFor is how long to try for a picture of all claims at one moment, and how long after an event what is read may
+	// still lag behind it.
+	settleFor = time.Second
+	// readEvery is how often at most all is read for those who can do with what was read a moment ago.
+	readEvery = 100 * time.Millisecond
+	// epochOfAtLeast is how long an epoch lasts at least.
+	epochOfAtLeast = 10 * time.Second
+)
+
+// GPUClaims reads GPUs that are served by dynamic resource allocation. It is what all profiles of one scheduler know
+// together, keeps what it read until a slice changes, and is safe for concurrent use. A nil one knows no GPUs.
+type GPUClaims struct {
+	dra      fwk.SharedDRAManager
+	drivers  []string
+	features structured.Features
+	compiled *cel.Cache
+	// event is when something may have changed last, readAt when all was read last, which latest holds.
+	event, readAt atomic.Int64
+	latest        atomic.Pointer[ClaimState]
+	// outcomes and demands are by the shape of claims.
+	outcomes, demands *lru.Cache
+
+	slices atomic.Pointer[claimSlices]
+
+	// mu is held to read slices.
+	mu    sync.Mutex
+	nodes uint64
+	// followers are told of nodes whose devices have changed, of which untold are those of which they have not been.
+	followers []func(node string)
+	untold    map[string]struct{}
+	// epoch is the number of the picture epochOf, which was looked at epochAt.
+	epoch   uint64
+	epochOf *ClaimState
+	epochAt time.Time
+}
+
+// GPUClaimsOf returns what the scheduler's profiles share of the devices of these drivers; nil where the scheduler does
+// not allocate devices.
+func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManager, drivers []string) (*GPUClaims, error) {
+	if dra == nil {
+		return nil, nil
+	}
+	return informers.SharedBy(factory, strings.Join(drivers, "|"), func() (*GPUClaims, error) {
+		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+		if !features.EnableDynamicResourceAllocation {
+			return nil, nil
+		}
+		g := &GPUClaims{
+			dra: dra, drivers: drivers, features: dynamicresources.AllocatorFeatures(features),
+			compiled: cel.NewCache(maxExpressions, cel.Features{
+				EnableConsumableCapacity: features.EnableDRAConsumableCapacity, EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+			}),
+			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes),
+		}
+		g.slices.Store(&claimSlices{})
+		g.untold = map[string]struct{}{}
+		g.Stale()
+		stale := cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { g.Stale() }, UpdateFunc: func(any, any) { g.Stale() }, DeleteFunc: func(any) { g.Stale() },
+		}
+		api := factory.Resource().V1()
+		for _, informer := range []cache.SharedIndexInformer{
+			api.ResourceSlices().Informer(), api.ResourceClaims().Informer(), api.DeviceClasses().Informer(),
+		} {
+			if _, err := informer.AddEventHandler(stale); err != nil {
+				return nil, fmt.Errorf("watching devices: %w", err)
+			}
+		}
+		return g, nil
+	})
+}
+
+// Stale says that devices may have been allocated or given back.
+func (g *GPUClaims) Stale() {
+	if g != nil {
+		g.event.Store(time.Now().UnixNano())
+	}
+}
+
+// Follow has a function told of each node whose devices have changed, by whoever calls Now or Latest. It has to be called
+// while the profiles are made.
+func (g *GPUClaims) Follow(follower func(node string)) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.followers = append(g.followers, follower)
+}
+
+// Pod finds what has to be allocated for a pod; nil for nothing.
+func (g *GPUClaims) Pod(pod *v1.Pod) *PodClaims {
+	if g == nil {
+		return nil
+	}
+	return readPodClaims(pod, g.dra)
+}
+
+// Latest is the state of a moment ago, for those who do not allocate; nil without GPUs that can be claimed.
+func (g *GPUClaims) Latest() *ClaimState {
+	if g == nil {
+		return nil
+	}
+	if at := g.readAt.Load(); at < g.event.Load()+int64(settleFor) {
+		if now := time.Now().UnixNano(); now-at > int64(readEvery) && g.readAt.CompareAndSwap(at, now) {
+			// Without a picture of one moment the one before has to do.
+			_, _ = g.Now(context.Background())
+		}
+	}
+	return g.latest.Load()
+}
+
+// Epoch is nil without GPUs that can be claimed, and changes with what is allocated, not more often than every ten seconds:
+// for those who would have to look at all nodes again. A node with a pod that came or went is looked at anyway.
+func (g *GPUClaims) Epoch() any {
+	latest := g.Latest()
+	if latest == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); latest != g.epochOf && now.Sub(g.epochAt) >= epochOfAtLeast {
+		g.epoch, g.epochOf, g.epochAt = g.epoch+1, latest, now
+	}
+	return g.epoch
+}
+
+// Now is the state of this moment; nil without GPUs that can be claimed.
+func (g *GPUClaims) Now(ctx context.Context) (*ClaimState, error) {
+	if g == nil {
+		return nil, nil
+	}
+	g.readAt.Store(time.Now().UnixNano())
+	read, err := g.readSlices()
+	if err != nil {
+		return nil, err
+	}
+	g.tell()
+	if len(read.nodes) == 0 {
+		g.latest.Store(nil)
+		return nil, nil
+	}
+	s := &ClaimState{claims: g, read: read}
+	err = wait.PollUntilContextTimeout(ctx, time.Microsecond, settleFor, true, func(context.Context) (bool, error) {
+		state, err := g.dra.ResourceClaims().GatherAllocatedState()
+		s.allocated = state
+		return err == nil && state != nil, nil // the one error is that claims have changed while they were read
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading allocated devices: %w", err)
+	}
+	g.latest.Store(s)
+	return s, nil
+}
+
+// claimSlices is what was read of all slices. It is immutable.
+type claimSlices struct {
+	known map[*resourcev1.ResourceSlice]struct{}
+	list  []*resourcev1.ResourceSlice
+	nodes map[string]*claimNode
+	// elsewhere are slices with devices that belong to no single node, byNode the others.
+	elsewhere []*resourcev1.ResourceSlice
+	// kinds are nodes of which no two are alike, those with the least memory first. Two states of all slices have the same
+	// kinds if kindsKey is the same.
+	kinds    []*claimNode
+	kindsKey string
+}
+
+// readSlices reads the slices that have changed.
+func (g *GPUClaims) readSlices() (*claimSlices, error) {
+	list, err := g.dra.ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return nil, fmt.Errorf("listing resource slices: %w", err)
+	}
+	g.mu.Lock()
+	old := g.slices.Load()
+	fresh := g.read(old, list)
+	g.slices.Store(fresh)
+	if fresh != old {
+		for name, n := range fresh.nodes {
+			if old.nodes[name] != n {
+				g.untold[name] = struct{}{}
+			}
+		}
+		for name := range old.nodes {
+			if fresh.nodes[name] == nil {
+				g.untold[name] = struct{}{}
+			}
+		}
+	}
+	g.mu.Unlock()
+	return fresh, nil
+}
+
+// tell tells the followers. Whoever reads slices may hold locks that they need; only Now and Latest tell them.
+func (g *GPUClaims) tell() {
+	g.mu.Lock()
+	names, followers := g.untold, g.followers
+	if len(names) > 0 {
+		g.untold = map[string]struct{}{}
+	}
+	g.mu.Unlock()
+	for name := range names {
+		for _, follow := range followers {
+			follow(name)
+		}
+	}
+}
+
+// read returns the old picture if no slice has changed. An informer replaces a slice that changes, so that one is known by
+// its address. The lock is held.
+func (g *GPUClaims) read(old *claimSlices, list []*resourcev1.ResourceSlice) *claimSlices {
+	if len(list) == len(old.list) && !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool { _, ok := old.known[s]; return !ok }) {
+		return old
+	}
+	fresh := &claimSlices{known: make(map[*resourcev1.ResourceSlice]struct{}, len(list)), list: list, nodes: map[string]*claimNode{}}
+	newest := map[[2]string]int64{}
+	for _, s := range list {
+		fresh.known[s] = struct{}{}
+		pool := [2]string{s.Spec.Driver, s.Spec.Pool.Name}
+		newest[pool] = max(newest[pool], s.Spec.Pool.Generation)
+	}
+	devices, counters := map[string][]sourceDevice{}, map[counterKey]amounts{}
+	for _, s := range list {
+		if s.Spec.NodeName == nil || *s.Spec.NodeName == "" {
+			fresh.elsewhere = append(fresh.elsewhere, s)
+		}
+		if !slices.Contains(g.drivers, s.Spec.Driver) || s.Spec.Pool.Generation < newest[[2]string{s.Spec.Driver, s.Spec.Pool.Name}] {
+			continue
+		}
+		for i := range s.Spec.SharedCounters {
+			set := &s.Spec.SharedCounters[i]
+			counters[counterKey{s.Spec.Driver, s.Spec.Pool.Name, set.Name}] = countersOf(set.Counters)
+		}
+		for i := range s.Spec.Devices {
+			if node := nodeOf(s, &s.Spec.Devices[i]); node != "" {
+				devices[node] = append(devices[node], sourceDevice{s, &s.Spec.Devices[i]})
+			}
+		}
+	}
+	pools := changedPools(old, list, fresh.known)
+	for name, of := range devices {
+		// Counters may be in another slice of the pool than the devices that take of them.
+		if known := old.nodes[name]; known != nil && !slices.ContainsFunc(of, func(d sourceDevice) bool {
+			return pools.Has(poolOf(d.slice))
+		}) && len(of) == known.sources {
+			fresh.nodes[name] = known
+			continue
+		}
+		g.nodes++
+		fresh.nodes[name] = readClaimNode(name, g.nodes, of, counters)
+	}
+	fresh.sortKinds()
+	return fresh
+}
+
+func poolOf(s *resourcev1.ResourceSlice) [2]string { return [2]string{s.Spec.Driver, s.Spec.Pool.Name} }
+
+// changedPools are those with a slice that came, went or was replaced.
+func changedPools(old *claimSlices, list []*resourcev1.ResourceSlice, now map[*resourcev1.ResourceSlice]struct{}) sets.Set[[2]string] {
+	changed := sets.New[[2]string]()
+	for _, s := range list {
+		if _, known := old.known[s]; !known {
+			changed.Insert(poolOf(s))
+		}
+	}
+	for _, s := range old.list {
+		if _, still := now[s]; !still {
+			changed.Insert(poolOf(s))
+		}
+	}
+	return changed
+}
+
+// nodeOf is the one node that can have the device, empty where there may be more.
+func nodeOf(s *resourcev1.ResourceSlice, d *resourcev1.Device) string {
+	switch {
+	case s.Spec.NodeName != nil && *s.Spec.NodeName != "":
+		return *s.Spec.NodeName
+	case s.Spec.PerDeviceNodeSelection != nil && *s.Spec.PerDeviceNodeSelection && d.NodeName != nil:
+		return *d.NodeName
+	}
+	return ""
+}
+
+func (c *claimSlices) sortKinds() {
+	byKind := map[string]*claimNode{}
+	for _, n := range c.nodes {
+		if known := byKind[n.kind]; known == nil || n.name < known.name {
+			byKind[n.kind] = n
+		}
+	}
+	for _, n := range byKind {
+		c.kinds = append(c.kinds, n)
+	}
+	slices.SortFunc(c.kinds, func(a, b *claimNode) int {
+		if a.empty.MemMiB != b.empty.MemMiB {
+			return a.empty.MemMiB - b.empty.MemMiB
+		}
+		return strings.Compare(a.kind, b.kind)
+	})
+	var key strings.Builder
+	for _, n := range c.kinds {
+		key.WriteString(n.kind)
+		key.WriteByte('\n')
+	}
+	c.kindsKey = key.String()
+}

@@ -1,0 +1,149 @@
+package kubeview
+
+import (
+	"hash/maphash"
+	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// held is how much of the device claims hold, in thousandths of the device, and the memory that they hold of it. The
+// memory is -1 where it is as much of the device's as of its compute.
+func (d *claimDevice) held(allocated *structured.AllocatedState) (milli, memMiB int) {
+	if allocated.AllocatedDevices.Has(d.id) {
+		return gpu.WholeMilli, -1
+	}
+	if d.capacity == nil {
+		return 0, 0
+	}
+	consumed, ok := allocated.AggregatedCapacity[d.id]
+	if !ok {
+		return 0, 0
+	}
+	used := make(amounts, len(consumed))
+	for name, q := range consumed {
+		used.set(strings.TrimPrefix(string(name), d.id.Driver.String()+"/"), q)
+	}
+	return d.share(used)
+}
+
+// share is how much of the device these amounts are.
+func (d *claimDevice) share(used amounts) (milli, memMiB int) {
+	if milli = used.milliOf(d.capacity); used[amountMemory] > 0 {
+		return milli, used.memMiB()
+	}
+	return milli, -1
+}
+
+// of is the share of its GPU that a part of a device is.
+func (p claimPart) of(milli, memMiB int) gpu.Share {
+	s := gpu.Share{Milli: int(math.Ceil(float64(p.milli*milli) / gpu.WholeMilli)), MemMiB: memMiB}
+	if memMiB < 0 {
+		s.MemMiB = p.memMiB * milli / gpu.WholeMilli
+	}
+	return s
+}
+
+// inventory counts what is allocated.
+func (n *claimNode) inventory(allocated *structured.AllocatedState) *gpu.Inventory {
+	inv := n.empty.Clone()
+	for i := range n.devices {
+		d := &n.devices[i]
+		milli, memMiB := d.held(allocated)
+		if milli == 0 {
+			continue
+		}
+		if d.slice != "" {
+			takeSlice(inv, d)
+			continue
+		}
+		for _, p := range d.parts {
+			inv.Occupy([]int{p.gpu}, p.of(milli, memMiB))
+		}
+	}
+	return inv
+}
+
+func takeSlice(inv *gpu.Inventory, d *claimDevice) {
+	for i := range inv.Slices {
+		if s := &inv.Slices[i]; s.Resource == d.slice && !d.tainted && s.Count > 0 {
+			s.Count--
+		}
+	}
+}
+
+var stampSeed = maphash.MakeSeed()
+
+// stamp is equal for states of the node that are alike: the same slices, of which the same is allocated.
+func (n *claimNode) stamp(allocated *structured.AllocatedState) uint64 {
+	var h maphash.Hash
+	h.SetSeed(stampSeed)
+	maphash.WriteComparable(&h, n.number)
+	for i := range n.devices {
+		d := &n.devices[i]
+		if allocated.AllocatedDevices.Has(d.id) {
+			maphash.WriteComparable(&h, i)
+		} else if consumed := allocated.AggregatedCapacity[d.id]; len(consumed) > 0 {
+			// The order of a map is by chance, a sum is not.
+			var sum uint64
+			for name, q := range consumed {
+				sum += maphash.Comparable(stampSeed, amountKey{string(name), amountOf(q)})
+			}
+			maphash.WriteComparable(&h, [2]uint64{uint64(i), sum})
+		}
+	}
+	return max(1, h.Sum64()) // 0 stands for no devices
+}
+
+type amountKey struct {
+	name   string
+	amount float64
+}
+
+func amountOf(q *resource.Quantity) float64 { return q.AsApproximateFloat64() }
+
+// GPUNode is the node with the GPUs that claims can have, without any that are allocated.
+func (n *claimNode) gpuNode(g *GPUNode) *GPUNode {
+	out := *g
+	out.empty = n.empty
+	out.empty.CPUMilli, out.empty.Leaving = g.empty.CPUMilli, g.empty.Leaving
+	out.uuids = n.uuids
+	return &out
+}
+
+// occupied adds to an inventory what the NodeInfo knows: free CPU, and pods that ask for the resources but whose devices
+// are not allocated, because they are only simulated.
+func (n *claimNode) occupied(inv *gpu.Inventory, info fwk.NodeInfo, simulated int) *gpu.Inventory {
+	inv.CPUMilli = info.GetAllocatable().GetMilliCPU()
+	inv.FreeCPUMilli = inv.CPUMilli - info.GetRequested().GetMilliCPU()
+	inv.Leaving, inv.InUse = leavingTaint(info.Node()), InUse(info)
+	occupyWhole(inv, nil, simulated)
+	return inv
+}
+
+// simulated is how many units of the resources pods on the node ask for beyond the devices that are allocated.
+func (n *claimNode) simulated(info fwk.NodeInfo, resources []classResource, allocated *structured.AllocatedState) int {
+	requested := int64(0)
+	for i := range resources {
+		requested += info.GetRequested().GetScalarResources()[resources[i].name]
+	}
+	if requested == 0 {
+		return 0
+	}
+	taken := int64(0)
+	for i := range n.devices {
+		milli, _ := n.devices[i].held(allocated)
+		switch {
+		case milli > 0 && n.devices[i].capacity != nil:
+			return 0 // by how many pods is not known
+		case milli > 0:
+			taken++
+		}
+	}
+	return int(min(max(0, requested-taken), maxNodeGPUs))
+}

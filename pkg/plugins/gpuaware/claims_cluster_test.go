@@ -1,0 +1,293 @@
+package gpuaware
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/signals"
+)
+
+// ownClaim is the claim "c", which is not allocated.
+func ownClaim(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default", UID: "c"},
+		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
+	}
+}
+
+// exactly is a request of one class, changed by the test.
+func exactly(name, class string, count int64, change ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
+	r := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}
+	for _, c := range change {
+		c(r)
+	}
+	return resourcev1.DeviceRequest{Name: name, Exactly: r}
+}
+
+// claiming is a pod with that claim.
+func claiming(name, claim string) *v1.Pod {
+	pod := podObject(name, nil, nil)
+	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &claim}}
+	return pod
+}
+
+// plainClass selects GPUs and stands in for no extended resource.
+func plainClass(name string) *resourcev1.DeviceClass {
+	class := gpuClass()
+	class.Name, class.Spec.ExtendedResourceName = name, nil
+	return class
+}
+
+func TestClaimsAreDemand(t *testing.T) {
+	t.Parallel()
+	parts := gpuSlice("part", 2, "NVIDIA A100-SXM4-80GB", "80Gi")
+	for i := range parts.Spec.Devices {
+		several(&parts.Spec.Devices[i])
+	}
+	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
+	}}}
+	nics := gpuSlice("part", 1, "NIC", "1Gi")
+	nics.Name, nics.UID, nics.Spec.Driver = "nics", "nics", "nic.example.com"
+	all := func(r *resourcev1.ExactDeviceRequest) {
+		r.AllocationMode, r.Count = resourcev1.DeviceAllocationModeAll, 0
+	}
+	for name, tc := range map[string]struct {
+		claim    *resourcev1.ResourceClaim
+		resource string
+		want     gpu.Class
+		unknown  bool
+	}{
+		"whole GPUs":               {claim: ownClaim(exactly("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
+		"a share of one by memory": {claim: ownClaim(exactly("a", "part", 1, memoryOf(20))), want: gpu.Class{Count: 1, Milli: 250}},
+		"several requests":         {claim: ownClaim(exactly("a", "whole", 1), exactly("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
+		"all of a node":            {claim: ownClaim(exactly("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
+		"the first that there is": {claim: ownClaim(resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
+			{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
+			{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
+		}}), want: gpu.Class{Count: 2, Milli: 1000}},
+		"a resource named after a class":  {resource: "deviceclass.resource.kubernetes.io/whole", want: gpu.Class{Count: 2, Milli: 1000}},
+		"devices of another kind":         {claim: ownClaim(exactly("a", "nic", 1)), want: gpu.Class{}},
+		"more than any node has":          {claim: ownClaim(exactly("a", "whole", 9)), unknown: true},
+		"a class that does not exist":     {claim: ownClaim(exactly("a", "gone", 1)), unknown: true},
+		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: gpu.Class{Count: 2, Milli: 1000}},
+		"a selector that cannot be read":  {claim: ownClaim(exactly("a", "whole", 1, selecting("device."))), unknown: true},
+		"a selector that excludes nobody": {claim: ownClaim(exactly("a", "whole", 1, selecting("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole, part := plainClass("whole"), plainClass("part")
+			selecting := func(c *resourcev1.DeviceClass, several bool) {
+				c.Spec.Selectors[0].CEL.Expression += fmt.Sprintf(" && device.allowMultipleAllocations == %t", several)
+			}
+			selecting(whole, false)
+			selecting(part, true)
+			objects := []runtime.Object{whole, part, nic.DeepCopy(), nics.DeepCopy(), bareNode("whole"), bareNode("part"), parts.DeepCopy(), gpuSlice("whole", 4, "Tesla T4", "15Gi")}
+			pod := podObject("p", nil, nil)
+			if tc.claim != nil {
+				objects = append(objects, tc.claim.DeepCopy())
+				pod = claiming("p", "c")
+			} else {
+				pod.Spec.Containers[0].Resources.Requests[v1.ResourceName(tc.resource)] = resource.MustParse("2")
+			}
+			h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+			want, known := tc.want, !tc.unknown
+			if known {
+				want.CPUMilli = 1000
+			}
+			var class gpu.Class
+			var ok bool
+			eventually(t, func() bool {
+				seen, err := h.dra.ResourceSlices().ListWithDeviceTaintRules()
+				classes, err2 := h.dra.DeviceClasses().List()
+				if err != nil || err2 != nil || len(seen) != 3 || len(classes) != 3 {
+					return false
+				}
+				if tc.claim != nil {
+					if _, err := h.dra.ResourceClaims().Get("default", "c"); err != nil {
+						return false
+					}
+				} else if h.dra.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
+					return false
+				}
+				learner := h.plugin.cluster.learner
+				learner.mu.Lock()
+				defer learner.mu.Unlock()
+				class, ok = learner.classOf(pod)
+				return true
+			})
+			if diff := cmp.Diff(want, class); diff != "" || ok != known {
+				t.Errorf("known %t, want %t; class (-want +got):\n%s", ok, known, diff)
+			}
+		})
+	}
+}
+
+// Slices that come while pods arrive are seen by both, which hold locks of each other's.
+func TestSlicesComeWhilePodsArrive(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), ownClaim(exactly("a", "whole", 1)))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 200 {
+			h.plugin.cluster.learner.arrived(claiming("p", "c"))
+			h.plugin.cluster.fleet.byModel()
+		}
+	}()
+	for i := range 20 {
+		name := fmt.Sprint("n", i)
+		if _, err := h.client.CoreV1().Nodes().Create(h.ctx, bareNode(name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.client.ResourceV1().ResourceSlices().Create(h.ctx, gpuSlice(name, 4, "Tesla T4", "15Gi"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("pods do not arrive any more")
+	}
+	eventually(t, func() bool {
+		h.plugin.cluster.claims.Latest()
+		learner := h.plugin.cluster.learner
+		learner.mu.Lock()
+		defer learner.mu.Unlock()
+		return learner.capacity["Tesla-T4"] == 80
+	})
+}
+
+func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
+	t.Parallel()
+	parts := gpuSlice("part", 2, "Tesla T4", "16Gi")
+	parts.Spec.Devices = parts.Spec.Devices[:2]
+	for i := range parts.Spec.Devices {
+		several(&parts.Spec.Devices[i])
+		parts.Spec.Devices[i].Capacity["memory"] = resourcev1.DeviceCapacity{Value: resource.MustParse("16Gi")}
+	}
+	share := claimOf("share", "part", "gpu-0")
+	result := &share.Status.Allocation.Devices.Results[0]
+	result.ShareID = ptr.To(types.UID("11111111-1111-1111-1111-111111111111"))
+	result.ConsumedCapacity = map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse("4Gi")}
+	whole := gpuSlice("whole", 4, "NVIDIA A100-SXM4-80GB", "80Gi")
+	whole.Spec.Devices = whole.Spec.Devices[:4]
+	whole.Spec.Devices[3].Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoExecute}}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), bareNode("part"), bareNode("whole"), parts, whole, share, claimOf("held", "whole", "gpu-1"))
+	want := map[string]count{
+		"NVIDIA-A100-SXM4-80GB": {total: 4, unhealthy: 1, freeMilli: 2000, allocatedMilli: 1000},
+		"Tesla-T4":              {total: 2, freeMilli: 1750, allocatedMilli: 250, freeOnPartlyTaken: 750},
+	}
+	var got map[string]count
+	defer func() {
+		if t.Failed() {
+			t.Log(cmp.Diff(want, got, cmp.AllowUnexported(count{})))
+		}
+	}()
+	eventually(t, func() bool {
+		got = h.plugin.cluster.fleet.byModel()
+		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
+	})
+	if err := h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
+}
+
+func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
+	t.Parallel()
+	named := func(node string, n int) *resourcev1.ResourceSlice {
+		s := gpuSlice(node, n, "Tesla T4", "16Gi")
+		for i := range s.Spec.Devices {
+			s.Spec.Devices[i].Attributes["uuid"] = resourcev1.DeviceAttribute{StringValue: ptr.To(fmt.Sprintf("GPU-%s-%d", node, i))}
+		}
+		return s
+	}
+	objects := func() []runtime.Object {
+		return []runtime.Object{
+			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8), ownClaim(exactly("a", "whole", 1)),
+		}
+	}
+	// The exporter's index is not that of the slice: only the UUID tells that it is the first that would be given.
+	fault := fmt.Sprintf(`{"metric":{"berth_reading":"row_remap","node":"small","gpu":"7","UUID":"GPU-small-0"},"value":[%d,"1"]}`, time.Now().Unix())
+	server := prometheusStub(t, nil, []string{fault})
+	healthy := newHarness(t, gpuOnly(alone(defaultArgs())), objects()...)
+	faulty := newHarness(t, gpuOnly(alone(defaultArgs(measuredBy(server)))), objects()...)
+	for h, want := range map[*harness]string{healthy: "small", faulty: "large"} {
+		awaitClaim(t, h, 2)
+		if h == faulty {
+			awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("small", time.Now())) > 0 })
+		}
+		_, scores, err := h.evaluate(t, h.framework, claiming("p", "c"))
+		if err != nil || len(scores) != 2 {
+			t.Fatalf("scores = %v (%v), want both nodes: the allocator has devices on both", scores, err)
+		}
+		best := scores[0]
+		if scores[1].TotalScore > best.TotalScore {
+			best = scores[1]
+		}
+		if best.Name != want {
+			t.Errorf("the best node is %s, want %s", best.Name, want)
+		}
+	}
+}
+
+// awaitClaim waits until the scheduler knows the class "whole", the claim "c", and so many nodes with devices.
+func awaitClaim(t *testing.T, h *harness, nodes int) {
+	t.Helper()
+	eventually(t, func() bool {
+		state, err := h.plugin.cluster.claims.Now(h.ctx)
+		if err != nil || state == nil {
+			return false
+		}
+		_, missing := h.dra.DeviceClasses().Get("whole")
+		_, gone := h.dra.ResourceClaims().Get("default", "c")
+		return missing == nil && gone == nil && len(slices.Collect(state.Names())) == nodes
+	})
+}
+
+// A pod that claims a network device and gets its GPUs from a device plugin is held to what it says of GPUs.
+func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
+	t.Parallel()
+	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
+	}}}
+	objects := []runtime.Object{nic, ownClaim(exactly("a", "whole", 1)), bareNode("claimed"), gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
+	for _, node := range []*v1.Node{gpuNodeObject("t4", 8, "Tesla-T4"), gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB")} {
+		slice := gpuSlice(node.Name, 1, "NIC", "1Gi")
+		slice.Spec.Driver = "nic.example.com"
+		objects = append(objects, node, slice)
+	}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	awaitClaim(t, h, 1)
+	pod := podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-models": "Tesla-T4"})
+	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "nic", ResourceClaimName: ptr.To("c")}}
+	_, scores, err := h.evaluate(t, h.framework, pod)
+	if err != nil || len(scores) != 1 || scores[0].Name != "t4" {
+		t.Errorf("scores = %v (%v), want node t4 alone", scores, err)
+	}
+}
+
+func TestDeviceDriversAreDriverNames(t *testing.T) {
+	t.Parallel()
+	for driver, good := range map[string]bool{"gpu.example.com": true, "": false, "GPU": false, "gpu.example.com/gpu": false} {
+		_, err := readArgs(defaultArgs(func(a *config.GPUAwareArgs) { a.DeviceDrivers = []string{driver} }), "p")
+		if (err == nil) != good || !good && !strings.Contains(err.Error(), "deviceDrivers[0]") {
+			t.Errorf("driver %q: %v", driver, err)
+		}
+	}
+}
