@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/dump"
 )
 
 // clusterFlags are the flags of kubectl that choose a cluster and who asks.
@@ -120,12 +120,12 @@ func (f clusterFlags) complete(ctx context.Context, list func(context.Context, k
 
 // collector makes a collector of the cluster whose progress is shown on w: one line a kind, and on a terminal a line that
 // counts while a long list is read.
-func (f clusterFlags) collector(w io.Writer) (*trace.Collector, error) {
+func (f clusterFlags) collector(w io.Writer) (*dump.Collector, error) {
 	config, err := f.restConfig()
 	if err != nil {
 		return nil, err
 	}
-	collector, err := trace.NewCollector(config)
+	collector, err := dump.NewCollector(config)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/dump"
 )
 
 func newDumpCommand() *cobra.Command {
@@ -52,7 +51,7 @@ Exit status: 0 when the file is complete, 1 otherwise.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return dump(cmd.Context(), cluster, file, hashNames, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return takeDump(cmd.Context(), cluster, file, hashNames, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cluster.addTo(cmd, false)
@@ -64,7 +63,7 @@ Exit status: 0 when the file is complete, 1 otherwise.`,
 	return cmd
 }
 
-func dump(ctx context.Context, cluster clusterFlags, file string, hashNames bool, out, progress io.Writer) error {
+func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames bool, out, progress io.Writer) error {
 	collector, err := cluster.collector(progress)
 	if err != nil {
 		return err
@@ -96,13 +95,13 @@ func dump(ctx context.Context, cluster clusterFlags, file string, hashNames bool
 	return nil
 }
 
-func writeDump(ctx context.Context, collector *trace.Collector, hashNames bool, out io.Writer) (objects int, leftOut []string, err error) {
+func writeDump(ctx context.Context, collector *dump.Collector, hashNames bool, out io.Writer) (objects int, leftOut []string, err error) {
 	header, err := collector.Header(time.Now())
 	if err != nil {
 		return 0, nil, err
 	}
 	header.NamesHashed = hashNames
-	writer, err := trace.NewDumpWriter(out, header)
+	writer, err := dump.NewWriter(out, header)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -112,7 +111,7 @@ func writeDump(ctx context.Context, collector *trace.Collector, hashNames bool, 
 		if _, err := rand.Read(key); err != nil {
 			return 0, nil, fmt.Errorf("making a key: %w", err)
 		}
-		hasher := kubeview.NewNameHasher(key)
+		hasher := dump.NewNameHasher(key)
 		add = func(obj runtime.Object) error {
 			hashed, err := hasher.Hash(obj)
 			if err != nil {

@@ -13,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
-	"berth.dev/berth/pkg/trace"
 )
 
 // explainFlags say what to explain and from what.
@@ -164,7 +164,7 @@ func (f *explainFlags) objects(ctx context.Context, progress io.Writer) ([]runti
 			return nil, time.Time{}, badInput(fmt.Errorf("reading the dump: %w", err))
 		}
 		defer file.Close()
-		dump, err := trace.ReadDump(file, f.dump)
+		dump, err := dump.Read(file, f.dump)
 		if err != nil {
 			return nil, time.Time{}, badInput(err)
 		}

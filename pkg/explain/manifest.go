@@ -25,6 +25,7 @@ import (
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -127,7 +128,7 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
 	if err != nil {
 		// A kind of somebody else's, of which only PodGroups matter.
-		if kubeview.InSnapshot(obj.GroupVersionKind()) {
+		if dump.Holds(obj.GroupVersionKind()) {
 			m.Others = append(m.Others, obj)
 		}
 		return nil
@@ -148,7 +149,7 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	case *appsv1.ReplicaSet:
 		return m.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	default:
-		if kubeview.InSnapshot(obj.GroupVersionKind()) {
+		if dump.Holds(obj.GroupVersionKind()) {
 			typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
 			m.Others = append(m.Others, typed)
 		}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
-	"berth.dev/berth/pkg/trace"
 )
 
 // fleet are nodes of different sizes and prices, so that no two are equal.
@@ -31,7 +31,7 @@ func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 	defer cancel()
 	// Without kubelets no node begins with a taint that is taken off while the first pod is asked about.
 	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
-	collector, err := trace.NewCollector(box.Config)
+	collector, err := dump.NewCollector(box.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

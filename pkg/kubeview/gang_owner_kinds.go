@@ -2,6 +2,7 @@ package kubeview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -71,6 +72,9 @@ func trainingKind(kind, replicas string) GangOwnerKind {
 	return GangOwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel, controllerOf(kind, "kubeflow.org"),
 		func(r *objectReader) map[string]GangOwnerState { return readTrainingJob(r, replicas) }}
 }
+
+// GangOwnerKinds returns all of them.
+func GangOwnerKinds() []GangOwnerKind { return slices.Clone(gangOwnerKinds) }
 
 // GangOwnerKindOf returns what is known of a kind.
 func GangOwnerKindOf(kind string) (*GangOwnerKind, bool) {

@@ -101,8 +101,8 @@ func parseGrant(value string) (grant, bool) {
 	return g, true
 }
 
-// hashGrant replaces the names in a grant; one that cannot be read is left out.
-func hashGrant(value string, name func(string) string) string {
+// RenameGrant replaces the names in a grant; one that cannot be read is left out.
+func RenameGrant(value string, name func(string) string) string {
 	g, ok := parseGrant(value)
 	if !ok {
 		return ""

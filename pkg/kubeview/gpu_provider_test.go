@@ -150,7 +150,7 @@ func TestTPUsAreNoGPUs(t *testing.T) {
 func TestPlatformLabelsAreKeptInDumps(t *testing.T) {
 	t.Parallel()
 	for _, key := range providerLabels() {
-		if !openLabel(key) {
+		if !OpenLabel(key) {
 			t.Errorf("the value of %s would be hidden, and with it the GPUs of the node", key)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/replay/memapi"
 	"berth.dev/berth/pkg/trace"
@@ -133,7 +134,7 @@ func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
 	for _, obj := range objects {
 		present[obj.GetObjectKind().GroupVersionKind()] = true
 	}
-	for _, kind := range kubeview.SnapshotKinds() {
+	for _, kind := range dump.Kinds() {
 		gvk := kind.GroupVersion().WithKind(kind.Kind)
 		if present[gvk] && !scheme.Scheme.Recognizes(gvk) {
 			api.Register(kind.GroupVersionResource, kind.Kind, true)

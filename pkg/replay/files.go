@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -67,7 +68,7 @@ func (f Files) Load() (Input, error) {
 }
 
 func (f Files) loadDump(jobs []trace.Job, prices *trace.Prices) (Input, error) {
-	dump, err := read(f.Dump, trace.ReadDump)
+	dump, err := read(f.Dump, dump.Read)
 	if err != nil {
 		return Input{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/trace"
 )
@@ -174,7 +175,7 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 func dumped(t *testing.T, objects []runtime.Object) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	w, err := trace.NewDumpWriter(&file, trace.DumpHeader{})
+	w, err := dump.NewWriter(&file, dump.Header{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package kubeview
+package dump
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -76,7 +76,7 @@ func keepVolume(v *v1.Volume) (v1.Volume, bool) {
 	case v.PersistentVolumeClaim != nil:
 		kept.PersistentVolumeClaim = v.PersistentVolumeClaim
 	case v.Ephemeral != nil:
-		// The claim made from the template is in the snapshot; the scheduler asks no more than that there is a template.
+		// The claim made from the template is in the dump; the scheduler asks no more than that there is a template.
 		kept.Ephemeral = &v1.EphemeralVolumeSource{}
 		if t := v.Ephemeral.VolumeClaimTemplate; t != nil {
 			kept.Ephemeral.VolumeClaimTemplate = &v1.PersistentVolumeClaimTemplate{Spec: keepClaimSpec(t.Spec)}

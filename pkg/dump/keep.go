@@ -1,4 +1,4 @@
-package kubeview
+package dump
 
 import (
 	"encoding/json"
@@ -20,29 +20,30 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
 )
 
-// SnapshotKind is a kind that a snapshot of a cluster holds.
-type SnapshotKind struct {
+// Kind is a kind that a dump holds.
+type Kind struct {
 	schema.GroupVersionResource
 	Kind string
-	// Required kinds make up a cluster; without the others a snapshot is merely less exact.
+	// Required kinds make up a cluster; without the others a dump is merely less exact.
 	Required bool
 	// Foreign kinds are those of other projects, which most clusters do not serve, or serve in one version only.
 	Foreign bool
 }
 
-// SnapshotKinds lists what a scheduler reads, and nothing else. The order is that of a snapshot: what others refer to
+// Kinds lists what a scheduler reads, and nothing else. The order is that of a dump: what others refer to
 // comes first.
-func SnapshotKinds() []SnapshotKind { return slices.Clone(snapshotKinds) }
+func Kinds() []Kind { return slices.Clone(kinds) }
 
-var snapshotKinds = func() []SnapshotKind {
-	kind := func(gv schema.GroupVersion, resource, kind string) SnapshotKind {
-		return SnapshotKind{GroupVersionResource: gv.WithResource(resource), Kind: kind}
+var kinds = func() []Kind {
+	kind := func(gv schema.GroupVersion, resource, kind string) Kind {
+		return Kind{GroupVersionResource: gv.WithResource(resource), Kind: kind}
 	}
 	nodes, pods := kind(v1.SchemeGroupVersion, "nodes", "Node"), kind(v1.SchemeGroupVersion, "pods", "Pod")
 	nodes.Required, pods.Required = true, true
-	kinds := []SnapshotKind{
+	kinds := []Kind{
 		kind(v1.SchemeGroupVersion, "namespaces", "Namespace"),
 		kind(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClass"),
 		nodes,
@@ -66,8 +67,7 @@ var snapshotKinds = func() []SnapshotKind {
 		kind(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup"),
 		kind(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup"),
 	}
-	for i := range gangOwnerKinds {
-		owner := &gangOwnerKinds[i]
+	for _, owner := range kubeview.GangOwnerKinds() {
 		for _, version := range owner.Versions {
 			gv := schema.GroupVersion{Group: owner.Group, Version: version}
 			if !clientscheme.Scheme.Recognizes(gv.WithKind(owner.Kind)) {
@@ -80,36 +80,20 @@ var snapshotKinds = func() []SnapshotKind {
 	return append(kinds, pods)
 }()
 
-// InSnapshot says whether a snapshot may hold objects of that kind.
-func InSnapshot(gvk schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(snapshotKinds, func(k SnapshotKind) bool {
+// Holds says whether a dump may hold objects of that kind.
+func Holds(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(kinds, func(k Kind) bool {
 		return k.Kind == gvk.Kind && k.GroupVersion() == gvk.GroupVersion()
 	})
 }
 
-// snapshotAnnotations are the annotations that decide about placement. All others stay behind.
-var snapshotAnnotations = append([]string{
-	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey,
-	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, leaderWorkerSetSizeKey,
-	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
-	v1.MirrorPodAnnotationKey,
-	"batch.kubernetes.io/job-completion-index",
-	"storageclass.kubernetes.io/is-default-class",
-	"storage.alpha.kubernetes.io/migrated-plugins",
-	"volume.kubernetes.io/selected-node",
-	"pv.kubernetes.io/bind-completed",
-	"pv.kubernetes.io/bound-by-controller",
-	"resource.kubernetes.io/pod-claim-name",
-	"resource.kubernetes.io/extended-resource-claim",
-}, gpuAnnotations...)
-
-// Snapshot returns what a snapshot keeps of an object as the API server lists it: the fields that a scheduler reads, copied one
+// Keep returns what a dump keeps of an object as the API server lists it: the fields that a scheduler reads, copied one
 // by one, so that what nobody thought of is left out and not let through. Environment variables, commands, secrets'
 // names and annotations of others are among what is left out. An object of another kind is an error.
-func Snapshot(obj *unstructured.Unstructured) (runtime.Object, error) {
+func Keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 	gvk := obj.GroupVersionKind()
-	if !InSnapshot(gvk) {
-		return nil, fmt.Errorf("%s is not a kind that a snapshot holds", gvk)
+	if !Holds(gvk) {
+		return nil, fmt.Errorf("%s is not a kind that a dump holds", gvk)
 	}
 	kept, err := keep(obj)
 	if err != nil {
@@ -177,7 +161,7 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 
 // keepOwner keeps of an object whose pods may form a gang what says so, as typed if that is not nil.
 func keepOwner(obj *unstructured.Unstructured, typed runtime.Object) (runtime.Object, error) {
-	kind, known := GangOwnerKindOf(obj.GetKind())
+	kind, known := kubeview.GangOwnerKindOf(obj.GetKind())
 	if !known {
 		return nil, fmt.Errorf("%s is not a kind whose pods form gangs", obj.GetKind())
 	}
@@ -222,7 +206,7 @@ func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, Generation: m.Generation, Labels: m.Labels,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
 	}
-	for _, key := range snapshotAnnotations {
+	for _, key := range kubeview.PlacementAnnotations() {
 		if value, ok := m.Annotations[key]; ok {
 			if kept.Annotations == nil {
 				kept.Annotations = map[string]string{}

@@ -1,4 +1,4 @@
-package kubeview
+package dump
 
 import (
 	"crypto/hmac"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and nobody
@@ -28,7 +28,7 @@ func NewNameHasher(key []byte) *NameHasher {
 	return &NameHasher{key: key, hashed: map[string]string{}}
 }
 
-// Hash returns obj, as Snapshot makes it, with hashes for the names of objects, images and devices and for the values
+// Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices and for the values
 // of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
 // itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
@@ -79,9 +79,6 @@ var labelMaps = []string{"labels", "matchLabels", "nodeSelector", "selector"}
 
 // keptNames are the same in every cluster.
 var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", ""}
-
-// nameAnnotations hold the name of a node.
-var nameAnnotations = []string{hamiNodeKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
 
 // object hashes within one object, in place.
 func (h *NameHasher) object(fields map[string]any) {
@@ -137,25 +134,25 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 }
 
 func (h *NameHasher) annotations(annotations map[string]any) {
-	for _, key := range nameAnnotations {
+	for _, key := range kubeview.NameAnnotations() {
 		if value, ok := annotations[key].(string); ok {
 			annotations[key] = h.name(value)
 		}
 	}
-	if value, ok := annotations[GPUAssignedKey].(string); ok {
-		annotations[GPUAssignedKey] = hashGrant(value, h.name)
+	if value, ok := annotations[kubeview.GPUAssignedKey].(string); ok {
+		annotations[kubeview.GPUAssignedKey] = kubeview.RenameGrant(value, h.name)
 	}
-	if roles, ok := annotations[MinMembersByRoleKey].(string); ok {
-		label, named := annotations[RoleLabelKey].(string)
+	if roles, ok := annotations[kubeview.MinMembersByRoleKey].(string); ok {
+		label, named := annotations[kubeview.RoleLabelKey].(string)
 		if !named {
-			label = RoleKey
+			label = kubeview.RoleKey
 		}
 		items := strings.Split(roles, ",")
 		for i, item := range items {
 			role, minimum, _ := strings.Cut(item, "=")
 			items[i] = h.labelValue(label, strings.TrimSpace(role)) + "=" + minimum
 		}
-		annotations[MinMembersByRoleKey] = strings.Join(items, ",")
+		annotations[kubeview.MinMembersByRoleKey] = strings.Join(items, ",")
 	}
 }
 
@@ -195,36 +192,13 @@ func (h *NameHasher) image(image string) string {
 }
 
 func (h *NameHasher) labelValue(key, value string) string {
-	if openLabel(key) || value == "true" || value == "false" {
+	if kubeview.OpenLabel(key) || value == "true" || value == "false" {
 		return value
 	}
 	if _, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return value
 	}
 	return h.name(value)
-}
-
-// openPrefixes begin the keys of labels that describe hardware, price or place in terms that every cluster uses.
-var openPrefixes = []string{
-	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "beta.kubernetes.io/",
-	"nvidia.com/", "amd.com/", "gpu.intel.com/", "network.topology.nvidia.com/", "accelerator.topograph.run/", "fabric.topograph.run/",
-	"karpenter.k8s.aws/instance-", "berth.dev/",
-}
-
-var openKeys = []string{
-	"kubernetes.io/os", "kubernetes.io/arch", "gpu-memory-gb", "gpu-interconnect", "gpu-generation", "gpu-type",
-	nodeCostPerHourLabel, workloadTypeLabel, gangMinAvailableLabel, trainingOperatorLabel,
-}
-
-// openLabel says whether the values of a label may be shown.
-func openLabel(key string) bool {
-	if key == schedulingv1alpha1.PodGroupLabel {
-		return false
-	}
-	return slices.Contains(openKeys, key) ||
-		slices.ContainsFunc(openPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) ||
-		slices.Contains(providerLabels(), key) ||
-		slices.ContainsFunc(DefaultCapacityRules(), func(r CapacityRule) bool { return r.Label == key })
 }
 
 // dropMessages removes sentences, in which names occur, from the conditions of a status.

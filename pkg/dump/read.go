@@ -1,4 +1,4 @@
-package trace
+package dump
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/trace"
 )
 
 // Bounds of what is read from a dump: a few kilobytes of compressed zeros must not fill the memory.
@@ -32,20 +32,20 @@ const (
 
 var strictDecoder = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
-// ReadDump reads a whole dump. Name is what its errors call the file. A file that is cut off, that is not a dump, or that
+// Read reads a whole dump. Name is what its errors call the file. A file that is cut off, that is not a dump, or that
 // is one of another version is refused, and so is an object that a dump cannot hold.
-func ReadDump(r io.Reader, name string) (*Dump, error) {
-	return readDump(r, name, maxDumpBytes)
+func Read(r io.Reader, name string) (*Dump, error) {
+	return read(r, name, maxDumpBytes)
 }
 
-func readDump(r io.Reader, name string, maxBytes int64) (*Dump, error) {
+func read(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	compressed, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {
-		return nil, &Error{File: name, Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
+		return nil, &trace.Error{File: name, Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
 	}
 	defer func() { _ = compressed.Close() }() // what it read has been checked by then
 	limited := &io.LimitedReader{R: compressed, N: maxBytes + 1}
-	p := dumpParser{name: name, dump: &Dump{}, seen: map[string]int{}, limited: limited, maxBytes: maxBytes}
+	p := parser{name: name, dump: &Dump{}, seen: map[string]int{}, limited: limited, maxBytes: maxBytes}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(make([]byte, 0, 1<<16), maxDumpLine)
 	for lines.Scan() {
@@ -64,7 +64,7 @@ func readDump(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	return p.dump, nil
 }
 
-type dumpParser struct {
+type parser struct {
 	name     string
 	line     int
 	dump     *Dump
@@ -74,9 +74,9 @@ type dumpParser struct {
 	maxBytes int64
 }
 
-func (p *dumpParser) fail(err error) error { return &Error{File: p.name, Line: p.line, Err: err} }
+func (p *parser) fail(err error) error { return &trace.Error{File: p.name, Line: p.line, Err: err} }
 
-func (p *dumpParser) take(line []byte) error {
+func (p *parser) take(line []byte) error {
 	switch {
 	case p.limited.N <= 0:
 		return p.tooLarge()
@@ -110,25 +110,25 @@ func (p *dumpParser) take(line []byte) error {
 	return nil
 }
 
-func (p *dumpParser) tooLarge() error {
+func (p *parser) tooLarge() error {
 	return fmt.Errorf("larger than %d MiB when decompressed: at most that much is read", p.maxBytes>>20)
 }
 
-func (p *dumpParser) header(line []byte) error {
-	var header DumpHeader
+func (p *parser) header(line []byte) error {
+	var header Header
 	// Not strict: a later version may have said more, and its number is the better message.
-	if err := json.Unmarshal(line, &header); err != nil || header.Format != DumpFormat {
-		return fmt.Errorf(`this is not a dump of a cluster: its first line has no "format": %q`, DumpFormat)
+	if err := json.Unmarshal(line, &header); err != nil || header.Format != Format {
+		return fmt.Errorf(`this is not a dump of a cluster: its first line has no "format": %q`, Format)
 	}
-	if header.Version != DumpVersion {
-		return fmt.Errorf("the dump has format version %d, and only version %d is read", header.Version, DumpVersion)
+	if header.Version != Version {
+		return fmt.Errorf("the dump has format version %d, and only version %d is read", header.Version, Version)
 	}
-	p.dump.DumpHeader = header
+	p.dump.Header = header
 	return nil
 }
 
-func (p *dumpParser) footer(line []byte) error {
-	var footer dumpFooter
+func (p *parser) footer(line []byte) error {
+	var footer footer
 	if err := strictJSON(line, &footer); err != nil {
 		return fmt.Errorf("reading the last line: %w", err)
 	}
@@ -140,7 +140,7 @@ func (p *dumpParser) footer(line []byte) error {
 }
 
 // end judges how the reading ended; err is the scanner's.
-func (p *dumpParser) end(err error) error {
+func (p *parser) end(err error) error {
 	switch {
 	case err == nil && p.ended:
 		return nil
@@ -172,7 +172,7 @@ func decodeObject(line []byte) (runtime.Object, error) {
 		return nil, fmt.Errorf("this is not an object in JSON: %w", err)
 	}
 	gvk := schema.FromAPIVersionAndKind(typed.APIVersion, typed.Kind)
-	if !kubeview.InSnapshot(gvk) {
+	if !Holds(gvk) {
 		return nil, fmt.Errorf("apiVersion %q, kind %q: not a kind that a dump holds", typed.APIVersion, typed.Kind)
 	}
 	if scheme.Scheme.Recognizes(gvk) {

@@ -1,4 +1,6 @@
-package trace
+// Package dump takes snapshots of clusters to files and reads them: of each object that a scheduler reads, those fields
+// that it reads, with names hashed on demand.
+package dump
 
 import (
 	"bufio"
@@ -11,30 +13,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // The first line of a dump says what it is.
 const (
-	// DumpFormat is the value of the header's format.
-	DumpFormat = "berth-dump"
-	// DumpVersion is the version that is written, and the only one that is read.
-	DumpVersion = 1
+	// Format is the value of the header's format.
+	Format = "berth-dump"
+	// Version is the version that is written, and the only one that is read.
+	Version = 1
 )
 
 // Dump is a snapshot of a cluster. Its file is gzip-compressed JSON lines: a header, one object a line, and a last line
 // that counts them, so that a file that was cut off is never taken for a smaller cluster.
 type Dump struct {
-	DumpHeader
+	Header
 	// LeftOut says, a line each, which kinds are missing and why.
 	LeftOut []string
 	// Objects in the order of the file: typed for kinds of Kubernetes itself, *unstructured.Unstructured for others.
 	Objects []runtime.Object
 }
 
-// DumpHeader is the first line of a dump.
-type DumpHeader struct {
+// Header is the first line of a dump.
+type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	// Taken is when the snapshot was begun.
@@ -45,30 +45,30 @@ type DumpHeader struct {
 	NamesHashed bool `json:"namesHashed,omitempty"`
 }
 
-// dumpFooter is the last line of a dump.
-type dumpFooter struct {
+// footer is the last line of a dump.
+type footer struct {
 	End     bool     `json:"end"`
 	Objects int      `json:"objects"`
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 
-// DumpWriter writes a dump object by object.
-type DumpWriter struct {
+// Writer writes a dump object by object.
+type Writer struct {
 	compressed *gzip.Writer
 	buffered   *bufio.Writer
 	objects    int
 }
 
-// NewDumpWriter begins a dump on w; format and version of the header are set by it. The caller closes w after Close.
-func NewDumpWriter(w io.Writer, header DumpHeader) (*DumpWriter, error) {
-	header.Format, header.Version = DumpFormat, DumpVersion
+// NewWriter begins a dump on w; format and version of the header are set by it. The caller closes w after Close.
+func NewWriter(w io.Writer, header Header) (*Writer, error) {
+	header.Format, header.Version = Format, Version
 	compressed := gzip.NewWriter(w)
-	d := &DumpWriter{compressed: compressed, buffered: bufio.NewWriterSize(compressed, 1<<16)}
+	d := &Writer{compressed: compressed, buffered: bufio.NewWriterSize(compressed, 1<<16)}
 	return d, d.line(header)
 }
 
-// Add writes one object of a kind that a snapshot holds.
-func (d *DumpWriter) Add(obj runtime.Object) error {
+// Add writes one object of a kind that a dump holds.
+func (d *Writer) Add(obj runtime.Object) error {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
 		kinds, _, err := scheme.Scheme.ObjectKinds(obj)
@@ -79,7 +79,7 @@ func (d *DumpWriter) Add(obj runtime.Object) error {
 		obj = obj.DeepCopyObject()
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 	}
-	if !kubeview.InSnapshot(gvk) {
+	if !Holds(gvk) {
 		return fmt.Errorf("writing the dump: %s is not a kind that a dump holds", gvk)
 	}
 	d.objects++
@@ -87,8 +87,8 @@ func (d *DumpWriter) Add(obj runtime.Object) error {
 }
 
 // Close writes the last line, with what was left out, and flushes.
-func (d *DumpWriter) Close(leftOut []string) error {
-	if err := d.line(dumpFooter{End: true, Objects: d.objects, LeftOut: leftOut}); err != nil {
+func (d *Writer) Close(leftOut []string) error {
+	if err := d.line(footer{End: true, Objects: d.objects, LeftOut: leftOut}); err != nil {
 		return err
 	}
 	if err := errors.Join(d.buffered.Flush(), d.compressed.Close()); err != nil {
@@ -97,7 +97,7 @@ func (d *DumpWriter) Close(leftOut []string) error {
 	return nil
 }
 
-func (d *DumpWriter) line(value any) error {
+func (d *Writer) line(value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("writing the dump: %w", err)

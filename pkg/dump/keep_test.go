@@ -1,8 +1,7 @@
-package kubeview
+package dump
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,15 +9,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
-func snapshotOf(t *testing.T, text string) runtime.Object {
+func keptOf(t *testing.T, text string) runtime.Object {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
 	if err := obj.UnmarshalJSON([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := Snapshot(obj)
+	kept, err := Keep(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +48,13 @@ const secretive = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"open","na
 "status":{"phase":"Running","podIP":"hush","message":"hush","conditions":[{"type":"Ready","status":"True","message":"hush"}],
 "containerStatuses":[{"name":"open","image":"hush","imageID":"hush","ready":true,"restartCount":0,"resources":{"requests":{"cpu":"1"}}}]}}`
 
-func TestASnapshotKeepsNoSecrets(t *testing.T) {
+func TestADumpKeepsNoSecrets(t *testing.T) {
 	t.Parallel()
-	pod := snapshotOf(t, secretive).(*v1.Pod)
+	pod := keptOf(t, secretive).(*v1.Pod)
 	if text := asJSON(t, pod); strings.Contains(text, "hush") {
 		t.Errorf("kept what it should not have: %s", text)
 	}
-	if diff := cmp.Diff(map[string]string{SpotKey: "open"}, pod.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{kubeview.SpotKey: "open"}, pod.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 || pod.Spec.NodeName != "open" {
@@ -70,22 +71,22 @@ func TestASnapshotKeepsNoSecrets(t *testing.T) {
 		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":{"a":"hush"}}}]}}}`,
 		`{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"g","annotations":{"x":"hush"}},"spec":{"minMember":2,"x":"hush"}}`,
 	} {
-		if text := asJSON(t, snapshotOf(t, other)); strings.Contains(text, "hush") {
+		if text := asJSON(t, keptOf(t, other)); strings.Contains(text, "hush") {
 			t.Errorf("kept what it should not have: %s", text)
 		}
 	}
 	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
-	if _, err := Snapshot(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
+	if _, err := Keep(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("got error %v, want one that names the kind", err)
 	}
 }
 
-func TestEveryKindOfASnapshotCanBeKept(t *testing.T) {
+func TestEveryKindOfADumpCanBeKept(t *testing.T) {
 	t.Parallel()
-	for _, kind := range SnapshotKinds() {
+	for _, kind := range Kinds() {
 		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "n", "namespace": "a"}}}
 		obj.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind))
-		kept, err := Snapshot(obj)
+		kept, err := Keep(obj)
 		if err != nil {
 			t.Errorf("%s: %v", kind.Kind, err)
 			continue
@@ -105,7 +106,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	t.Parallel()
 	h := NewNameHasher([]byte("key"))
 	hash := func(text string) runtime.Object {
-		out, err := h.Hash(snapshotOf(t, text))
+		out, err := h.Hash(keptOf(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,18 +137,11 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 			t.Errorf("%s: %q and %q differ", what, pair[0], pair[1])
 		}
 	}
-	again, err := NewNameHasher([]byte("another")).Hash(snapshotOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
+	again, err := NewNameHasher([]byte("another")).Hash(keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again.(*v1.Node).Name == node.Name {
 		t.Error("another key gives the same hash")
-	}
-}
-
-func TestOwnKeysAreSorted(t *testing.T) {
-	t.Parallel()
-	if keys := OwnKeys(); !slices.IsSorted(keys) || !slices.Contains(keys, SpotKey) {
-		t.Errorf("got %v", keys)
 	}
 }

@@ -1,4 +1,4 @@
-package trace
+package dump
 
 import (
 	"context"
@@ -13,12 +13,10 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"berth.dev/berth/pkg/kubeview"
 )
 
-// dumpPage is how many objects are asked for at a time: it bounds what server and client hold at once.
-const dumpPage = 500
+// pageSize is how many objects are asked for at a time: it bounds what server and client hold at once.
+const pageSize = 500
 
 // expiredPages is how often the list of one kind is begun again when the server has forgotten the version that its first pages
 // came from.
@@ -54,24 +52,24 @@ func NewCollector(config *rest.Config) (*Collector, error) {
 
 // Header begins the header of a dump of the cluster. It is the first request, and so the one that says that the cluster cannot be
 // reached.
-func (c *Collector) Header(now time.Time) (DumpHeader, error) {
+func (c *Collector) Header(now time.Time) (Header, error) {
 	info, err := c.discovery.ServerVersion()
 	if err != nil {
-		return DumpHeader{}, fmt.Errorf("asking the API server for its version: %w", err)
+		return Header{}, fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	return DumpHeader{Format: DumpFormat, Version: DumpVersion, Taken: now.UTC().Truncate(time.Second), Kubernetes: info.GitVersion}, nil
+	return Header{Format: Format, Version: Version, Taken: now.UTC().Truncate(time.Second), Kubernetes: info.GitVersion}, nil
 }
 
-// Collect calls add with what a snapshot keeps of every object, kind by kind, and returns which kinds were left out, a
+// Collect calls add with what a dump keeps of every object, kind by kind, and returns which kinds were left out, a
 // line each: those that the server does not serve and those that the user may not list. Without nodes and pods there is
-// no snapshot, so there that is an error.
+// no dump, so there that is an error.
 func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error) (leftOut []string, err error) {
 	served, err := c.served()
 	if err != nil {
 		return nil, err
 	}
 	listed := map[schema.GroupResource]bool{}
-	for _, kind := range kubeview.SnapshotKinds() {
+	for _, kind := range Kinds() {
 		if kind.Foreign && (!served[kind.GroupVersionResource] || listed[kind.GroupResource()]) {
 			continue
 		}
@@ -115,11 +113,11 @@ func (c *Collector) served() (map[schema.GroupVersionResource]bool, error) {
 	return served, nil
 }
 
-func (c *Collector) list(ctx context.Context, kind kubeview.SnapshotKind, add func(runtime.Object) error) error {
+func (c *Collector) list(ctx context.Context, kind Kind, add func(runtime.Object) error) error {
 	resource := kind.GroupResource().String()
-	// A list that is begun again meets objects that are in the snapshot already.
+	// A list that is begun again meets objects that are in the dump already.
 	seen := map[string]bool{}
-	options := metav1.ListOptions{Limit: dumpPage}
+	options := metav1.ListOptions{Limit: pageSize}
 	for restarts := 0; ; {
 		page, err := c.dynamic.Resource(kind.GroupVersionResource).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && restarts < expiredPages {
@@ -137,7 +135,7 @@ func (c *Collector) list(ctx context.Context, kind kubeview.SnapshotKind, add fu
 				continue
 			}
 			seen[id] = true
-			kept, err := kubeview.Snapshot(item)
+			kept, err := Keep(item)
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package trace
+package dump
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/trace"
 )
 
 const (
@@ -39,7 +41,7 @@ func TestADumpIsReadAsItWasWritten(t *testing.T) {
 	}}
 	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "a"}}
 	var file bytes.Buffer
-	w, err := NewDumpWriter(&file, DumpHeader{Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true})
+	w, err := NewWriter(&file, Header{Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +56,13 @@ func TestADumpIsReadAsItWasWritten(t *testing.T) {
 	if err := w.Close([]string{"services: forbidden"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadDump(&file, "f")
+	got, err := Read(&file, "f")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Dump{
-		DumpHeader: DumpHeader{Format: DumpFormat, Version: DumpVersion, Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true},
-		LeftOut:    []string{"services: forbidden"}, Objects: []runtime.Object{group, pod},
+		Header:  Header{Format: Format, Version: Version, Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true},
+		LeftOut: []string{"services: forbidden"}, Objects: []runtime.Object{group, pod},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("dump (-want +got):\n%s", diff)
@@ -96,7 +98,7 @@ func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ReadDump(bytes.NewReader(tt.file), "f")
+			_, err := Read(bytes.NewReader(tt.file), "f")
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got error %v, want one line that begins with %q", err, tt.want)
 			}
@@ -120,23 +122,23 @@ func stored(text string) []byte {
 func TestADumpThatGrowsBeyondTheBoundIsRefused(t *testing.T) {
 	t.Parallel()
 	file := zipped(dumpHead + strings.Repeat(" \n", 1) + dumpNode)
-	_, err := readDump(bytes.NewReader(file), "f", 80)
-	var at *Error
+	_, err := read(bytes.NewReader(file), "f", 80)
+	var at *trace.Error
 	if !errors.As(err, &at) {
 		t.Fatalf("got error %v, want one with a line", err)
 	}
-	if _, err := readDump(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, err := read(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got error %v, want one about the size", err)
 	}
 }
 
-func FuzzReadDump(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(dumpHead + dumpNode + dumpEnd))
 	f.Add([]byte(dumpHead + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1e99"}}}]}}` + "\n" + dumpEnd))
 	f.Add([]byte(dumpHead + `{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":[]}}` + "\n" + dumpEnd))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, file := range [][]byte{content, zipped(string(content))} {
-			dump, err := ReadDump(bytes.NewReader(file), "f")
+			dump, err := Read(bytes.NewReader(file), "f")
 			if (dump == nil) == (err == nil) {
 				t.Fatalf("got dump %v and error %v, want one of them", dump, err)
 			}

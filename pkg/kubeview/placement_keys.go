@@ -1,0 +1,57 @@
+package kubeview
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// PlacementAnnotations returns the annotations that decide about placement.
+func PlacementAnnotations() []string { return slices.Clone(placementAnnotations) }
+
+var placementAnnotations = append([]string{
+	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey,
+	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, leaderWorkerSetSizeKey,
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
+	v1.MirrorPodAnnotationKey,
+	"batch.kubernetes.io/job-completion-index",
+	"storageclass.kubernetes.io/is-default-class",
+	"storage.alpha.kubernetes.io/migrated-plugins",
+	"volume.kubernetes.io/selected-node",
+	"pv.kubernetes.io/bind-completed",
+	"pv.kubernetes.io/bound-by-controller",
+	"resource.kubernetes.io/pod-claim-name",
+	"resource.kubernetes.io/extended-resource-claim",
+}, gpuAnnotations...)
+
+// NameAnnotations returns those of them that hold the name of a node or of a claim.
+func NameAnnotations() []string {
+	return []string{hamiNodeKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
+}
+
+// openPrefixes begin the keys of labels that describe hardware, price or place in terms that every cluster uses.
+var openPrefixes = []string{
+	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "beta.kubernetes.io/",
+	"nvidia.com/", "amd.com/", "gpu.intel.com/", "network.topology.nvidia.com/", "accelerator.topograph.run/", "fabric.topograph.run/",
+	"karpenter.k8s.aws/instance-", "berth.dev/",
+}
+
+var openKeys = []string{
+	"kubernetes.io/os", "kubernetes.io/arch", "gpu-memory-gb", "gpu-interconnect", "gpu-generation", "gpu-type",
+	nodeCostPerHourLabel, workloadTypeLabel, gangMinAvailableLabel, trainingOperatorLabel,
+}
+
+// OpenLabel says whether the values of a label describe hardware, price or place in terms that every cluster uses, and so
+// name nobody.
+func OpenLabel(key string) bool {
+	if key == schedulingv1alpha1.PodGroupLabel {
+		return false
+	}
+	return slices.Contains(openKeys, key) ||
+		slices.ContainsFunc(openPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) ||
+		slices.Contains(providerLabels(), key) ||
+		slices.ContainsFunc(DefaultCapacityRules(), func(r CapacityRule) bool { return r.Label == key })
+}
