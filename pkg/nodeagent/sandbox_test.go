@@ -73,6 +73,8 @@ func metadata(field string, value any) map[string]any {
 }
 
 // TestTheRightsOfAnAgentOnARealAPIServer asks as agents of the shipped manifests do.
+//
+//nolint:tparallel // the parts share one node, and each leaves it as it found it
 func TestTheRightsOfAnAgentOnARealAPIServer(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true, NoKubelet: true})
