@@ -174,7 +174,7 @@ esac`, firstGPU, secondGPU)
 	}
 }
 
-// freePort is an address on loopback that nobody listens to.
+// freePort is a free address on loopback.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -74,8 +74,8 @@ func (inv *Inventory) linkScoreOf(given []Grant) int {
 	return score
 }
 
-// FitGranted reports whether GPUs that somebody else chooses are such as the request accepts: the annotations of a pod
-// say more than its claims do.
+// FitGranted reports whether the request accepts the GPUs that an allocator would give: the annotations of a pod say more
+// than its claims do.
 func FitGranted(inv *Inventory, r *Request, given []Grant) Reason {
 	if len(given) == 0 {
 		return Reason{}

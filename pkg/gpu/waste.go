@@ -91,7 +91,7 @@ type Placement struct {
 	FullMilli int
 	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
 	Apart float64
-	// Allocated reports that somebody else chooses the devices, and Granted which.
+	// Allocated reports that an allocator chooses the devices, and Granted says which.
 	Allocated bool
 	Granted   []Grant
 }

@@ -108,8 +108,8 @@ func (g *GPUClaims) Stale() {
 	}
 }
 
-// Follow has a function told of each node whose devices have changed, by whoever calls Now or Latest. It has to be called
-// while the profiles are made.
+// Follow registers a function that Now and Latest call for each node whose devices have changed. Call it while the
+// profiles are made.
 func (g *GPUClaims) Follow(follower func(node string)) {
 	if g == nil {
 		return
@@ -223,7 +223,7 @@ func (g *GPUClaims) readSlices() (*claimSlices, error) {
 	return fresh, nil
 }
 
-// tell tells the followers. Whoever reads slices may hold locks that they need; only Now and Latest tell them.
+// tell calls the followers. Only Now and Latest do so: event handlers may hold locks that followers need.
 func (g *GPUClaims) tell() {
 	g.mu.Lock()
 	names, followers := g.untold, g.followers

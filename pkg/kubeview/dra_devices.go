@@ -48,7 +48,7 @@ type claimGPU struct {
 type claimDevice struct {
 	id    structured.DeviceID
 	parts []claimPart
-	// slice names the kind of a hardware slice of which nobody says of which GPU it is one; it has one part, without a GPU.
+	// slice names the kind of a hardware slice whose GPU is unknown; it has one part, without a GPU.
 	slice string
 	// capacity is that of a device of which several claims may have a part, nil for other devices.
 	capacity amounts

@@ -166,7 +166,7 @@ func TestGPUsOfSlices(t *testing.T) {
 			held:    []string{"mig-0"},
 			want:    []gpu.Device{{FreeMilli: 142 + 285 - 142, FreeMemMiB: 70 * gib}, {FreeMilli: 428, FreeMemMiB: 80 * gib}}, model: "NVIDIA-A100-SXM4-80GB",
 		},
-		"slices of which nobody knows the GPU are counted by profile": {
+		"slices of an unknown GPU are counted by profile": {
 			devices: []resourcev1.Device{mig("mig-0", "1g.10gb", ""), mig("mig-1", "1g.10gb", ""), mig("mig-2", "2g.20gb", "")},
 			held:    []string{"mig-1"},
 			slices:  []gpu.SliceCount{{Resource: testDriver + "/1g.10gb", Count: 1, Milli: 142}, {Resource: testDriver + "/2g.20gb", Count: 1, Milli: 285}},

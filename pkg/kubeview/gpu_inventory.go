@@ -40,8 +40,8 @@ func (k *GPUKeys) Inventory(g *GPUNode, info fwk.NodeInfo, promised AssignmentOf
 
 // occupyWhole marks used devices as taken: first those that an agent saw in use. The number is Kubernetes' own, the agent
 // only says which; a process that no pod accounts for takes nothing here, as the kubelet would give its GPU away as well.
-// What pods hold beyond that was given out after the agent looked, or nobody looks: the best connected set is what the
-// device plugin prefers.
+// What pods hold beyond that was given out later, or there is no agent: the best connected set is what the device plugin
+// prefers.
 func occupyWhole(inv *gpu.Inventory, inUse []int, used int) {
 	whole := gpu.Share{Milli: gpu.WholeMilli, MemMiB: inv.MemMiB}
 	for _, i := range inUse {

@@ -28,7 +28,7 @@ const (
 type gpuLabeller struct{ name, memory, count string }
 
 // gpuLabellers are GKE, Karpenter on AWS, EKS Auto Mode, Karpenter on Azure and Alibaba Cloud's ACK. OpenShift's label
-// is set by whoever makes the machine set: often it says no more than that there are GPUs.
+// is set by administrators: often it says no more than that there are GPUs.
 var gpuLabellers = []gpuLabeller{
 	{name: gkeAcceleratorLabel, count: gkeCountLabel},
 	instanceLabeller("karpenter.k8s.aws/instance-gpu-"),

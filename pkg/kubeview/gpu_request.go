@@ -67,7 +67,7 @@ func (k *GPUKeys) askedGPUs(pod *v1.Pod) (GPURequest, error) {
 }
 
 // heldGPUs is what a running pod without a grant counts for: what it asks for, or where that cannot be read the GPUs
-// among its resources, or else one. Somebody placed it, so that it uses something.
+// among its resources, or else one: it was placed there, so it uses something.
 func (k *GPUKeys) heldGPUs(pod *v1.Pod) gpu.Request {
 	r, err := k.askedGPUs(pod)
 	if err == nil {

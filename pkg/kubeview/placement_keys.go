@@ -44,8 +44,8 @@ var openKeys = []string{
 	nodeCostPerHourLabel, workloadTypeLabel, gangMinAvailableLabel, trainingOperatorLabel,
 }
 
-// OpenLabel says whether the values of a label describe hardware, price or place in terms that every cluster uses, and so
-// name nobody.
+// OpenLabel says whether the values of a label describe hardware, price or place in terms that every cluster uses, so that
+// a dump may show them.
 func OpenLabel(key string) bool {
 	if key == schedulingv1alpha1.PodGroupLabel {
 		return false

@@ -22,7 +22,7 @@ type ledger struct {
 // entry is what one pod holds.
 type entry struct {
 	kubeview.Assignment
-	// edited is set once it was said that somebody edited the annotations behind it, refused that the agent refused it.
+	// edited is set when an edit of the annotations behind it was reported, refused when a refusal by the agent was.
 	edited, refused bool
 }
 

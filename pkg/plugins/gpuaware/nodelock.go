@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// lockWait is how long a pod waits for the lock of its node: longer than a lock lasts that nobody removes.
+	// lockWait is how long a pod waits for the lock of its node: longer than an abandoned lock lasts.
 	lockWait = kubeview.HAMiLockLasts + time.Minute
 	// lockLook is after what time a waiting pod looks again if it was told of no change.
 	lockLook = 10 * time.Second
