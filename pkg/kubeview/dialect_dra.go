@@ -24,7 +24,7 @@ const maxShape = 16 << 10
 type PodClaims struct {
 	// own are the claims of the pod's own, allocated are those that have their devices already.
 	own, allocated []*resourcev1.ResourceClaim
-	resources      []classResource
+	resources      []ClassResource
 	// reuses reports init containers that ask for such resources, whose devices other containers may get after them.
 	reuses bool
 	// varies reports requests for a number of devices that depends on the node: for all of them, or the first of a list that
@@ -34,8 +34,8 @@ type PodClaims struct {
 	shape string
 }
 
-// classResource is an extended resource for which a device class stands in.
-type classResource struct {
+// ClassResource is an extended resource for which a device class stands in.
+type ClassResource struct {
 	name  v1.ResourceName
 	class string
 	count int64
@@ -43,6 +43,12 @@ type classResource struct {
 
 // Shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
 func (c *PodClaims) Shape() string { return c.shape }
+
+// Allocated are the claims that have their devices already.
+func (c *PodClaims) Allocated() []*resourcev1.ResourceClaim { return c.allocated }
+
+// Resources are the extended resources for which a device class stands in.
+func (c *PodClaims) Resources() []ClassResource { return c.resources }
 
 // Varies reports that how many devices are given depends on the node.
 func (c *PodClaims) Varies() bool { return c.varies }
@@ -53,16 +59,16 @@ func (c *PodClaims) Reuses() bool { return c.reuses }
 // Serves reports whether claims serve one of these resources on a node: a class stands in for it, and the kubelet offers
 // none.
 func (c *PodClaims) Serves(info fwk.NodeInfo, resources []v1.ResourceName) bool {
-	return slices.ContainsFunc(c.on(info), func(r classResource) bool { return slices.Contains(resources, r.name) })
+	return slices.ContainsFunc(c.On(info), func(r ClassResource) bool { return slices.Contains(resources, r.name) })
 }
 
-// on are the resources that claims serve on a node.
-func (c *PodClaims) on(info fwk.NodeInfo) []classResource {
+// On are the resources that claims serve on a node.
+func (c *PodClaims) On(info fwk.NodeInfo) []ClassResource {
 	offered := info.GetAllocatable().GetScalarResources()
-	if !slices.ContainsFunc(c.resources, func(r classResource) bool { return offered[r.name] > 0 }) {
+	if !slices.ContainsFunc(c.resources, func(r ClassResource) bool { return offered[r.name] > 0 }) {
 		return c.resources
 	}
-	var served []classResource
+	var served []ClassResource
 	for _, r := range c.resources {
 		if offered[r.name] == 0 {
 			served = append(served, r)
@@ -71,16 +77,22 @@ func (c *PodClaims) on(info fwk.NodeInfo) []classResource {
 	return served
 }
 
-// claims are those that have to be allocated on a node that serves these resources by claims.
-func (c *PodClaims) claims(resources []classResource) []*resourcev1.ResourceClaim {
+// Claims are those that have to be allocated on a node that serves these resources by claims.
+func (c *PodClaims) Claims(resources []ClassResource) []*resourcev1.ResourceClaim {
 	if len(resources) == 0 {
 		return c.own
 	}
 	return append(slices.Clone(c.own), claimFor(resources))
 }
 
+// Anonymous is a claim for so many devices of the class that stands in for the resource.
+func (r ClassResource) Anonymous(count int) *resourcev1.ResourceClaim {
+	r.count = int64(count)
+	return claimFor([]ClassResource{r})
+}
+
 // claimFor is the claim for these extended resources.
-func claimFor(resources []classResource) *resourcev1.ResourceClaim {
+func claimFor(resources []ClassResource) *resourcev1.ResourceClaim {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "extended-resources"}}
 	for i, r := range resources {
 		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourcev1.DeviceRequest{
@@ -93,9 +105,9 @@ func claimFor(resources []classResource) *resourcev1.ResourceClaim {
 	return claim
 }
 
-// readPodClaims finds what has to be allocated for a pod; nil for nothing. Claims that do not exist yet, and classes that
+// ReadPodClaims finds what has to be allocated for a pod; nil for nothing. Claims that do not exist yet, and classes that
 // do not, are left to the allocator.
-func readPodClaims(pod *v1.Pod, dra fwk.SharedDRAManager) *PodClaims {
+func ReadPodClaims(pod *v1.Pod, dra fwk.SharedDRAManager) *PodClaims {
 	c := &PodClaims{}
 	for i := range pod.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
@@ -131,10 +143,10 @@ func (c *PodClaims) readResources(pod *v1.Pod, resolver fwk.DeviceClassResolver)
 			continue
 		}
 		if class := resolver.GetDeviceClass(name); class != nil {
-			c.resources = append(c.resources, classResource{name, class.Name, int64(clampCount(q))})
+			c.resources = append(c.resources, ClassResource{name, class.Name, int64(clampCount(q))})
 		}
 	}
-	slices.SortFunc(c.resources, func(a, b classResource) int { return strings.Compare(string(a.name), string(b.name)) })
+	slices.SortFunc(c.resources, func(a, b ClassResource) int { return strings.Compare(string(a.name), string(b.name)) })
 	for i := range pod.Spec.InitContainers {
 		for _, r := range c.resources {
 			if _, asks := pod.Spec.InitContainers[i].Resources.Requests[r.name]; asks {

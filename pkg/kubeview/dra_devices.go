@@ -61,8 +61,8 @@ type claimPart struct {
 	milli, memMiB int
 }
 
-// claimNode is what slices say of one node's GPUs. It is immutable.
-type claimNode struct {
+// DeviceNode is what slices say of one node's GPUs. It is immutable.
+type DeviceNode struct {
 	name string
 	// number is never given twice: another number is another state of the node's slices.
 	number uint64
@@ -81,6 +81,18 @@ type claimNode struct {
 	alike bool
 }
 
+// NoDevices is a node of which slices say nothing.
+func NoDevices() *DeviceNode { return &DeviceNode{empty: gpu.Inventory{Replicas: 1}} }
+
+// Name returns the node's name.
+func (n *DeviceNode) Name() string { return n.name }
+
+// Number is another number for another state of the node's slices, and never 0.
+func (n *DeviceNode) Number() uint64 { return n.number }
+
+// Interchangeable reports that every device is a GPU as all others are, and as far from each of them.
+func (n *DeviceNode) Interchangeable() bool { return n.alike }
+
 // sourceDevice is a device with the slice that it is in.
 type sourceDevice struct {
 	slice  *resourcev1.ResourceSlice
@@ -90,18 +102,18 @@ type sourceDevice struct {
 // counterKey names a set of counters.
 type counterKey struct{ driver, pool, set string }
 
-// claimNodeReader puts the devices of one node together.
-type claimNodeReader struct {
-	node     *claimNode
+// deviceNodeReader puts the devices of one node together.
+type deviceNodeReader struct {
+	node     *DeviceNode
 	counters map[counterKey]amounts
 	// byKey are the GPUs by what their devices have in common.
 	byKey map[string]int
 }
 
-// readClaimNode reads the devices of one node. Devices beyond those that can be told apart are left out.
-func readClaimNode(name string, number uint64, devices []sourceDevice, counters map[counterKey]amounts) *claimNode {
-	r := &claimNodeReader{
-		node:     &claimNode{name: name, number: number, sources: len(devices), byID: map[structured.DeviceID]int{}},
+// readDeviceNode reads the devices of one node. Devices beyond those that can be told apart are left out.
+func readDeviceNode(name string, number uint64, devices []sourceDevice, counters map[counterKey]amounts) *DeviceNode {
+	r := &deviceNodeReader{
+		node:     &DeviceNode{name: name, number: number, sources: len(devices), byID: map[structured.DeviceID]int{}},
 		counters: counters, byKey: map[string]int{},
 	}
 	// Informers list slices in any order, and the index of a GPU must not depend on it.
@@ -120,7 +132,7 @@ func readClaimNode(name string, number uint64, devices []sourceDevice, counters 
 }
 
 // add reads one device.
-func (r *claimNodeReader) add(d sourceDevice) {
+func (r *deviceNodeReader) add(d sourceDevice) {
 	driver, pool := d.slice.Spec.Driver, d.slice.Spec.Pool.Name
 	out := claimDevice{id: structured.MakeDeviceID(driver, pool, d.device.Name), tainted: tainted(d.device)}
 	text := deviceText(driver, d.device)
@@ -182,7 +194,7 @@ func (r *claimNodeReader) add(d sourceDevice) {
 }
 
 // join makes the device a part of the GPU with that key. It reports false where there is no place for a further GPU.
-func (r *claimNodeReader) join(d *claimDevice, key string, seen *claimGPU, part claimPart) bool {
+func (r *deviceNodeReader) join(d *claimDevice, key string, seen *claimGPU, part claimPart) bool {
 	i, known := r.byKey[key]
 	if !known {
 		if len(r.node.gpus) == maxNodeGPUs {
@@ -204,7 +216,7 @@ func (r *claimNodeReader) join(d *claimDevice, key string, seen *claimGPU, part 
 }
 
 // finish sums the GPUs up. Where they differ, the least memory and no model counts.
-func (r *claimNodeReader) finish() {
+func (r *deviceNodeReader) finish() {
 	n := r.node
 	n.empty = gpu.Inventory{Mode: gpu.ModeDRA, Replicas: 1, IndexKnown: true}
 	cut := map[string]*gpu.SliceCount{}

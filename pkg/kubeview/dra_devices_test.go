@@ -55,7 +55,7 @@ func counterValues(amounts strs) map[string]resourcev1.Counter {
 }
 
 // draNode reads these devices as those of one node, with these sets of counters.
-func draNode(sets map[string]strs, devices ...resourcev1.Device) *claimNode {
+func draNode(sets map[string]strs, devices ...resourcev1.Device) *DeviceNode {
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: testDriver, NodeName: ptr.To("n"), Pool: resourcev1.ResourcePool{Name: "n"}, Devices: devices,
 	}}
@@ -67,7 +67,7 @@ func draNode(sets map[string]strs, devices ...resourcev1.Device) *claimNode {
 	for i := range slice.Spec.Devices {
 		source = append(source, sourceDevice{slice, &slice.Spec.Devices[i]})
 	}
-	return readClaimNode("n", 1, source, counters)
+	return readDeviceNode("n", 1, source, counters)
 }
 
 // allocation is a state in which these devices are allocated, and of others parts: "device/capacity" to an amount.
@@ -178,7 +178,7 @@ func TestGPUsOfSlices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inv := draNode(tc.counters, tc.devices...).inventory(allocation(tc.held, tc.parts))
+			inv := draNode(tc.counters, tc.devices...).Inventory(allocation(tc.held, tc.parts))
 			if diff := cmp.Diff(tc.want, inv.Devices); diff != "" {
 				t.Errorf("devices (-want +got):\n%s", diff)
 			}
@@ -213,16 +213,16 @@ func TestStampsTellStatesApart(t *testing.T) {
 		"nothing": allocation(nil, nil), "one": allocation([]string{"gpu-1"}, nil), "a part": allocation(nil, strs{"gpu-0/memory": "1Gi"}),
 		"a larger part": allocation(nil, strs{"gpu-0/memory": "2Gi"}), "both": allocation([]string{"gpu-1"}, strs{"gpu-0/memory": "2Gi"}),
 	} {
-		stamp := n.stamp(state)
+		stamp := n.Stamp(state)
 		if other, ok := seen[stamp]; ok {
 			t.Errorf("%s and %s have one stamp", name, other)
 		}
 		seen[stamp] = name
-		if n.stamp(state) != stamp {
+		if n.Stamp(state) != stamp {
 			t.Errorf("%s has two stamps", name)
 		}
 	}
-	if n.stamp(allocation([]string{"other"}, nil)) != n.stamp(allocation(nil, nil)) {
+	if n.Stamp(allocation([]string{"other"}, nil)) != n.Stamp(allocation(nil, nil)) {
 		t.Error("a device of another node changes the stamp")
 	}
 }
@@ -241,7 +241,7 @@ func TestDemandOfWhatIsGiven(t *testing.T) {
 		"slices of no GPU":    {[]gpu.Grant{{Slice: "a/1g", Share: gpu.Share{Milli: 142}}, {Slice: "a/1g", Share: gpu.Share{Milli: 142}}}, gpu.Request{Slices: []gpu.SliceCount{{Resource: "a/1g", Count: 2, Milli: 142}}}},
 		"more than all of it": {[]gpu.Grant{share(0, 800), share(0, 800)}, gpu.Request{Count: 1, Milli: 1000}},
 	} {
-		if diff := cmp.Diff(tc.want, requestOf(tc.given)); diff != "" {
+		if diff := cmp.Diff(tc.want, RequestOf(tc.given)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -275,7 +275,7 @@ func FuzzGPUsOfSlices(f *testing.F) {
 			devices = append(devices, d)
 		}
 		n := draNode(map[string]strs{"c": {"memory": fmt.Sprint(total)}}, devices...)
-		free, held := n.inventory(allocation(nil, nil)), n.inventory(allocation([]string{"d-0"}, strs{"d-1/memory": fmt.Sprint(consumed)}))
+		free, held := n.Inventory(allocation(nil, nil)), n.Inventory(allocation([]string{"d-0"}, strs{"d-1/memory": fmt.Sprint(consumed)}))
 		for i, d := range held.Devices {
 			if was := free.Devices[i]; d.FreeMilli < 0 || d.FreeMilli > was.FreeMilli || was.FreeMilli > gpu.WholeMilli || d.FreeMemMiB < 0 || d.FreeMemMiB > was.FreeMemMiB {
 				t.Fatalf("device %d has %+v free, and %+v while nothing is held", i, d, was)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -49,8 +50,8 @@ func (p claimPart) of(milli, memMiB int) gpu.Share {
 	return s
 }
 
-// inventory counts what is allocated.
-func (n *claimNode) inventory(allocated *structured.AllocatedState) *gpu.Inventory {
+// Inventory counts what is allocated.
+func (n *DeviceNode) Inventory(allocated *structured.AllocatedState) *gpu.Inventory {
 	inv := n.empty.Clone()
 	for i := range n.devices {
 		d := &n.devices[i]
@@ -79,8 +80,8 @@ func takeSlice(inv *gpu.Inventory, d *claimDevice) {
 
 var stampSeed = maphash.MakeSeed()
 
-// stamp is equal for states of the node that are alike: the same slices, of which the same is allocated.
-func (n *claimNode) stamp(allocated *structured.AllocatedState) uint64 {
+// Stamp is equal for states of the node that are alike: the same slices, of which the same is allocated.
+func (n *DeviceNode) Stamp(allocated *structured.AllocatedState) uint64 {
 	var h maphash.Hash
 	h.SetSeed(stampSeed)
 	maphash.WriteComparable(&h, n.number)
@@ -108,7 +109,7 @@ type amountKey struct {
 func amountOf(q *resource.Quantity) float64 { return q.AsApproximateFloat64() }
 
 // GPUNode is the node with the GPUs that claims can have, without any that are allocated.
-func (n *claimNode) gpuNode(g *GPUNode) *GPUNode {
+func (n *DeviceNode) GPUNode(g *GPUNode) *GPUNode {
 	out := *g
 	out.empty = n.empty
 	out.empty.CPUMilli, out.empty.Leaving = g.empty.CPUMilli, g.empty.Leaving
@@ -116,9 +117,9 @@ func (n *claimNode) gpuNode(g *GPUNode) *GPUNode {
 	return &out
 }
 
-// occupied adds to an inventory what the NodeInfo knows: free CPU, and pods that ask for the resources but whose devices
+// Occupied adds to an inventory what the NodeInfo knows: free CPU, and pods that ask for the resources but whose devices
 // are not allocated, because they are only simulated.
-func (n *claimNode) occupied(inv *gpu.Inventory, info fwk.NodeInfo, simulated int) *gpu.Inventory {
+func (n *DeviceNode) Occupied(inv *gpu.Inventory, info fwk.NodeInfo, simulated int) *gpu.Inventory {
 	inv.CPUMilli = info.GetAllocatable().GetMilliCPU()
 	inv.FreeCPUMilli = inv.CPUMilli - info.GetRequested().GetMilliCPU()
 	inv.Leaving, inv.InUse = leavingTaint(info.Node()), InUse(info)
@@ -126,8 +127,8 @@ func (n *claimNode) occupied(inv *gpu.Inventory, info fwk.NodeInfo, simulated in
 	return inv
 }
 
-// simulated is how many units of the resources pods on the node ask for beyond the devices that are allocated.
-func (n *claimNode) simulated(info fwk.NodeInfo, resources []classResource, allocated *structured.AllocatedState) int {
+// Simulated is how many units of the resources pods on the node ask for beyond the devices that are allocated.
+func (n *DeviceNode) Simulated(info fwk.NodeInfo, resources []ClassResource, allocated *structured.AllocatedState) int {
 	requested := int64(0)
 	for i := range resources {
 		requested += info.GetRequested().GetScalarResources()[resources[i].name]
@@ -146,4 +147,28 @@ func (n *claimNode) simulated(info fwk.NodeInfo, resources []classResource, allo
 		}
 	}
 	return int(min(max(0, requested-taken), maxNodeGPUs))
+}
+
+// Given adds the GPUs that an allocation gives.
+func (n *DeviceNode) Given(list []gpu.Grant, results []resourcev1.DeviceRequestAllocationResult) []gpu.Grant {
+	for i := range results {
+		r := &results[i]
+		at, ok := n.byID[structured.MakeDeviceID(r.Driver, r.Pool, r.Device)]
+		if !ok || r.AdminAccess != nil && *r.AdminAccess {
+			continue
+		}
+		d := &n.devices[at]
+		milli, memMiB := gpu.WholeMilli, -1
+		if d.capacity != nil && len(r.ConsumedCapacity) > 0 {
+			milli, memMiB = d.share(consumedOf(r.Driver, r.ConsumedCapacity))
+		}
+		for _, p := range d.parts {
+			grant := gpu.Grant{Device: p.gpu, Share: p.of(milli, memMiB), Slice: d.slice}
+			if d.slice == "" {
+				grant.Model, grant.MemMiB = n.gpus[p.gpu].product, n.gpus[p.gpu].memMiB
+			}
+			list = append(list, grant)
+		}
+	}
+	return list
 }

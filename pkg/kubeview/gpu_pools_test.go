@@ -152,9 +152,9 @@ func TestPricesCountEachGPUOnce(t *testing.T) {
 			offers, asked := keys.ReadPricedNode(tc.node), keys.ReadPricedPod(pod)
 			info := framework.NewNodeInfo()
 			info.SetNode(tc.node)
-			before := keys.FreeMilliGPU(&offers, info)
+			before := keys.FreeMilliGPU(&offers, info, nil)
 			info.AddPod(pod)
-			got := []int64{offers.Allocatable.MilliGPU, before, offers.Request(&asked).MilliGPU, keys.FreeMilliGPU(&offers, info)}
+			got := []int64{offers.Allocatable.MilliGPU, before, offers.Request(&asked).MilliGPU, keys.FreeMilliGPU(&offers, info, nil)}
 			if diff := cmp.Diff([]int64{tc.all, tc.all, tc.taken, tc.end}, got); diff != "" {
 				t.Errorf("milli-GPU of the node, free, asked for, free with the pod (-want +got):\n%s", diff)
 			}

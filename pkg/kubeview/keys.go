@@ -1,5 +1,6 @@
 // Package kubeview is the one place that knows labels, annotations, taints and resource names. It turns nodes and pods into
-// the values that the pure packages work with, and says what is wrong with those that it cannot read.
+// the values that the pure packages work with, and says what is wrong with those that it cannot read. It remembers nothing:
+// what is kept from one object to the next is in package clusterstate.
 package kubeview
 
 // Keys of Berth's own.

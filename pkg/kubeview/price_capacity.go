@@ -42,6 +42,13 @@ func (k *GPUKeys) ReadPricedPod(pod *v1.Pod) PricedPod {
 	return p
 }
 
+// WithGPUs is the pod asking for the GPUs that it claims, too.
+func (p *PricedPod) WithGPUs(claimed *gpu.Request) PricedPod {
+	out := *p
+	out.gpu.Count, out.gpu.Milli, out.gpu.Slices = claimed.Count, claimed.Milli, claimed.Slices
+	return out
+}
+
 // WantsGPU says whether the pod asks for GPUs or a part of one.
 func (p *PricedPod) WantsGPU() bool { return p.gpu.WantsGPU() }
 
@@ -57,8 +64,28 @@ func (p *PricedPod) Signature() any {
 type PricedNode struct {
 	Allocatable price.Capacity
 	gpu         *GPUNode
-	// claims know what is allocated of GPUs that can be claimed; nil where the node has none.
-	claims *GPUClaims
+}
+
+// GPUNode is the node with the GPUs that it offers.
+func (n *PricedNode) GPUNode() *GPUNode { return n.gpu }
+
+// WithGPUs is the node with other GPUs: those that can be claimed there.
+func (n *PricedNode) WithGPUs(claimable *GPUNode) PricedNode {
+	out := *n
+	out.gpu = claimable
+	out.Allocatable.MilliGPU = offeredMilli(claimable.Empty())
+	return out
+}
+
+func offeredMilli(inv *gpu.Inventory) int64 {
+	milli := int64(0)
+	for _, d := range inv.Devices {
+		milli += int64(d.FreeMilli)
+	}
+	for _, s := range inv.Slices {
+		milli += int64(s.Count * s.Milli)
+	}
+	return milli
 }
 
 // ReadPricedNode reads what a node offers.
@@ -97,15 +124,13 @@ func FreeHost(info fwk.NodeInfo) price.Capacity {
 	}
 }
 
-// FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod.
-func (k *GPUKeys) FreeMilliGPU(n *PricedNode, info fwk.NodeInfo) int64 {
+// FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod. What
+// is left of GPUs that can be claimed is in claimable, which is nil for other nodes.
+func (k *GPUKeys) FreeMilliGPU(n *PricedNode, info fwk.NodeInfo, claimable *gpu.Inventory) int64 {
 	free := int64(0)
 	for i, pool := range n.gpu.Pools() {
-		var inv *gpu.Inventory
-		if i == 0 {
-			inv = n.claims.Latest().Inventory(n.gpu, info)
-		}
-		if inv == nil {
+		inv := claimable
+		if i > 0 || inv == nil {
 			inv = k.Inventory(pool, info, nil, "")
 		}
 		if inv.TimeSliced() {

@@ -5,6 +5,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -16,11 +17,11 @@ type PricedUse struct {
 	FreeMilliGPU int64
 }
 
-// ReadPricedUse reads what is left of a node.
-func (k *GPUKeys) ReadPricedUse(n *PricedNode, info fwk.NodeInfo) PricedUse {
+// ReadPricedUse reads what is left of a node; of GPUs that can be claimed, claimable is left.
+func (k *GPUKeys) ReadPricedUse(n *PricedNode, info fwk.NodeInfo, claimable *gpu.Inventory) PricedUse {
 	u := PricedUse{InUse: InUse(info)}
 	if n.Allocatable.MilliGPU > 0 {
-		u.FreeHost, u.FreeMilliGPU = FreeHost(info), k.FreeMilliGPU(n, info)
+		u.FreeHost, u.FreeMilliGPU = FreeHost(info), k.FreeMilliGPU(n, info, claimable)
 	}
 	return u
 }

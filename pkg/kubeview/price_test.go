@@ -66,36 +66,6 @@ func TestBadValueNamesObjectKeyValueAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestReporterReportsEachBadValueOnce(t *testing.T) {
-	t.Parallel()
-	r := &badValueReporter{reported: map[reportKey]map[string]bool{}}
-	bad := func(value string) *BadValue {
-		return &BadValue{Object: "node", Kind: "annotation", Key: PricePerHourKey, Value: value, Allowed: "a number"}
-	}
-	for i, step := range []struct {
-		scope, node string
-		bad         []*BadValue
-		want        int
-	}{
-		{"price", "a", []*BadValue{bad("x")}, 1},
-		{"price", "a", []*BadValue{bad("x")}, 0},           // a heartbeat, or another profile
-		{"price", "b", []*BadValue{bad("x")}, 1},           // another node
-		{"gpu", "a", []*BadValue{bad("x")}, 1},             // another plugin
-		{"price", "a", []*BadValue{bad("y")}, 1},           // another value
-		{"price", "a", nil, 0},                             // mended
-		{"price", "a", []*BadValue{bad("y")}, 1},           // broken again
-		{"price", "a", []*BadValue{bad("x"), bad("y")}, 1}, // one more
-	} {
-		if got := r.news(step.scope, step.node, step.bad); len(got) != step.want {
-			t.Errorf("step %d: %d messages %q, want %d", i, len(got), got, step.want)
-		}
-	}
-	r.forget("price", "b")
-	if got := r.news("price", "b", []*BadValue{bad("x")}); len(got) != 1 {
-		t.Errorf("a node that was deleted and came back has %d messages, want 1", len(got))
-	}
-}
-
 func TestPricedRequests(t *testing.T) {
 	t.Parallel()
 	list := func(cpu, memory, gpu string) v1.ResourceList {
@@ -172,7 +142,7 @@ func TestPricedRequests(t *testing.T) {
 			}
 			info := framework.NewNodeInfo(tc.pod)
 			info.SetNode(tc.node)
-			if got := keys.FreeMilliGPU(&n, info); got != tc.free {
+			if got := keys.FreeMilliGPU(&n, info, nil); got != tc.free {
 				t.Errorf("%d thousandths of a GPU are free, want %d", got, tc.free)
 			}
 			if diff := cmp.Diff(price.Capacity{MilliCPU: 90_000, MemoryMiB: 512000}, FreeHost(info)); diff != "" {

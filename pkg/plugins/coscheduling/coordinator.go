@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -50,7 +51,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		if err != nil {
 			return nil, err
 		}
-		kubeview.GangsOf(factory).Follow(s.owners)
+		clusterstate.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
 		c.profiles.add(profile)
 		return c, c.run(ctx, profile, groups)

@@ -77,7 +77,7 @@ func (b *biller) add(sum *bill, view *nodeView, info *framework.NodeInfo) {
 		return
 	}
 	free := kubeview.FreeHost(info)
-	free.MilliGPU = b.settings.gpuKeys.FreeMilliGPU(&view.offers, info)
+	free.MilliGPU = b.nodes.freeGPU(view, info)
 	sum.idleGPU = sum.idleGPU.Plus(view.split.GPUPrice(free.MilliGPU))
 	sum.strandedGPU = sum.strandedGPU.Plus(view.split.GPUPrice(b.settings.hostNeed.Idle(free)))
 }

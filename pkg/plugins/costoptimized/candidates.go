@@ -31,7 +31,7 @@ func (p *Plugin) Candidates() int { return p.settings.candidates }
 // Class is what the node costs and what the pods on it leave.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	view := p.nodes.of(info.Node())
-	c := &nodeClass{view: view, use: p.settings.gpuKeys.ReadPricedUse(&view.offers, info)}
+	c := &nodeClass{view: view, use: p.settings.gpuKeys.ReadPricedUse(&view.offers, info, p.claims.Left(&view.offers, info))}
 	flags := byte(0)
 	for i, yes := range [...]bool{view.priced, view.leaving, view.removable} {
 		if yes {

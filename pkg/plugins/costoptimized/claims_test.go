@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
 )
@@ -32,7 +33,7 @@ import (
 const claimDriver = "gpu.nvidia.com"
 
 // claimedWorld is what a plugin knows of devices that are claimed.
-func claimedWorld(t *testing.T, objects ...runtime.Object) (*kubeview.GPUClaims, fwk.SharedDRAManager) {
+func claimedWorld(t *testing.T, objects ...runtime.Object) (*clusterstate.GPUClaims, fwk.SharedDRAManager) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -42,7 +43,7 @@ func claimedWorld(t *testing.T, objects ...runtime.Object) (*kubeview.GPUClaims,
 		t.Fatal(err)
 	}
 	dra := dynamicresources.NewDRAManager(t.Context(), claims, slices, factory)
-	g, err := kubeview.GPUClaimsOf(factory, dra, kubeview.DefaultDeviceDrivers())
+	g, err := clusterstate.GPUClaimsOf(factory, dra, kubeview.DefaultDeviceDrivers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 	if got, want := view.offers.Request(&asked), (price.Capacity{MilliCPU: 8000, MemoryMiB: 8192, MilliGPU: 2000}); got != want {
 		t.Errorf("the pod takes %+v, want %+v", got, want)
 	}
-	if got := keys.FreeMilliGPU(&view.offers, info); got != 7000 {
+	if got := keys.FreeMilliGPU(&view.offers, info, claims.Left(&view.offers, info)); got != 7000 {
 		t.Errorf("%d thousandths of a GPU are free, want 7000", got)
 	}
 
@@ -121,12 +122,12 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 	hog := st.MakePod().Name("hog").UID("hog").Node("dra").Req(map[v1.ResourceName]string{"cpu": "96"}).Obj()
 	p := &Plugin{settings: settings}
 	request := price.Capacity{MilliCPU: 96_000, MemoryMiB: 1}
-	if got := p.stranded(view, kubeview.FreeHost(info), request, func() int64 { return keys.FreeMilliGPU(&view.offers, info) }); got != 7000 {
+	if got := p.stranded(view, kubeview.FreeHost(info), request, func() int64 { return keys.FreeMilliGPU(&view.offers, info, claims.Left(&view.offers, info)) }); got != 7000 {
 		t.Errorf("%d thousandths of a GPU are stranded, want 7000", got)
 	}
 	info.AddPod(hog)
 	sum := &bill{byCapacity: map[kubeview.CapacityType]price.MicroDollars{}}
-	(&biller{settings: settings}).add(sum, view, info)
+	(&biller{settings: settings, nodes: &nodeViews{settings: settings, claims: claims}}).add(sum, view, info)
 	if sum.idleGPU != 14*price.Dollar || sum.strandedGPU != 14*price.Dollar {
 		t.Errorf("idle GPUs cost %s, stranded ones %s, want 14 dollars each", sum.idleGPU, sum.strandedGPU)
 	}

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -131,7 +132,7 @@ func waitForCounts(t *testing.T, r *runningPods, objects []runtime.Object) {
 			if pod.Spec.NodeName != "" {
 				running++
 			}
-			if (&kubeview.Gangs{}).Of(pod).Name != "" {
+			if (&clusterstate.Gangs{}).Of(pod).Name != "" {
 				members++
 			}
 		}

@@ -4,8 +4,10 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
 )
@@ -30,9 +32,9 @@ type nodeView struct {
 // nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for concurrent
 // use.
 type nodeViews struct {
-	*kubeview.ByNode[atomic.Pointer[nodeView]]
+	*clusterstate.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
-	claims   *kubeview.GPUClaims
+	claims   *clusterstate.GPUClaims
 	market   market
 }
 
@@ -48,7 +50,12 @@ func (v *nodeViews) of(node *v1.Node) *nodeView {
 	return view
 }
 
-func (s *settings) view(node *v1.Node, metrics market, claims *kubeview.GPUClaims) *nodeView {
+// freeGPU is how much GPU the node of a view still offers.
+func (v *nodeViews) freeGPU(view *nodeView, info fwk.NodeInfo) int64 {
+	return v.settings.gpuKeys.FreeMilliGPU(&view.offers, info, v.claims.Left(&view.offers, info))
+}
+
+func (s *settings) view(node *v1.Node, metrics market, claims *clusterstate.GPUClaims) *nodeView {
 	view := &nodeView{
 		capacity:  s.capacityRules.TypeOf(node),
 		leaving:   kubeview.Leaving(node),

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
@@ -34,8 +35,8 @@ const Name = "CostOptimized"
 type Plugin struct {
 	settings        *settings
 	nodes           *nodeViews
-	gangs           *kubeview.Gangs
-	claims          *kubeview.GPUClaims
+	gangs           *clusterstate.Gangs
+	claims          *clusterstate.GPUClaims
 	running         *runningPods
 	waiting         *waiting
 	priorityClasses schedulinglisters.PriorityClassLister
@@ -68,15 +69,15 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, fmt.Errorf("reading prices for profile %s: %w", handle.ProfileName(), err)
 	}
-	nodes, err := kubeview.NewByNode[atomic.Pointer[nodeView]](factory.Core().V1().Nodes().Informer())
+	nodes, err := clusterstate.NewByNode[atomic.Pointer[nodeView]](factory.Core().V1().Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
-	claims, err := kubeview.GPUClaimsOf(factory, handle.SharedDRAManager(), kubeview.DefaultDeviceDrivers())
+	claims, err := clusterstate.GPUClaimsOf(factory, handle.SharedDRAManager(), kubeview.DefaultDeviceDrivers())
 	if err != nil {
 		return nil, err
 	}
-	gangs := kubeview.GangsOf(factory)
+	gangs := clusterstate.GangsOf(factory)
 	classes := priorityClassInformer(ctx, factory)
 	p := &Plugin{
 		settings:        s,
@@ -97,7 +98,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err := p.watchPriorityClasses(classes, factory.Core().V1().Pods().Lister(), handle); err != nil {
 		return nil, err
 	}
-	err = kubeview.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {
+	err = clusterstate.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {
 		_, _, bad := kubeview.StatedPrice(node)
 		return bad
 	})

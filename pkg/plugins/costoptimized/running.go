@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -16,14 +17,14 @@ import (
 // counts are exact however events fall together.
 type runningPods struct {
 	keys             kubeview.GPUKeys
-	in               *kubeview.Gangs
+	in               *clusterstate.Gangs
 	withGPU, without atomic.Int64
 
 	mu    sync.RWMutex
 	gangs map[gang.ID]int64
 }
 
-func newRunningPods(keys kubeview.GPUKeys, in *kubeview.Gangs) *runningPods {
+func newRunningPods(keys kubeview.GPUKeys, in *clusterstate.Gangs) *runningPods {
 	return &runningPods{keys: keys, in: in, gangs: map[gang.ID]int64{}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -19,7 +20,7 @@ import (
 func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRunningPods(kubeview.DefaultGPUKeys(), &kubeview.Gangs{})
+		r := newRunningPods(kubeview.DefaultGPUKeys(), &clusterstate.Gangs{})
 		handler := r.counter()
 		alive := map[string]*v1.Pod{}
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
@@ -46,7 +47,7 @@ func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 			if pod.DeletionTimestamp != nil {
 				continue
 			}
-			if id := (&kubeview.Gangs{}).Of(pod); id.Name != "" {
+			if id := (&clusterstate.Gangs{}).Of(pod); id.Name != "" {
 				gangs[id]++
 			}
 			switch {

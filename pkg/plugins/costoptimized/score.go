@@ -89,7 +89,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	}
 	view := p.nodes.of(info.Node())
 	inUse := view.removable && kubeview.InUse(info)
-	return p.cost(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.settings.gpuKeys.FreeMilliGPU(&view.offers, info) }), nil
+	return p.cost(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }), nil
 }
 
 // states returns what is known of the pod and of the cycle.

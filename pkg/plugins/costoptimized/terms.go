@@ -24,7 +24,7 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 		return terms.Cost{}, nil
 	}
 	inUse := view.removable && kubeview.InUse(info)
-	freeGPU := func() int64 { return p.settings.gpuKeys.FreeMilliGPU(&view.offers, info) }
+	freeGPU := func() int64 { return p.nodes.freeGPU(view, info) }
 	parts := p.parts(s, cycle, view, inUse, kubeview.FreeHost(info), freeGPU)
 	return terms.Cost{Unit: "dollars an hour", Terms: []terms.Term{
 		{Name: "share", Amount: parts.Share.Dollars(), For: "the pod's share of the node"},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -19,7 +20,7 @@ type claims struct {
 	// by a resource that is named after a class.
 	asked []v1.ResourceName
 	// state is which devices are allocated; nil without GPUs that can be claimed.
-	state *kubeview.ClaimState
+	state *clusterstate.ClaimState
 }
 
 // readClaims finds the devices that have to be allocated for the pod: for claims of its own, and where a device class

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -23,8 +24,8 @@ type cluster struct {
 	locks   *nodeLocks
 	views   *views
 	learner *learner
-	claims  *kubeview.GPUClaims
-	gangs   *kubeview.Gangs
+	claims  *clusterstate.GPUClaims
+	gangs   *clusterstate.Gangs
 	fleet   *fleet
 	kin     *kin
 	// faulted are the pods that a faulty GPU keeps pending.
@@ -49,12 +50,12 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 		if err != nil {
 			return nil, err
 		}
-		nodes, err := kubeview.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
+		nodes, err := clusterstate.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
 		if err != nil {
 			return nil, err
 		}
-		gangs := kubeview.GangsOf(factory)
-		claims, err := kubeview.GPUClaimsOf(factory, handle.SharedDRAManager(), drivers)
+		gangs := clusterstate.GangsOf(factory)
+		claims, err := clusterstate.GPUClaimsOf(factory, handle.SharedDRAManager(), drivers)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
@@ -28,8 +29,8 @@ type learnt struct {
 // mix in the informers' goroutines, never in a scheduling cycle.
 type learner struct {
 	keys   *kubeview.GPUKeys
-	gangs  *kubeview.Gangs
-	claims *kubeview.GPUClaims
+	gangs  *clusterstate.Gangs
+	claims *clusterstate.GPUClaims
 	now    atomic.Pointer[learnt]
 
 	mu  sync.Mutex
@@ -68,7 +69,7 @@ type door struct {
 	nodes  int
 }
 
-func newLearner(keys *kubeview.GPUKeys, gangs *kubeview.Gangs, claims *kubeview.GPUClaims) *learner {
+func newLearner(keys *kubeview.GPUKeys, gangs *clusterstate.Gangs, claims *clusterstate.GPUClaims) *learner {
 	l := &learner{
 		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
 		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -108,7 +109,7 @@ func (f *fleet) byModel() map[string]count {
 }
 
 // count counts one node. Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, claimable *kubeview.ClaimState, demand *gpu.Demand) count {
+func (f *fleet) count(node *v1.Node, claimable *clusterstate.ClaimState, demand *gpu.Demand) count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
 	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {

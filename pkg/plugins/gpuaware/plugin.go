@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
@@ -60,7 +61,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	err = kubeview.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*kubeview.BadValue {
+	err = clusterstate.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*kubeview.BadValue {
 		_, bad := s.keys.ReadGPUNode(node)
 		return bad
 	})

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // siblings counts the pods that a pod works with by the NVLink domain that they run in.
@@ -19,7 +19,7 @@ type siblings struct {
 
 // groupOf names the pods that a pod works with: its gang, or the pods of the same controller. It is empty for a pod on
 // its own.
-func groupOf(gangs *kubeview.Gangs, pod *v1.Pod) string {
+func groupOf(gangs *clusterstate.Gangs, pod *v1.Pod) string {
 	if id := gangs.Of(pod); id != (gang.ID{}) {
 		return "gang/" + id.String()
 	}

@@ -7,6 +7,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -35,15 +36,15 @@ func (v *view) of(r *gpu.Request) (*gpu.Inventory, *kubeview.GPUNode) {
 }
 
 // place is the newest view of a node.
-type place = kubeview.NodeEntry[atomic.Pointer[view]]
+type place = clusterstate.NodeEntry[atomic.Pointer[view]]
 
 // views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included, so
 // a view is good exactly as long as the generation is the same. Views are safe for concurrent use.
 type views struct {
-	*kubeview.ByNode[atomic.Pointer[view]]
+	*clusterstate.ByNode[atomic.Pointer[view]]
 	keys   *kubeview.GPUKeys
 	ledger *ledger
-	claims *kubeview.GPUClaims
+	claims *clusterstate.GPUClaims
 	totals totals
 }
 
@@ -94,7 +95,7 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 		fresh.node = claimable.Node(fresh.node)
 	}
 	p.Value.Store(fresh)
-	if snapshot != nil && p.Index != kubeview.NoIndex {
+	if snapshot != nil && p.Index != clusterstate.NoIndex {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, fresh.inventory)
 		}

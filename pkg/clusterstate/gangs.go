@@ -1,4 +1,4 @@
-package kubeview
+package clusterstate
 
 import (
 	"sync/atomic"
@@ -8,12 +8,13 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // Gangs tells the plugins of all profiles of one scheduler which gang a pod is a member of. The zero value knows what pods
 // say themselves; with a policy it also knows the gangs of controllers whose pods say nothing.
 type Gangs struct {
-	policy atomic.Pointer[GangOwnerPolicy]
+	policy atomic.Pointer[kubeview.GangOwnerPolicy]
 }
 
 // GangsOf returns the value that the scheduler's profiles share.
@@ -24,7 +25,7 @@ func GangsOf(factory kubeinformers.SharedInformerFactory) *Gangs {
 
 // Follow makes the policy count. It has to be called while the profiles are made, before any informer runs: what has been told
 // of a pod must not change while the pod is the same.
-func (g *Gangs) Follow(policy *GangOwnerPolicy) { g.policy.Store(policy) }
+func (g *Gangs) Follow(policy *kubeview.GangOwnerPolicy) { g.policy.Store(policy) }
 
 // Of returns the gang of the pod; none if the pod says wrongly which: Coscheduling rejects such pods.
 func (g *Gangs) Of(pod *v1.Pod) gang.ID {

@@ -1,11 +1,10 @@
-package kubeview
+package clusterstate
 
 import (
 	"context"
 	"fmt"
 	"hash/maphash"
 	"iter"
-	"maps"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,12 +13,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // ClaimState is which devices are allocated at one moment. A nil one knows no GPUs.
 type ClaimState struct {
 	claims    *GPUClaims
-	read      *claimSlices
+	read      *kubeview.DeviceSlices
 	allocated *structured.AllocatedState
 	// stamps are those of nodes that were asked for.
 	stamps sync.Map
@@ -41,18 +41,18 @@ type Outcome struct {
 
 // Inventory is the node's inventory with what is allocated; nil where there is nothing to claim, or where the kubelet
 // offers GPUs, so that none is counted twice.
-func (s *ClaimState) Inventory(g *GPUNode, info fwk.NodeInfo) *gpu.Inventory {
+func (s *ClaimState) Inventory(g *kubeview.GPUNode, info fwk.NodeInfo) *gpu.Inventory {
 	if n := s.node(g); n != nil {
-		return n.occupied(n.inventory(s.allocated), info, 0)
+		return n.Occupied(n.Inventory(s.allocated), info, 0)
 	}
 	return nil
 }
 
-func (s *ClaimState) node(g *GPUNode) *claimNode {
+func (s *ClaimState) node(g *kubeview.GPUNode) *kubeview.DeviceNode {
 	if s == nil {
 		return nil
 	}
-	return s.read.node(g)
+	return s.read.Sole(g)
 }
 
 // Stamp changes with what Inventory and GPUNode return; 0 where there are no devices.
@@ -60,40 +60,40 @@ func (s *ClaimState) Stamp(node string) uint64 {
 	if s == nil {
 		return 0
 	}
-	n := s.read.nodes[node]
+	n := s.read.Node(node)
 	if n == nil {
 		return 0
 	}
 	if known, ok := s.stamps.Load(n); ok {
 		return known.(uint64)
 	}
-	stamp := n.stamp(s.allocated)
+	stamp := n.Stamp(s.allocated)
 	s.stamps.Store(n, stamp)
 	return stamp
 }
 
 // Alone reports that devices belong to one node each, so that what a node can give depends on its own Stamp alone.
-func (s *ClaimState) Alone() bool { return s != nil && len(s.read.elsewhere) == 0 }
+func (s *ClaimState) Alone() bool { return s != nil && len(s.read.Elsewhere()) == 0 }
 
 // Interchangeable reports that it makes no difference which of the node's GPUs the allocator gives, only how many.
 func (s *ClaimState) Interchangeable(node string) bool {
-	n := s.read.nodes[node]
-	return n != nil && n.alike
+	n := s.read.Node(node)
+	return n != nil && n.Interchangeable()
 }
 
 // Devices is what a node has for a pod with these claims, pods counted that are only simulated.
-func (s *ClaimState) Devices(info fwk.NodeInfo, c *PodClaims) *gpu.Inventory {
-	n := s.read.nodes[info.Node().Name]
+func (s *ClaimState) Devices(info fwk.NodeInfo, c *kubeview.PodClaims) *gpu.Inventory {
+	n := s.read.Node(info.Node().Name)
 	if n == nil {
-		n = &claimNode{empty: gpu.Inventory{Replicas: 1}}
+		n = kubeview.NoDevices()
 	}
-	return n.occupied(n.inventory(s.allocated), info, n.simulated(info, c.on(info), s.allocated))
+	return n.Occupied(n.Inventory(s.allocated), info, n.Simulated(info, c.On(info), s.allocated))
 }
 
 // Node is the node with the GPUs that its slices describe, whatever else the kubelet offers.
-func (s *ClaimState) Node(g *GPUNode) *GPUNode {
-	if n := s.read.nodes[g.Node.Name]; n != nil {
-		return n.gpuNode(g)
+func (s *ClaimState) Node(g *kubeview.GPUNode) *kubeview.GPUNode {
+	if n := s.read.Node(g.Node.Name); n != nil {
+		return n.GPUNode(g)
 	}
 	return g
 }
@@ -103,7 +103,15 @@ func (s *ClaimState) Names() iter.Seq[string] {
 	if s == nil {
 		return func(func(string) bool) {}
 	}
-	return maps.Keys(s.read.nodes)
+	return s.read.Names()
+}
+
+var stampSeed = maphash.MakeSeed()
+
+// consumed is a part of a capacity.
+type consumed struct {
+	name   string
+	amount float64
 }
 
 // remembered are the outcomes for claims of one shape, by node.
@@ -119,28 +127,28 @@ type stamped struct {
 
 // Allocate asks upstream's allocator what it would give the pod on the node. The answer is remembered until the node's
 // slices or what is allocated of them changes.
-func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *PodClaims) (*Outcome, error) {
+func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *kubeview.PodClaims) (*Outcome, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
 	node := info.Node()
-	n := s.read.nodes[node.Name]
-	resources := c.on(info)
+	n := s.read.Node(node.Name)
+	resources := c.On(info)
 	simulated := 0
 	var h maphash.Hash
 	h.SetSeed(stampSeed)
 	if n != nil {
-		simulated = n.simulated(info, resources, s.allocated)
+		simulated = n.Simulated(info, resources, s.allocated)
 		maphash.WriteComparable(&h, s.Stamp(node.Name))
 	}
 	// Devices elsewhere are reached by the node's labels.
 	key := [3]any{s.elsewhere, simulated, len(resources)}
-	if len(s.read.elsewhere) > 0 {
+	if len(s.read.Elsewhere()) > 0 {
 		key[2] = node
 	}
 	maphash.WriteComparable(&h, key)
 	stamp := h.Sum64()
-	memo := s.claims.remembered(c.shape)
+	memo := s.claims.remembered(c.Shape())
 	if known := memo.load(node.Name); known.outcome != nil && known.stamp == stamp {
 		return known.outcome, nil
 	}
@@ -148,7 +156,7 @@ func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *PodClai
 	if err != nil {
 		return nil, err
 	}
-	memo.store(node.Name, stamped{stamp, outcome}, len(s.read.nodes))
+	memo.store(node.Name, stamped{stamp, outcome}, s.read.Len())
 	return outcome, nil
 }
 
@@ -156,16 +164,16 @@ func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *PodClai
 func (s *ClaimState) prepare(ctx context.Context) error {
 	s.once.Do(func() {
 		g := s.claims
-		s.allocator, s.failed = structured.NewAllocator(ctx, g.features, *s.allocated, g.dra.DeviceClasses(), s.read.list, g.compiled)
+		s.allocator, s.failed = structured.NewAllocator(ctx, g.features, *s.allocated, g.dra.DeviceClasses(), s.read.List(), g.compiled)
 		var h maphash.Hash
 		h.SetSeed(stampSeed)
-		for _, slice := range s.read.elsewhere {
+		for _, slice := range s.read.Elsewhere() {
 			maphash.WriteComparable(&h, slice)
 			for i := range slice.Spec.Devices {
 				id := structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)
 				maphash.WriteComparable(&h, s.allocated.AllocatedDevices.Has(id))
 				for name, q := range s.allocated.AggregatedCapacity[id] {
-					maphash.WriteComparable(&h, amountKey{string(name), amountOf(q)})
+					maphash.WriteComparable(&h, consumed{string(name), q.AsApproximateFloat64()})
 				}
 			}
 		}
@@ -174,12 +182,10 @@ func (s *ClaimState) prepare(ctx context.Context) error {
 	return s.failed
 }
 
-func (s *ClaimState) allocate(ctx context.Context, node *v1.Node, n *claimNode, c *PodClaims, resources []classResource, simulated int) (*Outcome, error) {
-	claims := c.claims(resources)
+func (s *ClaimState) allocate(ctx context.Context, node *v1.Node, n *kubeview.DeviceNode, c *kubeview.PodClaims, resources []kubeview.ClassResource, simulated int) (*Outcome, error) {
+	claims := c.Claims(resources)
 	if simulated > 0 && len(resources) > 0 {
-		others := claimFor(resources[:1])
-		others.Spec.Devices.Requests[0].Exactly.Count = int64(simulated)
-		claims = append([]*resourcev1.ResourceClaim{others}, claims...)
+		claims = append([]*resourcev1.ResourceClaim{resources[0].Anonymous(simulated)}, claims...)
 	}
 	if len(claims) == 0 {
 		return &Outcome{OK: true}, nil // all is allocated
@@ -190,35 +196,11 @@ func (s *ClaimState) allocate(ctx context.Context, node *v1.Node, n *claimNode, 
 	}
 	out := &Outcome{OK: len(results) == len(claims)}
 	if out.OK && n != nil {
-		for i := len(claims) - len(c.claims(resources)); i < len(results); i++ {
-			out.Granted = n.given(out.Granted, results[i].Devices.Results)
+		for i := len(claims) - len(c.Claims(resources)); i < len(results); i++ {
+			out.Granted = n.Given(out.Granted, results[i].Devices.Results)
 		}
 	}
 	return out, nil
-}
-
-// given adds the GPUs that an allocation gives.
-func (n *claimNode) given(list []gpu.Grant, results []resourcev1.DeviceRequestAllocationResult) []gpu.Grant {
-	for i := range results {
-		r := &results[i]
-		at, ok := n.byID[structured.MakeDeviceID(r.Driver, r.Pool, r.Device)]
-		if !ok || r.AdminAccess != nil && *r.AdminAccess {
-			continue
-		}
-		d := &n.devices[at]
-		milli, memMiB := gpu.WholeMilli, -1
-		if d.capacity != nil && len(r.ConsumedCapacity) > 0 {
-			milli, memMiB = d.share(consumedOf(r.Driver, r.ConsumedCapacity))
-		}
-		for _, p := range d.parts {
-			grant := gpu.Grant{Device: p.gpu, Share: p.of(milli, memMiB), Slice: d.slice}
-			if d.slice == "" {
-				grant.Model, grant.MemMiB = n.gpus[p.gpu].product, n.gpus[p.gpu].memMiB
-			}
-			list = append(list, grant)
-		}
-	}
-	return list
 }
 
 // remembered returns the memo of a shape; a fresh one for what is not remembered.

@@ -1,17 +1,14 @@
-package kubeview
+package clusterstate
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	kubeinformers "k8s.io/client-go/informers"
@@ -24,6 +21,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 const (
@@ -42,7 +40,6 @@ const (
 // together, keeps what it read until a slice changes, and is safe for concurrent use. A nil one knows no GPUs.
 type GPUClaims struct {
 	dra      fwk.SharedDRAManager
-	drivers  []string
 	features structured.Features
 	compiled *cel.Cache
 	// event is when something may have changed last, readAt when all was read last, which latest holds.
@@ -51,11 +48,10 @@ type GPUClaims struct {
 	// outcomes and demands are by the shape of claims.
 	outcomes, demands *lru.Cache
 
-	slices atomic.Pointer[claimSlices]
+	slices atomic.Pointer[kubeview.DeviceSlices]
 
 	// mu is held to read slices.
-	mu    sync.Mutex
-	nodes uint64
+	mu sync.Mutex
 	// followers are told of nodes whose devices have changed, of which untold are those of which they have not been.
 	followers []func(node string)
 	untold    map[string]struct{}
@@ -77,13 +73,13 @@ func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAM
 			return nil, nil
 		}
 		g := &GPUClaims{
-			dra: dra, drivers: drivers, features: dynamicresources.AllocatorFeatures(features),
+			dra: dra, features: dynamicresources.AllocatorFeatures(features),
 			compiled: cel.NewCache(maxExpressions, cel.Features{
 				EnableConsumableCapacity: features.EnableDRAConsumableCapacity, EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 			}),
 			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes),
 		}
-		g.slices.Store(&claimSlices{})
+		g.slices.Store(kubeview.NoDeviceSlices(drivers))
 		g.untold = map[string]struct{}{}
 		g.Stale()
 		stale := cache.ResourceEventHandlerFuncs{
@@ -120,11 +116,11 @@ func (g *GPUClaims) Follow(follower func(node string)) {
 }
 
 // Pod finds what has to be allocated for a pod; nil for nothing.
-func (g *GPUClaims) Pod(pod *v1.Pod) *PodClaims {
+func (g *GPUClaims) Pod(pod *v1.Pod) *kubeview.PodClaims {
 	if g == nil {
 		return nil
 	}
-	return readPodClaims(pod, g.dra)
+	return kubeview.ReadPodClaims(pod, g.dra)
 }
 
 // Latest is the state of a moment ago, for those who do not allocate; nil without GPUs that can be claimed.
@@ -167,7 +163,7 @@ func (g *GPUClaims) Now(ctx context.Context) (*ClaimState, error) {
 		return nil, err
 	}
 	g.tell()
-	if len(read.nodes) == 0 {
+	if read.Len() == 0 {
 		g.latest.Store(nil)
 		return nil, nil
 	}
@@ -184,39 +180,19 @@ func (g *GPUClaims) Now(ctx context.Context) (*ClaimState, error) {
 	return s, nil
 }
 
-// claimSlices is what was read of all slices. It is immutable.
-type claimSlices struct {
-	known map[*resourcev1.ResourceSlice]struct{}
-	list  []*resourcev1.ResourceSlice
-	nodes map[string]*claimNode
-	// elsewhere are slices with devices that belong to no single node, byNode the others.
-	elsewhere []*resourcev1.ResourceSlice
-	// kinds are nodes of which no two are alike, those with the least memory first. Two states of all slices have the same
-	// kinds if kindsKey is the same.
-	kinds    []*claimNode
-	kindsKey string
-}
-
 // readSlices reads the slices that have changed.
-func (g *GPUClaims) readSlices() (*claimSlices, error) {
+func (g *GPUClaims) readSlices() (*kubeview.DeviceSlices, error) {
 	list, err := g.dra.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return nil, fmt.Errorf("listing resource slices: %w", err)
 	}
 	g.mu.Lock()
 	old := g.slices.Load()
-	fresh := g.read(old, list)
+	fresh := old.Read(list)
 	g.slices.Store(fresh)
 	if fresh != old {
-		for name, n := range fresh.nodes {
-			if old.nodes[name] != n {
-				g.untold[name] = struct{}{}
-			}
-		}
-		for name := range old.nodes {
-			if fresh.nodes[name] == nil {
-				g.untold[name] = struct{}{}
-			}
+		for _, name := range fresh.Changed(old) {
+			g.untold[name] = struct{}{}
 		}
 	}
 	g.mu.Unlock()
@@ -236,104 +212,4 @@ func (g *GPUClaims) tell() {
 			follow(name)
 		}
 	}
-}
-
-// read returns the old picture if no slice has changed. An informer replaces a slice that changes, so that one is known by
-// its address. The lock is held.
-func (g *GPUClaims) read(old *claimSlices, list []*resourcev1.ResourceSlice) *claimSlices {
-	if len(list) == len(old.list) && !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool { _, ok := old.known[s]; return !ok }) {
-		return old
-	}
-	fresh := &claimSlices{known: make(map[*resourcev1.ResourceSlice]struct{}, len(list)), list: list, nodes: map[string]*claimNode{}}
-	newest := map[[2]string]int64{}
-	for _, s := range list {
-		fresh.known[s] = struct{}{}
-		pool := [2]string{s.Spec.Driver, s.Spec.Pool.Name}
-		newest[pool] = max(newest[pool], s.Spec.Pool.Generation)
-	}
-	devices, counters := map[string][]sourceDevice{}, map[counterKey]amounts{}
-	for _, s := range list {
-		if s.Spec.NodeName == nil || *s.Spec.NodeName == "" {
-			fresh.elsewhere = append(fresh.elsewhere, s)
-		}
-		if !slices.Contains(g.drivers, s.Spec.Driver) || s.Spec.Pool.Generation < newest[[2]string{s.Spec.Driver, s.Spec.Pool.Name}] {
-			continue
-		}
-		for i := range s.Spec.SharedCounters {
-			set := &s.Spec.SharedCounters[i]
-			counters[counterKey{s.Spec.Driver, s.Spec.Pool.Name, set.Name}] = countersOf(set.Counters)
-		}
-		for i := range s.Spec.Devices {
-			if node := nodeOf(s, &s.Spec.Devices[i]); node != "" {
-				devices[node] = append(devices[node], sourceDevice{s, &s.Spec.Devices[i]})
-			}
-		}
-	}
-	pools := changedPools(old, list, fresh.known)
-	for name, of := range devices {
-		// Counters may be in another slice of the pool than the devices that take of them.
-		if known := old.nodes[name]; known != nil && !slices.ContainsFunc(of, func(d sourceDevice) bool {
-			return pools.Has(poolOf(d.slice))
-		}) && len(of) == known.sources {
-			fresh.nodes[name] = known
-			continue
-		}
-		g.nodes++
-		fresh.nodes[name] = readClaimNode(name, g.nodes, of, counters)
-	}
-	fresh.sortKinds()
-	return fresh
-}
-
-func poolOf(s *resourcev1.ResourceSlice) [2]string { return [2]string{s.Spec.Driver, s.Spec.Pool.Name} }
-
-// changedPools are those with a slice that came, went or was replaced.
-func changedPools(old *claimSlices, list []*resourcev1.ResourceSlice, now map[*resourcev1.ResourceSlice]struct{}) sets.Set[[2]string] {
-	changed := sets.New[[2]string]()
-	for _, s := range list {
-		if _, known := old.known[s]; !known {
-			changed.Insert(poolOf(s))
-		}
-	}
-	for _, s := range old.list {
-		if _, still := now[s]; !still {
-			changed.Insert(poolOf(s))
-		}
-	}
-	return changed
-}
-
-// nodeOf is the one node that can have the device, empty where there may be more.
-func nodeOf(s *resourcev1.ResourceSlice, d *resourcev1.Device) string {
-	switch {
-	case s.Spec.NodeName != nil && *s.Spec.NodeName != "":
-		return *s.Spec.NodeName
-	case s.Spec.PerDeviceNodeSelection != nil && *s.Spec.PerDeviceNodeSelection && d.NodeName != nil:
-		return *d.NodeName
-	}
-	return ""
-}
-
-func (c *claimSlices) sortKinds() {
-	byKind := map[string]*claimNode{}
-	for _, n := range c.nodes {
-		if known := byKind[n.kind]; known == nil || n.name < known.name {
-			byKind[n.kind] = n
-		}
-	}
-	for _, n := range byKind {
-		c.kinds = append(c.kinds, n)
-	}
-	slices.SortFunc(c.kinds, func(a, b *claimNode) int {
-		if a.empty.MemMiB != b.empty.MemMiB {
-			return a.empty.MemMiB - b.empty.MemMiB
-		}
-		return strings.Compare(a.kind, b.kind)
-	})
-	var key strings.Builder
-	for _, n := range c.kinds {
-		key.WriteString(n.kind)
-		key.WriteByte('\n')
-	}
-	c.kindsKey = key.String()
 }

@@ -1,0 +1,37 @@
+package clusterstate
+
+import (
+	"testing"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+func TestReporterReportsEachBadValueOnce(t *testing.T) {
+	t.Parallel()
+	r := &badValueReporter{reported: map[reportKey]map[string]bool{}}
+	bad := func(value string) *kubeview.BadValue {
+		return &kubeview.BadValue{Object: "node", Kind: "annotation", Key: kubeview.PricePerHourKey, Value: value, Allowed: "a number"}
+	}
+	for i, step := range []struct {
+		scope, node string
+		bad         []*kubeview.BadValue
+		want        int
+	}{
+		{"price", "a", []*kubeview.BadValue{bad("x")}, 1},
+		{"price", "a", []*kubeview.BadValue{bad("x")}, 0},           // a heartbeat, or another profile
+		{"price", "b", []*kubeview.BadValue{bad("x")}, 1},           // another node
+		{"gpu", "a", []*kubeview.BadValue{bad("x")}, 1},             // another plugin
+		{"price", "a", []*kubeview.BadValue{bad("y")}, 1},           // another value
+		{"price", "a", nil, 0},                                      // mended
+		{"price", "a", []*kubeview.BadValue{bad("y")}, 1},           // broken again
+		{"price", "a", []*kubeview.BadValue{bad("x"), bad("y")}, 1}, // one more
+	} {
+		if got := r.news(step.scope, step.node, step.bad); len(got) != step.want {
+			t.Errorf("step %d: %d messages %q, want %d", i, len(got), got, step.want)
+		}
+	}
+	r.forget("price", "b")
+	if got := r.news("price", "b", []*kubeview.BadValue{bad("x")}); len(got) != 1 {
+		t.Errorf("a node that was deleted and came back has %d messages, want 1", len(got))
+	}
+}

@@ -1,0 +1,180 @@
+package kubeview
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// DeviceSlices are the GPUs that the resource slices of all nodes describe. They are immutable.
+type DeviceSlices struct {
+	drivers []string
+	known   map[*resourcev1.ResourceSlice]struct{}
+	list    []*resourcev1.ResourceSlice
+	nodes   map[string]*DeviceNode
+	// numbered is the last number that was given to the state of a node.
+	numbered uint64
+	// elsewhere are slices with devices that belong to no single node.
+	elsewhere []*resourcev1.ResourceSlice
+	// kinds are nodes of which no two are alike, those with the least memory first. Two states of all slices have the same
+	// kinds if kindsKey is the same.
+	kinds    []*DeviceNode
+	kindsKey string
+}
+
+// NoDeviceSlices is the state before any slice is read. Devices of these drivers are GPUs.
+func NoDeviceSlices(drivers []string) *DeviceSlices { return &DeviceSlices{drivers: drivers} }
+
+// List returns all slices.
+func (c *DeviceSlices) List() []*resourcev1.ResourceSlice { return c.list }
+
+// Elsewhere returns the slices with devices that belong to no single node.
+func (c *DeviceSlices) Elsewhere() []*resourcev1.ResourceSlice { return c.elsewhere }
+
+// Kinds returns nodes of which no two are alike, those with the least memory first.
+func (c *DeviceSlices) Kinds() []*DeviceNode { return c.kinds }
+
+// KindsKey is equal for states with the same kinds of nodes.
+func (c *DeviceSlices) KindsKey() string { return c.kindsKey }
+
+// Len is the number of nodes with GPUs.
+func (c *DeviceSlices) Len() int { return len(c.nodes) }
+
+// Names are the nodes with GPUs.
+func (c *DeviceSlices) Names() iter.Seq[string] { return maps.Keys(c.nodes) }
+
+// Node returns the GPUs of a node; nil for none.
+func (c *DeviceSlices) Node(name string) *DeviceNode { return c.nodes[name] }
+
+// Sole returns what slices say of a node whose kubelet offers no GPUs, so that none is counted twice; nil for nothing.
+func (c *DeviceSlices) Sole(g *GPUNode) *DeviceNode {
+	if g.empty.Mode != gpu.ModeDRA && (len(g.empty.Devices) > 0 || len(g.empty.Slices) > 0) {
+		return nil
+	}
+	return c.nodes[g.Node.Name]
+}
+
+// Changed returns the nodes whose GPUs are others than before.
+func (c *DeviceSlices) Changed(before *DeviceSlices) []string {
+	var names []string
+	for name, n := range c.nodes {
+		if before.nodes[name] != n {
+			names = append(names, name)
+		}
+	}
+	for name := range before.nodes {
+		if c.nodes[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Read reads the slices as they are now; the state is the same if none has changed. An informer replaces a slice that
+// changes, so that one is known by its address.
+func (c *DeviceSlices) Read(list []*resourcev1.ResourceSlice) *DeviceSlices {
+	if len(list) == len(c.list) && !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool { _, ok := c.known[s]; return !ok }) {
+		return c
+	}
+	fresh := &DeviceSlices{
+		drivers: c.drivers, known: make(map[*resourcev1.ResourceSlice]struct{}, len(list)), list: list,
+		nodes: map[string]*DeviceNode{}, numbered: c.numbered,
+	}
+	newest := map[[2]string]int64{}
+	for _, s := range list {
+		fresh.known[s] = struct{}{}
+		pool := [2]string{s.Spec.Driver, s.Spec.Pool.Name}
+		newest[pool] = max(newest[pool], s.Spec.Pool.Generation)
+	}
+	devices, counters := map[string][]sourceDevice{}, map[counterKey]amounts{}
+	for _, s := range list {
+		if s.Spec.NodeName == nil || *s.Spec.NodeName == "" {
+			fresh.elsewhere = append(fresh.elsewhere, s)
+		}
+		if !slices.Contains(c.drivers, s.Spec.Driver) || s.Spec.Pool.Generation < newest[[2]string{s.Spec.Driver, s.Spec.Pool.Name}] {
+			continue
+		}
+		for i := range s.Spec.SharedCounters {
+			set := &s.Spec.SharedCounters[i]
+			counters[counterKey{s.Spec.Driver, s.Spec.Pool.Name, set.Name}] = countersOf(set.Counters)
+		}
+		for i := range s.Spec.Devices {
+			if node := nodeOf(s, &s.Spec.Devices[i]); node != "" {
+				devices[node] = append(devices[node], sourceDevice{s, &s.Spec.Devices[i]})
+			}
+		}
+	}
+	pools := changedPools(c, list, fresh.known)
+	for name, of := range devices {
+		// Counters may be in another slice of the pool than the devices that take of them.
+		if known := c.nodes[name]; known != nil && !slices.ContainsFunc(of, func(d sourceDevice) bool {
+			return pools.Has(poolOf(d.slice))
+		}) && len(of) == known.sources {
+			fresh.nodes[name] = known
+			continue
+		}
+		fresh.numbered++
+		fresh.nodes[name] = readDeviceNode(name, fresh.numbered, of, counters)
+	}
+	fresh.sortKinds()
+	return fresh
+}
+
+func poolOf(s *resourcev1.ResourceSlice) [2]string { return [2]string{s.Spec.Driver, s.Spec.Pool.Name} }
+
+// changedPools are those with a slice that came, went or was replaced.
+func changedPools(old *DeviceSlices, list []*resourcev1.ResourceSlice, now map[*resourcev1.ResourceSlice]struct{}) sets.Set[[2]string] {
+	changed := sets.New[[2]string]()
+	for _, s := range list {
+		if _, known := old.known[s]; !known {
+			changed.Insert(poolOf(s))
+		}
+	}
+	for _, s := range old.list {
+		if _, still := now[s]; !still {
+			changed.Insert(poolOf(s))
+		}
+	}
+	return changed
+}
+
+// nodeOf is the one node that can have the device, empty where there may be more.
+func nodeOf(s *resourcev1.ResourceSlice, d *resourcev1.Device) string {
+	switch {
+	case s.Spec.NodeName != nil && *s.Spec.NodeName != "":
+		return *s.Spec.NodeName
+	case s.Spec.PerDeviceNodeSelection != nil && *s.Spec.PerDeviceNodeSelection && d.NodeName != nil:
+		return *d.NodeName
+	}
+	return ""
+}
+
+func (c *DeviceSlices) sortKinds() {
+	byKind := map[string]*DeviceNode{}
+	for _, n := range c.nodes {
+		if known := byKind[n.kind]; known == nil || n.name < known.name {
+			byKind[n.kind] = n
+		}
+	}
+	for _, n := range byKind {
+		c.kinds = append(c.kinds, n)
+	}
+	slices.SortFunc(c.kinds, func(a, b *DeviceNode) int {
+		if a.empty.MemMiB != b.empty.MemMiB {
+			return a.empty.MemMiB - b.empty.MemMiB
+		}
+		return strings.Compare(a.kind, b.kind)
+	})
+	var key strings.Builder
+	for _, n := range c.kinds {
+		key.WriteString(n.kind)
+		key.WriteByte('\n')
+	}
+	c.kindsKey = key.String()
+}
