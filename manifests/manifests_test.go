@@ -133,6 +133,8 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"RoleBinding kube-system/berth-scheduler-authentication-reader",
 			"RoleBinding kube-system/berth-scheduler-lease",
 			"ServiceAccount kube-system/berth-scheduler",
+			"ValidatingAdmissionPolicy /berth-scheduler",
+			"ValidatingAdmissionPolicyBinding /berth-scheduler",
 		},
 		"node-agent": {
 			"ClusterRole /berth-node-agent",
@@ -148,6 +150,8 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
+			"ValidatingAdmissionPolicy /berth-scheduler",
+			"ValidatingAdmissionPolicyBinding /berth-scheduler",
 		},
 	} {
 		t.Run(dir, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
@@ -163,5 +164,42 @@ func TestEveryBindingBindsTheServiceAccountToARoleThatExists(t *testing.T) {
 	slices.Sort(bound)
 	if diff := cmp.Diff(roles, bound); diff != "" {
 		t.Errorf("roles that are bound (-defined +bound):\n%s", diff)
+	}
+}
+
+func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
+	t.Parallel()
+	for dir, user := range map[string]string{
+		"base": "system:serviceaccount:kube-system:berth-scheduler", "replace-default": "system:kube-scheduler",
+	} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			var subjects []rbacv1.Subject
+			var policy *admissionv1.ValidatingAdmissionPolicy
+			for _, object := range build(t, dir) {
+				switch o := object.(type) {
+				case *admissionv1.ValidatingAdmissionPolicy:
+					policy = o
+				case *rbacv1.ClusterRoleBinding:
+					if o.Name == "berth-scheduler-hami" {
+						subjects = o.Subjects
+					}
+				}
+			}
+			if policy == nil || len(subjects) != 1 {
+				t.Fatalf("no policy, or the role is bound to %v", subjects)
+			}
+			bound := subjects[0].Name
+			if subjects[0].Kind == rbacv1.ServiceAccountKind {
+				bound = "system:serviceaccount:" + subjects[0].Namespace + ":" + bound
+			}
+			if want := "request.userInfo.username == '" + user + "'"; bound != user || policy.Spec.MatchConditions[0].Expression != want {
+				t.Errorf("the role is for %s, the policy for %s, want %s", bound, policy.Spec.MatchConditions[0].Expression, user)
+			}
+			want := "['" + kubeview.HAMiLockKey + "']"
+			if !slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Expression == want }) {
+				t.Errorf("no variable of the policy is %s", want)
+			}
+		})
 	}
 }

@@ -236,6 +236,10 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 	share := strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}
 	want := map[string][]served{}
 
+	t.Run("the scheduler may write the lock to a node and nothing else", func(t *testing.T) {
+		w.whatTheSchedulerMayWriteToNodes(t, "hami-0")
+	})
+
 	t.Run("every container of every pod is given what it asked for", func(t *testing.T) {
 		full := []string{"16384"}
 		for _, tc := range []struct {

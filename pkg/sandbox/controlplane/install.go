@@ -24,14 +24,14 @@ import (
 // installTimeout bounds how long the API server may take to serve a CRD.
 const installTimeout = 60 * time.Second
 
-// install creates from the shipped manifests what the scheduler needs of a cluster: the CRDs, its ServiceAccount and
-// its rights. The Deployment is not for here: the sandbox runs the scheduler itself.
+// install creates from the shipped manifests what the scheduler needs of a cluster: the CRDs, its ServiceAccount, its
+// rights and their limits. The Deployment is not for here: the sandbox runs the scheduler itself.
 func install(ctx context.Context, config *rest.Config) error {
 	crds, err := fs.Glob(manifests.Files, "crd/scheduling*.yaml")
 	if err != nil {
 		return fmt.Errorf("listing the shipped CRDs: %w", err)
 	}
-	created, err := sandbox.CreateObjects(ctx, config, metav1.NamespaceSystem, manifests.Files, append(crds, "base/rbac.yaml")...)
+	created, err := sandbox.CreateObjects(ctx, config, metav1.NamespaceSystem, manifests.Files, append(crds, "base/rbac.yaml", "base/policy.yaml")...)
 	if err != nil {
 		return err
 	}
