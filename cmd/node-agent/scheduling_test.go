@@ -1,0 +1,341 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+// fourGPUs is a node of which only the number of GPUs is known.
+const fourGPUs = `shapes:
+- {name: gpu, count: 1, allocatable: {cpu: "64", memory: 512Gi, nvidia.com/gpu: "4"}}
+`
+
+// fourGPUsInPairs answers as nvidia-smi of four GPUs, of which 0 and 1 are linked, and 2 and 3.
+const fourGPUsInPairs = `#!/bin/sh
+case "$1" in
+topo) printf '\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tNV12\tSYS\tSYS\nGPU1\tNV12\t X \tSYS\tSYS\nGPU2\tSYS\tSYS\t X \tNV12\nGPU3\tSYS\tSYS\tNV12\t X \n';;
+*) for i in 0 1 2 3; do printf '%d, GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3d8d2b8a7%d, NVIDIA A100 80GB PCIe, 81920, [N/A], [N/A]\n' $i $i $i; done;;
+esac`
+
+func uuidOf(i int) string { return fmt.Sprintf("GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3d8d2b8a7%[1]d", i) }
+
+// machine is a node of four GPUs: its kubelet's PodResources API, in which the test says which pod holds which device, and
+// its nvidia-smi.
+type machine struct {
+	podresourcesv1.UnimplementedPodResourcesListerServer
+	*sandboxtest.Box
+	kubeconfig, socket, tool string
+
+	mu        sync.Mutex
+	held      map[string][]int
+	unhealthy int
+}
+
+// none stands for no device.
+const none = -1
+
+func (m *machine) List(context.Context, *podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	answer := &podresourcesv1.ListPodResourcesResponse{}
+	for _, pod := range slices.Sorted(maps.Keys(m.held)) {
+		devices := &podresourcesv1.ContainerDevices{ResourceName: "nvidia.com/gpu"}
+		for _, i := range m.held[pod] {
+			devices.DeviceIds = append(devices.DeviceIds, uuidOf(i))
+		}
+		answer.PodResources = append(answer.PodResources, &podresourcesv1.PodResources{Namespace: "default", Name: pod,
+			Containers: []*podresourcesv1.ContainerResources{{Name: "c", Devices: []*podresourcesv1.ContainerDevices{devices}}}})
+	}
+	return answer, nil
+}
+
+func (m *machine) GetAllocatableResources(context.Context, *podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	devices := &podresourcesv1.ContainerDevices{ResourceName: "nvidia.com/gpu"}
+	for i := range 4 {
+		if i != m.unhealthy {
+			devices.DeviceIds = append(devices.DeviceIds, uuidOf(i))
+		}
+	}
+	return &podresourcesv1.AllocatableResourcesResponse{Devices: []*podresourcesv1.ContainerDevices{devices}}, nil
+}
+
+// startMachine starts the control plane, the kubelet's API and the files that an agent on the node needs: nvidia-smi, and a
+// kubeconfig with the token of a pod of the shipped DaemonSet.
+func startMachine(t *testing.T) *machine {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "agent") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	m := &machine{
+		Box: sandboxtest.Start(t, fourGPUs, sandbox.Options{}), kubeconfig: filepath.Join(dir, "kubeconfig"),
+		socket: filepath.Join(dir, "kubelet.sock"), tool: filepath.Join(dir, "nvidia-smi"), held: map[string][]int{}, unhealthy: none,
+	}
+	if err := os.WriteFile(m.tool, []byte(fourGPUsInPairs), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", m.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	podresourcesv1.RegisterPodResourcesListerServer(server, m)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	m.writeKubeconfig(t)
+	return m
+}
+
+func (m *machine) writeKubeconfig(t *testing.T) {
+	t.Helper()
+	const account = "berth-node-agent"
+	files := []string{"node-agent/rbac.yaml", "node-agent/policy.yaml"}
+	if _, err := sandbox.CreateObjects(t.Context(), m.Config, metav1.NamespaceSystem, os.DirFS("../../manifests"), files...); err != nil {
+		t.Fatal(err)
+	}
+	pod, err := m.Client.CoreV1().Pods(metav1.NamespaceSystem).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		Spec:       corev1.PodSpec{NodeName: "gpu-0", ServiceAccountName: account, Containers: []corev1.Container{{Name: "c", Image: account}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := m.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: ptr.To(int64(3600)),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.CurrentContext = account
+	config.Contexts[account] = &clientcmdapi.Context{Cluster: account, AuthInfo: account}
+	config.Clusters[account] = &clientcmdapi.Cluster{
+		Server: m.Config.Host, CertificateAuthority: m.Config.CAFile, CertificateAuthorityData: m.Config.CAData,
+	}
+	config.AuthInfos[account] = &clientcmdapi.AuthInfo{Token: answer.Status.Token}
+	if err := clientcmd.WriteToFile(*config, m.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startAgent runs the command until stop is called.
+func (m *machine) startAgent(t *testing.T) (stop func()) {
+	t.Helper()
+	cmd := newCommand()
+	cmd.SetArgs([]string{
+		"--node-name=gpu-0", "--kubeconfig=" + m.kubeconfig, "--pod-resources-socket=" + m.socket, "--nvidia-smi=" + m.tool,
+		"--listen=", "--kubelet-interval=1s", "--gpu-interval=1s",
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- cmd.ExecuteContext(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the agent ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// published waits until the node says which of its GPUs are in use and, if any, which is not healthy.
+func (m *machine) published(t *testing.T, inUse string, unhealthy int) {
+	t.Helper()
+	m.Await(t, fmt.Sprintf("gpus-in-use %q, unhealthy %d", inUse, unhealthy), func(ctx context.Context) (bool, error) {
+		node, err := m.Client.CoreV1().Nodes().Get(ctx, "gpu-0", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		value, ok := node.Annotations[kubeview.GPUsInUseKey]
+		devices := node.Annotations[kubeview.GPUDevicesKey]
+		if unhealthy == none {
+			return ok && value == inUse && devices != "" && !strings.Contains(devices, `"healthy":false`), nil
+		}
+		at := strings.Index(devices, fmt.Sprintf(`"index":%d,`, unhealthy))
+		return ok && value == inUse && at >= 0 && strings.HasPrefix(devices[at+strings.Index(devices[at:], `"healthy"`):], `"healthy":false`), nil
+	})
+}
+
+// create creates a pod; one for two GPUs wants them linked.
+func (m *machine) create(t *testing.T, name string, gpus int64) {
+	t.Helper()
+	list := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI)}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{SchedulerName: "gpu-aware-scheduler", Containers: []corev1.Container{
+		{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}},
+	}}}
+	if gpus > 1 {
+		pod.Annotations = map[string]string{kubeview.GPUInterconnectKey: "required"}
+	}
+	if _, err := m.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bound waits until a pod has the node, and gives it these devices, as the kubelet would.
+func (m *machine) bound(t *testing.T, name string, devices ...int) {
+	t.Helper()
+	m.Await(t, "the node of pod "+name, func(ctx context.Context) (bool, error) {
+		pod, err := m.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		return err == nil && pod.Spec.NodeName == "gpu-0", err
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held[name] = devices
+}
+
+// refused waits until a pod is said to find no linked GPUs.
+func (m *machine) refused(t *testing.T, name string) {
+	t.Helper()
+	m.Await(t, "the reason of pod "+name, func(ctx context.Context) (bool, error) {
+		pod, err := m.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if pod.Spec.NodeName != "" {
+			return false, fmt.Errorf("it was bound to %s", pod.Spec.NodeName)
+		}
+		return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && strings.Contains(c.Message, "without 2 NVLink-connected free GPUs")
+		}), nil
+	})
+}
+
+// remove ends pods and takes their devices back.
+func (m *machine) remove(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := m.Client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range names {
+		delete(m.held, name)
+	}
+}
+
+// breaks makes a device unhealthy and the one before healthy again, which changes what the kubelet offers.
+func (m *machine) breaks(t *testing.T, device int) {
+	t.Helper()
+	m.mu.Lock()
+	m.unhealthy = device
+	m.mu.Unlock()
+	offered := 4
+	if device != none {
+		offered--
+	}
+	patch := fmt.Sprintf(`{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, offered)
+	_, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheSchedulerFollowsWhatTheAgentPublishes runs the agent with the rights of its manifests beside the built scheduler.
+// Which pod holds which GPU is for the kubelet to choose: here the test says it.
+//
+//nolint:tparallel // the parts go on where the one before them ended
+func TestTheSchedulerFollowsWhatTheAgentPublishes(t *testing.T) {
+	t.Parallel()
+	m := startMachine(t)
+	stop := m.startAgent(t)
+	m.published(t, "", none)
+
+	t.Run("two GPUs are free, but not two that are linked", func(t *testing.T) {
+		m.create(t, "left", 1)
+		m.bound(t, "left", 0)
+		m.create(t, "right", 1)
+		m.bound(t, "right", 2)
+		m.published(t, "0,2", none)
+		m.create(t, "pair", 2)
+		m.refused(t, "pair")
+	})
+
+	t.Run("a GPU that becomes free makes a linked pair", func(t *testing.T) {
+		m.remove(t, "right")
+		m.bound(t, "pair", 2, 3)
+		m.published(t, "0,2,3", none)
+	})
+
+	t.Run("the list says which GPU the kubelet no longer offers", func(t *testing.T) {
+		m.remove(t, "pair")
+		m.published(t, "0", none)
+		// By number alone it would be the last one, and the linked pair 2 and 3 broken.
+		m.breaks(t, 1)
+		m.published(t, "0", 1)
+		m.create(t, "around", 2)
+		m.bound(t, "around", 2, 3)
+		m.remove(t, "around")
+		m.published(t, "0", 1)
+	})
+
+	t.Run("a GPU that falls ill breaks a pair until it is well again", func(t *testing.T) {
+		m.breaks(t, 3)
+		m.published(t, "0", 3)
+		m.create(t, "after", 2)
+		m.refused(t, "after")
+		m.breaks(t, none)
+		m.bound(t, "after", 2, 3)
+		m.published(t, "0,2,3", none)
+	})
+
+	t.Run("what an agent that is gone wrote counts as long as it stands", func(t *testing.T) {
+		stop()
+		// The kubelet gives GPUs 0 and 1 out. The annotation says 0, 2 and 3, of which the scheduler takes two.
+		m.remove(t, "after")
+		m.create(t, "unseen", 1)
+		m.bound(t, "unseen", 1)
+		m.create(t, "misled", 2)
+		m.refused(t, "misled")
+	})
+
+	t.Run("without the annotation the best connected GPUs are taken to be in use", func(t *testing.T) {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, kubeview.GPUsInUseKey)
+		if _, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		m.bound(t, "misled", 2, 3)
+	})
+
+	t.Run("the next agent puts it right", func(t *testing.T) {
+		m.startAgent(t)
+		m.published(t, "0,1,2,3", none)
+		m.remove(t, "misled", "unseen")
+		m.create(t, "other", 1)
+		m.bound(t, "other", 2)
+		m.published(t, "0,2", none)
+		m.create(t, "last", 2)
+		m.refused(t, "last")
+	})
+}
