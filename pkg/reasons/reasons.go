@@ -1,0 +1,58 @@
+// Package reasons carries why a pod or a node is rejected through the framework's Status as a value, from the plugin that finds
+// it to those who count it. A Status has words for users; whoever groups rejections by what is the matter needs no words.
+package reasons
+
+import (
+	"errors"
+
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Reason is why a pod or a node is rejected.
+type Reason interface {
+	// String says it to a user, with names and amounts.
+	String() string
+	// Kind is what it has in common with reasons that differ in names and amounts alone.
+	Kind() string
+}
+
+// text is what a plugin says that gives words alone.
+type text string
+
+func (t text) String() string { return string(t) }
+func (t text) Kind() string   { return string(t) }
+
+// rejectedError is a reason on its way through the framework, put into words once.
+type rejectedError struct {
+	reason Reason
+	words  string
+}
+
+// Error returns the words.
+func (e *rejectedError) Error() string { return e.words }
+
+// Error puts the reason into words, for a Status that is made more than once. See Status for one that is not.
+func Error(reason Reason) error { return &rejectedError{reason, reason.String()} }
+
+// Status is one that rejects for the reason.
+func Status(code fwk.Code, reason Reason) *fwk.Status {
+	return fwk.NewStatus(code).WithError(Error(reason))
+}
+
+// Of returns the reasons of a Status that rejects: the value that it was made of or, as plugins that know nothing of values
+// give, each of its texts.
+func Of(status *fwk.Status) []Reason {
+	if status.IsSuccess() {
+		return nil
+	}
+	var rejected *rejectedError
+	if errors.As(status.AsError(), &rejected) {
+		return []Reason{rejected.reason}
+	}
+	words := status.Reasons()
+	all := make([]Reason, len(words))
+	for i := range words {
+		all[i] = text(words[i])
+	}
+	return all
+}
