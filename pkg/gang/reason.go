@@ -117,7 +117,8 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("waiting for PodGroup %s", o.Group)
 	case TooFewMembers:
 		if o.Role != "" {
-			return fmt.Sprintf("gang %s has %d of the %d members with role %s that it needs", o.Group, o.Have, o.Need, o.Role)
+			return fmt.Sprintf("gang %s has %d of the %d members with role %s that it needs",
+				o.Group, o.Have, o.Need, o.Role)
 		}
 		return fmt.Sprintf("gang %s has %d of the %d members that it needs", o.Group, o.Have, o.Need)
 	case Uninvited:
@@ -145,8 +146,8 @@ func (o Obstacle) String() string {
 	case Declined:
 		return fmt.Sprintf("gang %s: pod %s cannot be scheduled", o.Group, o.Pod)
 	case TimedOut:
-		return fmt.Sprintf("gang %s: %d of %d members had reserved their nodes when the schedule timeout of %s was over",
-			o.Group, o.Have, o.Need, o.Timeout)
+		return fmt.Sprintf("gang %s: %d of %d members had reserved their nodes when the schedule timeout of %s was "+
+			"over", o.Group, o.Have, o.Need, o.Timeout)
 	case GroupDeleted:
 		return fmt.Sprintf("PodGroup %s was deleted", o.Group)
 	case LostMember:

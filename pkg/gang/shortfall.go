@@ -30,9 +30,11 @@ type ClassShortfall struct {
 }
 
 // NewShortfall returns why the result is not enough for the turn. Asks names what one member of a class asks for.
-func NewShortfall(id ID, t Turn, r Result, asks func(class string) string, within string, nodes []NodeCause) *Shortfall {
-	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + len(t.Members), Fits: t.Held + len(r.Assignments), Within: within, Nodes: nodes,
-		Alike: len(r.Short) == 1 && t.Need.Total == len(t.Members) && r.Short[0].Wanted == len(t.Members)}
+func NewShortfall(id ID, t Turn, r Result, asks func(class string) string, within string,
+	nodes []NodeCause) *Shortfall {
+	members := len(t.Members)
+	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
+		Nodes: nodes, Alike: len(r.Short) == 1 && t.Need.Total == members && r.Short[0].Wanted == members}
 	for _, c := range r.Short {
 		s.Classes = append(s.Classes, ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
@@ -57,8 +59,8 @@ func (s *Shortfall) Kind() string {
 	return "gang does not fit: " + most
 }
 
-// String says what the group needs, how much of it fits, and what keeps the rest off the nodes, the cause of the most nodes
-// first.
+// String says what the group needs, how much of it fits, and what keeps the rest off the nodes, the cause of the most
+// nodes first.
 func (s *Shortfall) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gang %s needs ", s.Group)
@@ -104,10 +106,11 @@ func (s *Shortfall) String() string {
 	return b.String()
 }
 
-// NodeCause is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single node.
+// NodeCause is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single
+// node.
 type NodeCause struct {
-	// Short is the resource that the nodes are short of. If it is empty, Says is what a plugin says of one of them and Kind
-	// what that has in common with words that differ in amounts alone.
+	// Short is the resource that the nodes are short of. If it is empty, Says is what a plugin says of one of them and
+	// Kind what that has in common with words that differ in amounts alone.
 	Short, Says, Kind string
 	Nodes             int
 }
@@ -118,8 +121,8 @@ func (c *NodeCause) kind() string {
 	return alike.clause()
 }
 
-// clause follows the number of nodes, or stands alone if the cause concerns none in particular. Plugins speak of "node(s)",
-// because they do not know how many there are.
+// clause follows the number of nodes, or stands alone if the cause concerns none in particular. Plugins speak of
+// "node(s)", because they do not know how many there are.
 func (c *NodeCause) clause() string {
 	noun := "nodes"
 	if c.Nodes == 1 {

@@ -66,7 +66,8 @@ func (r Reason) Evictable() bool {
 	}
 }
 
-// Kind words the cause, with what differs by hardware but without the amounts, which differ from pod to pod and node to node.
+// Kind words the cause, with what differs by hardware but without the amounts, which differ from pod to pod and node to
+// node.
 func (r Reason) Kind() string {
 	switch r.Cause {
 	case NoGPU:
@@ -120,9 +121,9 @@ func (r Reason) Kind() string {
 	}
 }
 
-// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal words together,
-// and the counts by number of free GPUs are what tells the user the best node. It does not format: a reason that is not
-// remembered is worded for every node.
+// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal words
+// together, and the counts by number of free GPUs are what tells the user the best node. It does not format: a reason
+// that is not remembered is worded for every node.
 func (r Reason) String() string {
 	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
 	switch r.Cause {

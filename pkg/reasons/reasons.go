@@ -1,9 +1,11 @@
-// Package reasons carries why a pod or a node is rejected through the framework's Status as a value, from the plugin that finds
-// it to those who count it. A Status has words for users; whoever groups rejections by what is the matter needs no words.
+// Package reasons carries why a pod or a node is rejected through the framework's Status as a value, from the plugin
+// that finds it to those who count it. A Status has words for users; whoever groups rejections by what is the matter
+// needs no words.
 package reasons
 
 import (
 	"errors"
+	"iter"
 
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -24,12 +26,15 @@ func (t text) Kind() string   { return string(t) }
 
 // rejectedError is a reason on its way through the framework, put into words once.
 type rejectedError struct {
-	reason Reason
-	words  string
+	Reason
+	words string
 }
 
 // Error returns the words.
 func (e *rejectedError) Error() string { return e.words }
+
+// String returns the words.
+func (e *rejectedError) String() string { return e.words }
 
 // Error puts the reason into words, for a Status that is made more than once. See Status for one that is not.
 func Error(reason Reason) error { return &rejectedError{reason, reason.String()} }
@@ -39,20 +44,18 @@ func Status(code fwk.Code, reason Reason) *fwk.Status {
 	return fwk.NewStatus(code).WithError(Error(reason))
 }
 
-// Of returns the reasons of a Status that rejects: the value that it was made of or, as plugins that know nothing of values
-// give, each of its texts.
-func Of(status *fwk.Status) []Reason {
-	if status.IsSuccess() {
-		return nil
+// Of goes through the reasons of a Status that rejects: the value that it was made of or, as plugins that know nothing of
+// values give, each of its texts.
+func Of(status *fwk.Status) iter.Seq[Reason] {
+	return func(yield func(Reason) bool) {
+		if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {
+			yield(rejected)
+			return
+		}
+		for _, words := range status.Reasons() {
+			if !yield(text(words)) {
+				return
+			}
+		}
 	}
-	var rejected *rejectedError
-	if errors.As(status.AsError(), &rejected) {
-		return []Reason{rejected.reason}
-	}
-	words := status.Reasons()
-	all := make([]Reason, len(words))
-	for i := range words {
-		all[i] = text(words[i])
-	}
-	return all
 }

@@ -25,7 +25,7 @@ func TestOf(t *testing.T) {
 		words  []string
 		kinds  []string
 	}{
-		{"a success has none", nil, nil, nil},
+		{"a rejection may give none", fwk.NewStatus(fwk.Unschedulable), nil, nil},
 		{"a value comes out as it went in", Status(fwk.Unschedulable, full{2}), []string{"node(s) were full (need 2)"}, []string{"node(s) were full"}},
 		{"a copy keeps the value", Status(fwk.Unschedulable, full{2}).Clone(), []string{"node(s) were full (need 2)"}, []string{"node(s) were full"}},
 		{"a value may be worded before", fwk.NewStatus(fwk.Unschedulable).WithError(shared), []string{"node(s) were full (need 3)"}, []string{"node(s) were full"}},
@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var words, kinds []string
-			for _, r := range Of(tc.status) {
+			for r := range Of(tc.status) {
 				words, kinds = append(words, r.String()), append(kinds, r.Kind())
 			}
 			if diff := cmp.Diff(tc.words, words); diff != "" {

@@ -26,13 +26,13 @@ type verdicts struct {
 	reason map[types.UID]string
 }
 
-// listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would be as much
-// as all nodes for each pod that is pending.
+// listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
+// be as much as all nodes for each pod that is pending.
 func listen(s *Scheduler) *verdicts {
 	v := &verdicts{sched: s, reason: map[types.UID]string{}}
 	handle := s.FailureHandler
-	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status,
-		nominating *fwk.NominatingInfo, start time.Time) {
+	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		reason := mainReason(status)
 		v.mu.Lock()
 		v.reason[pod.Pod.UID] = reason
@@ -42,8 +42,8 @@ func listen(s *Scheduler) *verdicts {
 	return v
 }
 
-// of returns what keeps a pending pod from the most nodes: what keeps it out of the queue now, if anything does, and else what
-// the last cycle found.
+// of returns what keeps a pending pod from the most nodes: what keeps it out of the queue now, if anything does, and
+// else what the last cycle found.
 func (v *verdicts) of(pod *v1.Pod) string {
 	if held := v.sched.heldBack(pod); !held.IsSuccess() {
 		return mainReason(held)
@@ -56,12 +56,12 @@ func (v *verdicts) of(pod *v1.Pod) string {
 	return notDecided
 }
 
-// mainReason is the kind of reason that the status gives for the most nodes, the first by the alphabet where several are as
-// frequent. A node counts for each of its reasons.
+// mainReason is the kind of reason that the status gives for the most nodes, the first by the alphabet where several
+// are as frequent. A node counts for each of its reasons.
 func mainReason(status *fwk.Status) string {
 	nodes := map[string]int{}
 	count := func(s *fwk.Status, n int) {
-		for _, reason := range reasons.Of(s) {
+		for reason := range reasons.Of(s) {
 			nodes[reason.Kind()] += n
 		}
 	}

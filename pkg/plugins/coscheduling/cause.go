@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"iter"
 	"strings"
 
 	fwk "k8s.io/kube-scheduler/framework"
@@ -10,17 +11,20 @@ import (
 	"berth.dev/berth/pkg/reasons"
 )
 
-// causesOf returns what a plugin says against a node, as causes of no node yet.
-func causesOf(status *fwk.Status) []gang.NodeCause {
-	all := reasons.Of(status)
-	causes := make([]gang.NodeCause, len(all))
-	for i, r := range all {
-		causes[i] = gang.NodeCause{Says: r.String(), Kind: r.Kind()}
-		if resource, short := strings.CutPrefix(causes[i].Says, "Insufficient "); short && status.Plugin() == names.NodeResourcesFit {
-			causes[i] = gang.NodeCause{Short: resource}
+// causesOf goes through what a plugin says against a node, as causes of no node yet.
+func causesOf(status *fwk.Status) iter.Seq[gang.NodeCause] {
+	return func(yield func(gang.NodeCause) bool) {
+		for r := range reasons.Of(status) {
+			cause := gang.NodeCause{Says: r.String(), Kind: r.Kind()}
+			resource, short := strings.CutPrefix(cause.Says, "Insufficient ")
+			if short && status.Plugin() == names.NodeResourcesFit {
+				cause = gang.NodeCause{Short: resource}
+			}
+			if !yield(cause) {
+				return
+			}
 		}
 	}
-	return causes
 }
 
 // promisedTo is the gang to which what a node has free is promised.
@@ -34,7 +38,8 @@ func (p promisedTo) String() string {
 // Kind does not name the gang.
 func (promisedTo) Kind() string { return "node(s) whose free capacity is promised to a gang" }
 
-// refusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out for it.
+// refusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
+// for it.
 type refusedBefore string
 
 // String repeats what the plugin said.

@@ -73,7 +73,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 			return status.AsError()
 		}
 		clear(t.causes)
-		for _, cause := range causesOf(status) {
+		for cause := range causesOf(status) {
 			t.causes[cause] = 0
 		}
 		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
@@ -144,7 +144,7 @@ func (t *classRun) reserve(pod *v1.Pod, i int) (bool, error) {
 		return true, nil
 	case status.IsRejected():
 		t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
-		for _, cause := range causesOf(status) {
+		for cause := range causesOf(status) {
 			t.causes[cause]++
 		}
 		return false, nil
@@ -227,7 +227,7 @@ func (t *classRun) scan() error {
 				// Full with members of the gang itself, which is no reason against the gang.
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
-				for _, cause := range causesOf(status) {
+				for cause := range causesOf(status) {
 					t.causes[cause]++
 					if isFull {
 						t.lasting[cause]++

@@ -195,8 +195,8 @@ func (h *headroom) size() int {
 	return h.present
 }
 
-// causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node counts
-// once for each resource that it is short of, and otherwise once.
+// causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
+// counts once for each resource that it is short of, and otherwise once.
 func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is enough.
-// What the gang's own members hold counts as free, and so do the pods that are gone.
+// lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
+// enough. What the gang's own members hold counts as free, and so do the pods that are gone.
 func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.Reason {
 	wanted := minResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
@@ -50,7 +50,8 @@ type missing struct {
 func (m missing) String() string {
 	parts := make([]string, len(m.short))
 	for i, a := range m.short {
-		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free", a.Resource, describeAmount(a.Resource, a.Wanted), describeAmount(a.Resource, a.Free))
+		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free",
+			a.Resource, describeAmount(a.Resource, a.Wanted), describeAmount(a.Resource, a.Free))
 	}
 	return fmt.Sprintf("gang %s needs minResources %s", m.of, strings.Join(parts, "; "))
 }

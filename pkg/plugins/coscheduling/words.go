@@ -14,13 +14,13 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it. No
-// extension point tells, but the scheduler's handler of failures is told. It is called before the scheduler runs. Without it,
-// a gang's reason says that nodes turned members away and not why.
+// Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
+// No extension point tells, but the scheduler's handler of failures is told. It is called before the scheduler runs.
+// Without it, a gang's reason says that nodes turned members away and not why.
 func Listen(sched *scheduler.Scheduler) {
 	handle := sched.FailureHandler
-	sched.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status,
-		nominating *fwk.NominatingInfo, start time.Time) {
+	sched.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		// The member is back in the queue before anybody is woken.
 		handle(ctx, profile, pod, status, nominating, start)
 		for _, plugin := range profile.PreEnqueuePlugins() {
@@ -42,8 +42,8 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	}
 }
 
-// saidOfNode returns what another plugin says against the one node to which a pod was sent, or against the pod wherever it
-// goes; nothing if several nodes were looked at.
+// saidOfNode returns what another plugin says against the one node to which a pod was sent, or against the pod wherever
+// it goes; nothing if several nodes were looked at.
 func saidOfNode(status *fwk.Status) string {
 	var fit *framework.FitError
 	if !errors.As(status.AsError(), &fit) || fit.Diagnosis.NodeToStatus == nil {
@@ -74,8 +74,8 @@ type saying struct {
 	at    time.Time
 }
 
-// note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run at the
-// same time, the first by the alphabet counts.
+// note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run
+// at the same time, the first by the alphabet counts.
 func (w *pluginWords) note(id gang.ID, words string, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func TestCausesOf(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, causesOf(tc.status)); diff != "" {
+			if diff := cmp.Diff(tc.want, slices.Collect(causesOf(tc.status))); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})

@@ -162,8 +162,12 @@ func TestRefusalsAreWordedOnce(t *testing.T) {
 	if got.Code() != fwk.Unschedulable || got.Message() != taken.String() || got.Plugin() != "" {
 		t.Errorf("after somebody wrote on a status the next is %v by %q, want %v", got, got.Plugin(), taken)
 	}
-	if diff := cmp.Diff([]reasons.Reason{taken}, reasons.Of(got)); diff != "" {
-		t.Errorf("the reason as a value (-want +got):\n%s", diff)
+	var kinds []string
+	for r := range reasons.Of(got) {
+		kinds = append(kinds, r.Kind())
+	}
+	if diff := cmp.Diff([]string{taken.Kind()}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
 	for i := range maxRefusals {
 		r.number(gpu.Reason{Cause: gpu.TooFewGPUs, Need: i})
