@@ -23,10 +23,9 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 )
 
-// newCommand is the stock scheduler's command with one step more: between the set-up and the run it wraps the profiles and
-// listens to what they say.
-// app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no option of it reaches the profiles
-// or the handler of failures.
+// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the profiles,
+// and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no
+// option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{

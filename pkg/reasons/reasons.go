@@ -44,8 +44,8 @@ func Status(code fwk.Code, reason Reason) *fwk.Status {
 	return fwk.NewStatus(code).WithError(Error(reason))
 }
 
-// Of goes through the reasons of a Status that rejects: the value that it was made of or, as plugins that know nothing of
-// values give, each of its texts.
+// Of goes through the reasons of a Status that rejects: the value that it was made of or, for plugins that give words
+// alone, each of its texts.
 func Of(status *fwk.Status) iter.Seq[Reason] {
 	return func(yield func(Reason) bool) {
 		if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {

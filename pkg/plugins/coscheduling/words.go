@@ -46,7 +46,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 // it goes; nothing if several nodes were looked at.
 func saidOfNode(status *fwk.Status) string {
 	var fit *framework.FitError
-	if !errors.As(status.AsError(), &fit) || fit.Diagnosis.NodeToStatus == nil {
+	if !errors.As(status.AsError(), &fit) {
 		return ""
 	}
 	said := fit.Diagnosis.NodeToStatus.AbsentNodesStatus()
