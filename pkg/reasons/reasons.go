@@ -21,8 +21,11 @@ type Reason interface {
 // text is what a plugin says that gives words alone.
 type text string
 
+// String returns the words.
 func (t text) String() string { return string(t) }
-func (t text) Kind() string   { return string(t) }
+
+// Kind returns the words: nothing tells what in them is a name or an amount.
+func (t text) Kind() string { return string(t) }
 
 // rejectedError is a reason on its way through the framework, put into words once.
 type rejectedError struct {
