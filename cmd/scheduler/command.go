@@ -20,10 +20,12 @@ import (
 
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/plugins/coscheduling"
 )
 
-// newCommand is the stock scheduler's command with one step more: it wraps the profiles between the set-up and the run.
-// app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no option of it reaches the profiles.
+// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the profiles,
+// and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no
+// option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
@@ -72,6 +74,7 @@ func runScheduler(cmd *cobra.Command, opts *options.Options) error {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
+	coscheduling.Listen(sched)
 	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
 		mutable.AddMetrics()
 	}

@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,7 +48,7 @@ func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortf
 func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lack, bool) {
 	var found lack
 	for name, wanted := range requests {
-		if status.Plugin() == names.NodeResourcesFit && !slices.ContainsFunc(status.Reasons(), func(r string) bool { return strings.HasSuffix(r, " "+string(name)) }) {
+		if status.Plugin() == names.NodeResourcesFit && !slices.Contains(status.Reasons(), "Insufficient "+string(name)) {
 			// A resource that the configuration ignores.
 			continue
 		}

@@ -211,19 +211,20 @@ func alike(nodes []Node, plugin int) bool {
 
 // group is a set of nodes that one plugin rejects for the same reasons.
 type group struct {
-	plugin, reasons string
-	nodes           []string
+	rejection
+	nodes []string
 }
 
+type rejection struct{ plugin, reasons string }
+
 func rejectionTable(nodes []Node, all bool) string {
-	groups := map[string]*group{}
+	groups := map[rejection]*group{}
 	for _, n := range nodes {
-		reasons := strings.Join(n.Rejected.Reasons, "; ")
-		key := n.Rejected.Plugin + "\x00" + reasons
-		if groups[key] == nil {
-			groups[key] = &group{plugin: n.Rejected.Plugin, reasons: reasons}
+		by := rejection{n.Rejected.Plugin, strings.Join(n.Rejected.Reasons, "; ")}
+		if groups[by] == nil {
+			groups[by] = &group{rejection: by}
 		}
-		groups[key].nodes = append(groups[key].nodes, n.Name)
+		groups[by].nodes = append(groups[by].nodes, n.Name)
 	}
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))

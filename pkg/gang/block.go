@@ -24,7 +24,7 @@ func (b Backoff) after(attempts int) time.Duration {
 
 // block is why and until when a group is not tried.
 type block struct {
-	reason string
+	reason Reason
 	// retryAt ends the pause.
 	retryAt time.Time
 	// short holds the classes of which not every member found a node, so that more of them are no news.
@@ -37,7 +37,7 @@ func (g *group) unblock() { g.block, g.attempts = nil, 0 }
 
 // Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
 // classes of which not every member found a node. The group holds nothing afterwards.
-func (l *Ledger) Block(id ID, reason string, short []string, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) Block(id ID, reason Reason, short []string, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
@@ -52,7 +52,7 @@ func (l *Ledger) Block(id ID, reason string, short []string, backoff Backoff, no
 
 // RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
 // attempt: the next pause is the shortest again.
-func (l *Ledger) RuleOut(id ID, reason string, now time.Time) {
+func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
@@ -60,14 +60,14 @@ func (l *Ledger) RuleOut(id ID, reason string, now time.Time) {
 		return
 	}
 	g.attempts, g.invited = 0, false
-	if g.block != nil && g.block.reason == reason && !g.block.cycle {
+	if g.block != nil && !g.block.cycle && g.block.reason.String() == reason.String() {
 		return
 	}
 	g.block = &block{reason: reason, retryAt: now}
 	l.changed(id)
 }
 
-func (l *Ledger) block(g *group, reason string, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) block(g *group, reason Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
 	g.attempts++
 	g.declined = 0
 	g.block = &block{reason: reason, retryAt: now.Add(backoff.after(g.attempts)), cycle: cycle, short: map[string]bool{}}

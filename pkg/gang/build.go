@@ -2,10 +2,7 @@ package gang
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"sort"
-	"strings"
 )
 
 // Board is a dry run on the cluster, on which members are placed one after the other.
@@ -150,57 +147,4 @@ func orders(members []Member, need Minimum, hardness func(class string) float64)
 		all = append(all, order{first: next, rest: next})
 	}
 	return all
-}
-
-// Reason is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single
-// node.
-type Reason struct {
-	Text  string
-	Nodes int
-}
-
-// Explain says in one sentence why a group does not start. describe names what one member of a class asks for, within
-// the kind of domain that all have to share, if any; reasons are what kept the members that found no node off them.
-func Explain(id ID, t Turn, r Result, describe func(class string) string, within string, reasons []Reason) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "gang %s needs ", id)
-	if within != "" {
-		within = " within one " + within
-	}
-	if len(r.Short) == 1 && t.Need.Total == len(t.Members) && r.Short[0].Wanted == len(t.Members) {
-		fmt.Fprintf(&b, "%s × %s%s, fits %d", t.Of, describe(r.Short[0].Class), within, len(r.Assignments)+t.Held)
-	} else {
-		fmt.Fprintf(&b, "at least %s of %d members%s, fits %d", t.Of, t.Held+len(t.Members), within, len(r.Assignments)+t.Held)
-		for i, s := range r.Short {
-			sep := " ("
-			if i > 0 {
-				sep = ", "
-			}
-			fmt.Fprintf(&b, "%s%d of %d × %s", sep, s.Fits, s.Wanted, describe(s.Class))
-		}
-		if len(r.Short) > 0 {
-			b.WriteString(")")
-		}
-	}
-	if len(reasons) == 0 {
-		return b.String()
-	}
-	sort.Slice(reasons, func(i, j int) bool {
-		if reasons[i].Nodes != reasons[j].Nodes {
-			return reasons[i].Nodes > reasons[j].Nodes
-		}
-		return reasons[i].Text < reasons[j].Text
-	})
-	for i, reason := range reasons {
-		sep := ", "
-		if i == 0 {
-			sep = ": "
-		}
-		b.WriteString(sep)
-		if reason.Nodes > 0 {
-			fmt.Fprintf(&b, "%d ", reason.Nodes)
-		}
-		b.WriteString(reason.Text)
-	}
-	return b.String()
 }

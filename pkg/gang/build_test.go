@@ -341,39 +341,3 @@ func TestBuildMissesFewPlans(t *testing.T) {
 		})
 	}
 }
-
-func TestExplain(t *testing.T) {
-	t.Parallel()
-	describe := func(class string) string { return map[string]string{"a": "4 gpu", "b": "1 cpu"}[class] }
-	reasons := []Reason{{"without room", 2}, {"claims are missing", 0}, {"short of gpu", 3}, {"cordoned", 2}}
-	for _, tc := range []struct {
-		name    string
-		turn    Turn
-		short   []Shortage
-		placed  int
-		within  string
-		reasons []Reason
-		want    string
-	}{
-		{"all members are alike", Turn{Need: Minimum{Total: 8}, Of: Minimum{Total: 8}, Members: make([]Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "", nil,
-			"gang ns/one needs 8 × 4 gpu, fits 6"},
-		{"all have to share a domain", Turn{Need: Minimum{Total: 8}, Of: Minimum{Total: 8}, Members: make([]Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "rack", nil,
-			"gang ns/one needs 8 × 4 gpu within one rack, fits 6"},
-		{"some are held already", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 4}, Held: 2, Members: make([]Member, 2)}, []Shortage{{"a", 2, 1}}, 1, "", nil,
-			"gang ns/one needs 4 × 4 gpu, fits 3"},
-		{"more exist than are needed", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 2}, Members: make([]Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
-			"gang ns/one needs at least 2 of 3 members, fits 1 (1 of 3 × 4 gpu)"},
-		{"several classes are short", Turn{Need: Minimum{Total: 4}, Of: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Members: make([]Member, 4)},
-			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil, "gang ns/one needs at least 4 (leader=1) of 4 members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu)"},
-		{"with what keeps them off nodes", Turn{Need: Minimum{Total: 1}, Of: Minimum{Total: 1}, Members: make([]Member, 1)}, []Shortage{{"b", 1, 0}}, 0, "", reasons,
-			"gang ns/one needs 1 × 1 cpu, fits 0: 3 short of gpu, 2 cordoned, 2 without room, claims are missing"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			r := Result{Assignments: make([]Assignment, tc.placed), Short: tc.short}
-			if got := Explain(g1, tc.turn, r, describe, tc.within, slices.Clone(tc.reasons)); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
-	}
-}

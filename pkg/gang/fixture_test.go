@@ -111,6 +111,14 @@ func releasedGangOf(t *testing.T, n, minimum int) *Ledger {
 	return l
 }
 
+// words returns what a reason says, nothing for none.
+func words(r Reason) string {
+	if r == nil {
+		return ""
+	}
+	return r.String()
+}
+
 func uids(refs []Ref) []UID {
 	var out []UID
 	for _, r := range refs {
@@ -123,8 +131,8 @@ func uids(refs []Ref) []UID {
 func rejected(e Effects) (out []UID, reasons []string) {
 	for _, r := range e.Reject {
 		out = append(out, r.UID)
-		if len(reasons) == 0 || reasons[len(reasons)-1] != r.Reason {
-			reasons = append(reasons, r.Reason)
+		if len(reasons) == 0 || reasons[len(reasons)-1] != r.Reason.String() {
+			reasons = append(reasons, r.Reason.String())
 		}
 	}
 	return out, reasons

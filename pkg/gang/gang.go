@@ -116,7 +116,7 @@ type Effects struct {
 // Rejection is a member that has to give its assignment back, and why.
 type Rejection struct {
 	Ref
-	Reason string
+	Reason Reason
 }
 
 // Loss is a member that has lost its node.

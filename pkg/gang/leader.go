@@ -80,7 +80,7 @@ const maxDeclined = 3
 // Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another
 // one leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt
 // is led by one that has not declined yet.
-func (l *Ledger) Decline(uid UID, why string, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) Decline(uid UID, why Reason, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]

@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"fmt"
 	"sync"
 	"time"
 )
@@ -275,7 +274,7 @@ func (g *group) loss(m *member) []Loss {
 func (m *member) leavePlan() Effects {
 	var e Effects
 	if m.stage.waits() {
-		e.Reject = []Rejection{{Ref: m.Ref(), Reason: fmt.Sprintf("pod %s is no pending member of gang %s any more", m.Name, m.group.id)}}
+		e.Reject = []Rejection{{Ref: m.Ref(), Reason: Obstacle{Cause: NoMember, Group: m.group.id, Pod: m.Name}}}
 	}
 	m.move(isPlaced)
 	m.group.plan.drop(m.UID)

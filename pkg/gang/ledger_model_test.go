@@ -172,7 +172,7 @@ func (w *world) step() {
 		}
 		switch w.draw(4, "ruled out or in") {
 		case 0:
-			w.l.RuleOut(g1, "no room", w.now)
+			w.l.RuleOut(g1, Told("no room"), w.now)
 		case 1:
 			w.carryOut(w.l.Invite(g1, w.now))
 		}

@@ -183,7 +183,7 @@ func TestOrderedPlanGoesOnWithoutASurplusMember(t *testing.T) {
 	p.Ordered = true
 	l.Propose(uid(0), p, t0)
 	reserve(t, l, 0)
-	e := l.Broken(uid(1), "node is gone", testBackoff, t0)
+	e := l.Broken(uid(1), Told("node is gone"), testBackoff, t0)
 	if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); diff != "" {
 		t.Fatalf("the turn passes on (-want +got):\n%s", diff)
 	}

@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"fmt"
 	"maps"
 	"time"
 )
@@ -38,7 +37,7 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 		return l.expire(g, all, ready, backoff, now)
 	case node != "":
 		m.move(isDenied)
-		return l.refuse(m, fmt.Sprintf("node %s turned pod %s away when it reserved its place", node, m.Name), backoff, now)
+		return l.refuse(m, Obstacle{Cause: ReserveRefused, Group: g.id, Pod: m.Name, Node: node}, backoff, now)
 	case before == alone, before == done:
 		return Effects{}
 	}
@@ -57,7 +56,7 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 		m.move(isLet)
 	case p != nil && p.failure == nil && !g.started():
 		g.attempts++
-		p.failure = &block{reason: fmt.Sprintf("gang %s: pod %s could not be bound to node %s", g.id, m.Name, m.node),
+		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node},
 			retryAt: now.Add(backoff.after(g.attempts))}
 	}
 	g.plan.drop(m.UID)
@@ -65,7 +64,7 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 }
 
 // Broken records that the node that the plan gives to the member does not take it.
-func (l *Ledger) Broken(uid UID, why string, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) Broken(uid UID, why Reason, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
@@ -79,7 +78,7 @@ func (l *Ledger) Broken(uid UID, why string, backoff Backoff, now time.Time) Eff
 // refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not,
 // the assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out
 // for its like; unless that has been in vain too often.
-func (l *Ledger) refuse(m *member, why string, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) refuse(m *member, why Reason, backoff Backoff, now time.Time) Effects {
 	g, p := m.group, m.group.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m.UID)}
 	again := p.refused[refusal]
@@ -152,6 +151,5 @@ func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time
 		m := g.members[uid]
 		m.declined = !m.stage.holds()
 	}
-	return l.block(g, fmt.Sprintf("gang %s: %d of %d members had reserved their nodes when the schedule timeout of %s was over",
-		g.id, ready, all, g.spec().Timeout), nil, false, backoff, now)
+	return l.block(g, Obstacle{Cause: TimedOut, Group: g.id, Have: ready, Need: all, Timeout: g.spec().Timeout}, nil, false, backoff, now)
 }

@@ -14,7 +14,7 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 		name string
 		do   func(l *Ledger) Effects
 	}{
-		{"the node does not take the member any more", func(l *Ledger) Effects { return l.Broken(uid(2), "node is gone", testBackoff, t0) }},
+		{"the node does not take the member any more", func(l *Ledger) Effects { return l.Broken(uid(2), Told("node is gone"), testBackoff, t0) }},
 		{"another plugin fails to reserve before this one", func(l *Ledger) Effects { return l.Unreserve(uid(2), testBackoff, t0) }},
 		{"another plugin fails to reserve after this one", func(l *Ledger) Effects {
 			l.Reserve(uid(2), node(2), t0)
@@ -75,11 +75,11 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0)
-	l.Broken(uid(1), "planned node n01: cannot allocate all claims", testBackoff, t0)
+	l.Broken(uid(1), Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	if _, serves, _ := l.Propose(uid(1), proposalFor(1, 2), t0); !serves {
 		t.Fatal("the second plan does not serve")
 	}
-	e := l.Broken(uid(1), "planned node n01: cannot allocate all claims", testBackoff, t0)
+	e := l.Broken(uid(1), Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	who, why := rejected(e)
 	if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 		t.Errorf("assignments to give back (-want +got):\n%s", diff)
@@ -89,7 +89,7 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	}
 	l.Unreserve(uid(0), testBackoff, t0)
 	v, _ := l.View(g1)
-	if v.Holding != 0 || v.Reason != "planned node n01: cannot allocate all claims" {
+	if v.Holding != 0 || words(v.Reason) != "planned node n01: cannot allocate all claims" {
 		t.Errorf("holding %d, reason %q; want the gang to hold nothing and to be blocked with the reason", v.Holding, v.Reason)
 	}
 	if _, waits := l.Waiting(g1); !waits {
@@ -106,22 +106,22 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	refusals := 0
 	for blocked := false; !blocked; {
 		refusals++
-		l.Broken(uid(0), fmt.Sprintf("refusal %d", refusals), testBackoff, t0)
+		l.Broken(uid(0), Told(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
 		p := proposalFor(1, 2)
 		p.Assignments = append(p.Assignments, Assignment{UID: uid(0), Node: fmt.Sprint("x", refusals)})
-		if v, _ := l.View(g1); v.Reason != "" || refusals > 9 {
+		if v, _ := l.View(g1); v.Reason != nil || refusals > 9 {
 			blocked = true
 		} else {
 			l.Propose(uid(0), p, t0)
 		}
 	}
-	if v, _ := l.View(g1); refusals != maxSetbacks+1 || v.Reason != "refusal 4" {
+	if v, _ := l.View(g1); refusals != maxSetbacks+1 || words(v.Reason) != "refusal 4" {
 		t.Errorf("after %d refusals: reason %q", refusals, v.Reason)
 	}
 	// A member that reserves in between shows that the plan gets on.
 	l = plannedGangOf(t, 3, 3)
 	for i := range maxSetbacks + 2 {
-		l.Broken(uid(2), "refused", testBackoff, t0)
+		l.Broken(uid(2), Told("refused"), testBackoff, t0)
 		p := Proposal{Assignments: []Assignment{{UID: uid(2), Node: fmt.Sprint("x", i)}}}
 		for late := i; late < 2; late++ {
 			p.Assignments = append(p.Assignments, proposalFor(late).Assignments...)
@@ -133,7 +133,7 @@ func TestRefusalsInARowBlock(t *testing.T) {
 			reserve(t, l, i)
 		}
 	}
-	if v, _ := l.View(g1); v.Reason != "" {
+	if v, _ := l.View(g1); v.Reason != nil {
 		t.Errorf("blocked with %q although members reserved in between", v.Reason)
 	}
 }
@@ -156,7 +156,7 @@ func TestOpenPlanThatBecomesEnough(t *testing.T) {
 			t.Parallel()
 			l := plannedGangOf(t, 3, 3)
 			reserve(t, l, 0, 1)
-			l.Broken(uid(2), "node is gone", testBackoff, t0)
+			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
 			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
 				t.Errorf("let go (-want +got):\n%s", diff)
 			}
@@ -190,7 +190,7 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 			}
 			reserve(t, l, 0, 1)
 			l.Unreserve(uid(1), testBackoff, now)
-			if ok, why := l.Admit(uid(1)); ok || why != "gang ns/one is starting" {
+			if ok, why := l.Admit(uid(1)); ok || words(why) != "gang ns/one is starting" {
 				t.Fatalf("Admit = %t, %q while a sibling is being bound", ok, why)
 			}
 			l.Unreserve(uid(0), testBackoff, now)
@@ -198,7 +198,7 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 			if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
 				t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
 			}
-			if v, _ = l.View(g1); v.Reason != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
+			if v, _ = l.View(g1); words(v.Reason) != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
 				t.Fatalf("reason %q, holding %d", v.Reason, v.Holding)
 			}
 			now = w.RetryAt
@@ -248,7 +248,7 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 			if e := l.Unreserve(uid(2), testBackoff, t0); !e.Empty() {
 				t.Errorf("effects %+v", e)
 			}
-			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != "" {
+			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
 				t.Errorf("holding %d, reason %q", v.Holding, v.Reason)
 			}
 			if ok, why := l.Admit(uid(2)); !ok {

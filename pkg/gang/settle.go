@@ -1,9 +1,6 @@
 package gang
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
 // plan or activates members that were held.
@@ -68,15 +65,15 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	p := g.plan
 	switch {
 	case g.spec() == nil:
-		return l.release(g, fmt.Sprintf("PodGroup %s was deleted", g.id))
+		return l.release(g, Obstacle{Cause: GroupDeleted, Group: g.id})
 	case g.started():
 		return Effects{Allow: l.commit(g)}
 	case g.serves(p, anyStage):
 		p.open = false
 	case !p.open:
-		return l.release(g, fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", g.id, g.spec().Minimum))
+		return l.release(g, Obstacle{Cause: LostMember, Group: g.id, Says: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
-		return l.release(g, fmt.Sprintf("gang %s lost the members that it needs", g.id))
+		return l.release(g, Obstacle{Cause: LostMembers, Group: g.id})
 	default:
 		return Effects{}
 	}
@@ -113,7 +110,7 @@ func (l *Ledger) commit(g *group) []Ref {
 }
 
 // release drops the plan and asks back every assignment that was not let go.
-func (l *Ledger) release(g *group, reason string) Effects {
+func (l *Ledger) release(g *group, reason Reason) Effects {
 	var e Effects
 	p := g.plan
 	g.plan, g.invited = nil, false

@@ -145,7 +145,7 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l.Invite(g1, t0)
 			turn := l.Turn(uid(9))
 			v, _ := l.View(g1)
-			if v.Started != tc.started || turn.Kind != tc.kind || turn.Why != tc.why {
+			if v.Started != tc.started || turn.Kind != tc.kind || words(turn.Why) != tc.why {
 				t.Errorf("started %t, turn %v %q; want %t, %v %q", v.Started, turn.Kind, turn.Why, tc.started, tc.kind, tc.why)
 			}
 		})
@@ -336,7 +336,7 @@ func TestPodGroupIsDeletedAndCreatedAgain(t *testing.T) {
 		t.Errorf("members that were let go are asked to come back: %v", e.Reject)
 	}
 	l.Observe(g1, bound(1, node(1)), t0)
-	if ok, why := l.Admit(uid(2)); ok || why != "waiting for PodGroup ns/one" {
+	if ok, why := l.Admit(uid(2)); ok || words(why) != "waiting for PodGroup ns/one" {
 		t.Errorf("Admit = %t, %q", ok, why)
 	}
 	spec := minimumOf(3)

@@ -1,9 +1,6 @@
 package gang
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // TurnKind says what a member's scheduling cycle is for.
 type TurnKind uint8
@@ -26,7 +23,7 @@ type Turn struct {
 	// Node is the assignment of a Follow.
 	Node string
 	// Why explains a Hold.
-	Why string
+	Why Reason
 	// Need is how many of Members have to be placed at least, Of the whole minimum, for a Lead.
 	Need, Of Minimum
 	// Held is the number of members that are bound, finished or assigned already, for a Lead.
@@ -36,12 +33,12 @@ type Turn struct {
 }
 
 // Admit reports whether the pod may enter the scheduling queue, and why not. An admitted pod's Key is frozen.
-func (l *Ledger) Admit(uid UID) (ok bool, why string) {
+func (l *Ledger) Admit(uid UID) (ok bool, why Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
 	if m == nil {
-		return false, "waiting until the group of the pod is known"
+		return false, Obstacle{Cause: Unknown}
 	}
 	switch kind, why := m.turn(); {
 	case kind == Hold:
@@ -54,7 +51,7 @@ func (l *Ledger) Admit(uid UID) (ok bool, why string) {
 	}
 	m.move(isLet)
 	m.freeze()
-	return true, ""
+	return true, nil
 }
 
 // Key returns the frozen place in the queue of an admitted pod.
@@ -73,7 +70,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 	defer l.mu.Unlock()
 	m := l.member[uid]
 	if m == nil {
-		return Turn{Kind: Hold, Why: "waiting until the group of the pod is known"}
+		return Turn{Kind: Hold, Why: Obstacle{Cause: Unknown}}
 	}
 	g := m.group
 	if g.invited && m.stage == queued && m.mayLead() {
@@ -123,59 +120,59 @@ func (l *Ledger) Turn(uid UID) Turn {
 }
 
 // turn is the one place that decides what a member may do now.
-func (m *member) turn() (TurnKind, string) {
+func (m *member) turn() (TurnKind, Reason) {
 	g := m.group
 	switch {
 	case m.State != Pending:
-		return Hold, "not schedulable"
+		return Hold, Obstacle{Cause: NotPending}
 	case g.spec() == nil && g.note != "":
-		return Hold, g.note
+		return Hold, Told(g.note)
 	case g.spec() == nil:
-		return Hold, fmt.Sprintf("waiting for PodGroup %s", g.id)
+		return Hold, Obstacle{Cause: NoPodGroup, Group: g.id}
 	case g.plan.node(m.UID) != "" && g.turnCame(g.plan, m.UID):
-		return Follow, ""
+		return Follow, nil
 	case g.plan.node(m.UID) != "":
-		return Hold, fmt.Sprintf("gang %s: waiting for its turn in the plan that is being carried out", g.id)
+		return Hold, Obstacle{Cause: WaitsForTurn, Group: g.id}
 	case g.plan != nil && !g.plan.open && !g.plan.committed:
-		return Hold, fmt.Sprintf("gang %s: no node for this member in the plan that is being carried out", g.id)
+		return Hold, Obstacle{Cause: LeftOut, Group: g.id}
 	case g.started():
-		return Free, ""
+		return Free, nil
 	case g.plan != nil && g.plan.committed:
-		return Hold, fmt.Sprintf("gang %s is starting", g.id)
+		return Hold, Obstacle{Cause: Starting, Group: g.id}
 	case g.plan == nil && g.holding > 0:
-		return Hold, fmt.Sprintf("gang %s is giving back %d assignments", g.id, g.holding)
+		return Hold, Obstacle{Cause: GivingBack, Group: g.id, Have: g.holding}
 	case !g.quorum():
 		return Hold, g.incomplete()
 	case g.lead() != m:
 		if g.block != nil {
 			return Hold, g.block.reason
 		}
-		return Hold, fmt.Sprintf("gang %s is represented by pod %s", g.id, g.leaderName())
+		return Hold, Obstacle{Cause: Represented, Group: g.id, Pod: g.leaderName()}
 	default:
-		return Lead, ""
+		return Lead, nil
 	}
 }
 
 // incomplete says how many members the group lacks.
-func (g *group) incomplete() string {
+func (g *group) incomplete() Reason {
 	if g.note != "" {
-		return g.note
+		return Told(g.note)
 	}
 	minimum := g.spec().Minimum
 	for _, role := range minimum.sorted() {
 		if have := g.census.existingIn(role); have < minimum.Roles[role] {
-			return fmt.Sprintf("gang %s has %d of the %d members with role %s that it needs", g.id, have, minimum.Roles[role], role)
+			return Obstacle{Cause: TooFewMembers, Group: g.id, Role: role, Have: have, Need: minimum.Roles[role]}
 		}
 	}
-	return fmt.Sprintf("gang %s has %d of the %d members that it needs", g.id, g.census.existing(), minimum.Total)
+	return Obstacle{Cause: TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total}
 }
 
 // uninvited says why the leader may not plan now.
-func (g *group) uninvited() string {
+func (g *group) uninvited() Reason {
 	if g.block != nil {
 		return g.block.reason
 	}
-	return fmt.Sprintf("gang %s waits to be planned", g.id)
+	return Obstacle{Cause: Uninvited, Group: g.id}
 }
 
 func (g *group) leaderName() string {

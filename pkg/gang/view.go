@@ -21,8 +21,8 @@ type View struct {
 	Started bool
 	// Degraded is set while a group that had started has fewer than its minimum.
 	Degraded bool
-	// Reason says why the group did not fit when it was last tried; empty if it was not or is being tried.
-	Reason string
+	// Reason is why the group did not fit when it was last tried; nil if it was not or is being tried.
+	Reason Reason
 	// ByCycle is set if a scheduling cycle of the leader found the reason and wrote it to the leader.
 	ByCycle bool
 	// Note says why the group is not complete, if the number of members does not tell.
@@ -62,7 +62,7 @@ func (v *View) Met() bool {
 
 // Underway reports whether the group is expected to start in a moment: its members are being created, or it is being
 // planned and bound.
-func (v *View) Underway() bool { return v.Reason == "" && !v.Started && !v.Met() }
+func (v *View) Underway() bool { return v.Reason == nil && !v.Started && !v.Met() }
 
 // View returns what the group looks like, and false if nothing is known of it.
 func (l *Ledger) View(id ID) (View, bool) {
@@ -131,14 +131,14 @@ func (l *Ledger) Members(id ID) []Ref {
 }
 
 // Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
-func (l *Ledger) Held(id ID) map[Ref]string {
+func (l *Ledger) Held(id ID) map[Ref]Reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
 	if g == nil {
 		return nil
 	}
-	held := map[Ref]string{}
+	held := map[Ref]Reason{}
 	for _, m := range g.members {
 		if m.State != Pending || !m.Ours || m.stage.holds() {
 			continue

@@ -118,7 +118,7 @@ func (w *world) carryOut(e Effects) {
 		if p.place != waiting && p.place != writing && p.place != written && p.place != cycling {
 			w.t.Fatalf("%s is asked for an assignment and neither waits nor prepares: %d", r.UID, p.place)
 		}
-		if r.Reason == "" {
+		if r.Reason == nil {
 			w.t.Fatalf("%s is asked for its assignment without a reason", r.UID)
 		}
 		p.rejected = p.place != cycling

@@ -22,8 +22,14 @@ const (
 	WrongModel
 	// NotLinked means that no free set of that many GPUs is connected by NVLink.
 	NotLinked
-	// WrongMode means that a share was asked for and the node does not share, or exclusive GPUs and it does.
-	WrongMode
+	// NotShared means that a share was asked for and the node does not share its GPUs.
+	NotShared
+	// NoShareAgent means that no agent on the node serves the kind of share that was asked for.
+	NoShareAgent
+	// NotExclusive means that exclusive GPUs were asked for and the node shares its GPUs.
+	NotExclusive
+	// NotWhole means that exclusive GPUs were asked for and the node has hardware slices of GPUs.
+	NotWhole
 	// Replicas means that time slices or hardware slices would have to stand in for physical GPUs.
 	Replicas
 	// SlicesTaken means that too few hardware slices of a profile are free.
@@ -43,7 +49,7 @@ type Reason struct {
 	Cause Cause
 	// Need and Have are in the unit of the cause: GPUs, milli-GPU, MiB or slices.
 	Need, Have int
-	// Detail is a product, resource or taint.
+	// Detail is a product, a resource, a taint or what runs on the node.
 	Detail string
 }
 
@@ -60,11 +66,9 @@ func (r Reason) Evictable() bool {
 	}
 }
 
-// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal reasons
-// together, and the counts by number of free GPUs are what tells the user the best node. It is called for every node
-// that is refused, which is why it does not format.
-func (r Reason) String() string {
-	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
+// Kind words the cause, with what differs by hardware but without the amounts, which differ from pod to pod and node to
+// node.
+func (r Reason) Kind() string {
 	switch r.Cause {
 	case NoGPU:
 		if r.Detail != "" {
@@ -72,44 +76,76 @@ func (r Reason) String() string {
 		}
 		return "node(s) without GPUs"
 	case TooFewGPUs:
-		return "node(s) with too few GPUs (need " + need + ", have " + have + ")"
+		return "node(s) with too few GPUs"
 	case GPUsTaken:
-		return "node(s) with too few free GPUs (need " + need + ", have " + have + ")"
+		return "node(s) with too few free GPUs"
 	case ShareTaken:
-		// Tenths keep the number of distinct reasons small however the shares are cut.
-		under := strconv.Itoa(min(r.Need, r.Have/100*100+100))
-		return "node(s) without a free GPU share (need " + need + " milli-GPU on one GPU, have under " + under + ")"
+		return "node(s) without a free GPU share"
 	case GPUMemory:
 		if r.Have == 0 {
-			return "node(s) with unknown GPU memory (need " + need + " MiB per GPU)"
+			return "node(s) with unknown GPU memory"
 		}
-		return "node(s) with too little GPU memory (need " + need + " MiB per GPU, have " + have + ")"
+		return "node(s) with too little GPU memory"
 	case WrongModel:
 		if r.Detail == "" {
 			return "node(s) with an unknown GPU model"
 		}
 		return "node(s) with another GPU model (" + r.Detail + ")"
 	case NotLinked:
-		return "node(s) without " + need + " NVLink-connected free GPUs"
-	case WrongMode:
-		return r.Detail
+		return "node(s) without enough NVLink-connected free GPUs"
+	case NotShared:
+		return "node(s) that do not share GPUs"
+	case NoShareAgent:
+		return "node(s) without an agent that serves such shares of GPUs"
+	case NotExclusive:
+		return "node(s) that share GPUs (exclusive ones were asked for)"
+	case NotWhole:
+		return "node(s) with slices of GPUs (exclusive ones were asked for)"
 	case Replicas:
 		if r.Detail != "" {
-			return "node(s) with slices of GPUs (need " + need + " physical GPUs)"
+			return "node(s) with slices of GPUs"
 		}
-		return "node(s) with time-sliced GPUs (need " + need + " physical GPUs)"
+		return "node(s) with time-sliced GPUs"
 	case SlicesTaken:
-		return "node(s) with too few free " + r.Detail + " (need " + need + ", have " + have + ")"
+		return "node(s) with too few free " + r.Detail
 	case Unhealthy:
-		return "node(s) with too few healthy GPUs (need " + need + ", have " + have + ")"
+		return "node(s) with too few healthy GPUs"
 	case Mixed:
 		return "node(s) with " + r.Detail + " and no agent that keeps shares and whole GPUs apart"
 	case SmallNode:
-		return "node(s) with too little CPU for CPU-intensive pods (need " + need + " milli-cores)"
+		return "node(s) with too little CPU for CPU-intensive pods"
 	case NodeLeaving:
 		return "node(s) about to leave (" + r.Detail + ")"
 	default:
 		return ""
+	}
+}
+
+// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal words
+// together, and the counts by number of free GPUs are what tells the user the best node. It does not format: a reason
+// that is not remembered is worded for every node.
+func (r Reason) String() string {
+	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
+	switch r.Cause {
+	case TooFewGPUs, GPUsTaken, SlicesTaken, Unhealthy:
+		return r.Kind() + " (need " + need + ", have " + have + ")"
+	case ShareTaken:
+		// Tenths keep the number of distinct reasons small however the shares are cut.
+		under := strconv.Itoa(min(r.Need, r.Have/100*100+100))
+		return r.Kind() + " (need " + need + " milli-GPU on one GPU, have under " + under + ")"
+	case GPUMemory:
+		if r.Have == 0 {
+			return r.Kind() + " (need " + need + " MiB per GPU)"
+		}
+		return r.Kind() + " (need " + need + " MiB per GPU, have " + have + ")"
+	case NotLinked:
+		return "node(s) without " + need + " NVLink-connected free GPUs"
+	case Replicas:
+		return r.Kind() + " (need " + need + " physical GPUs)"
+	case SmallNode:
+		return r.Kind() + " (need " + need + " milli-cores)"
+	default:
+		return r.Kind()
 	}
 }
 
@@ -159,19 +195,19 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	case !inv.HasGPU():
 		return Reason{Cause: NoGPU}
 	case sliced && r.Sharing == SharingExclusive:
-		return Reason{Cause: WrongMode, Detail: "node(s) with slices of GPUs (exclusive ones were asked for)"}
+		return Reason{Cause: NotWhole}
 	case sliced && r.Count > 1 && (r.Sharing != SharingAllowed || r.Interconnect == InterconnectRequired):
 		return Reason{Cause: Replicas, Need: r.Count, Detail: r.Resource}
 	case !sliced && r.Count > 0 && len(inv.Devices) == 0 && inv.Mode != ModeDRA,
 		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource && inv.Mode != ModeDRA:
 		return Reason{Cause: NoGPU, Detail: r.Resource}
 	case r.Shared && inv.Mode != ModeShared:
-		return Reason{Cause: WrongMode, Detail: "node(s) that do not share GPUs"}
+		return Reason{Cause: NotShared}
 	case r.ByAgent && !inv.Registered:
-		return Reason{Cause: WrongMode, Detail: "node(s) without an agent that serves such shares of GPUs"}
+		return Reason{Cause: NoShareAgent}
 	case r.Sharing == SharingExclusive && (inv.Mode == ModeShared || inv.TimeSliced()) && !r.Whole(),
 		r.Sharing == SharingExclusive && inv.TimeSliced():
-		return Reason{Cause: WrongMode, Detail: "node(s) that share GPUs (exclusive ones were asked for)"}
+		return Reason{Cause: NotExclusive}
 	case inv.TimeSliced() && !inv.SharedResource && r.Count > 1 && r.Sharing != SharingAllowed:
 		return Reason{Cause: Replicas, Need: r.Count}
 	case !r.AcceptsModel(inv.Model):

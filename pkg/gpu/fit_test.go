@@ -63,7 +63,7 @@ func TestFit(t *testing.T) {
 		{"a share needs one GPU with room, not two halves", node(2, shared, take(600, 600)), share(500),
 			Reason{Cause: ShareTaken, Need: 500, Have: 400}},
 		{"a share never goes to a node that does not share", node(2), share(500),
-			Reason{Cause: WrongMode, Detail: "node(s) that do not share GPUs"}},
+			Reason{Cause: NotShared}},
 		{"a share on two devices needs two with room", node(2, shared, take(600)), with(share(500), func(r *Request) { r.Count = 2 }),
 			Reason{Cause: ShareTaken, Need: 500, Have: 1000}},
 		{"a share by memory fits by memory", node(1, shared, take(500)), &Request{Count: 1, ShareMemMiB: 12 << 10, Shared: true}, Reason{}},
@@ -82,7 +82,7 @@ func TestFit(t *testing.T) {
 		{"an agent keeps them apart", node(8, shared, func(i *Inventory) { i.Agent, i.HoldsShares = true, true }), whole(1), Reason{}},
 		{"a share that an agent must serve needs one that registers devices", node(8, shared, func(i *Inventory) { i.Agent = true }),
 			with(share(100), func(r *Request) { r.ByAgent = true }),
-			Reason{Cause: WrongMode, Detail: "node(s) without an agent that serves such shares of GPUs"}},
+			Reason{Cause: NoShareAgent}},
 		{"a node that registered its devices serves it", node(8, shared, func(i *Inventory) { i.Agent, i.Registered = true, true }),
 			with(share(100), func(r *Request) { r.ByAgent = true }), Reason{}},
 		{"all of the memory is taken by a share of the compute", node(1, shared, take(100)), with(share(100), func(r *Request) { r.ShareMemMilli = 1000 }),
@@ -93,7 +93,7 @@ func TestFit(t *testing.T) {
 			Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}},
 		{"models compare without regard to case", node(8), with(whole(1), func(r *Request) { r.Models = []string{"nvidia-a10"} }), Reason{}},
 		{"exclusive GPUs are not time-sliced", node(2, sliced(8)), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }),
-			Reason{Cause: WrongMode, Detail: "node(s) that share GPUs (exclusive ones were asked for)"}},
+			Reason{Cause: NotExclusive}},
 		{"a whole GPU of a shared node is exclusive", node(2, shared), with(whole(1), func(r *Request) { r.Sharing = SharingExclusive }), Reason{}},
 		{"time slices never stand in for several GPUs", node(2, sliced(8)), whole(2), Reason{Cause: Replicas, Need: 2}},
 		{"one GPU may be a time slice", node(2, sliced(1)), whole(1), Reason{}},
@@ -130,32 +130,40 @@ func meshed(inv *Inventory) { inv.Links = Mesh(len(inv.Devices)) }
 func TestReasonSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		reason    Reason
-		want      string
-		evictable bool
+		reason     Reason
+		want, kind string
+		evictable  bool
 	}{
-		{Reason{Cause: NoGPU}, "node(s) without GPUs", false},
-		{Reason{Cause: NoGPU, Detail: "amd.com/gpu"}, "node(s) without amd.com/gpu", false},
-		{Reason{Cause: TooFewGPUs, Need: 8, Have: 4}, "node(s) with too few GPUs (need 8, have 4)", false},
-		{Reason{Cause: GPUsTaken, Need: 8, Have: 4}, "node(s) with too few free GPUs (need 8, have 4)", true},
-		{Reason{Cause: ShareTaken, Need: 500, Have: 320}, "node(s) without a free GPU share (need 500 milli-GPU on one GPU, have under 400)", true},
-		{Reason{Cause: ShareTaken, Need: 350, Have: 320}, "node(s) without a free GPU share (need 350 milli-GPU on one GPU, have under 350)", true},
-		{Reason{Cause: GPUMemory, Need: 40960, Have: 24576}, "node(s) with too little GPU memory (need 40960 MiB per GPU, have 24576)", false},
-		{Reason{Cause: GPUMemory, Need: 40960}, "node(s) with unknown GPU memory (need 40960 MiB per GPU)", false},
-		{Reason{Cause: WrongModel, Detail: "Tesla-T4"}, "node(s) with another GPU model (Tesla-T4)", false},
-		{Reason{Cause: WrongModel}, "node(s) with an unknown GPU model", false},
-		{Reason{Cause: NotLinked, Need: 4, Have: 8}, "node(s) without 4 NVLink-connected free GPUs", true},
-		{Reason{Cause: NotLinked, Need: 4, Have: 2}, "node(s) without 4 NVLink-connected free GPUs", false},
-		{Reason{Cause: Replicas, Need: 4}, "node(s) with time-sliced GPUs (need 4 physical GPUs)", false},
-		{Reason{Cause: SlicesTaken, Need: 2, Detail: "nvidia.com/mig-1g.5gb"}, "node(s) with too few free nvidia.com/mig-1g.5gb (need 2, have 0)", true},
-		{Reason{Cause: Unhealthy, Need: 2, Have: 1}, "node(s) with too few healthy GPUs (need 2, have 1)", false},
-		{Reason{Cause: Mixed, Detail: "shares of GPUs"}, "node(s) with shares of GPUs and no agent that keeps shares and whole GPUs apart", true},
-		{Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"}, "node(s) about to leave (karpenter.sh/disrupted)", false},
+		{Reason{Cause: NoGPU}, "node(s) without GPUs", "node(s) without GPUs", false},
+		{Reason{Cause: NoGPU, Detail: "amd.com/gpu"}, "node(s) without amd.com/gpu", "node(s) without amd.com/gpu", false},
+		{Reason{Cause: TooFewGPUs, Need: 8, Have: 4}, "node(s) with too few GPUs (need 8, have 4)", "node(s) with too few GPUs", false},
+		{Reason{Cause: GPUsTaken, Need: 8, Have: 4}, "node(s) with too few free GPUs (need 8, have 4)", "node(s) with too few free GPUs", true},
+		{Reason{Cause: ShareTaken, Need: 500, Have: 320}, "node(s) without a free GPU share (need 500 milli-GPU on one GPU, have under 400)", "node(s) without a free GPU share", true},
+		{Reason{Cause: ShareTaken, Need: 350, Have: 320}, "node(s) without a free GPU share (need 350 milli-GPU on one GPU, have under 350)", "node(s) without a free GPU share", true},
+		{Reason{Cause: GPUMemory, Need: 40960, Have: 24576}, "node(s) with too little GPU memory (need 40960 MiB per GPU, have 24576)", "node(s) with too little GPU memory", false},
+		{Reason{Cause: GPUMemory, Need: 40960}, "node(s) with unknown GPU memory (need 40960 MiB per GPU)", "node(s) with unknown GPU memory", false},
+		{Reason{Cause: WrongModel, Detail: "Tesla-T4"}, "node(s) with another GPU model (Tesla-T4)", "node(s) with another GPU model (Tesla-T4)", false},
+		{Reason{Cause: WrongModel}, "node(s) with an unknown GPU model", "node(s) with an unknown GPU model", false},
+		{Reason{Cause: NotLinked, Need: 4, Have: 8}, "node(s) without 4 NVLink-connected free GPUs", "node(s) without enough NVLink-connected free GPUs", true},
+		{Reason{Cause: NotLinked, Need: 4, Have: 2}, "node(s) without 4 NVLink-connected free GPUs", "node(s) without enough NVLink-connected free GPUs", false},
+		{Reason{Cause: Replicas, Need: 4}, "node(s) with time-sliced GPUs (need 4 physical GPUs)", "node(s) with time-sliced GPUs", false},
+		{Reason{Cause: SlicesTaken, Need: 2, Detail: "nvidia.com/mig-1g.5gb"}, "node(s) with too few free nvidia.com/mig-1g.5gb (need 2, have 0)", "node(s) with too few free nvidia.com/mig-1g.5gb", true},
+		{Reason{Cause: Unhealthy, Need: 2, Have: 1}, "node(s) with too few healthy GPUs (need 2, have 1)", "node(s) with too few healthy GPUs", false},
+		{Reason{Cause: Mixed, Detail: "shares of GPUs"}, "node(s) with shares of GPUs and no agent that keeps shares and whole GPUs apart", "node(s) with shares of GPUs and no agent that keeps shares and whole GPUs apart", true},
+		{Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"}, "node(s) about to leave (karpenter.sh/disrupted)", "node(s) about to leave (karpenter.sh/disrupted)", false},
+		{Reason{Cause: NotShared}, "node(s) that do not share GPUs", "node(s) that do not share GPUs", false},
+		{Reason{Cause: NotWhole}, "node(s) with slices of GPUs (exclusive ones were asked for)", "node(s) with slices of GPUs (exclusive ones were asked for)", false},
+		{Reason{Cause: Replicas, Need: 2, Detail: "nvidia.com/mig-1g.5gb"}, "node(s) with slices of GPUs (need 2 physical GPUs)", "node(s) with slices of GPUs", false},
+		{Reason{Cause: SmallNode, Need: 4000}, "node(s) with too little CPU for CPU-intensive pods (need 4000 milli-cores)",
+			"node(s) with too little CPU for CPU-intensive pods", false},
 	} {
 		t.Run(tc.want, func(t *testing.T) {
 			t.Parallel()
 			if got := tc.reason.String(); got != tc.want {
 				t.Errorf("String() = %q, want %q", got, tc.want)
+			}
+			if got := tc.reason.Kind(); got != tc.kind {
+				t.Errorf("Kind() = %q, want %q", got, tc.kind)
 			}
 			if got := tc.reason.Evictable(); got != tc.evictable {
 				t.Errorf("Evictable() = %v, want %v", got, tc.evictable)

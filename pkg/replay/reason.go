@@ -1,65 +1,85 @@
 package replay
 
 import (
-	"regexp"
-	"strconv"
-	"strings"
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/reasons"
 )
 
 // notDecided is the reason of a pod that is queued and on which the scheduler has not said anything.
 const notDecided = "not tried yet: waits in the queue"
 
-var (
-	nodesAvailable = regexp.MustCompile(`^0/\d+ nodes are available:? ?`)
-	gangName       = regexp.MustCompile(`^gang \S+ `)
-	// gangFits is what precedes the clauses of the sentence on a gang.
-	gangFits      = regexp.MustCompile(`^gang \S+ needs .*, fits \d+(?:: |$)`)
-	countedReason = regexp.MustCompile(`^(\d+) (.+)$`)
-	// amounts differ from pod to pod and node to node where the reason is the same.
-	amounts = regexp.MustCompile(` \([^()]*\bneed [^()]*\)`)
-	clause  = regexp.MustCompile(`(?:[^,(]|\([^)]*\))+`)
-)
-
-// mainReason is what keeps a pending pod from the most nodes: of the scheduler's message "0/40 nodes are available: 30
-// Insufficient cpu, 10 node(s) had untolerated taints. preemption: …" it is "Insufficient cpu". heldBack, if not empty, is what
-// keeps it out of the queue now, which may be something else than what the last cycle said.
-func mainReason(pod *v1.Pod, heldBack string) string {
-	message := heldBack
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && message == "" {
-			message = c.Message
-		}
-	}
-	if message == "" {
-		return notDecided
-	}
-	message, _, _ = strings.Cut(message, " preemption: ")
-	rest := strings.TrimSuffix(nodesAvailable.ReplaceAllString(message, ""), ".")
-	switch {
-	case gangFits.MatchString(rest):
-		return strings.TrimSuffix("gang does not fit: "+mostNodes(gangFits.ReplaceAllString(rest, "")), ": ")
-	case gangName.MatchString(rest):
-		return gangName.ReplaceAllString(rest, "gang ")
-	case nodesAvailable.MatchString(message):
-		return mostNodes(rest)
-	default:
-		return rest
-	}
+// verdicts holds what kept each pod from being scheduled when that was last tried.
+type verdicts struct {
+	sched *Scheduler
+	// Bindings fail beside the scheduling cycles.
+	mu     sync.Mutex
+	reason map[types.UID]string
 }
 
-// mostNodes is the clause of those that are counted that counts the most nodes, without its numbers.
-func mostNodes(clauses string) string {
-	best, bestCount := clauses, -1
-	for _, c := range clause.FindAllString(clauses, -1) {
-		m := countedReason.FindStringSubmatch(strings.TrimSpace(c))
-		if m == nil {
-			continue
-		}
-		if n, err := strconv.Atoi(m[1]); err == nil && n > bestCount {
-			best, bestCount = m[2], n
+// listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
+// be as much as all nodes for each pod that is pending.
+func listen(s *Scheduler) *verdicts {
+	v := &verdicts{sched: s, reason: map[types.UID]string{}}
+	handle := s.FailureHandler
+	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		reason := mainReason(status)
+		v.mu.Lock()
+		v.reason[pod.Pod.UID] = reason
+		v.mu.Unlock()
+		handle(ctx, profile, pod, status, nominating, start)
+	}
+	return v
+}
+
+// of returns what keeps a pending pod from the most nodes: what keeps it out of the queue now, if anything does, and
+// else what the last cycle found.
+func (v *verdicts) of(pod *v1.Pod) string {
+	if held := v.sched.heldBack(pod); !held.IsSuccess() {
+		return mainReason(held)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if reason, known := v.reason[pod.UID]; known {
+		return reason
+	}
+	return notDecided
+}
+
+// mainReason is the kind of reason that the status gives for the most nodes, the first by the alphabet where several
+// are as frequent. A node counts for each of its reasons.
+func mainReason(status *fwk.Status) string {
+	nodes := map[string]int{}
+	count := func(s *fwk.Status, n int) {
+		for reason := range reasons.Of(s) {
+			nodes[reason.Kind()] += n
 		}
 	}
-	return amounts.ReplaceAllString(best, "")
+	var fit *framework.FitError
+	if errors.As(status.AsError(), &fit) {
+		byNode := fit.Diagnosis.NodeToStatus
+		byNode.ForEachExplicitNode(func(_ string, s *fwk.Status) { count(s, 1) })
+		if absent := fit.NumAllNodes - byNode.Len(); absent > 0 {
+			count(byNode.AbsentNodesStatus(), absent)
+		}
+	} else {
+		count(status, 1)
+	}
+	main := ""
+	for kind, n := range nodes {
+		if main == "" || n > nodes[main] || n == nodes[main] && kind < main {
+			main = kind
+		}
+	}
+	return cmp.Or(main, status.Message())
 }

@@ -160,8 +160,8 @@ func (r *recorder) draw() {
 	}
 }
 
-// result fills in what was measured. heldBack says why a pod is not queued.
-func (r *recorder) result(out *Result, heldBack func(*v1.Pod) string) {
+// result fills in what was measured, with the last verdicts on the pods that are pending.
+func (r *recorder) result(out *Result, last *verdicts) {
 	c, l := r.c, r.c.ledger
 	now := time.Now()
 	r.advance(now)
@@ -194,7 +194,7 @@ func (r *recorder) result(out *Result, heldBack func(*v1.Pod) string) {
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Map, out.Starts = r.samples, r.peakMap, r.starts
 	out.WaitHistogram = histogram(r.podWaits)
-	out.PendingByReason = c.pendingReasons(heldBack)
+	out.PendingByReason = c.pendingReasons(last)
 	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))
 	for key, node := range r.lastNode {
 		out.Placements[key.String()] = node
@@ -210,12 +210,12 @@ func (r *recorder) result(out *Result, heldBack func(*v1.Pod) string) {
 }
 
 // pendingReasons groups the pods without a node by the main reason that the scheduler has.
-func (c *cluster) pendingReasons(heldBack func(*v1.Pod) string) []Reason {
+func (c *cluster) pendingReasons(last *verdicts) []Reason {
 	counts := map[string]int{}
 	for _, obj := range c.api.List(podResource) {
 		pod := obj.(*v1.Pod)
 		if pod.Spec.NodeName == "" {
-			counts[mainReason(pod, heldBack(pod))]++
+			counts[last.of(pod)]++
 		}
 	}
 	reasons := make([]Reason, 0, len(counts))

@@ -87,6 +87,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 	candidates.Wrap(sched.Profiles)
 	pin(sched, c.ranks(), c.lowest, &c.nominated)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
+	verdicts := listen(sched)
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
 	c.api.Defer()
 	stop := conduct.start(ctx)
@@ -95,7 +96,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 		err = c.err
 	}
 	if err == nil {
-		c.record.result(out, sched.heldBack)
+		c.record.result(out, verdicts)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()

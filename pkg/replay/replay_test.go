@@ -220,8 +220,33 @@ func TestAGangStartsTogether(t *testing.T) {
 		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
-	if len(r.PendingByReason) != 1 || !strings.HasPrefix(r.PendingByReason[0].Reason, "gang does not fit") {
-		t.Errorf("pods are pending because of %v, want what the gang lacks", r.PendingByReason)
+	// Nothing but the gang itself would be in the way of its last member.
+	want := []Reason{{Reason: "gang does not fit", Pods: 9}}
+	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
+		t.Errorf("why pods are pending (-want +got):\n%s", diff)
+	}
+}
+
+func TestPendingPodsAreGroupedByReason(t *testing.T) {
+	t.Parallel()
+	nodes := []trace.Node{
+		{Name: "a", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"},
+		{Name: "b", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 2, Model: "Tesla-T4"},
+	}
+	eight := trace.Job{Name: "eight", Pods: 2, CPUMilli: 1000, MemoryMiB: 512, GPUs: 8, GPUMilli: 1000}
+	sixteen := eight
+	sixteen.Name, sixteen.Pods, sixteen.GPUs = "sixteen", 1, 16
+	gang := eight
+	gang.Name, gang.Pods, gang.Gang = "gang", 5, true
+	large := trace.Job{Name: "large", Pods: 1, CPUMilli: 9000, MemoryMiB: 512}
+	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}), Options{Mode: VirtualTime})
+	want := []Reason{
+		{Reason: "gang does not fit: nodes short of nvidia.com/gpu", Pods: 5},
+		{Reason: "node(s) with too few GPUs", Pods: 3},
+		{Reason: "Insufficient cpu", Pods: 1},
+	}
+	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
+		t.Errorf("why pods are pending (-want +got):\n%s", diff)
 	}
 }
 

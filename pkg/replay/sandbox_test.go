@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
@@ -135,7 +136,7 @@ func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[str
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
-			if pod.Spec.NodeName == "" && mainReason(pod, "") == notDecided {
+			if _, decided := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); pod.Spec.NodeName == "" && decided == nil {
 				return false, nil
 			}
 			nodes[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName

@@ -16,6 +16,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/replay/memapi"
 )
 
@@ -78,6 +79,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 		cancel()
 		return nil, inputError{fmt.Errorf("%s: %s", config.Name, oneLine(err))}
 	}
+	coscheduling.Listen(sched)
 	s := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()
@@ -98,24 +100,24 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 	return s, nil
 }
 
-// heldBack is what a plugin says that keeps the pod out of the queue, empty if none does.
-func (s *Scheduler) heldBack(pod *v1.Pod) string {
+// heldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.
+func (s *Scheduler) heldBack(pod *v1.Pod) *fwk.Status {
 	profile := s.Profiles[pod.Spec.SchedulerName]
 	if profile == nil {
-		return ""
+		return nil
 	}
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		if status := plugin.PreEnqueue(context.Background(), pod); !status.IsSuccess() {
-			return status.Message()
+			return status
 		}
 	}
-	return ""
+	return nil
 }
 
 // Stop ends every goroutine of the scheduler.
 func (s *Scheduler) Stop() { s.stop() }
 
-// discardEvents drops events: in a replay the pods' conditions tell the same.
+// discardEvents drops events: the handler of failures is told the same.
 type discardEvents struct{}
 
 // Eventf drops the event.

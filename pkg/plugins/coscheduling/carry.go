@@ -52,7 +52,7 @@ func (c *carrier) answer(ctx context.Context, e gang.Effects) {
 		c.deliver(ctx, profile, r, answer{allowed: true})
 	}
 	for _, r := range e.Reject {
-		c.deliver(ctx, profile, r.Ref, answer{reason: r.Reason})
+		c.deliver(ctx, profile, r.Ref, answer{reason: r.Reason.String()})
 	}
 }
 

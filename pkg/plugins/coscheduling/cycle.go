@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/reasons"
 )
 
 // The keys of what a member's cycle keeps.
@@ -76,7 +77,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	case gang.Lead:
 		return p.lead(ctx, state, id, pod, turn, nodes)
 	default:
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, turn.Why)
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, turn.Why)
 	}
 }
 
@@ -97,7 +98,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
 	if to, refused := p.shared.promises.refuse(pod, node, p.framework.SharedDRAManager()); refused {
-		return fwk.NewStatus(fwk.Unschedulable, "node(s) whose free capacity is promised to gang "+to.String())
+		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	return nil
 }
@@ -106,11 +107,11 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, turn gang.Turn, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	fail := func(reason string, short []string) (*fwk.PreFilterResult, *fwk.Status) {
+	fail := func(reason gang.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
 		c.carrier.carry(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
-	if reason := p.lack(id, nodes, nil); reason != "" {
+	if reason := p.lack(id, nodes, nil); reason != nil {
 		return fail(reason, nil)
 	}
 	start := time.Now()
@@ -118,7 +119,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	var bad *kubeview.BadValue
 	switch {
 	case errors.As(err, &bad):
-		return fail(err.Error(), nil)
+		return fail(gang.Told(err.Error()), nil)
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
 	}
@@ -136,16 +137,16 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		for i := range result.Short {
 			short[i] = result.Short[i].Class
 		}
-		return fail(gang.Explain(id, turn, result.Result, result.describe, result.within, result.reasons(result.Result)), short)
+		return fail(gang.NewShortfall(id, turn, result.Result, result.describe, result.within, result.causes(result.Result)), short)
 	}
 	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.ordered}, time.Now())
 	c.carrier.carry(ctx, effects)
 	switch {
 	case !serves:
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("gang %s changed while it was planned", id))
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
 	case !proceed:
 		state.Write(passedKey, mark{})
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("gang %s is planned, and other members go before this one", id))
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanWaits, Group: id})
 	}
 	for _, a := range result.Assignments {
 		if a.UID == uid {
@@ -198,12 +199,12 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		return p.preemptAlone(ctx, state, pod, statuses)
 	case gang.Follow:
 		plansInvalidated.Inc()
-		why := fmt.Sprintf("planned node %s: %s", turn.Node, statuses.Get(turn.Node).Message())
+		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
 		c.carrier.carry(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
-			c.carrier.carry(ctx, c.ledger.Decline(uid, fmt.Sprintf("gang %s: pod %s cannot be scheduled", id, pod.Name), c.settings.backoff, time.Now()))
+			c.carrier.carry(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
 			return nil, p.stop(pod, "")
 		}
 		outcome, err := p.preempt(ctx, id, turn)

@@ -96,7 +96,7 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 			}
 			info.CalculateResource()
 			profile := c.profiles.of(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), reasons: map[string]int{}, lasting: map[string]int{}}
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}}
 			d.classes[m.Class] = r
 		}
 		r.members++
@@ -240,26 +240,18 @@ func (d *dryRun) hardness(class string) float64 {
 
 func (d *dryRun) describe(class string) string { return kubeview.DescribeRequest(d.classes[class].pod) }
 
-// reasons counts the nodes by what keeps the first class that is short off them.
-func (d *dryRun) reasons(r gang.Result) []gang.Reason {
+// causes counts the nodes by what keeps the first class that is short off them.
+func (d *dryRun) causes(r gang.Result) []gang.NodeCause {
 	if len(r.Short) == 0 {
 		return nil
 	}
 	short := d.classes[r.Short[0].Class]
-	reasons := make([]gang.Reason, 0, len(short.reasons))
-	for text, n := range short.reasons {
-		reasons = append(reasons, reasonFor(text, n))
+	causes := make([]gang.NodeCause, 0, len(short.causes))
+	for cause, n := range short.causes {
+		cause.Nodes = n
+		causes = append(causes, cause)
 	}
-	return reasons
-}
-
-// turnedAway says that nodes have turned members away, and what a plugin said about it, if that is known by now.
-func (d *dryRun) turnedAway() string {
-	text := "node(s) that turned a member away"
-	if d.said != "" {
-		text += ": " + d.said
-	}
-	return text
+	return causes
 }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:

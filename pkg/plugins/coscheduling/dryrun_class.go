@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/reasons"
 )
 
 // classRun is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
@@ -47,8 +48,9 @@ type classRun struct {
 	full    bool
 	// scoring is the state in which the candidates were scored.
 	scoring fwk.CycleState
-	// reasons count the nodes that do not fit, lasting those of them that will not fit whatever is placed elsewhere.
-	reasons, lasting map[string]int
+	// causes count the nodes that do not fit, lasting those of them that will not fit whatever is placed elsewhere. The
+	// numbers of nodes are not in the keys.
+	causes, lasting map[gang.NodeCause]int
 }
 
 // begin prepares the placing of one more member of the class.
@@ -70,8 +72,10 @@ func (t *classRun) begin(pod *v1.Pod) error {
 		if !status.IsRejected() {
 			return status.AsError()
 		}
-		clear(t.reasons)
-		t.reasons[status.Message()] = 0
+		clear(t.causes)
+		for cause := range causesOf(status) {
+			t.causes[cause] = 0
+		}
 		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
 		t.confined = true
 		return nil
@@ -140,7 +144,9 @@ func (t *classRun) reserve(pod *v1.Pod, i int) (bool, error) {
 		return true, nil
 	case status.IsRejected():
 		t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
-		t.reasons[status.Message()]++
+		for cause := range causesOf(status) {
+			t.causes[cause]++
+		}
 		return false, nil
 	}
 	t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
@@ -183,7 +189,7 @@ func (t *classRun) best() (int, bool, error) {
 			}
 			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
 			t.next, t.changes = 0, 0
-			t.reasons = maps.Clone(t.lasting)
+			t.causes = maps.Clone(t.lasting)
 		}
 		if err := t.scan(); err != nil {
 			return 0, false, err
@@ -221,10 +227,10 @@ func (t *classRun) scan() error {
 				// Full with members of the gang itself, which is no reason against the gang.
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
-				for _, reason := range status.Reasons() {
-					t.reasons[reason]++
+				for cause := range causesOf(status) {
+					t.causes[cause]++
 					if isFull {
-						t.lasting[reason]++
+						t.lasting[cause]++
 					}
 				}
 				if isFull {
@@ -305,7 +311,7 @@ func (t *classRun) fits(i int) *fwk.Status {
 	d := t.run
 	node := d.node(i)
 	if len(d.refused) > 0 && d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] {
-		return fwk.NewStatus(fwk.Unschedulable, d.turnedAway())
+		return reasons.Status(fwk.Unschedulable, refusedBefore(d.said))
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")

@@ -239,22 +239,10 @@ func (f *feed) seePod(pod *v1.Pod) {
 	case pod.Spec.NodeName != "":
 		f.headroom.setPod(pod, f.members.id(pod))
 		f.waker.look()
-	case pod.Status.Conditions != nil || pod.Status.NominatedNodeName != "":
-		f.seeVerdict(pod)
-	}
-}
-
-// seeVerdict looks at what scheduling has left in the status of a pod that is pending.
-func (f *feed) seeVerdict(pod *v1.Pod) {
-	id := f.members.id(pod)
-	if id == (gang.ID{}) {
-		return
-	}
-	if pod.Status.NominatedNodeName != "" {
-		f.status.mark(id)
-	}
-	if f.words.note(id, pod) {
-		f.waker.touch(touch{only: id})
+	case pod.Status.NominatedNodeName != "":
+		if id := f.members.id(pod); id != (gang.ID{}) {
+			f.status.mark(id)
+		}
 	}
 }
 

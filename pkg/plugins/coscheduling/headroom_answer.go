@@ -2,10 +2,8 @@ package coscheduling
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -197,15 +195,14 @@ func (h *headroom) size() int {
 	return h.present
 }
 
-// reasons returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A
-// node counts once for each resource that it is short of, and otherwise once. In a cluster without nodes the reason has no
-// number.
-func (h *headroom) reasons(key shapeKey) []gang.Reason {
+// causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
+// counts once for each resource that it is short of, and otherwise once.
+func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.settle()
 	if h.present == 0 {
-		return []gang.Reason{{Text: "the cluster has no nodes"}}
+		return []gang.NodeCause{says("the cluster has no nodes", 0)}
 	}
 	s := h.shapes[key]
 	if s == nil {
@@ -224,55 +221,36 @@ func (h *headroom) reasons(key shapeKey) []gang.Reason {
 			}
 		}
 	}
-	var reasons []gang.Reason
-	for v, text := range stockReasons {
+	var causes []gang.NodeCause
+	for v, words := range stockWords {
 		if excluded[v] > 0 {
-			reasons = append(reasons, reasonFor(text, excluded[v]))
+			causes = append(causes, says(words, excluded[v]))
 		}
 	}
 	for k, n := range short {
-		if n == 0 {
-			continue
+		switch name := h.resources[s.bounds[k].resource]; {
+		case n == 0:
+		case name == v1.ResourcePods:
+			causes = append(causes, says("Too many pods", n))
+		default:
+			causes = append(causes, gang.NodeCause{Short: string(name), Nodes: n})
 		}
-		text := "Too many pods"
-		if name := h.resources[s.bounds[k].resource]; name != v1.ResourcePods {
-			text = fmt.Sprintf("Insufficient %s", name)
-		}
-		reasons = append(reasons, reasonFor(text, n))
 	}
-	slices.SortFunc(reasons, func(a, b gang.Reason) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(a.Text, b.Text))
+	slices.SortFunc(causes, func(a, b gang.NodeCause) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Short, b.Short), cmp.Compare(a.Says, b.Says))
 	})
-	return reasons
+	return causes
 }
 
-// stockReasons are the words of the scheduler's own filters for what a verdict says.
-var stockReasons = map[verdict]string{
+// stockWords are those of the scheduler's own filters for what a verdict says.
+var stockWords = map[verdict]string{
 	cordoned:   "node(s) were unschedulable",
 	misnamed:   "node(s) didn't match the requested node name",
 	tainted:    "node(s) had untolerated taint(s)",
 	unselected: "node(s) didn't match Pod's node affinity/selector",
 }
 
-// reasonFor puts what a filter says about a number of nodes into words that follow the number, or stand alone if it is 0 because
-// the reason concerns no node in particular.
-func reasonFor(stock string, nodes int) gang.Reason {
-	noun := "nodes"
-	if nodes == 1 {
-		noun = "node"
-	}
-	resource, short := strings.CutPrefix(stock, "Insufficient ")
-	rest, worded := strings.CutPrefix(stock, "node(s) ")
-	switch {
-	case nodes == 0:
-		return gang.Reason{Text: rest}
-	case short:
-		return gang.Reason{Text: noun + " short of " + resource, Nodes: nodes}
-	case !worded:
-		return gang.Reason{Text: noun + ": " + stock, Nodes: nodes}
-	}
-	if was, plural := strings.CutPrefix(rest, "were "); plural && nodes == 1 {
-		rest = "was " + was
-	}
-	return gang.Reason{Text: noun + " " + rest, Nodes: nodes}
+// says returns a cause whose words have no amounts.
+func says(words string, nodes int) gang.NodeCause {
+	return gang.NodeCause{Says: words, Kind: words, Nodes: nodes}
 }

@@ -119,7 +119,7 @@ func BenchmarkHeadroomReasons(b *testing.B) {
 	h := largeRoom(4)
 	key := h.acquire(askingFor(0))
 	for b.Loop() {
-		h.reasons(key)
+		h.causes(key)
 	}
 }
 

@@ -86,7 +86,7 @@ func (r *naiveRoom) free(name v1.ResourceName, node *v1.Node, empty bool) int64 
 }
 
 // slots returns how many pods like this fit on the node, and the resources of which not even one finds enough.
-func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) (slots int, short []string) {
+func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) (slots int, short []gang.NodeCause) {
 	if r.why(pod, node) != "" {
 		return 0, nil
 	}
@@ -102,9 +102,9 @@ func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) (slots int, sh
 			return
 		}
 		if name == v1.ResourcePods {
-			short = append(short, "Too many pods")
+			short = append(short, says("Too many pods", 0))
 		} else {
-			short = append(short, "Insufficient "+string(name))
+			short = append(short, gang.NodeCause{Short: string(name)})
 		}
 	}
 	bound(v1.ResourcePods, 1)
@@ -153,25 +153,28 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 	return most
 }
 
-func (r *naiveRoom) reasons(pod *v1.Pod) []gang.Reason {
+func (r *naiveRoom) causes(pod *v1.Pod) []gang.NodeCause {
 	if len(r.nodes) == 0 {
-		return []gang.Reason{{Text: "the cluster has no nodes"}}
+		return []gang.NodeCause{says("the cluster has no nodes", 0)}
 	}
-	count := map[string]int{}
+	count := map[gang.NodeCause]int{}
 	for _, node := range r.nodes {
 		if why := r.why(pod, node); why != "" {
-			count[why]++
+			count[says(why, 0)]++
 		}
 		_, short := r.slots(pod, node, false)
-		for _, why := range short {
-			count[why]++
+		for _, cause := range short {
+			count[cause]++
 		}
 	}
-	var out []gang.Reason
-	for why, n := range count {
-		out = append(out, reasonFor(why, n))
+	var out []gang.NodeCause
+	for cause, n := range count {
+		cause.Nodes = n
+		out = append(out, cause)
 	}
-	slices.SortFunc(out, func(a, b gang.Reason) int { return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Text, b.Text)) })
+	slices.SortFunc(out, func(a, b gang.NodeCause) int {
+		return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Short, b.Short), strings.Compare(a.Says, b.Says))
+	})
 	return out
 }
 

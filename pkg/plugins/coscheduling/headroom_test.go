@@ -193,7 +193,7 @@ func TestHeadroomLeavesToDeviceClassesWhatTheyHandOut(t *testing.T) {
 	want("a class that goes takes its room along", 2, false)
 }
 
-func TestHeadroomReasons(t *testing.T) {
+func TestHeadroomCauses(t *testing.T) {
 	t.Parallel()
 	four := gpuPod("new", "", "4")
 	four.Spec.NodeSelector = map[string]string{"kind": "a"}
@@ -203,22 +203,22 @@ func TestHeadroomReasons(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		nodes []*v1.Node
-		want  []gang.Reason
+		want  []gang.NodeCause
 	}{
-		{"a cluster without nodes says so", nil, []gang.Reason{{Text: "the cluster has no nodes"}}},
+		{"a cluster without nodes says so", nil, []gang.NodeCause{says("the cluster has no nodes", 0)}},
 		{"one node of each kind", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Taints(taint).Obj(), gpuNode("d", "8").Obj()},
-			[]gang.Reason{
-				{Text: "node didn't match Pod's node affinity/selector", Nodes: 1},
-				{Text: "node had untolerated taint(s)", Nodes: 1},
-				{Text: "node short of nvidia.com/gpu", Nodes: 1},
-				{Text: "node was unschedulable", Nodes: 1},
+			[]gang.NodeCause{
+				says("node(s) didn't match Pod's node affinity/selector", 1),
+				says("node(s) had untolerated taint(s)", 1),
+				says("node(s) were unschedulable", 1),
+				{Short: "nvidia.com/gpu", Nodes: 1},
 			}},
 		{"the cause of most nodes comes first", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Unschedulable(true).Obj()},
-			[]gang.Reason{{Text: "nodes were unschedulable", Nodes: 2}, {Text: "node short of nvidia.com/gpu", Nodes: 1}}},
+			[]gang.NodeCause{says("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
 		{"a node with room is no reason", []*v1.Node{of("a", "4").Obj(), of("b", "2").Obj(), of("c", "2").Obj()},
-			[]gang.Reason{{Text: "nodes short of nvidia.com/gpu", Nodes: 2}}},
+			[]gang.NodeCause{{Short: "nvidia.com/gpu", Nodes: 2}}},
 		{"a node counts for each resource that it is short of", []*v1.Node{of("a", "4").Obj(), full},
-			[]gang.Reason{{Text: "node short of nvidia.com/gpu", Nodes: 1}, {Text: "node: Too many pods", Nodes: 1}}},
+			[]gang.NodeCause{says("Too many pods", 1), {Short: "nvidia.com/gpu", Nodes: 1}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -226,8 +226,8 @@ func TestHeadroomReasons(t *testing.T) {
 			for _, node := range tc.nodes {
 				h.setNode(node)
 			}
-			if diff := cmp.Diff(tc.want, h.reasons(h.acquire(four))); diff != "" {
-				t.Errorf("reasons (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, h.causes(h.acquire(four))); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -1,20 +1,22 @@
 package coscheduling
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 )
 
-// lack says of which resources in the gang's minResources the cluster has too little free, or nothing if there is enough.
-// What the gang's own members hold counts as free, and so do the pods that are gone.
-func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) string {
+// lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
+// enough. What the gang's own members hold counts as free, and so do the pods that are gone.
+func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.Reason {
 	wanted := minResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
-		return ""
+		return nil
 	}
 	own := p.shared.own(id, nodes)
 	amounts := make([]gang.Amount, 0, len(wanted))
@@ -33,9 +35,34 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) string
 	}
 	short := gang.Lacking(amounts)
 	if len(short) == 0 {
-		return ""
+		return nil
 	}
-	return gang.ExplainLack(id, short, describeAmount)
+	return missing{id, short}
+}
+
+// missing is the resources that a gang wants to be free and of which too little is.
+type missing struct {
+	of    gang.ID
+	short []gang.Amount
+}
+
+// String says how much of each is wanted, and how much is free.
+func (m missing) String() string {
+	parts := make([]string, len(m.short))
+	for i, a := range m.short {
+		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free",
+			a.Resource, describeAmount(a.Resource, a.Wanted), describeAmount(a.Resource, a.Free))
+	}
+	return fmt.Sprintf("gang %s needs minResources %s", m.of, strings.Join(parts, "; "))
+}
+
+// Kind names the resources.
+func (m missing) Kind() string {
+	names := make([]string, len(m.short))
+	for i, a := range m.short {
+		names[i] = a.Resource
+	}
+	return "gang needs minResources " + strings.Join(names, ", ")
 }
 
 // own returns the members of the gang that the nodes hold already.

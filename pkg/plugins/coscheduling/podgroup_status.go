@@ -45,8 +45,8 @@ func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time)
 	message, reason := fmt.Sprintf("%d of %s members are bound or have succeeded", v.Settled(), minimum), "InProgress"
 	switch {
 	case scheduled:
-	case v.Reason != "":
-		message, reason = v.Reason, "Unschedulable"
+	case v.Reason != nil:
+		message, reason = v.Reason.String(), "Unschedulable"
 	case !quorum:
 		reason = "TooFewMembers"
 	}

@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/reasons"
 )
 
 // Less orders the queue by keys that were frozen when the entities entered it, so it does no I/O and its answers about
@@ -50,7 +51,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	if ok, why := p.shared.ledger.Admit(gang.UID(pod.UID)); !ok {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/reasons"
 )
 
 // Reserve records that the member holds its assignment.
@@ -52,7 +53,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		}
 	}
 	if refused {
-		return fwk.NewStatus(fwk.Unschedulable, "node(s) whose free capacity is promised to gang "+to.String())
+		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	return nil
 }

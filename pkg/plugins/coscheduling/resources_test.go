@@ -12,6 +12,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
 )
 
 func TestMinResources(t *testing.T) {
@@ -85,5 +86,32 @@ func TestFreeOn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
+	}
+}
+
+func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
+	t.Parallel()
+	id := gang.ID{Namespace: "ns", Name: "one"}
+	for _, tc := range []struct {
+		name  string
+		short []gang.Amount
+		want  string
+		kind  string
+	}{
+		{"one resource is short", []gang.Amount{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
+			"gang ns/one needs minResources cpu 40500m, the cluster has 32 free", "gang needs minResources cpu"},
+		{"each that is short is named", []gang.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000}, {Resource: "memory", Wanted: 1 << 30}},
+			"gang ns/one needs minResources cpu 40, the cluster has 32 free; memory 1Gi, the cluster has 0 free", "gang needs minResources cpu, memory"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := missing{id, tc.short}
+			if m.String() != tc.want {
+				t.Errorf("got %q, want %q", m, tc.want)
+			}
+			if m.Kind() != tc.kind {
+				t.Errorf("kind %q, want %q", m.Kind(), tc.kind)
+			}
+		})
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// ruleOut returns why the gang cannot start by the account of the cluster, whatever a cycle would find, and nothing if it may.
+// ruleOut returns why the gang cannot start by the account of the cluster, whatever a cycle would find, and nil if it may.
 // What evictions might free counts as free.
-func (w *waker) ruleOut(g *waitingGang) string {
+func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 	if len(g.shapes) < len(g.Classes) || w.mayFit(g, false) {
 		// Of a pod that has just gone nothing is known.
-		return ""
+		return nil
 	}
 	if w.headroom.anyBelow(g.Key.Priority) && w.mayFit(g, true) {
-		return ""
+		return nil
 	}
 	if id, _ := w.reservations.turns.Current(); id == g.ID && w.reservations.ready {
 		// What runs where room is kept for it makes way.
-		return ""
+		return nil
 	}
 	if lacks := w.lacks(g, false); len(lacks) > 0 {
-		return gang.ExplainLack(g.ID, lacks, describeAmount)
+		return missing{g.ID, lacks}
 	}
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
 	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, w.headroom.best(g.shapes, g.required, nil, false))}
@@ -34,11 +34,11 @@ func (w *waker) ruleOut(g *waitingGang) string {
 			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		}
 	}
-	var reasons []gang.Reason
+	var causes []gang.NodeCause
 	if len(result.Short) > 0 {
 		for i, c := range g.Classes {
 			if c.Class == result.Short[0].Class {
-				reasons = w.headroom.reasons(g.shapes[i].shape)
+				causes = w.headroom.causes(g.shapes[i].shape)
 				break
 			}
 		}
@@ -55,7 +55,7 @@ func (w *waker) ruleOut(g *waitingGang) string {
 		}
 		return "pod"
 	}
-	return gang.Explain(g.ID, turn, result, describe, within, reasons)
+	return gang.NewShortfall(g.ID, turn, result, describe, within, causes)
 }
 
 // mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
@@ -115,7 +115,7 @@ func (w *waker) reword(now time.Time) {
 			}
 			continue
 		}
-		if reason := w.ruleOut(g); reason != "" {
+		if reason := w.ruleOut(g); reason != nil {
 			w.ledger.RuleOut(id, reason, now)
 		} else {
 			w.rounds.Touch(id, now)

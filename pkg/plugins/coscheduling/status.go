@@ -248,17 +248,17 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 			return err
 		}
 	}
-	if v.Reason != "" && !v.Started {
+	if v.Reason != nil && !v.Started {
 		if err := s.clearNominations(ctx, id); err != nil {
 			return err
 		}
 	}
-	for ref, why := range s.ledger.Held(id) {
+	for ref, held := range s.ledger.Held(id) {
 		pod := s.pods.pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
 			continue
 		}
-		reason := waitingForGang
+		reason, why := waitingForGang, held.String()
 		if v.Minimum.Total > 0 && v.Quorum() {
 			reason = v1.PodReasonUnschedulable
 		}
@@ -266,7 +266,7 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		switch {
 		case c != nil && c.Status == v1.ConditionFalse && c.Reason == reason && c.Message == why:
 			continue
-		case reason == v1.PodReasonUnschedulable && v.Reason == "":
+		case reason == v1.PodReasonUnschedulable && v.Reason == nil:
 			// On its way: planned in a moment or being given a node.
 			continue
 		case c != nil && c.Reason == reason && !reword,

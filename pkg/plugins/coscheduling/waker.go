@@ -367,7 +367,7 @@ func (w *waker) help(ctx context.Context) {
 
 // decide returns the invitation of the gang to plan, or tells it why it cannot start without trying, and reports which.
 func (w *waker) decide(g *waitingGang, now time.Time) (gang.Effects, bool) {
-	if reason := w.ruleOut(g); reason != "" {
+	if reason := w.ruleOut(g); reason != nil {
 		w.ledger.RuleOut(g.ID, reason, now)
 		w.rounds.Wait(g.ID, g.Key, now, now)
 		if g.ruledOut = true; !g.listed {

@@ -1,42 +1,92 @@
 package coscheduling
 
 import (
-	"strings"
+	"context"
+	"errors"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 )
 
-// pluginWords holds what other plugins said when they turned a member away from the node that the plan gave it. No extension
-// point tells; the member's condition does, a moment later.
-type pluginWords struct {
-	mu   sync.Mutex
-	said map[gang.ID]string
+// Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
+// No extension point tells, but the scheduler's handler of failures is told. It is called before the scheduler runs.
+// Without it, a gang's reason says that nodes turned members away and not why.
+func Listen(sched *scheduler.Scheduler) {
+	handle := sched.FailureHandler
+	sched.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		// The member is back in the queue before anybody is woken.
+		handle(ctx, profile, pod, status, nominating, start)
+		for _, plugin := range profile.PreEnqueuePlugins() {
+			if p, ok := plugin.(*Plugin); ok {
+				p.shared.hear(pod.Pod, status)
+			}
+		}
+	}
 }
 
-// note remembers what the member's condition says, and reports whether that is news. The gang's own reasons are not.
-func (w *pluginWords) note(id gang.ID, pod *v1.Pod) bool {
-	_, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
-	if c == nil || c.Status != v1.ConditionFalse || strings.Contains(c.Message, "gang "+id.String()) {
-		return false
+// hear takes note of why the pod could not be scheduled.
+func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
+	id := c.members.id(pod)
+	if id == (gang.ID{}) {
+		return
 	}
-	_, why, found := strings.Cut(c.Message, " nodes are available: ")
-	if !found {
-		return false
+	if words := saidOfNode(status); words != "" && c.words.note(id, words, time.Now()) {
+		c.waker.touch(touch{only: id})
 	}
-	why = strings.TrimSuffix(strings.TrimLeft(why, "0123456789 "), ".")
+}
+
+// saidOfNode returns what another plugin says against the one node to which a pod was sent, or against the pod wherever
+// it goes; nothing if several nodes were looked at.
+func saidOfNode(status *fwk.Status) string {
+	var fit *framework.FitError
+	if !errors.As(status.AsError(), &fit) {
+		return ""
+	}
+	said := fit.Diagnosis.NodeToStatus.AbsentNodesStatus()
+	switch fit.Diagnosis.NodeToStatus.Len() {
+	case 0:
+	case 1:
+		fit.Diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, s *fwk.Status) { said = s })
+	default:
+		return ""
+	}
+	if said.Plugin() == Name {
+		return ""
+	}
+	return said.Message()
+}
+
+// pluginWords holds what other plugins said last about members of a gang.
+type pluginWords struct {
+	mu   sync.Mutex
+	said map[gang.ID]saying
+}
+
+type saying struct {
+	words string
+	at    time.Time
+}
+
+// note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run
+// at the same time, the first by the alphabet counts.
+func (w *pluginWords) note(id gang.ID, words string, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.said[id] == why {
+	before, known := w.said[id]
+	if known && (before.words == words || before.at.Equal(now) && before.words < words) {
 		return false
 	}
 	if w.said == nil {
-		w.said = map[gang.ID]string{}
+		w.said = map[gang.ID]saying{}
 	}
-	w.said[id] = why
+	w.said[id] = saying{words, now}
 	return true
 }
 
@@ -44,7 +94,7 @@ func (w *pluginWords) note(id gang.ID, pod *v1.Pod) bool {
 func (w *pluginWords) about(id gang.ID) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.said[id]
+	return w.said[id].words
 }
 
 func (w *pluginWords) forget(id gang.ID) {

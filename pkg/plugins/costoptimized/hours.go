@@ -57,8 +57,11 @@ func (h hold) String() string {
 	if h.deadline {
 		end = "the pod's deadline, before it opens, is"
 	}
-	return fmt.Sprintf("waiting for price window %q: %s %s", h.window, end, h.until.Format(time.RFC3339))
+	return fmt.Sprintf("%s: %s %s", h.Kind(), end, h.until.Format(time.RFC3339))
 }
+
+// Kind says it without the time, which may differ from pod to pod.
+func (h hold) Kind() string { return fmt.Sprintf("waiting for price window %q", h.window) }
 
 // holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those that
 // select it.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
+
+	"berth.dev/berth/pkg/reasons"
 )
 
 // longestSleep is how long the waker trusts its timer: timers measure time that passes, windows are of the clock on the
@@ -170,5 +172,5 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 // holdBack keeps a pod waiting and sees to it that it is woken.
 func (p *Plugin) holdBack(pod *v1.Pod, h hold) *fwk.Status {
 	p.waiting.add(pod, h)
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, h.String())
+	return reasons.Status(fwk.UnschedulableAndUnresolvable, h)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/reasons"
 )
 
 const (
@@ -117,8 +118,8 @@ func (p *Plugin) recall(s *podState, learnt uint64) {
 
 // refusal is a reason as the framework is told it.
 type refusal struct {
-	code  fwk.Code
-	words []string
+	code   fwk.Code
+	reason error
 }
 
 // refusals number the reasons for which nodes were refused, from 1 on; 0 is no reason. Each is worded once: in a full
@@ -159,15 +160,15 @@ func newRefusal(reason gpu.Reason) refusal {
 	if reason.Evictable() {
 		code = fwk.Unschedulable
 	}
-	return refusal{code, []string{reason.String()}}
+	return refusal{code, reasons.Error(reason)}
 }
 
-// status is the answer of a filter. Each is the framework's own, to write on; only the words are shared.
+// status is the answer of a filter. Each is the framework's own, to write on; only the reason is shared.
 func (r refusal) status() *fwk.Status {
 	if r.code == fwk.Success {
 		return nil
 	}
-	return fwk.NewStatus(r.code, r.words...)
+	return fwk.NewStatus(r.code).WithError(r.reason)
 }
 
 // status returns that of the reason with that number.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/reasons"
 )
 
 func TestAMemoIsTrueOfOneStateOfANode(t *testing.T) {
@@ -157,9 +158,16 @@ func TestRefusalsAreWordedOnce(t *testing.T) {
 	status := r.status(first)
 	status.SetPlugin("somebody")
 	status.AppendReason("more")
-	want := fwk.NewStatus(fwk.Unschedulable, taken.String())
-	if got := r.status(first); !got.Equal(want) || got.Plugin() != "" {
-		t.Errorf("after somebody wrote on a status the next is %v by %q, want %v", got, got.Plugin(), want)
+	got := r.status(first)
+	if got.Code() != fwk.Unschedulable || got.Message() != taken.String() || got.Plugin() != "" {
+		t.Errorf("after somebody wrote on a status the next is %v by %q, want %v", got, got.Plugin(), taken)
+	}
+	var kinds []string
+	for r := range reasons.Of(got) {
+		kinds = append(kinds, r.Kind())
+	}
+	if diff := cmp.Diff([]string{taken.Kind()}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
 	for i := range maxRefusals {
 		r.number(gpu.Reason{Cause: gpu.TooFewGPUs, Need: i})

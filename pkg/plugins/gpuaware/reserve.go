@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/reasons"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -56,7 +57,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	inventory = s.live.healthy(inventory, node)
 	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
 	if !ok {
-		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing devices on node %s: %s", nodeName, gpu.Fit(inventory, &s.request.Request)))
+		return reasons.Status(fwk.Unschedulable, gpu.Fit(inventory, &s.request.Request))
 	}
 	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{

@@ -1,0 +1,162 @@
+package gang
+
+import (
+	"fmt"
+	"time"
+)
+
+// Reason is why a group or one of its members does not start now. It stays a value until a user is told.
+type Reason interface {
+	// String says it in one sentence with names and amounts.
+	String() string
+	// Kind is what it has in common with reasons that differ in names and amounts alone.
+	Kind() string
+}
+
+// Told is a reason that somebody else has put into words, such as what is wrong with an object.
+type Told string
+
+// String returns the words.
+func (t Told) String() string { return string(t) }
+
+// Kind returns the words: they do not show what in them is a name or an amount.
+func (t Told) Kind() string { return string(t) }
+
+// Cause is what kind of obstacle keeps a group or a member from starting.
+type Cause uint8
+
+// The causes, with the fields of an Obstacle that they use besides Group.
+const (
+	// Unknown means that the group of the pod is not known yet.
+	Unknown Cause = iota
+	// NotPending means that the member has no need of a node.
+	NotPending
+	// NoPodGroup means that the group's object does not exist yet.
+	NoPodGroup
+	// TooFewMembers means that Have of Need members exist, with Role if that is set.
+	TooFewMembers
+	// Uninvited means that the group waits to be planned.
+	Uninvited
+	// Represented means that Pod leads the group.
+	Represented
+	// WaitsForTurn means that others of the plan reserve before the member.
+	WaitsForTurn
+	// LeftOut means that the plan has no node for the member.
+	LeftOut
+	// PlanWaits means that the member has planned and others of the plan go before it.
+	PlanWaits
+	// PlanChanged means that the group changed while it was planned.
+	PlanChanged
+	// Starting means that the members of the plan are being bound.
+	Starting
+	// GivingBack means that members still hold Have assignments of a plan that ended.
+	GivingBack
+	// ReserveRefused means that Node turned Pod away when it reserved.
+	ReserveRefused
+	// NodeRefused means that the planned Node does not take its member, and Says why.
+	NodeRefused
+	// NotBound means that Pod could not be bound to Node.
+	NotBound
+	// Declined means that other plugins turn the members away that are to plan, Pod the last.
+	Declined
+	// TimedOut means that Have of Need members had reserved when Timeout was over.
+	TimedOut
+	// GroupDeleted means that the group's object was deleted during a plan.
+	GroupDeleted
+	// LostMember means that a member was lost before the minimum, which Says it, had reserved.
+	LostMember
+	// LostMembers means that too few members are left for the plan.
+	LostMembers
+	// NoMember means that Pod does not wait for the group any more.
+	NoMember
+	causes
+)
+
+// kinds words the causes without names and amounts.
+var kinds = [causes]string{
+	Unknown:        "waiting until the group of the pod is known",
+	NotPending:     "not schedulable",
+	NoPodGroup:     "waiting for a PodGroup",
+	TooFewMembers:  "gang has fewer members than it needs",
+	Uninvited:      "gang waits to be planned",
+	Represented:    "gang is represented by another member",
+	WaitsForTurn:   "gang: waiting for its turn in the plan that is being carried out",
+	LeftOut:        "gang: no node for this member in the plan that is being carried out",
+	PlanWaits:      "gang is planned, and other members go before this one",
+	PlanChanged:    "gang changed while it was planned",
+	Starting:       "gang is starting",
+	GivingBack:     "gang is giving back assignments",
+	ReserveRefused: "gang: a node turned a member away when it reserved its place",
+	NodeRefused:    "gang: a planned node does not take its member",
+	NotBound:       "gang: a member could not be bound",
+	Declined:       "gang: the members that lead it cannot be scheduled",
+	TimedOut:       "gang: the schedule timeout was over before all members had reserved their nodes",
+	GroupDeleted:   "the PodGroup was deleted",
+	LostMember:     "gang lost a member before all had reserved their nodes",
+	LostMembers:    "gang lost the members that it needs",
+	NoMember:       "the pod is no pending member of its gang any more",
+}
+
+// Obstacle is a cause with its names and amounts.
+type Obstacle struct {
+	Cause           Cause
+	Group           ID
+	Pod, Node, Role string
+	Have, Need      int
+	Timeout         time.Duration
+	Says            string
+}
+
+// Kind words the cause.
+func (o Obstacle) Kind() string { return kinds[o.Cause] }
+
+// String says what stands in the way.
+func (o Obstacle) String() string {
+	switch o.Cause {
+	case NoPodGroup:
+		return fmt.Sprintf("waiting for PodGroup %s", o.Group)
+	case TooFewMembers:
+		if o.Role != "" {
+			return fmt.Sprintf("gang %s has %d of the %d members with role %s that it needs",
+				o.Group, o.Have, o.Need, o.Role)
+		}
+		return fmt.Sprintf("gang %s has %d of the %d members that it needs", o.Group, o.Have, o.Need)
+	case Uninvited:
+		return fmt.Sprintf("gang %s waits to be planned", o.Group)
+	case Represented:
+		return fmt.Sprintf("gang %s is represented by pod %s", o.Group, o.Pod)
+	case WaitsForTurn:
+		return fmt.Sprintf("gang %s: waiting for its turn in the plan that is being carried out", o.Group)
+	case LeftOut:
+		return fmt.Sprintf("gang %s: no node for this member in the plan that is being carried out", o.Group)
+	case PlanWaits:
+		return fmt.Sprintf("gang %s is planned, and other members go before this one", o.Group)
+	case PlanChanged:
+		return fmt.Sprintf("gang %s changed while it was planned", o.Group)
+	case Starting:
+		return fmt.Sprintf("gang %s is starting", o.Group)
+	case GivingBack:
+		return fmt.Sprintf("gang %s is giving back %d assignments", o.Group, o.Have)
+	case ReserveRefused:
+		return fmt.Sprintf("node %s turned pod %s away when it reserved its place", o.Node, o.Pod)
+	case NodeRefused:
+		return fmt.Sprintf("planned node %s: %s", o.Node, o.Says)
+	case NotBound:
+		return fmt.Sprintf("gang %s: pod %s could not be bound to node %s", o.Group, o.Pod, o.Node)
+	case Declined:
+		return fmt.Sprintf("gang %s: pod %s cannot be scheduled", o.Group, o.Pod)
+	case TimedOut:
+		return fmt.Sprintf("gang %s: %d of %d members had reserved their nodes when the schedule timeout of %s was "+
+			"over", o.Group, o.Have, o.Need, o.Timeout)
+	case GroupDeleted:
+		return fmt.Sprintf("PodGroup %s was deleted", o.Group)
+	case LostMember:
+		return fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", o.Group, o.Says)
+	case LostMembers:
+		return fmt.Sprintf("gang %s lost the members that it needs", o.Group)
+	case NoMember:
+		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
+	default:
+		return o.Kind()
+	}
+}

@@ -1,0 +1,144 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Shortfall is why a group does not fit: how many of its members find a node, and what keeps the others off the nodes.
+type Shortfall struct {
+	Group ID
+	// Of is the whole minimum, Members how many can be placed or are, Fits how many find a node or have one.
+	Of            Minimum
+	Members, Fits int
+	// Alike is set if all members ask for the same and all are needed: the one class is then the whole group.
+	Alike bool
+	// Classes are those of which not every member finds a node.
+	Classes []ClassShortfall
+	// Within is the kind of domain that all have to share, if any.
+	Within string
+	// Nodes are the causes that keep the first of the classes off nodes.
+	Nodes []NodeCause
+}
+
+// ClassShortfall is how many members of a class, each of which asks for Asks, find a node.
+type ClassShortfall struct {
+	Asks         string
+	Wanted, Fits int
+}
+
+// NewShortfall returns why the result is not enough for the turn. Asks names what one member of a class asks for.
+func NewShortfall(id ID, t Turn, r Result, asks func(class string) string, within string,
+	nodes []NodeCause) *Shortfall {
+	members := len(t.Members)
+	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
+		Nodes: nodes, Alike: len(r.Short) == 1 && t.Need.Total == members && r.Short[0].Wanted == members}
+	for _, c := range r.Short {
+		s.Classes = append(s.Classes, ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
+	}
+	return s
+}
+
+// Kind names the cause that keeps members off the most nodes. Causes that differ in amounts alone count together.
+func (s *Shortfall) Kind() string {
+	nodes := map[string]int{}
+	for i := range s.Nodes {
+		nodes[s.Nodes[i].kind()] += s.Nodes[i].Nodes
+	}
+	most := ""
+	for kind, n := range nodes {
+		if most == "" || n > nodes[most] || n == nodes[most] && kind < most {
+			most = kind
+		}
+	}
+	if most == "" {
+		return "gang does not fit"
+	}
+	return "gang does not fit: " + most
+}
+
+// String says what the group needs, how much of it fits, and what keeps the rest off the nodes, the cause of the most
+// nodes first.
+func (s *Shortfall) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gang %s needs ", s.Group)
+	within := ""
+	if s.Within != "" {
+		within = " within one " + s.Within
+	}
+	if s.Alike {
+		fmt.Fprintf(&b, "%s × %s%s, fits %d", s.Of, s.Classes[0].Asks, within, s.Fits)
+	} else {
+		fmt.Fprintf(&b, "at least %s of %d members%s, fits %d", s.Of, s.Members, within, s.Fits)
+		for i, c := range s.Classes {
+			sep := " ("
+			if i > 0 {
+				sep = ", "
+			}
+			fmt.Fprintf(&b, "%s%d of %d × %s", sep, c.Fits, c.Wanted, c.Asks)
+		}
+		if len(s.Classes) > 0 {
+			b.WriteString(")")
+		}
+	}
+	type clause struct {
+		nodes int
+		words string
+	}
+	clauses := make([]clause, len(s.Nodes))
+	for i := range s.Nodes {
+		clauses[i] = clause{s.Nodes[i].Nodes, s.Nodes[i].clause()}
+	}
+	slices.SortFunc(clauses, func(a, b clause) int {
+		return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.words, b.words))
+	})
+	sep := ": "
+	for _, c := range clauses {
+		b.WriteString(sep)
+		if c.nodes > 0 {
+			fmt.Fprintf(&b, "%d ", c.nodes)
+		}
+		b.WriteString(c.words)
+		sep = ", "
+	}
+	return b.String()
+}
+
+// NodeCause is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single
+// node.
+type NodeCause struct {
+	// Short is the resource that the nodes are short of. If it is empty, Says is what a plugin says of one of them and
+	// Kind what that has in common with words that differ in amounts alone.
+	Short, Says, Kind string
+	Nodes             int
+}
+
+// kind is the clause without amounts.
+func (c *NodeCause) kind() string {
+	alike := NodeCause{Short: c.Short, Says: c.Kind, Nodes: min(c.Nodes*2, 2)}
+	return alike.clause()
+}
+
+// clause follows the number of nodes, or stands alone if the cause concerns none in particular. Plugins speak of
+// "node(s)", because they do not know how many there are.
+func (c *NodeCause) clause() string {
+	noun := "nodes"
+	if c.Nodes == 1 {
+		noun = "node"
+	}
+	says, ofNodes := strings.CutPrefix(c.Says, "node(s) ")
+	switch {
+	case c.Short != "":
+		return noun + " short of " + c.Short
+	case c.Nodes == 0:
+		return says
+	case !ofNodes:
+		return noun + ": " + c.Says
+	}
+	if was, plural := strings.CutPrefix(says, "were "); plural && c.Nodes == 1 {
+		says = "was " + was
+	}
+	return noun + " " + says
+}

@@ -1,0 +1,61 @@
+package gang
+
+import "testing"
+
+func TestShortfall(t *testing.T) {
+	t.Parallel()
+	asks := func(class string) string { return map[string]string{"a": "4 gpu", "b": "1 cpu"}[class] }
+	one := Turn{Need: Minimum{Total: 1}, Of: Minimum{Total: 1}, Members: make([]Member, 1)}
+	free := func(have string, nodes int) NodeCause {
+		return NodeCause{Says: "node(s) with too few free GPUs (need 4, have " + have + ")", Kind: "node(s) with too few free GPUs", Nodes: nodes}
+	}
+	says := func(words string, nodes int) NodeCause { return NodeCause{Says: words, Kind: words, Nodes: nodes} }
+	for _, tc := range []struct {
+		name   string
+		turn   Turn
+		short  []Shortage
+		placed int
+		within string
+		nodes  []NodeCause
+		want   string
+		kind   string
+	}{
+		{"all members are alike", Turn{Need: Minimum{Total: 8}, Of: Minimum{Total: 8}, Members: make([]Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "", nil,
+			"gang ns/one needs 8 × 4 gpu, fits 6", "gang does not fit"},
+		{"all have to share a domain", Turn{Need: Minimum{Total: 8}, Of: Minimum{Total: 8}, Members: make([]Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "rack", nil,
+			"gang ns/one needs 8 × 4 gpu within one rack, fits 6", "gang does not fit"},
+		{"some are held already", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 4}, Held: 2, Members: make([]Member, 2)}, []Shortage{{"a", 2, 1}}, 1, "", nil,
+			"gang ns/one needs 4 × 4 gpu, fits 3", "gang does not fit"},
+		{"more exist than are needed", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 2}, Members: make([]Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
+			"gang ns/one needs at least 2 of 3 members, fits 1 (1 of 3 × 4 gpu)", "gang does not fit"},
+		{"several classes are short", Turn{Need: Minimum{Total: 4}, Of: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Members: make([]Member, 4)},
+			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil, "gang ns/one needs at least 4 (leader=1) of 4 members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu)",
+			"gang does not fit"},
+		{"with what keeps them off nodes", one, []Shortage{{"b", 1, 0}}, 0, "",
+			[]NodeCause{says("node(s) without room", 2), says("claims are missing", 0), {Short: "gpu", Nodes: 3}, says("node(s) were unschedulable", 1), says("Too many pods", 1)},
+			"gang ns/one needs 1 × 1 cpu, fits 0: 3 nodes short of gpu, 2 nodes without room, 1 node was unschedulable, 1 node: Too many pods, claims are missing",
+			"gang does not fit: nodes short of gpu"},
+		{"causes that differ in amounts alone count together", one, []Shortage{{"a", 1, 0}}, 0, "",
+			[]NodeCause{{Short: "cpu", Nodes: 4}, free("1", 3), free("2", 2)},
+			"gang ns/one needs 1 × 4 gpu, fits 0: 4 nodes short of cpu, 3 nodes with too few free GPUs (need 4, have 1), 2 nodes with too few free GPUs (need 4, have 2)",
+			"gang does not fit: nodes with too few free GPUs"},
+		{"one node counts as a kind of nodes", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{says("node(s) were unschedulable", 1)},
+			"gang ns/one needs 1 × 4 gpu, fits 0: 1 node was unschedulable", "gang does not fit: nodes were unschedulable"},
+		{"of two causes of as many nodes the first by name is the kind", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{{Short: "gpu", Nodes: 2}, {Short: "cpu", Nodes: 2}},
+			"gang ns/one needs 1 × 4 gpu, fits 0: 2 nodes short of cpu, 2 nodes short of gpu", "gang does not fit: nodes short of cpu"},
+		{"a cause that concerns no node stands alone", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{says("claims are missing", 0)},
+			"gang ns/one needs 1 × 4 gpu, fits 0: claims are missing", "gang does not fit: claims are missing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := Result{Assignments: make([]Assignment, tc.placed), Short: tc.short}
+			got := NewShortfall(g1, tc.turn, r, asks, tc.within, tc.nodes)
+			if got.String() != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+			if got.Kind() != tc.kind {
+				t.Errorf("kind %q, want %q", got.Kind(), tc.kind)
+			}
+		})
+	}
+}
