@@ -46,12 +46,12 @@ func TestShareOn(t *testing.T) {
 		want   Share
 		ok     bool
 	}{
-		{"memory follows compute", Request{Milli: 250}, 16384, Share{250, 4096}, true},
-		{"compute follows memory, rounded up", Request{ShareMemMiB: 8356}, 16384, Share{511, 8356}, true},
-		{"both given stand as they are", Request{Milli: 100, ShareMemMiB: 8192}, 16384, Share{100, 8192}, true},
-		{"compute needs no known memory", Request{Milli: 250}, 0, Share{250, 0}, true},
-		{"memory does", Request{ShareMemMiB: 8192}, 0, Share{0, 8192}, false},
-		{"more memory than there is", Request{ShareMemMiB: 16385}, 16384, Share{0, 16385}, false},
+		{"memory follows compute", Request{Milli: 250}, 16384, Share{Milli: 250, MemMiB: 4096}, true},
+		{"compute follows memory, rounded up", Request{ShareMemMiB: 8356}, 16384, Share{Milli: 511, MemMiB: 8356}, true},
+		{"both given stand as they are", Request{Milli: 100, ShareMemMiB: 8192}, 16384, Share{Milli: 100, MemMiB: 8192}, true},
+		{"compute needs no known memory", Request{Milli: 250}, 0, Share{Milli: 250, MemMiB: 0}, true},
+		{"memory does", Request{ShareMemMiB: 8192}, 0, Share{Milli: 0, MemMiB: 8192}, false},
+		{"more memory than there is", Request{ShareMemMiB: 16385}, 16384, Share{Milli: 0, MemMiB: 16385}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +71,7 @@ func TestConservation(t *testing.T) {
 		share   Share
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		inv := node(rapid.IntRange(1, 8).Draw(t, "gpus"), shared)
+		inv := node(rapid.IntRange(1, 8).Draw(t, "gpus"), shared, limited(rapid.IntRange(0, 3).Draw(t, "tasks")))
 		var pods []held
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
@@ -102,15 +102,19 @@ func TestConservation(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				for i, d := range inv.Devices {
-					milli, mem := d.FreeMilli, d.FreeMemMiB
+					milli, mem, tasks := d.FreeMilli, d.FreeMemMiB, 0
 					for _, p := range pods {
 						if slices.Contains(p.devices, i) {
 							milli += p.share.Milli
 							mem += p.share.MemMiB
+							tasks++
 						}
 					}
 					if milli != WholeMilli || mem != inv.MemMiB || d.FreeMilli < 0 || d.FreeMemMiB < 0 {
 						t.Fatalf("device %d: free %+v, free and held %d milli, %d MiB", i, d, milli, mem)
+					}
+					if d.TaskLimit > 0 && (tasks > d.TaskLimit || d.Tasks != tasks) {
+						t.Fatalf("device %d: %+v with %d containers", i, d, tasks)
 					}
 				}
 			},

@@ -17,6 +17,7 @@ func (inv *Inventory) AppendClass(key []byte) []byte {
 	}
 	for _, d := range inv.Devices {
 		key = append(binary.AppendVarint(binary.AppendVarint(key, int64(d.FreeMilli)), int64(d.FreeMemMiB)), bit(d.Unhealthy))
+		key = binary.AppendVarint(key, int64(d.tasksLeft()))
 	}
 	for _, s := range inv.Slices {
 		key = append(append(key, s.Resource...), 0)

@@ -16,6 +16,8 @@ const (
 	GPUsTaken
 	// ShareTaken means that no GPU, or too few, have the share free.
 	ShareTaken
+	// TasksTaken means that GPUs with the share free are used by as many containers as may use them.
+	TasksTaken
 	// GPUMemory means that its GPUs have less memory than asked for, or it is unknown.
 	GPUMemory
 	// WrongModel means that its GPUs are of a product that the pod does not accept.
@@ -56,7 +58,7 @@ type Reason struct {
 // Evictable reports whether removing pods from the node could make the request fit.
 func (r Reason) Evictable() bool {
 	switch r.Cause {
-	case GPUsTaken, ShareTaken, SlicesTaken, Mixed:
+	case GPUsTaken, ShareTaken, TasksTaken, SlicesTaken, Mixed:
 		return true
 	case NotLinked:
 		// Have counts the largest linked set of the empty node.
@@ -81,6 +83,8 @@ func (r Reason) Kind() string {
 		return "node(s) with too few free GPUs"
 	case ShareTaken:
 		return "node(s) without a free GPU share"
+	case TasksTaken:
+		return "node(s) whose GPUs serve as many containers as they may"
 	case GPUMemory:
 		if r.Have == 0 {
 			return "node(s) with unknown GPU memory"
@@ -127,7 +131,7 @@ func (r Reason) Kind() string {
 func (r Reason) String() string {
 	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
 	switch r.Cause {
-	case TooFewGPUs, GPUsTaken, SlicesTaken, Unhealthy:
+	case TooFewGPUs, GPUsTaken, TasksTaken, SlicesTaken, Unhealthy:
 		return r.Kind() + " (need " + need + ", have " + have + ")"
 	case ShareTaken:
 		// Tenths keep the number of distinct reasons small however the shares are cut.
@@ -249,13 +253,19 @@ func fitFree(inv *Inventory, r *Request) Reason {
 		return Reason{}
 	}
 	share, _ := r.ShareOn(inv.MemMiB)
-	n := 0
+	n, free := 0, 0
 	for i := range inv.Devices {
 		if inv.holds(i, share) {
 			n++
 		}
+		if inv.HasFree(i, share) {
+			free++
+		}
 	}
-	if n < r.Count {
+	switch {
+	case n < r.Count && free >= r.Count:
+		return Reason{Cause: TasksTaken, Need: r.Count, Have: n}
+	case n < r.Count:
 		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.LargestShare()}
 	}
 	return Reason{}

@@ -87,6 +87,11 @@ func TestFit(t *testing.T) {
 			with(share(100), func(r *Request) { r.ByAgent = true }), Reason{}},
 		{"all of the memory is taken by a share of the compute", node(1, shared, take(100)), with(share(100), func(r *Request) { r.ShareMemMilli = 1000 }),
 			Reason{Cause: ShareTaken, Need: 100, Have: 900}},
+		{"a GPU serves as many containers as it may", node(2, shared, limited(2), take(100, 100), take(100)), share(100), Reason{}},
+		{"and no more, however much is free", node(2, shared, limited(1), take(100, 100)), share(100), Reason{Cause: TasksTaken, Need: 1}},
+		{"two GPUs with room for a container each", node(2, shared, limited(2), take(100, 100), take(100)), with(share(100), func(r *Request) { r.Count = 2 }),
+			Reason{Cause: TasksTaken, Need: 2, Have: 1}},
+		{"too little compute is the first that is said", node(2, shared, limited(1), take(900, 900)), share(200), Reason{Cause: ShareTaken, Need: 200, Have: 100}},
 		{"less memory than asked for", node(8), with(whole(1), func(r *Request) { r.MinMemMiB = 40 << 10 }),
 			Reason{Cause: GPUMemory, Need: 40 << 10, Have: 24 << 10}},
 		{"a model that is not accepted", node(8), with(whole(1), func(r *Request) { r.Models = []string{"Tesla-T4"} }),
@@ -120,6 +125,15 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// limited lets so many containers use each GPU.
+func limited(tasks int) func(*Inventory) {
+	return func(inv *Inventory) {
+		for i := range inv.Devices {
+			inv.Devices[i].TaskLimit = tasks
+		}
+	}
+}
+
 // sliced cuts each GPU into four replicas, of which free are left on the node.
 func sliced(free int) func(*Inventory) {
 	return func(inv *Inventory) { inv.Replicas, inv.FreeReplicas = 4, free }
@@ -140,6 +154,8 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 		{Reason{Cause: GPUsTaken, Need: 8, Have: 4}, "node(s) with too few free GPUs (need 8, have 4)", "node(s) with too few free GPUs", true},
 		{Reason{Cause: ShareTaken, Need: 500, Have: 320}, "node(s) without a free GPU share (need 500 milli-GPU on one GPU, have under 400)", "node(s) without a free GPU share", true},
 		{Reason{Cause: ShareTaken, Need: 350, Have: 320}, "node(s) without a free GPU share (need 350 milli-GPU on one GPU, have under 350)", "node(s) without a free GPU share", true},
+		{Reason{Cause: TasksTaken, Need: 1}, "node(s) whose GPUs serve as many containers as they may (need 1, have 0)",
+			"node(s) whose GPUs serve as many containers as they may", true},
 		{Reason{Cause: GPUMemory, Need: 40960, Have: 24576}, "node(s) with too little GPU memory (need 40960 MiB per GPU, have 24576)", "node(s) with too little GPU memory", false},
 		{Reason{Cause: GPUMemory, Need: 40960}, "node(s) with unknown GPU memory (need 40960 MiB per GPU)", "node(s) with unknown GPU memory", false},
 		{Reason{Cause: WrongModel, Detail: "Tesla-T4"}, "node(s) with another GPU model (Tesla-T4)", "node(s) with another GPU model (Tesla-T4)", false},

@@ -29,10 +29,28 @@ type Device struct {
 	FreeMemMiB int
 	// Unhealthy devices are never given out.
 	Unhealthy bool
+	// TaskLimit is how many containers may use the device at a time; 0 for any number. Tasks is how many do, where that is
+	// limited.
+	TaskLimit, Tasks int
+}
+
+// count adds the containers of a pod to those that use the device.
+func (d *Device) count(tasks int) {
+	if d.TaskLimit > 0 {
+		d.Tasks += tasks
+	}
+}
+
+// tasksLeft is how many containers more may use the device; -1 for any number.
+func (d Device) tasksLeft() int {
+	if d.TaskLimit == 0 {
+		return -1
+	}
+	return max(0, d.TaskLimit-d.Tasks)
 }
 
 // whole reports whether nothing of the device is promised.
-func (d Device) whole() bool { return !d.Unhealthy && d.FreeMilli >= WholeMilli }
+func (d Device) whole() bool { return !d.Unhealthy && d.FreeMilli >= WholeMilli && d.tasksLeft() != 0 }
 
 // SliceCount counts the hardware slices (MIG) of one profile, by the name of their extended resource.
 type SliceCount struct {
@@ -217,20 +235,32 @@ func (inv *Inventory) LargestShare() int {
 type Share struct {
 	Milli  int
 	MemMiB int
+	// Tasks is how many of its containers use the device at a time; 0 stands for one.
+	Tasks int
 }
+
+func (s Share) tasks() int { return max(1, s.Tasks) }
 
 // CanTake reports whether every device of the set has the share free. A repeated or unknown index cannot be taken.
 func (inv *Inventory) CanTake(devices []int, s Share) bool {
 	for n, i := range devices {
-		if i < 0 || i >= len(inv.Devices) || slices.Contains(devices[:n], i) || !inv.holds(i, s) {
+		if slices.Contains(devices[:n], i) || !inv.holds(i, s) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether device i has the share free.
+// holds reports whether device i has the share free, and a task for it.
 func (inv *Inventory) holds(i int, s Share) bool {
+	return inv.HasFree(i, s) && (inv.Devices[i].TaskLimit == 0 || inv.Devices[i].tasksLeft() >= s.tasks())
+}
+
+// HasFree reports whether device i has so much compute and memory free, however many containers use it.
+func (inv *Inventory) HasFree(i int, s Share) bool {
+	if i < 0 || i >= len(inv.Devices) {
+		return false
+	}
 	d := inv.Devices[i]
 	return !d.Unhealthy && d.FreeMilli >= s.Milli && (inv.MemMiB == 0 || d.FreeMemMiB >= s.MemMiB)
 }
@@ -243,6 +273,7 @@ func (inv *Inventory) Take(devices []int, s Share) bool {
 	for _, i := range devices {
 		inv.Devices[i].FreeMilli -= s.Milli
 		inv.Devices[i].FreeMemMiB -= s.MemMiB
+		inv.Devices[i].count(s.tasks())
 	}
 	return true
 }
@@ -256,6 +287,7 @@ func (inv *Inventory) Occupy(devices []int, s Share) {
 		d := &inv.Devices[i]
 		d.FreeMilli = max(0, d.FreeMilli-s.Milli)
 		d.FreeMemMiB = max(0, d.FreeMemMiB-s.MemMiB)
+		d.count(s.tasks())
 	}
 }
 
@@ -264,6 +296,7 @@ func (inv *Inventory) Give(devices []int, s Share) {
 	for _, i := range devices {
 		inv.Devices[i].FreeMilli += s.Milli
 		inv.Devices[i].FreeMemMiB += s.MemMiB
+		inv.Devices[i].count(-s.tasks())
 	}
 }
 

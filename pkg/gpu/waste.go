@@ -191,7 +191,8 @@ func capability(inv *Inventory) float64 {
 	return min(1, float64(inv.MemMiB)/capableMemMiB*float64(inv.Generation)/capableGeneration)
 }
 
-// freeVector appends the free compute of each device. Time slices count as the part of a GPU that they are.
+// freeVector appends the free compute of each device that may be given out. Time slices count as the part of a GPU that
+// they are.
 func (inv *Inventory) freeVector(buf []int) []int {
 	if inv.TimeSliced() {
 		slice := WholeMilli / inv.Replicas
@@ -205,7 +206,7 @@ func (inv *Inventory) freeVector(buf []int) []int {
 		return buf
 	}
 	for _, d := range inv.Devices {
-		if !d.Unhealthy {
+		if !d.Unhealthy && d.tasksLeft() != 0 {
 			buf = append(buf, d.FreeMilli)
 		}
 	}

@@ -216,6 +216,7 @@ func addHAMiList(held *[]deviceShare, list string, node *GPUNode, add func(a, b 
 		}
 		had := &(*held)[at].share
 		had.Milli, had.MemMiB = min(add(had.Milli, share.Milli), gpu.WholeMilli), add(had.MemMiB, share.MemMiB)
+		had.Tasks = add(had.Tasks, 1)
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
 )
@@ -125,6 +126,57 @@ func TestWhatHAMisOwnSchedulerGaveCounts(t *testing.T) {
 			got, _ := freeBeside(hamiNode(), nil, pod)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("free milli-GPU by device (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHAMisDevicesServeAsManyContainersAsTheyAreRegisteredFor(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	const two = "GPU-a,2,16384,100,NVIDIA-Tesla T4,0,true:GPU-b,2,16384,100,NVIDIA-Tesla T4,0,true:"
+	limit := func(a, b int) [2]gpu.Device {
+		return [2]gpu.Device{{TaskLimit: 2, Tasks: a}, {TaskLimit: 2, Tasks: b}}
+	}
+	for _, tc := range []struct {
+		name, register string
+		lists          []string
+		init           int
+		want           [2]gpu.Device
+	}{
+		{"an empty node", two, nil, 0, limit(0, 0)},
+		{"a container each", two, []string{"GPU-a,NVIDIA,1024,0:;", "GPU-b,NVIDIA,1024,0:;"}, 0, limit(1, 1)},
+		{"two containers of a pod", two, []string{"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;"}, 0, limit(2, 0)},
+		{"one that initializes and one that follows it", two, []string{"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;"}, 1, limit(1, 0)},
+		{"another scheduler's third stays where it is", two, []string{
+			"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;", "GPU-a,NVIDIA,1024,0:;"}, 0, limit(3, 0)},
+		{"a count of none is as good as broken", "GPU-a,0,16384,100,T4,0,true:GPU-b,2,16384,100,T4,0,true:", nil, 0,
+			[2]gpu.Device{{Unhealthy: true}, {TaskLimit: 2}}},
+		{"JSON", `[{"id":"GPU-a","count":2,"devmem":16384,"health":true},{"id":"GPU-b","devmem":16384,"health":true}]`,
+			[]string{"GPU-a,NVIDIA,1024,0:;"}, 0, [2]gpu.Device{{TaskLimit: 2, Tasks: 1}, {}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			info := framework.NewNodeInfo()
+			info.SetNode(gpuNode(strs{"nvidia.com/gpu": "4"}, nil, strs{hamiRegisterKey: tc.register}))
+			for _, list := range tc.lists {
+				pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "1024"}, strs{hamiAllocatedKey: list})
+				for range tc.init {
+					pod.Spec.InitContainers = append(pod.Spec.InitContainers, container("i", nil))
+				}
+				info.AddPod(pod)
+			}
+			node, bad := keys.ReadGPUNode(info.Node())
+			if len(bad) > 0 {
+				t.Fatal(bad)
+			}
+			inv := keys.Inventory(node, info, nil, "")
+			got := [2]gpu.Device{}
+			for i, d := range inv.Devices {
+				got[i] = gpu.Device{Unhealthy: d.Unhealthy, TaskLimit: d.TaskLimit, Tasks: d.Tasks}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("devices (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -85,13 +85,14 @@ func (k *GPUKeys) countPods(
 			share, _ = request.ShareOn(inv.MemMiB)
 		}
 		held := told(pod, g, request.Count, share)
-		full := func(d deviceShare) bool { return !inv.CanTake([]int{d.device}, d.share) }
+		// Too many containers on a device are a fault of who placed them: they use it all the same.
+		full := func(d deviceShare) bool { return !inv.HasFree(d.device, d.share) }
 		if len(held) == 0 || slices.ContainsFunc(held, full) {
 			homeless = append(homeless, request)
 			continue
 		}
 		for _, d := range held {
-			inv.Take([]int{d.device}, d.share)
+			inv.Occupy([]int{d.device}, d.share)
 		}
 	}
 	for i := range homeless {

@@ -164,7 +164,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 		}
 		inv.Devices = gpu.NewDevices(len(devices), inv.MemMiB)
 		for i, d := range devices {
-			inv.Devices[i].Unhealthy = !d.healthy
+			inv.Devices[i].Unhealthy, inv.Devices[i].TaskLimit = !d.healthy, d.tasks
 			g.uuids = append(g.uuids, d.uuid)
 		}
 	case inv.Mode != gpu.ModeDRA:

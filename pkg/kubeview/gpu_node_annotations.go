@@ -14,6 +14,20 @@ type registeredGPU struct {
 	uuid    string
 	memMiB  int
 	healthy bool
+	// tasks is how many containers may use it, 0 for any number.
+	tasks int
+}
+
+// maxTasks is how many containers a device may be registered for.
+const maxTasks = 1 << 20
+
+// limit sets how many containers may use the device. One that none may use is as good as broken.
+func (d *registeredGPU) limit(count int) error {
+	if count < 0 || count > maxTasks {
+		return fmt.Errorf("device %q for %d tasks: want 0 to %d", d.uuid, count, maxTasks)
+	}
+	d.tasks, d.healthy = count, d.healthy && count > 0
+	return nil
 }
 
 // leastMemory is the memory that each of the devices has.
@@ -49,6 +63,7 @@ func (b *gpuNodeReader) registered() []registeredGPU {
 func parseRegisterJSON(value string) ([]registeredGPU, error) {
 	var list []struct {
 		ID     string `json:"id"`
+		Count  *int   `json:"count"`
 		DevMem int    `json:"devmem"`
 		Health bool   `json:"health"`
 	}
@@ -60,7 +75,13 @@ func parseRegisterJSON(value string) ([]registeredGPU, error) {
 		if d.ID == "" || d.DevMem < 0 || d.DevMem > 1<<30 {
 			return nil, fmt.Errorf("device %q with %d MiB", d.ID, d.DevMem)
 		}
-		devices = append(devices, registeredGPU{d.ID, d.DevMem, d.Health})
+		device := registeredGPU{uuid: d.ID, memMiB: d.DevMem, healthy: d.Health}
+		if d.Count != nil {
+			if err := device.limit(*d.Count); err != nil {
+				return nil, err
+			}
+		}
+		devices = append(devices, device)
 	}
 	return devices, nil
 }
@@ -80,7 +101,15 @@ func parseRegisterRecords(value string) ([]registeredGPU, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing health of device %q: %w", fields[0], err)
 		}
-		devices = append(devices, registeredGPU{fields[0], int(mem), healthy})
+		count, err := strconv.Atoi(fields[1])
+		if err != nil {
+			return nil, fmt.Errorf("parsing count of device %q: %w", fields[0], err)
+		}
+		device := registeredGPU{uuid: fields[0], memMiB: int(mem), healthy: healthy}
+		if err := device.limit(count); err != nil {
+			return nil, err
+		}
+		devices = append(devices, device)
 	}
 	return devices, nil
 }

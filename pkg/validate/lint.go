@@ -100,10 +100,10 @@ func (l *profileLint) packing() {
 func (l *profileLint) gpuNames() {
 	gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name)
 	cost, path := args[config.CostOptimizedArgs](l, costoptimized.Name)
-	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil || reflect.DeepEqual(gpu.Keys(), cost.Keys()) {
+	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil || reflect.DeepEqual(gpu.GPUNames, cost.GPUNames) {
 		return
 	}
-	l.warn("gpu", path, "CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes and labels should be the same in both")
+	l.warn("gpu", path, "CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes, deviceDrivers and labels should be the same in both")
 }
 
 // batching looks for what keeps identical pods from sharing one pass over the nodes.

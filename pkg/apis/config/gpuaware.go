@@ -2,11 +2,9 @@ package config
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // +kubebuilder:object:root=true
@@ -33,10 +31,6 @@ type GPUAwareArgs struct {
 
 	// Prefer favours GPUs by what they are. Off when left out.
 	Prefer *GPUPreference `json:"prefer,omitempty"`
-
-	// DeviceDrivers are drivers of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a
-	// device would be allocated for it. Default gpu.nvidia.com, gpu.amd.com, gpu.intel.com.
-	DeviceDrivers []string `json:"deviceDrivers,omitempty"`
 
 	// Signals reads measured utilisation and health from Prometheus. Off when left out.
 	Signals *GPUSignals `json:"signals,omitempty"`
@@ -136,7 +130,6 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefault(&a.Prefer, GPUPreference{})
 	setDefault(&a.Prefer.Memory, int32(d.PreferMemory))
 	setDefault(&a.Prefer.Generation, int32(d.PreferGeneration))
-	setDefaultList(&a.DeviceDrivers, kubeview.DefaultDeviceDrivers())
 	SetDefaultsGPUSignals(a.Signals)
 	setDefault(&a.Candidates, defaultCandidates)
 }
@@ -161,11 +154,6 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	all = append(all, validateRange(path.Child("cpuIntensiveMinMilliCPU"), *a.CPUIntensiveMinMilliCPU, 0, 1<<40)...)
 	all = append(all, validateRange(path.Child("prefer", "memory"), int64(*a.Prefer.Memory), 0, maxGPUWeight)...)
 	all = append(all, validateRange(path.Child("prefer", "generation"), int64(*a.Prefer.Generation), 0, maxGPUWeight)...)
-	for i, driver := range a.DeviceDrivers {
-		for _, problem := range validation.IsDNS1123Subdomain(driver) {
-			all = append(all, field.Invalid(path.Child("deviceDrivers").Index(i), driver, problem))
-		}
-	}
 	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)
 	all = append(all, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
 	return all.ToAggregate()

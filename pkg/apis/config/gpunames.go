@@ -20,6 +20,10 @@ type GPUNames struct {
 	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice. Default nvidia.com/mig-.
 	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
 
+	// DeviceDrivers are drivers of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a
+	// device would be allocated for it. Default gpu.nvidia.com, gpu.amd.com, gpu.intel.com.
+	DeviceDrivers []string `json:"deviceDrivers,omitempty"`
+
 	// Labels are the node labels that describe GPUs.
 	Labels *GPULabels `json:"labels,omitempty"`
 }
@@ -66,6 +70,7 @@ func setDefaultsGPUNames(n *GPUNames) {
 	setDefaultList(&n.Resources, keys.Resources)
 	setDefaultList(&n.SharedResources, keys.SharedResources)
 	setDefaultList(&n.SlicePrefixes, keys.SlicePrefixes)
+	setDefaultList(&n.DeviceDrivers, kubeview.DefaultDeviceDrivers())
 	if n.Labels == nil {
 		n.Labels = &GPULabels{}
 	}
@@ -106,6 +111,11 @@ func validateGPUNames(path *field.Path, n *GPUNames) field.ErrorList {
 	for i, prefix := range n.SlicePrefixes {
 		if prefix == "" {
 			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix, "want a prefix such as nvidia.com/mig-"))
+		}
+	}
+	for i, driver := range n.DeviceDrivers {
+		for _, problem := range validation.IsDNS1123Subdomain(driver) {
+			all = append(all, field.Invalid(path.Child("deviceDrivers").Index(i), driver, problem))
 		}
 	}
 	return all

@@ -16,7 +16,7 @@ func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"defaults":        "{}",
-		"names of a site": "resources: [example.com/gpu]\nsharedResources: []\nslicePrefixes: [example.com/slice-]\nlabels: {product: [example.com/model], memory: []}",
+		"names of a site": "resources: [example.com/gpu]\nsharedResources: []\nslicePrefixes: [example.com/slice-]\ndeviceDrivers: [gpu.example.com]\nlabels: {product: [example.com/model], memory: []}",
 	} {
 		var gpu GPUAwareArgs
 		var cost CostOptimizedArgs
@@ -29,6 +29,9 @@ func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 		SetDefaultsCostOptimizedArgs(&cost)
 		if diff := cmp.Diff(gpu.Keys(), cost.Keys()); diff != "" {
 			t.Errorf("%s: keys of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(gpu.DeviceDrivers, cost.DeviceDrivers); diff != "" || len(gpu.DeviceDrivers) == 0 {
+			t.Errorf("%s: drivers of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
 		}
 		if defaults := kubeview.DefaultGPUKeys(); (name == "defaults") != cmp.Equal(*gpu.Keys(), defaults) {
 			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.Keys(), defaults)

@@ -230,11 +230,6 @@ func (in *GPUAwareArgs) DeepCopyInto(out *GPUAwareArgs) {
 		*out = new(GPUPreference)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.DeviceDrivers != nil {
-		in, out := &in.DeviceDrivers, &out.DeviceDrivers
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
 	if in.Signals != nil {
 		in, out := &in.Signals, &out.Signals
 		*out = new(GPUSignals)
@@ -355,6 +350,11 @@ func (in *GPUNames) DeepCopyInto(out *GPUNames) {
 	}
 	if in.SlicePrefixes != nil {
 		in, out := &in.SlicePrefixes, &out.SlicePrefixes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.DeviceDrivers != nil {
+		in, out := &in.DeviceDrivers, &out.DeviceDrivers
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -25,6 +25,8 @@ type settings struct {
 	static   bool
 	hostNeed price.HostNeed
 	gpuKeys  kubeview.GPUKeys
+	// drivers are those of dynamic resource allocation whose devices are GPUs.
+	drivers []string
 	// growthPercent is how many more pods are expected soon, in percent of those that run.
 	growthPercent int64
 	// priceSource tells where to read prices, nil for nowhere.
@@ -53,6 +55,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
 		gpuKeys:       *args.Keys(),
+		drivers:       args.DeviceDrivers,
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),

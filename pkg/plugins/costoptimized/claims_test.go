@@ -30,10 +30,11 @@ import (
 	"berth.dev/berth/pkg/price"
 )
 
-const claimDriver = "gpu.nvidia.com"
+// claimDriver is one of a site, which the args name.
+const claimDriver = "gpu.example.com"
 
 // claimedWorld is what a plugin knows of devices that are claimed.
-func claimedWorld(t *testing.T, objects ...runtime.Object) (*clusterstate.GPUClaims, fwk.SharedDRAManager) {
+func claimedWorld(t *testing.T, drivers []string, objects ...runtime.Object) (*clusterstate.GPUClaims, fwk.SharedDRAManager) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -43,7 +44,7 @@ func claimedWorld(t *testing.T, objects ...runtime.Object) (*clusterstate.GPUCla
 		t.Fatal(err)
 	}
 	dra := dynamicresources.NewDRAManager(t.Context(), claims, slices, factory)
-	g, err := clusterstate.GPUClaimsOf(factory, dra, kubeview.DefaultDeviceDrivers())
+	g, err := clusterstate.GPUClaimsOf(factory, dra, drivers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 		})
 	}
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{
-		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.nvidia.com"`}}},
+		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.example.com"`}}},
 	}}
 	claim := func(name string, n int64) *resourcev1.ResourceClaim {
 		return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
@@ -78,7 +79,13 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 	held.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 		{Request: "gpus", Driver: claimDriver, Pool: "dra", Device: "gpu-0"},
 	}}}
-	claims, dra := claimedWorld(t, bare, slice, class, claim("mine", 2), held)
+	args := &config.CostOptimizedArgs{GPUNames: config.GPUNames{DeviceDrivers: []string{claimDriver}}}
+	config.SetDefaultsCostOptimizedArgs(args)
+	settings, err := readArgs(args, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, dra := claimedWorld(t, settings.drivers, bare, slice, class, claim("mine", 2), held)
 
 	keys := kubeview.DefaultGPUKeys()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{
@@ -87,12 +94,6 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 	}}
 	info := framework.NewNodeInfo()
 	info.SetNode(bare)
-	args := &config.CostOptimizedArgs{}
-	config.SetDefaultsCostOptimizedArgs(args)
-	settings, err := readArgs(args, profile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var view *nodeView
 	var asked kubeview.PricedPod
 	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {

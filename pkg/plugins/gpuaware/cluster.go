@@ -67,7 +67,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
-			dirty: map[string]struct{}{}, parts: map[string]count{},
+			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
 		if err := c.watch(factory); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		},
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
-				c.views.totals.set(node.Name, nil)
+				c.views.totals.set(node.Name)
 				c.fleet.touch(node.Name)
 				c.learner.nodeGone(node.Name)
 			}

@@ -46,10 +46,11 @@ type fleet struct {
 
 	mu    sync.Mutex
 	dirty map[string]struct{}
-	parts map[string]count
+	// parts are the counts of each node, one for each resource under which it offers GPUs.
+	parts map[string][]count
 }
 
-// count is one node's GPUs, or those of all nodes of a model.
+// count is the GPUs that one node offers under one resource, or all of a model.
 type count struct {
 	model                            string
 	total, unhealthy                 int
@@ -92,39 +93,41 @@ func (f *fleet) byModel() map[string]count {
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if c := f.count(obj.(*v1.Node), claimable, learnt.demand); c.total > 0 {
-				f.parts[name] = c
+			if parts := f.count(obj.(*v1.Node), claimable, learnt.demand); len(parts) > 0 {
+				f.parts[name] = parts
 			}
 		}
 	}
 	clear(f.dirty)
 	sums := map[string]count{}
 	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
-		part := f.parts[name]
-		sum := sums[part.model]
-		sum.add(part)
-		sums[part.model] = sum
+		for _, part := range f.parts[name] {
+			sum := sums[part.model]
+			sum.add(part)
+			sums[part.model] = sum
+		}
 	}
 	return sums
 }
 
-// count counts one node. Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, claimable *clusterstate.ClaimState, demand *gpu.Demand) count {
+// count counts one node, each resource under which it offers GPUs on its own: they may be of several makers and models.
+// Stranded is counted with the mix as it was when the node last changed.
+func (f *fleet) count(node *v1.Node, claimable *clusterstate.ClaimState, demand *gpu.Demand) []count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
 	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {
-		return count{}
+		return nil
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	objects, err := f.pods.ByIndex(podsByNode, node.Name)
 	if err != nil {
-		return count{}
+		return nil
 	}
 	for _, obj := range objects {
 		info.AddPod(obj.(*v1.Pod))
 	}
-	c := count{}
+	var parts []count
 	for i, pool := range seen.Pools() {
 		var inv *gpu.Inventory
 		if i == 0 {
@@ -133,12 +136,11 @@ func (f *fleet) count(node *v1.Node, claimable *clusterstate.ClaimState, demand 
 		if inv == nil {
 			inv = keys.Inventory(pool, info, f.cluster.ledger.of, "")
 		}
-		part := countInventory(inv, demand)
-		if c.add(part); c.model == "" {
-			c.model = part.model
+		if part := countInventory(inv, demand); part.total > 0 {
+			parts = append(parts, part)
 		}
 	}
-	return c
+	return parts
 }
 
 func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {

@@ -45,6 +45,40 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 	eventually(t, func() bool { _, there := fleet.byModel()["NVIDIA-A10"]; return !there })
 }
 
+func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
+	t.Parallel()
+	mixed := gpuNodeObject("mixed", 4, "NVIDIA-A10")
+	mixed.Labels["amd.com/gpu.product-name"] = "AMD_Instinct_MI300X_OAM"
+	mixed.Status.Allocatable["amd.com/gpu"] = resource.MustParse("2")
+	onAMD := podObject("amd", strs{"amd.com/gpu": "1"}, nil)
+	onAMD.Spec.NodeName = "mixed"
+	h := newHarness(t, alone(defaultArgs()), mixed, onAMD)
+	want := map[string]count{
+		"NVIDIA-A10":              {total: 4, freeMilli: 4000},
+		"AMD_Instinct_MI300X_OAM": {total: 2, freeMilli: 1000, allocatedMilli: 1000},
+	}
+	eventually(t, func() bool {
+		return cmp.Equal(want, h.plugin.cluster.fleet.byModel(), cmp.AllowUnexported(count{}))
+	})
+	// The supply, by which placements are judged, counts both as well.
+	if _, _, err := h.evaluate(t, h.framework, h.add(t, podObject("next", strs{"nvidia.com/gpu": "1"}, nil))); err != nil {
+		t.Fatal(err)
+	}
+	totals := &h.plugin.cluster.views.totals
+	free := func(model string) int64 {
+		totals.mu.Lock()
+		defer totals.mu.Unlock()
+		return totals.supply.FreeByModel(model)
+	}
+	if a, b := free("NVIDIA-A10"), free("AMD_Instinct_MI300X_OAM"); a != 4000 || b != 1000 {
+		t.Errorf("the supply has %d and %d milli-GPU, want 4000 and 1000", a, b)
+	}
+	totals.set("mixed")
+	if a, b := free("NVIDIA-A10"), free("AMD_Instinct_MI300X_OAM"); a != 0 || b != 0 {
+		t.Errorf("the supply has %d and %d milli-GPU of no node", a, b)
+	}
+}
+
 func TestTheGPUsOfASchedulerAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()))

@@ -60,6 +60,43 @@ func TestSharesAreToldInTheDialectAskedFor(t *testing.T) {
 	}
 }
 
+// TestNoDeviceServesMoreContainersThanItIsRegisteredFor has one GPU for three containers and one for one: four units, as the
+// kubelet counts, and memory for more.
+func TestNoDeviceServesMoreContainersThanItIsRegisteredFor(t *testing.T) {
+	t.Parallel()
+	node := gpuNodeObject("n", 4, "Tesla-T4")
+	node.Annotations = strs{"hami.io/node-nvidia-register": "GPU-a,3,16384,100,NVIDIA-Tesla-T4,0,true:GPU-b,1,16384,100,NVIDIA-Tesla-T4,0,true:"}
+	profile := alone(defaultArgs())
+	ignoreHAMi(profile)
+	h := newHarness(t, profile, node)
+	for _, step := range []struct {
+		pod, gpus string
+		want      []string
+		refusal   string
+	}{
+		{"both", "2", []string{"GPU-a", "GPU-b"}, ""},
+		{"both again", "2", nil, "whose GPUs serve as many containers as they may (need 2 GPU(s), have 1)"},
+		{"second", "1", []string{"GPU-a"}, ""},
+		{"third", "1", []string{"GPU-a"}, ""},
+	} {
+		pod := h.add(t, podObject(step.pod, strs{"nvidia.com/gpu": step.gpus, "nvidia.com/gpumem": "1024"}, nil))
+		assumed, _, err := h.reserve(t, pod)
+		if step.refusal != "" {
+			if err == nil || !strings.Contains(err.Error(), step.refusal) {
+				t.Errorf("pod %s: %v, want %q", step.pod, err, step.refusal)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("pod %s: %v", step.pod, err)
+		}
+		promised, _ := h.plugin.cluster.ledger.of(assumed.UID)
+		if diff := cmp.Diff(step.want, promised.UUIDs); diff != "" {
+			t.Errorf("devices of pod %s (-want +got):\n%s", step.pod, diff)
+		}
+	}
+}
+
 func TestNothingIsWrittenWhereTheKubeletChooses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 2, "Tesla-T4"))

@@ -97,7 +97,7 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	p.Value.Store(fresh)
 	if snapshot != nil && p.Index != clusterstate.NoIndex {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
-			v.totals.set(node.Name, fresh.inventory)
+			v.totals.set(node.Name, append([]*gpu.Inventory{fresh.inventory}, fresh.others...)...)
 		}
 	}
 	return fresh
@@ -110,29 +110,37 @@ type totals struct {
 	supply gpu.Supply
 	// demand is by whose sizes places for large pods are counted.
 	demand *gpu.Demand
-	nodes  map[string]counted
+	nodes  map[string][]counted
 }
 
-// counted is a node with what it contributes.
+// counted is the GPUs of a node with what they contribute.
 type counted struct {
 	inventory *gpu.Inventory
 	part      gpu.Part
 }
 
-// set counts a node as it is now; nil takes it out.
-func (t *totals) set(node string, inv *gpu.Inventory) {
+// set counts a node as it is now, with one inventory for each resource under which it offers GPUs; without any it is taken
+// out.
+func (t *totals) set(node string, inventories ...*gpu.Inventory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.nodes[node]
-	if inv == nil || !inv.HasGPU() {
+	for _, before := range t.nodes[node] {
 		t.supply.Replace(before.part, gpu.Part{})
+	}
+	now := t.nodes[node][:0]
+	for _, inv := range inventories {
+		if inv.HasGPU() {
+			c := counted{inventory: inv, part: gpu.PartOf(inv, t.demand)}
+			t.supply.Replace(gpu.Part{}, c.part)
+			now = append(now, c)
+		}
+	}
+	if len(now) == 0 {
 		delete(t.nodes, node)
 		return
 	}
-	now := counted{inventory: inv, part: gpu.PartOf(inv, t.demand)}
-	t.supply.Replace(before.part, now.part)
 	if t.nodes == nil {
-		t.nodes = map[string]counted{}
+		t.nodes = map[string][]counted{}
 	}
 	t.nodes[node] = now
 }
@@ -156,10 +164,12 @@ func (t *totals) judge(s *settings, d *gpu.Demand, r *gpu.Request) *gpu.Judge {
 	defer t.mu.Unlock()
 	if t.demand != d {
 		t.demand = d
-		for name, n := range t.nodes {
-			part := gpu.PartOf(n.inventory, d)
-			t.supply.Replace(n.part, part)
-			t.nodes[name] = counted{n.inventory, part}
+		for _, pools := range t.nodes {
+			for i := range pools {
+				part := gpu.PartOf(pools[i].inventory, d)
+				t.supply.Replace(pools[i].part, part)
+				pools[i].part = part
+			}
 		}
 	}
 	return gpu.NewJudge(s.weights, s.spread, d, &t.supply, r)
