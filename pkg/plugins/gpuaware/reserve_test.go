@@ -75,7 +75,7 @@ func TestNoDeviceServesMoreContainersThanItIsRegisteredFor(t *testing.T) {
 		refusal   string
 	}{
 		{"both", "2", []string{"GPU-a", "GPU-b"}, ""},
-		{"both again", "2", nil, "whose GPUs serve as many containers as they may (need 2 GPU(s), have 1)"},
+		{"both again", "2", nil, "whose GPUs serve as many containers as they may (need 2, have 1)"},
 		{"second", "1", []string{"GPU-a"}, ""},
 		{"third", "1", []string{"GPU-a"}, ""},
 	} {
