@@ -144,9 +144,10 @@ func (l NetworkLevels) Path(node *v1.Node) []string {
 	return path
 }
 
-// GangNetwork tells whoever plans for the gangs of a profile by which levels their members should be near each other. It is
-// safe for concurrent use.
-type GangNetwork struct{ levels atomic.Pointer[NetworkLevels] }
+// GangNetwork tells whoever plans for the gangs of a profile where nodes are in the network. It is safe for concurrent use.
+type GangNetwork struct {
+	path atomic.Pointer[func(*v1.Node) []string]
+}
 
 // GangNetworkOf returns the value for a profile of the scheduler.
 func GangNetworkOf(factory kubeinformers.SharedInformerFactory, profile string) *GangNetwork {
@@ -154,13 +155,14 @@ func GangNetworkOf(factory kubeinformers.SharedInformerFactory, profile string) 
 	return n
 }
 
-// Follow makes the levels count.
-func (n *GangNetwork) Follow(levels NetworkLevels) { n.levels.Store(&levels) }
+// Follow makes gangs of the profile be planned by these paths: the domains of a node, the widest level first, empty where it
+// lies in none.
+func (n *GangNetwork) Follow(path func(*v1.Node) []string) { n.path.Store(&path) }
 
-// Levels are those of the profile; none where its gangs may lie anywhere.
-func (n *GangNetwork) Levels() NetworkLevels {
-	if levels := n.levels.Load(); levels != nil {
-		return *levels
+// Path returns what tells the paths of nodes; nil where the gangs of the profile may lie anywhere.
+func (n *GangNetwork) Path() func(*v1.Node) []string {
+	if path := n.path.Load(); path != nil {
+		return *path
 	}
 	return nil
 }

@@ -103,11 +103,11 @@ func TestNodeTellsItsDomainByTheFirstLabelThatItHas(t *testing.T) {
 		}
 	}
 	var n GangNetwork
-	if n.Levels() != nil {
-		t.Error("levels that nobody asked for count")
+	if n.Path() != nil {
+		t.Error("gangs are planned by paths that nobody asked for")
 	}
-	if n.Follow(levels); len(n.Levels()) != 2 {
-		t.Error("levels that were asked for do not count")
+	if n.Follow(levels.Path); n.Path() == nil {
+		t.Error("gangs are not planned by the paths that were asked for")
 	}
 }
 

@@ -62,11 +62,12 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
+	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic.gang > 0 {
-		kubeview.GangNetworkOf(factory, handle.ProfileName()).Follow(s.levels)
+		kubeview.GangNetworkOf(factory, handle.ProfileName()).Follow(func(node *v1.Node) []string { return p.place(node).Path() })
 	}
 	registerMetrics()
-	return &Plugin{settings: s, peers: known, places: places, handle: handle}, nil
+	return p, nil
 }
 
 // Name returns the plugin's name.
