@@ -265,7 +265,7 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 	}
 	near, _ := kubeview.PodNear(pod)
 	for _, n := range near {
-		even(max(n.KiBPerHour, said.near*min(1, 1-min(1, n.KiBPerHour))), func(other *v1.Pod) bool { return n.Matches.Matches(labels.Set(other.Labels)) })
+		even(amount(n), func(other *v1.Pod) bool { return n.Matches.Matches(labels.Set(other.Labels)) })
 	}
 	selectors := map[string]kubeview.Near{}
 	for _, other := range alive {
@@ -290,7 +290,7 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 			theirs, _ := kubeview.PodNear(other)
 			for _, o := range theirs {
 				if o.Selector == selector && other.UID != pod.UID && at[other.UID] != "" {
-					found[at[other.UID]] += max(o.KiBPerHour, said.near*min(1, 1-min(1, o.KiBPerHour)))
+					found[at[other.UID]] += amount(o)
 				}
 			}
 		}
@@ -302,4 +302,12 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 		return nil
 	}
 	return out
+}
+
+// amount is what a pod exchanges with the pods of an item of its annotation.
+func amount(n kubeview.Near) int64 {
+	if n.KiBPerHour == 0 {
+		return said.near
+	}
+	return n.KiBPerHour
 }
