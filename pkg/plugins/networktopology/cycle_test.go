@@ -20,7 +20,6 @@ import (
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/memapi"
-	"berth.dev/berth/pkg/terms"
 )
 
 func TestMain(m *testing.M) {
@@ -338,11 +337,11 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 			}
 		}
 	}
-	if _, err := plugin.Terms(r.ctx, framework.NewCycleState(), p, r.infos[0]); err == nil {
-		t.Error("terms without a cycle are no error")
+	none := framework.NewCycleState()
+	if cost, err := plugin.Terms(r.ctx, none, p, r.infos[0]); err != nil || len(cost.Terms) > 0 {
+		t.Errorf("without PreScore: got terms %v, %v", cost, err)
 	}
-	if _, status := plugin.Score(r.ctx, framework.NewCycleState(), p, r.infos[0]); status.IsSuccess() {
-		t.Error("a score without a cycle is no error")
+	if score, status := plugin.Score(r.ctx, none, p, r.infos[0]); !status.IsSuccess() || score != 0 {
+		t.Errorf("without PreScore: got score %d, %v", score, status)
 	}
-	var _ terms.Scorer = plugin
 }

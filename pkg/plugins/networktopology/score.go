@@ -2,8 +2,6 @@ package networktopology
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -65,22 +63,21 @@ func (p *Plugin) place(node *v1.Node) *topology.Place {
 	return place
 }
 
-var errNoTally = errors.New("PreScore has not run")
-
-func readTally(state fwk.CycleState) (*topology.Tally, error) {
+// count returns what PreScore counted or, in a profile that enables Score alone, an empty tally: all nodes are alike.
+func count(state fwk.CycleState) (*topology.Tally, error) {
 	s, err := readState[*tallyState](state, tallyKey)
 	if err != nil {
 		return nil, err
 	}
 	if s == nil {
-		return nil, fmt.Errorf("scoring a node: %w", errNoTally)
+		return topology.NewTally(), nil
 	}
 	return s.Tally, nil
 }
 
 // Score returns the mean distance to what the pod talks to, in nanoseconds for 1 MiB.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	t, err := readTally(state)
+	t, err := count(state)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
@@ -89,7 +86,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 
 // Locate returns who scores nodes by where they are.
 func (p *Plugin) Locate(state fwk.CycleState) (func(fwk.NodeInfo) int64, error) {
-	t, err := readTally(state)
+	t, err := count(state)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +113,12 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Terms returns the mean distance by what the node shares with the pods, the sum of which Score returns.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
-	t, err := readTally(state)
+	t, err := count(state)
 	if err != nil {
 		return terms.Cost{}, err
+	}
+	if t.Total() == 0 {
+		return terms.Cost{}, nil
 	}
 	const nanoseconds = 1000
 	cost := terms.Cost{Unit: "microseconds per MiB"}
