@@ -92,9 +92,11 @@ func fleet() []*v1.Node {
 	return nodes
 }
 
-func pod(name, node string) *st.PodWrapper {
+func pod(name, node string) *st.PodWrapper { return sized(name, node, "1") }
+
+func sized(name, node, cores string) *st.PodWrapper {
 	return st.MakePod().Namespace("default").Name(name).UID(name).SchedulerName(profile).Node(node).
-		Req(map[v1.ResourceName]string{"cpu": "1", "memory": "1Gi"})
+		Req(map[v1.ResourceName]string{"cpu": cores, "memory": "1Gi"})
 }
 
 // filtered runs a cycle up to PreScore, marked as a dry run: in others Coscheduling sends members of gangs where it wants.
