@@ -67,16 +67,17 @@ func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair
 
 func servicePod(name string, gpus int64, labels map[string]string, near string) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("32Gi")}
-	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: labels},
-		Spec:       v1.PodSpec{SchedulerName: *profile, RestartPolicy: v1.RestartPolicyAlways},
-	}
 	if gpus > 0 {
 		requests["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+	}
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: labels},
+		Spec: v1.PodSpec{SchedulerName: *profile, RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{
+			{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: requests}},
+		}},
 	}
 	if near != "" {
 		pod.Annotations = map[string]string{"berth.dev/near": near}
 	}
-	pod.Spec.Containers = []v1.Container{{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: requests}}}
 	return pod
 }

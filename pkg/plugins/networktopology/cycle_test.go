@@ -138,16 +138,17 @@ func (r *rig) scores(tb testing.TB, p *v1.Pod, between func(fwk.CycleState)) map
 	return out
 }
 
-// byLevel are scores of all nodes for one peer on z1-r1-a.
-func byLevel(node, rack, zone, region int64) map[string]int64 {
-	return map[string]int64{"z1-r1-a": node, "z1-r1-b": rack, "z1-r2-a": zone, "z1-r2-b": zone,
-		"z2-r1-a": region, "z2-r1-b": region, "z2-r2-a": region, "z2-r2-b": region}
+// byLevel are scores of all nodes for one peer on z1-r1-a, by that of its rack.
+func byLevel(rack int64) map[string]int64 {
+	const zone, other = 3, 0
+	return map[string]int64{"z1-r1-a": 100, "z1-r1-b": rack, "z1-r2-a": zone, "z1-r2-b": zone,
+		"z2-r1-a": other, "z2-r1-b": other, "z2-r2-a": other, "z2-r2-b": other}
 }
 
 func TestNearNodesScoreHigher(t *testing.T) {
 	t.Parallel()
 	const group, part = "scheduling.x-k8s.io/pod-group", "app.kubernetes.io/part-of"
-	near := byLevel(100, 19, 3, 0)
+	near := byLevel(19)
 	for _, test := range []struct {
 		name  string
 		tune  func(*config.NetworkTopologyArgs)
@@ -176,7 +177,7 @@ func TestNearNodesScoreHigher(t *testing.T) {
 		}, peers: []*v1.Pod{pod("q", "z1-r1-a").Label("app", "cache").Obj()}, pod: pod("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: near},
 		{name: "a rack that costs as much as a zone", tune: func(a *config.NetworkTopologyArgs) {
 			a.Levels[1].Microseconds, a.Levels[2].Microseconds, a.Levels[3].Microseconds = 150, 150, 150
-		}, peers: []*v1.Pod{pod("q", "z1-r1-a").Label("app", "cache").Obj()}, pod: pod("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: byLevel(100, 3, 3, 0)},
+		}, peers: []*v1.Pod{pod("q", "z1-r1-a").Label("app", "cache").Obj()}, pod: pod("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: byLevel(3)},
 	} {
 		r := newRig(t, test.tune, fleet(), test.peers...)
 		got := r.scores(t, test.pod, nil)
@@ -206,7 +207,7 @@ func TestPlannedSiblingsCountAndAssumedOnes(t *testing.T) {
 			t.Fatal(status)
 		}
 	}
-	if diff := cmp.Diff(byLevel(100, 19, 3, 0), r.scores(t, member, plan)); diff != "" {
+	if diff := cmp.Diff(byLevel(19), r.scores(t, member, plan)); diff != "" {
 		t.Errorf("a planned sibling (-want +got):\n%s", diff)
 	}
 	takeBack := func(state fwk.CycleState) {
@@ -232,7 +233,7 @@ func TestPlannedSiblingsCountAndAssumedOnes(t *testing.T) {
 	if status := plugin.Reserve(r.ctx, state, sibling, "z1-r1-a"); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	if diff := cmp.Diff(byLevel(100, 19, 3, 0), r.scores(t, member, nil)); diff != "" {
+	if diff := cmp.Diff(byLevel(19), r.scores(t, member, nil)); diff != "" {
 		t.Errorf("an assumed sibling (-want +got):\n%s", diff)
 	}
 	if plugin.Unreserve(r.ctx, state, sibling, "z1-r1-a"); r.scores(t, member, nil) != nil {
