@@ -21,10 +21,15 @@ func BenchmarkCycle(b *testing.B) {
 	distinct := func(random *rand.Rand, i int) *v1.Pod {
 		return podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10), []int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
 	}
+	near := func(random *rand.Rand, i int) *v1.Pod {
+		pod := distinct(random, i)
+		pod.Annotations = map[string]string{"berth.dev/near": "app=cache"}
+		return pod
+	}
 	for _, pods := range []struct {
 		name string
 		make func(*rand.Rand, int) *v1.Pod
-	}{{"identical", identical}, {"distinct", distinct}} {
+	}{{"identical", identical}, {"distinct", distinct}, {"near", near}} {
 		for _, nodes := range []int{500, 5000, 10000} {
 			for _, used := range []bool{false, true} {
 				for _, look := range []string{"candidates", "all", "stock"} {
@@ -48,6 +53,9 @@ func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*r
 		k := kinds[i%len(kinds)]
 		on := podOf(fmt.Sprintf("on-%d", i), 1000*(1+random.IntN(k.cores-1)), 1024*(1+random.IntN(k.gib-1)), random.IntN(k.gpus+1))
 		on.Spec.NodeName = fleet[i].Name
+		if i%50 == 1 {
+			on.Labels = map[string]string{"app": "cache"}
+		}
 		running = append(running, on)
 	}
 	configuration, profile := shipped(b), profileName

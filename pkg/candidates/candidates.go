@@ -33,6 +33,14 @@ type Ranker interface {
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
 }
 
+// Locator is a plugin whose Score depends on where a node is, and not on its state: nodes of one class differ in it. Its
+// NormalizeScore must not read the nodes' names, and maps the best of all scores to the highest.
+type Locator interface {
+	fwk.ScorePlugin
+	// Locate returns what Score returns in this cycle, after PreScore, for any node.
+	Locate(state fwk.CycleState) (func(fwk.NodeInfo) int64, error)
+}
+
 // Key is a key in the making. Fixed is what PreScore reads of a node; nodes that differ in All alone are one to it.
 type Key struct{ Fixed, All []byte }
 

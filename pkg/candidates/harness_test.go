@@ -160,7 +160,7 @@ func nodeOf(i int) *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name),
-			Labels:      map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: fmt.Sprintf("z%d", i%3)},
+			Labels:      map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: fmt.Sprintf("z%d", i%3), "topology.kubernetes.io/rack": fmt.Sprintf("r%d", i/20)},
 			Annotations: map[string]string{"berth.dev/price-per-hour": fmt.Sprintf("%.3f", float64(k.dollarsPerDay)/24)},
 		},
 		Status: v1.NodeStatus{

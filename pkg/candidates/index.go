@@ -17,6 +17,9 @@ const (
 	firstRanker
 )
 
+// placePart is no part: what nodes of one class differ in.
+const placePart = -1
+
 const none = int32(-1)
 
 // index keeps the nodes of a snapshot by class: by all that scores read of a node. Only nodes that changed since the last

@@ -79,7 +79,7 @@ func (r *ranking) passes(e *ranked) bool {
 	if e.node != none {
 		return e.node >= 0
 	}
-	members := r.index.classes[e.class].members
+	members := r.members(e)
 	first, most := r.turn%len(members), 0
 	if len(r.wanted) > 0 {
 		for i := range members {

@@ -17,6 +17,8 @@ type plugins struct {
 	weights map[string]int64
 	// scorers score each variety of a part of the class; see index.
 	scorers []scorer
+	// locator scores nodes by where they are; nil if the profile has none.
+	locator *scorer
 	// fit scores a class as a whole; nil if the profile does not have it.
 	fit fwk.ScorePlugin
 	// atDoor read nothing of a node but its taints and whether it is unschedulable.
@@ -52,7 +54,10 @@ func pluginsOf(f framework.Framework) *plugins {
 		score, isScore := plugin.(fwk.ScorePlugin)
 		scores := isScore && p.weights[name] > 0
 		ranker, isRanker := plugin.(Ranker)
+		locator, isLocator := plugin.(Locator)
 		switch {
+		case isLocator && scores && p.locator == nil:
+			p.locator = &scorer{locator, p.weights[name], placePart}
 		case isRanker && (scores || filters[name]):
 			p.rankers, p.filters = append(p.rankers, ranker), append(p.filters, filters[name])
 			if scores {
@@ -99,5 +104,5 @@ func (p *plugins) decided(name string, state fwk.CycleState) bool {
 			return true
 		}
 	}
-	return false
+	return p.locator != nil && p.locator.Name() == name
 }

@@ -34,8 +34,12 @@ type scratch struct {
 	scores []fwk.NodeScoreList
 
 	// judges are those of the rankers.
-	judges  []Judge
-	alive   []ranked
+	judges []Judge
+	alive  []ranked
+	// located are the classes as they were before they were split by place, places their members by place.
+	located []ranked
+	places  []place
+	slots   []int32
 	seen    []bool
 	nodes   []fwk.NodeInfo
 	anchors []int32
@@ -63,6 +67,9 @@ type ranked struct {
 	exact bool
 	// images is how many of the pod's images some member has.
 	images int
+	// score is that of the locator, of the members from first to last of the scratch's slots; all members if last is 0.
+	score       int64
+	first, last int32
 }
 
 const dead = int32(-2)

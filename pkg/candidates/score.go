@@ -59,6 +59,9 @@ func (r *ranking) prepare() outcome {
 			r.scorers = append(r.scorers, s)
 		}
 	}
+	if l := r.plugins.locator; l != nil && !skipped.Has(l.Name()) {
+		r.scorers = append(r.scorers, *l)
+	}
 	return restricted
 }
 
@@ -66,6 +69,12 @@ func (r *ranking) prepare() outcome {
 func (r *ranking) score() outcome {
 	r.raw = sized(r.raw, len(r.scorers))
 	for i, s := range r.scorers {
+		if s.part == placePart {
+			if !r.locate(s.ScorePlugin.(Locator)) {
+				return failed
+			}
+			continue
+		}
 		r.raw[i] = sized(r.raw[i], len(r.index.parts[s.part].keys))
 		for _, v := range r.present[s.part] {
 			var raw int64
@@ -93,7 +102,7 @@ func (r *ranking) scale() outcome {
 		}
 		r.anchors = r.anchors[:0]
 		for i, s := range r.scorers {
-			if s.part < firstRanker {
+			if s.part == doorPart {
 				continue
 			}
 			if node := r.best(i); node != none {
@@ -117,9 +126,16 @@ func (r *ranking) scale() outcome {
 func (r *ranking) normalize() bool {
 	r.scores = sized(r.scores, len(r.scorers))
 	for i, s := range r.scorers {
-		r.scores[i] = sized(r.scores[i], len(r.present[s.part]))
-		for at, v := range r.present[s.part] {
-			r.scores[i][at] = fwk.NodeScore{Score: r.raw[i][v.number]}
+		if s.part == placePart {
+			r.scores[i] = sized(r.scores[i], len(r.alive))
+			for at := range r.alive {
+				r.scores[i][at] = fwk.NodeScore{Score: r.alive[at].score}
+			}
+		} else {
+			r.scores[i] = sized(r.scores[i], len(r.present[s.part]))
+			for at, v := range r.present[s.part] {
+				r.scores[i][at] = fwk.NodeScore{Score: r.raw[i][v.number]}
+			}
 		}
 		if extensions := s.ScoreExtensions(); extensions != nil &&
 			!extensions.NormalizeScore(r.ctx, r.state, r.pod, r.scores[i]).IsSuccess() {
@@ -130,15 +146,18 @@ func (r *ranking) normalize() bool {
 		e := &r.alive[i]
 		e.rank = 0
 		for j, s := range r.scorers {
-			e.rank += s.weight * r.of(j, e.class)
+			e.rank += s.weight * r.of(j, i)
 		}
 	}
 	return true
 }
 
-// of is the score of a class by one scorer.
-func (r *ranking) of(scorer int, class int32) int64 {
-	part := r.scorers[scorer].part
+// of is the score of a living class by one scorer.
+func (r *ranking) of(scorer, at int) int64 {
+	part, class := r.scorers[scorer].part, r.alive[at].class
+	if part == placePart {
+		return r.scores[scorer][at].Score
+	}
 	return r.scores[scorer][r.position[part][r.index.classes[class].parts[part]]].Score
 }
 
@@ -152,7 +171,7 @@ func (r *ranking) best(scorer int) int32 {
 		var leader *ranked
 		for i := range r.alive {
 			e := &r.alive[i]
-			if e.node != dead && r.of(scorer, e.class) == highest && (leader == nil || e.rank > leader.rank) {
+			if e.node != dead && r.of(scorer, i) == highest && (leader == nil || e.rank > leader.rank) {
 				leader = e
 			}
 		}
@@ -198,7 +217,7 @@ func (r *ranking) pick() (sets.Set[string], outcome) {
 				}
 				e.rank -= (fwk.MaxScore - score) * fitWeight
 			}
-			e.exact, e.images = true, r.mostImages(e.class)
+			e.exact, e.images = true, r.mostImages(e)
 			heap.sink(0)
 			continue
 		}
@@ -229,10 +248,10 @@ func (r *ranking) pick() (sets.Set[string], outcome) {
 func (r *ranking) name(at int32) string { return r.index.slots[at].info.Node().Name }
 
 // mostImages is how many of the pod's images any member of the class has.
-func (r *ranking) mostImages(class int32) int {
+func (r *ranking) mostImages(e *ranked) int {
 	most := 0
 	if len(r.wanted) > 0 {
-		for _, at := range r.index.classes[class].members {
+		for _, at := range r.members(e) {
 			most = max(most, held(r.wanted, at))
 		}
 	}

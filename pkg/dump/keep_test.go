@@ -114,7 +114,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	}
 	node := hash(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1","labels":{"kubernetes.io/hostname":"acme-1","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
 "spec":{"taints":[{"key":"team","value":"acme","effect":"NoSchedule"}]},"status":{"images":[{"names":["acme/app:latest"],"sizeBytes":1}]}}`).(*v1.Node)
-	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme"},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
+	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","annotations":{"berth.dev/near":"team=acme 20GiB/h"}},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
 "tolerations":[{"key":"team","value":"acme"}],"priorityClassName":"system-node-critical","schedulingGates":[{"name":"gate"}],
 "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["acme-1"]}],"matchExpressions":[{"key":"team","operator":"In","values":["acme"]}]}]}},
 "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"topology.kubernetes.io/zone","namespaces":["acme"],"labelSelector":{"matchLabels":{"team":"acme"}}}]}},
@@ -129,6 +129,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"node of the pod": {node.Name, pod.Spec.NodeName}, "host name": {node.Name, node.Labels["kubernetes.io/hostname"]}, "matched field": {node.Name, term.MatchFields[0].Values[0]},
 		"taint": {team, node.Spec.Taints[0].Value}, "toleration": {team, pod.Spec.Tolerations[0].Value}, "node selector": {team, pod.Spec.NodeSelector["team"]},
 		"matched label": {team, term.MatchExpressions[0].Values[0]}, "pod affinity": {team, affinity.LabelSelector.MatchLabels["team"]}, "namespace": {pod.Namespace, affinity.Namespaces[0]},
+		"named peers": {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
 		"image": {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
 		"zone":  {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
 		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical", pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},

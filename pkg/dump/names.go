@@ -142,6 +142,9 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 	if value, ok := annotations[kubeview.GPUAssignedKey].(string); ok {
 		annotations[kubeview.GPUAssignedKey] = kubeview.RenameGrant(value, h.name)
 	}
+	if near, ok := annotations[kubeview.NearKey].(string); ok {
+		annotations[kubeview.NearKey] = kubeview.MapNear(near, h.labelValue)
+	}
 	if roles, ok := annotations[kubeview.MinMembersByRoleKey].(string); ok {
 		label, named := annotations[kubeview.RoleLabelKey].(string)
 		if !named {

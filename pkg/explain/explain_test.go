@@ -177,6 +177,36 @@ func TestAPodIsExplained(t *testing.T) {
 	}
 }
 
+func TestDistanceIsExplained(t *testing.T) {
+	t.Parallel()
+	racked := func(name, rack string) *v1.Node {
+		n := node(name, "8")
+		n.Labels["topology.kubernetes.io/rack"] = rack
+		return n
+	}
+	p, cache := pod("p", "", "1", 0), pod("cache", "a", "0", 0)
+	p.Spec.SchedulerName, cache.Labels = "berth-scheduler", map[string]string{"app": "cache"}
+	p.Annotations = map[string]string{"berth.dev/near": "app=cache"}
+	e := ask(t, p, racked("a", "r1"), racked("b", "r1"), racked("c", "r2"), cache)
+	got := map[string]string{}
+	for _, n := range e.Nodes {
+		for _, s := range n.Scores {
+			if s.Plugin == "NetworkTopology" && s.Cost != nil {
+				got[n.Name] = fmt.Sprintf("%g %s", s.Cost.Total, s.Cost.Unit)
+				for _, term := range s.Cost.Terms {
+					got[n.Name] += ", " + term.Name
+				}
+			}
+		}
+	}
+	want := map[string]string{
+		"a": "4 microseconds per MiB, same node", "b": "25 microseconds per MiB, same leaf", "c": "32000 microseconds per MiB, apart",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the terms of NetworkTopology (-want +got):\n%s", diff)
+	}
+}
+
 func TestAQuestionWithoutAnAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	other, ended := pod("p", "", "1", 0), pod("p", "a", "1", 0)

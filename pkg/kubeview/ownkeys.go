@@ -11,7 +11,7 @@ const ownPrefix = "berth.dev/"
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
 	BackfillKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, PricePerHourKey, RoleKey, RoleLabelKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
 	SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
+	"berth.dev/berth/pkg/plugins/networktopology"
 )
 
 // Client-go's defaults, with which a scheduler binds some 16 pods a second, whatever its own speed.
@@ -43,6 +44,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.packing()
 		l.batching(len(c.Extenders) > 0)
 		l.gangs()
+		l.network()
 		l.gpuNames()
 		l.sample(c.PercentageOfNodesToScore)
 	}
@@ -80,7 +82,7 @@ func (l *profileLint) packing() {
 	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil && *gpu.Strategy == config.GPUStrategySpread {
 		return
 	}
-	for _, name := range []string{gpuaware.Name, costoptimized.Name} {
+	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name} {
 		if l.profile.weight(name) == 1 {
 			l.warn("inaudible", "plugins", name+" has weight 1: the stock scores add up to 12 and decide against it; 20 is heard")
 		}
@@ -131,6 +133,19 @@ func (l *profileLint) gangs() {
 	}
 }
 
+// network looks for a NetworkTopology that does not know what it needs.
+func (l *profileLint) network() {
+	if l.profile.weight(networktopology.Name) == 0 {
+		return
+	}
+	if !l.enabled(l.profile.plugins.PreFilter, networktopology.Name) || !l.enabled(l.profile.plugins.PreScore, networktopology.Name) {
+		l.warn("network", "plugins", "NetworkTopology scores, but is not enabled in preFilter and preScore, where it finds out what a pod talks to: it has no effect; enable it in multiPoint")
+	}
+	if !l.enabled(l.profile.plugins.Reserve, networktopology.Name) {
+		l.warn("network", "plugins", "NetworkTopology is not enabled in reserve: pods that are being bound do not count, so that pods which start together are not near each other; enable it in multiPoint")
+	}
+}
+
 // sample looks for a choice of the best node among some of the nodes.
 func (l *profileLint) sample(global *int32) {
 	percentage, path := l.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
@@ -146,7 +161,7 @@ func (l *profileLint) sample(global *int32) {
 	if percentage != nil && *percentage > 0 {
 		what = fmt.Sprintf("is %d", *percentage)
 	}
-	for _, name := range []string{costoptimized.Name, gpuaware.Name} {
+	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name} {
 		if l.profile.weight(name) > 0 {
 			l.find(Warning, "sampling", path, fmt.Sprintf("profile %s: percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", l.profile.Name, what, name))
 			return

@@ -17,6 +17,7 @@ func FuzzArgs(f *testing.F) {
 		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\ninterruptions: [{capacityType: spot, perThousandHours: 3, lostMinutes: 20}]\nthetaPercent: 50\ngrowthPercent: 3\nfleet: Static",
 		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\nreservation: {maxNodesPercent: 20, ttlSeconds: 600}",
 		"gangOwners: {kinds: [Job, JobSet], profiles: [gang-scheduler], namespaces: ['*'], jobSetPer: Replica}",
+		"sameNodeMicroseconds: 1\nlevels: [{name: rack, labels: [a/b], microseconds: 9, microDollarsPerGiB: 3}]\napart: {microseconds: 10}\nappLabel: app",
 	} {
 		f.Add(seed)
 	}
@@ -41,6 +42,11 @@ func FuzzArgs(f *testing.F) {
 		if yaml.Unmarshal([]byte(text), &gangs) == nil {
 			SetDefaultsCoschedulingArgs(&gangs)
 			check(ValidateCoschedulingArgs(path, &gangs))
+		}
+		var network NetworkTopologyArgs
+		if yaml.Unmarshal([]byte(text), &network) == nil {
+			SetDefaultsNetworkTopologyArgs(&network)
+			check(ValidateNetworkTopologyArgs(path, &network))
 		}
 	})
 }

@@ -32,7 +32,7 @@ type part struct {
 }
 
 // arrange places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
-// domains as possible of those that it prefers. prepare, which may be nil, changes each dry run before anybody is placed.
+// domains as possible of those that it prefers, or else of those of the network. prepare, which may be nil, changes each dry run before anybody is placed.
 func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo, prepare func(*dryRun) error) (*arrangement, error) {
 	levels, err := c.topology(id, c.pods.pod(turn.Members[0].Ref()))
 	if err != nil {
@@ -158,8 +158,8 @@ func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
 func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, evicting bool) []part {
-	keys := levels.Levels()
-	if len(keys) == 0 {
+	paths := c.paths(levels, turn, nodes)
+	if paths == nil {
 		return []part{{nodes: nodes}}
 	}
 	tree := make([]topology.Node, len(nodes))
@@ -168,10 +168,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 	for i, n := range nodes {
 		name := n.Node().Name
 		index[name] = i
-		tree[i] = topology.Node{Path: make([]string, len(keys)), Held: held[name]}
-		for k, key := range keys {
-			tree[i].Path[k] = n.Node().Labels[key]
-		}
+		tree[i] = topology.Node{Path: paths[i], Held: held[name]}
 	}
 	demand := topology.Demand{Need: turn.Need.Total}
 	classes := map[string]int{}

@@ -26,6 +26,7 @@ type coordinator struct {
 	pods     *memberPods
 	groups   *podGroups
 	storage  storageListers
+	network  networkOf
 	headroom *headroom
 	promises *promises
 	carrier  *carrier

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/trace"
+)
+
+// gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by single pods.
+func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
+	in := replay.Input{Name: "gangs", Objects: objects}
+	var pairs []pair
+	const day = 24 * time.Hour
+	const mean = 2 * time.Hour
+	// GPU hours to offer, so that the load holds in the mean.
+	left := float64(*load) / 100 * 8 * float64(len(objects)) * day.Hours()
+	for i := 0; left > 0; i++ {
+		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Pods: 1, GPUs: 1 << random.IntN(4), GPUMilli: 1000, Arrival: time.Duration(random.Float64() * float64(day)),
+			Duration: time.Duration((0.1 + random.ExpFloat64()) * float64(mean)).Truncate(time.Second)}
+		if random.IntN(5) == 0 {
+			j.Gang, j.Pods, j.GPUs = true, 1<<(1+random.IntN(5)), 2<<random.IntN(3)
+			for a := range j.Pods {
+				for b := range a {
+					pairs = append(pairs, pair{fmt.Sprintf("replay/%s-%d", j.Name, a), fmt.Sprintf("replay/%s-%d", j.Name, b)})
+				}
+			}
+		}
+		j.CPUMilli, j.MemoryMiB = 8000*int64(j.GPUs), 64<<10*int64(j.GPUs)
+		left -= float64(j.GPUs*j.Pods) * j.Duration.Hours()
+		in.Jobs = append(in.Jobs, j)
+	}
+	slices.SortFunc(in.Jobs, func(a, b trace.Job) int { return int(a.Arrival - b.Arrival) })
+	return in, pairs
+}
+
+// services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of which they
+// ask for half.
+func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
+	in := replay.Input{Name: "services", Objects: objects}
+	var pairs []pair
+	var pods []*v1.Pod
+	for app := range len(objects) / 2 {
+		cache := fmt.Sprintf("cache-%d", app)
+		pods = append(pods, servicePod(cache, 0, map[string]string{"app": cache}, ""))
+		for i := range 8 {
+			name := fmt.Sprintf("reader-%d-%d", app, i)
+			pods = append(pods, servicePod(name, 1, map[string]string{"app": "reader"}, fmt.Sprintf("app=%s 100GiB/h", cache)))
+			pairs = append(pairs, pair{"default/" + name, "default/" + cache})
+		}
+	}
+	random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	for _, pod := range pods {
+		in.Objects = append(in.Objects, pod)
+	}
+	return in, pairs
+}
+
+func servicePod(name string, gpus int64, labels map[string]string, near string) *v1.Pod {
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("32Gi")}
+	if gpus > 0 {
+		requests["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+	}
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: labels},
+		Spec: v1.PodSpec{SchedulerName: *profile, RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{
+			{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: requests}},
+		}},
+	}
+	if near != "" {
+		pod.Annotations = map[string]string{"berth.dev/near": near}
+	}
+	return pod
+}

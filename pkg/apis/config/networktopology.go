@@ -1,0 +1,175 @@
+package config
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// +kubebuilder:object:root=true
+
+// NetworkTopologyArgs tunes the NetworkTopology plugin. All distances are the microseconds in which 1 MiB gets from one pod
+// to another: latency plus size over bandwidth. They must not fall from a level to the next wider one.
+type NetworkTopologyArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// SameNodeMicroseconds is the distance of two pods on one node. Default 4.
+	SameNodeMicroseconds *int64 `json:"sameNodeMicroseconds,omitempty"`
+
+	// Levels are the kinds of domains of the network, the narrowest first; at most 8. By default the six of DefaultNetworkLevels.
+	// A list here replaces all of them.
+	Levels []NetworkLevel `json:"levels,omitempty"`
+
+	// Apart is the distance and the price between nodes that share no domain of any level.
+	Apart *NetworkDistance `json:"apart,omitempty"`
+
+	// GangGiBPerHour is what a member of a gang exchanges with all other members together. With 0 members are not drawn
+	// together. Default 1000.
+	GangGiBPerHour *int64 `json:"gangGiBPerHour,omitempty"`
+
+	// AppLabel is the key of a pod label. Pods of a namespace with the same value are drawn together. Empty, the default, for
+	// none.
+	AppLabel *string `json:"appLabel,omitempty"`
+
+	// AppGiBPerHour is what a pod exchanges with all other pods of its app together. Default 10.
+	AppGiBPerHour *int64 `json:"appGiBPerHour,omitempty"`
+
+	// NearGiBPerHour is what a pod exchanges with the pods of an item of its annotation berth.dev/near that says nothing of
+	// traffic. Default 10.
+	NearGiBPerHour *int64 `json:"nearGiBPerHour,omitempty"`
+
+	// MicroDollarsPerSecond is what a second of waiting for data costs, which sets prices against distances. It counts only
+	// where a level has a price. Default 700, a GPU at $2.50 an hour.
+	MicroDollarsPerSecond *int64 `json:"microDollarsPerSecond,omitempty"`
+}
+
+// NetworkLevel is a kind of domain: nodes with the same value of a label are in one domain of the level.
+type NetworkLevel struct {
+	// Name of the level in messages and metrics.
+	Name string `json:"name"`
+	// Labels are keys of node labels, of which the first that a node has counts.
+	Labels []string `json:"labels"`
+	// NetworkDistance is that of two nodes that share a domain of this level and of no narrower one.
+	NetworkDistance `json:",inline"`
+}
+
+// NetworkDistance is how far apart two nodes are.
+type NetworkDistance struct {
+	// Microseconds in which 1 MiB gets from one to the other.
+	Microseconds int64 `json:"microseconds"`
+	// MicroDollarsPerGiB is the price of what they exchange, 0 for none.
+	MicroDollarsPerGiB int64 `json:"microDollarsPerGiB,omitempty"`
+}
+
+// DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology or of GPU feature
+// discovery. The distances are typical hardware, to be replaced by what is measured:
+//
+//   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few microseconds
+//     through an NVLink switch;
+//   - leaf: 400 Gbit/s (ConnectX-7, NDR InfiniBand) are 21 us for 1 MiB, and 3 to 4 us for two cards and a switch;
+//   - spine: the same with two more switches at half the bandwidth, as links above the leaf are commonly oversubscribed 2:1;
+//   - core: another two switches at a third of the bandwidth;
+//   - zone: 100 Gbit/s Ethernet are 84 us, and some 60 us of latency within a data center;
+//   - region: one TCP connection between zones of EC2 is limited to 5 Gbit/s (its documentation on instance bandwidth), 1.7 ms,
+//     and half a millisecond one way is typical between zones some tens of kilometers apart.
+//
+// Nodes that share nothing are in two regions: 5 Gbit/s again and 30 ms one way, as between the coasts of the United States.
+func DefaultNetworkLevels() []NetworkLevel {
+	return []NetworkLevel{
+		{Name: "nvlink", NetworkDistance: NetworkDistance{Microseconds: 5}, Labels: []string{
+			"accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator", "nvidia.com/gpu.clique",
+		}},
+		{Name: "leaf", NetworkDistance: NetworkDistance{Microseconds: 25}, Labels: []string{
+			"fabric.topograph.run/tier-0", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "topology.kubernetes.io/rack",
+		}},
+		{Name: "spine", NetworkDistance: NetworkDistance{Microseconds: 45}, Labels: []string{
+			"fabric.topograph.run/tier-1", "network.topology.nvidia.com/spine",
+		}},
+		{Name: "core", NetworkDistance: NetworkDistance{Microseconds: 70}, Labels: []string{
+			"fabric.topograph.run/tier-2", "network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter",
+		}},
+		{Name: "zone", NetworkDistance: NetworkDistance{Microseconds: 150}, Labels: []string{"topology.kubernetes.io/zone"}},
+		{Name: "region", NetworkDistance: NetworkDistance{Microseconds: 2_200}, Labels: []string{"topology.kubernetes.io/region"}},
+	}
+}
+
+const (
+	defaultSameNodeMicroseconds = 4
+	defaultApartMicroseconds    = 32_000
+
+	maxNetworkLevels      = 8
+	maxMicroseconds       = 60_000_000
+	maxMicroDollarsPerGiB = 1_000_000_000
+	maxGiBPerHour         = 1_000_000
+)
+
+// SetDefaultsNetworkTopologyArgs fills the fields that were left out.
+func SetDefaultsNetworkTopologyArgs(args *NetworkTopologyArgs) {
+	setDefault(&args.SameNodeMicroseconds, defaultSameNodeMicroseconds)
+	if len(args.Levels) == 0 {
+		args.Levels = DefaultNetworkLevels()
+	}
+	setDefault(&args.Apart, NetworkDistance{Microseconds: defaultApartMicroseconds})
+	setDefault(&args.GangGiBPerHour, 1000)
+	setDefault(&args.AppLabel, "")
+	setDefault(&args.AppGiBPerHour, 10)
+	setDefault(&args.NearGiBPerHour, 10)
+	setDefault(&args.MicroDollarsPerSecond, 700)
+}
+
+// ValidateNetworkTopologyArgs checks defaulted args that stand at path in the configuration.
+func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) error {
+	errs := validateRange(path.Child("sameNodeMicroseconds"), *args.SameNodeMicroseconds, 0, maxMicroseconds)
+	if n := len(args.Levels); n > maxNetworkLevels {
+		errs = append(errs, field.TooMany(path.Child("levels"), n, maxNetworkLevels))
+	}
+	within := NetworkDistance{Microseconds: *args.SameNodeMicroseconds}
+	names, keys := map[string]bool{}, map[string]bool{}
+	for i := range args.Levels {
+		level, at := &args.Levels[i], path.Child("levels").Index(i)
+		if len(validation.IsDNS1123Label(level.Name)) > 0 {
+			errs = append(errs, field.Invalid(at.Child("name"), level.Name, "want lower-case letters, digits and hyphens"))
+		} else if names[level.Name] {
+			errs = append(errs, field.Duplicate(at.Child("name"), level.Name))
+		}
+		names[level.Name] = true
+		if len(level.Labels) == 0 {
+			errs = append(errs, field.Required(at.Child("labels"), "want keys of node labels"))
+		}
+		for j, key := range level.Labels {
+			if len(validation.IsQualifiedName(key)) > 0 {
+				errs = append(errs, field.Invalid(at.Child("labels").Index(j), key, "want the key of a node label"))
+			} else if keys[key] {
+				errs = append(errs, field.Duplicate(at.Child("labels").Index(j), key))
+			}
+			keys[key] = true
+		}
+		errs = append(errs, validateDistance(at, level.NetworkDistance, within)...)
+		within = level.NetworkDistance
+	}
+	errs = append(errs, validateDistance(path.Child("apart"), *args.Apart, within)...)
+	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), *args.GangGiBPerHour, 0, maxGiBPerHour)...)
+	errs = append(errs, validateRange(path.Child("appGiBPerHour"), *args.AppGiBPerHour, 1, maxGiBPerHour)...)
+	errs = append(errs, validateRange(path.Child("nearGiBPerHour"), *args.NearGiBPerHour, 1, maxGiBPerHour)...)
+	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1, maxMicroDollarsPerGiB)...)
+	if key := *args.AppLabel; key != "" && len(validation.IsQualifiedName(key)) > 0 {
+		errs = append(errs, field.Invalid(path.Child("appLabel"), key, "want the key of a pod label"))
+	}
+	return errs.ToAggregate()
+}
+
+// validateDistance refuses a distance or a price that is less than within the next narrower level.
+func validateDistance(path *field.Path, d, within NetworkDistance) field.ErrorList {
+	errs := validateRange(path.Child("microseconds"), d.Microseconds, 0, maxMicroseconds)
+	errs = append(errs, validateRange(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB, 0, maxMicroDollarsPerGiB)...)
+	const want = "want at least the %d of the next narrower level"
+	if d.Microseconds < within.Microseconds {
+		errs = append(errs, field.Invalid(path.Child("microseconds"), d.Microseconds, fmt.Sprintf(want, within.Microseconds)))
+	}
+	if d.MicroDollarsPerGiB < within.MicroDollarsPerGiB {
+		errs = append(errs, field.Invalid(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB, fmt.Sprintf(want, within.MicroDollarsPerGiB)))
+	}
+	return errs
+}

@@ -1,0 +1,62 @@
+package networktopology
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/topology"
+)
+
+// settings are the args as domain values.
+type settings struct {
+	levels kubeview.NetworkLevels
+	// steps name what two nodes can share, in the order of Distances.
+	steps []string
+	// distances are nanoseconds for 1 MiB, prices included: what the price of 1 MiB would buy of waiting is added. Times are
+	// without them.
+	distances, times topology.Distances
+	traffic          traffic
+	appLabel         string
+}
+
+// readArgs checks and converts the plugin's args of one profile.
+func readArgs(obj runtime.Object, profile string) (*settings, error) {
+	args, ok := obj.(*config.NetworkTopologyArgs)
+	if !ok {
+		return nil, fmt.Errorf("reading args of profile %s: want NetworkTopologyArgs, got %T", profile, obj)
+	}
+	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
+	if err := config.ValidateNetworkTopologyArgs(path, args); err != nil {
+		return nil, err
+	}
+	s := &settings{
+		appLabel: *args.AppLabel,
+		traffic: traffic{
+			gang: *args.GangGiBPerHour * kubeview.KiBPerGiB,
+			app:  *args.AppGiBPerHour * kubeview.KiBPerGiB,
+			near: *args.NearGiBPerHour * kubeview.KiBPerGiB,
+		},
+	}
+	step := func(name string, d config.NetworkDistance) {
+		time := d.Microseconds * 1000
+		s.steps, s.times = append(s.steps, name), append(s.times, time)
+		s.distances = append(s.distances, time+priceInNanoseconds(d.MicroDollarsPerGiB, *args.MicroDollarsPerSecond))
+	}
+	step("node", config.NetworkDistance{Microseconds: *args.SameNodeMicroseconds})
+	for _, l := range args.Levels {
+		s.levels = append(s.levels, kubeview.NetworkLevel{Labels: l.Labels})
+		step(l.Name, l.NetworkDistance)
+	}
+	step("apart", *args.Apart)
+	return s, nil
+}
+
+// priceInNanoseconds is how long one could wait for the price of 1 MiB.
+func priceInNanoseconds(perGiB, perSecond int64) int64 {
+	const mibPerGiB, nanoseconds = 1024, 1e9
+	return int64(float64(perGiB) / mibPerGiB / float64(perSecond) * nanoseconds)
+}

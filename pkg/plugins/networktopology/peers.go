@@ -1,0 +1,340 @@
+package networktopology
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that are
+// assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for concurrent
+// use.
+type peers struct {
+	gangs    *kubeview.Gangs
+	appLabel string
+
+	mu     sync.RWMutex
+	pods   map[types.UID]*member
+	groups map[groupKey]*group
+	spaces map[string]*space
+}
+
+// groupKey names a gang or an app.
+type groupKey struct {
+	app             bool
+	namespace, name string
+}
+
+// group is where pods that belong together are.
+type group struct {
+	byNode map[string]int64
+	total  int64
+	// members are all that there are, with or without a node.
+	members int
+}
+
+func (g *group) add(node string, n int64) {
+	g.total += n
+	if g.byNode[node] += n; g.byNode[node] == 0 {
+		delete(g.byNode, node)
+	}
+}
+
+// space is a namespace.
+type space struct {
+	pods  map[types.UID]*member
+	terms map[string]*term
+}
+
+// term is a selector that pods of a namespace name.
+type term struct {
+	selector string
+	matches  labels.Selector
+	// matched counts the pods that it selects. Carriers add up what those that name it exchange with these, in KiB an hour;
+	// silent counts those of them that do not say, as each profile has its own default.
+	matched, carriers, silent group
+}
+
+// member is a pod as it was last seen.
+type member struct {
+	pod *v1.Pod
+	// known reports that the informer has told of the pod, and not Reserve alone.
+	known bool
+	// assumed is the node of Reserve while the informer's pod has none.
+	assumed string
+	node    string
+	groups  []*group
+	keys    []groupKey
+	matched []*term
+	near    []named
+}
+
+// named is a term as a pod names it.
+type named struct {
+	*term
+	kibPerHour int64
+}
+
+// peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the informer.
+func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
+	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
+		p := newPeers(kubeview.GangsOf(factory), appLabel)
+		_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: p.see,
+			UpdateFunc: func(before, after any) {
+				if old, ok := before.(*v1.Pod); ok {
+					if now, ok := after.(*v1.Pod); ok && now.UID != old.UID {
+						p.lose(old)
+					}
+				}
+				p.see(after)
+			},
+			DeleteFunc: func(obj any) {
+				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+					obj = gone.Obj
+				}
+				p.lose(obj)
+			},
+		})
+		return p, err
+	})
+}
+
+func newPeers(gangs *kubeview.Gangs, appLabel string) *peers {
+	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{}, spaces: map[string]*space{}}
+}
+
+// see takes note of a pod as the informer has it.
+func (p *peers) see(obj any) {
+	pod, ok := obj.(*v1.Pod)
+	if !ok {
+		return
+	}
+	if kubeview.Finished(pod) {
+		p.lose(obj)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.enrol(pod)
+	m.known = true
+	if pod.Spec.NodeName != "" {
+		m.assumed = ""
+	}
+	m.settle()
+}
+
+func (p *peers) lose(obj any) {
+	if pod, ok := obj.(*v1.Pod); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.drop(pod.UID)
+	}
+}
+
+// assume puts a pod on the node that was reserved for it.
+func (p *peers) assume(pod *v1.Pod, node string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.pods[pod.UID]
+	if m == nil {
+		m = p.enrol(pod)
+	}
+	m.assumed = node
+	m.settle()
+}
+
+// release takes it off again if it did not get there.
+func (p *peers) release(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.pods[uid]; m != nil && m.known {
+		m.assumed = ""
+		m.settle()
+		return
+	}
+	p.drop(uid)
+}
+
+// enrol makes the pod a member of what it belongs to by what it says now.
+func (p *peers) enrol(pod *v1.Pod) *member {
+	m := p.pods[pod.UID]
+	if m != nil {
+		before := m.pod
+		m.pod = pod
+		if maps.Equal(before.Labels, pod.Labels) && maps.Equal(before.Annotations, pod.Annotations) {
+			return m
+		}
+		p.withdraw(m)
+	} else {
+		m = &member{pod: pod}
+		p.pods[pod.UID] = m
+	}
+	p.join(m)
+	return m
+}
+
+// join enters a member into its groups, without a node.
+func (p *peers) join(m *member) {
+	pod := m.pod
+	m.keys = p.keysOf(pod)
+	for _, key := range m.keys {
+		g := p.groups[key]
+		if g == nil {
+			g = newGroup()
+			p.groups[key] = g
+		}
+		g.members++
+		m.groups = append(m.groups, g)
+	}
+	s := p.spaces[pod.Namespace]
+	if s == nil {
+		s = &space{pods: map[types.UID]*member{}, terms: map[string]*term{}}
+		p.spaces[pod.Namespace] = s
+	}
+	m.matched = s.selecting(pod)
+	s.pods[pod.UID] = m
+	// A pod with a bad value stays pending, or ran before the value had a meaning.
+	near, _ := kubeview.PodNear(pod)
+	for _, n := range near {
+		t := s.terms[n.Selector]
+		if t == nil {
+			t = s.open(n)
+		}
+		t.carriers.members++
+		m.near = append(m.near, named{t, n.KiBPerHour})
+	}
+}
+
+// keysOf are the gang and the app of a pod.
+func (p *peers) keysOf(pod *v1.Pod) []groupKey {
+	var keys []groupKey
+	if id := p.gangs.Of(pod); id != (gang.ID{}) {
+		keys = append(keys, groupKey{namespace: id.Namespace, name: id.Name})
+	}
+	if p.appLabel != "" {
+		if app := pod.Labels[p.appLabel]; app != "" {
+			keys = append(keys, groupKey{app: true, namespace: pod.Namespace, name: app})
+		}
+	}
+	return keys
+}
+
+func newGroup() *group { return &group{byNode: map[string]int64{}} }
+
+// selecting are the terms that select the pod.
+func (s *space) selecting(pod *v1.Pod) []*term {
+	if s == nil {
+		return nil
+	}
+	var found []*term
+	for _, t := range s.terms {
+		if t.matches.Matches(labels.Set(pod.Labels)) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// open makes a term that no pod of the namespace has named before, with all pods that it selects.
+func (s *space) open(n kubeview.Near) *term {
+	t := &term{selector: n.Selector, matches: n.Matches, matched: *newGroup(), carriers: *newGroup(), silent: *newGroup()}
+	s.terms[n.Selector] = t
+	for _, m := range s.pods {
+		if t.matches.Matches(labels.Set(m.pod.Labels)) {
+			m.matched = append(slices.Clip(m.matched), t)
+			if m.node != "" {
+				t.matched.add(m.node, 1)
+			}
+		}
+	}
+	return t
+}
+
+// settle moves a member to the node where it is, or is to be.
+func (m *member) settle() {
+	node := m.pod.Spec.NodeName
+	switch {
+	case m.pod.DeletionTimestamp != nil:
+		node = "" // It is about to go, and nothing new should follow it.
+	case node == "" && m.assumed != "":
+		node = m.assumed
+	case node == "":
+		node = m.pod.Status.NominatedNodeName
+	}
+	if node == m.node {
+		return
+	}
+	m.count(-1)
+	m.node = node
+	m.count(1)
+}
+
+// count adds the member to, or takes it from, what is counted on its node.
+func (m *member) count(n int64) {
+	if m.node == "" {
+		return
+	}
+	for _, g := range m.groups {
+		g.add(m.node, n)
+	}
+	for _, t := range m.matched {
+		t.matched.add(m.node, n)
+	}
+	for _, t := range m.near {
+		if t.kibPerHour == 0 {
+			t.silent.add(m.node, n)
+		} else {
+			t.carriers.add(m.node, n*t.kibPerHour)
+		}
+	}
+}
+
+// withdraw takes a member out of all that it belongs to.
+func (p *peers) withdraw(m *member) {
+	m.count(-1)
+	m.node = ""
+	for i, g := range m.groups {
+		if g.members--; g.members == 0 {
+			delete(p.groups, m.keys[i])
+		}
+	}
+	s := p.spaces[m.pod.Namespace]
+	for _, t := range m.near {
+		if t.carriers.members--; t.carriers.members == 0 {
+			s.close(t.term)
+		}
+	}
+	m.groups, m.keys, m.matched, m.near = nil, nil, nil, nil
+	if delete(s.pods, m.pod.UID); len(s.pods) == 0 {
+		delete(p.spaces, m.pod.Namespace)
+	}
+}
+
+// close forgets a term that nobody names any more.
+func (s *space) close(t *term) {
+	delete(s.terms, t.selector)
+	for _, m := range s.pods {
+		if i := slices.Index(m.matched, t); i >= 0 {
+			// A cycle may still read the old list.
+			m.matched = slices.Concat(m.matched[:i], m.matched[i+1:])
+		}
+	}
+}
+
+func (p *peers) drop(uid types.UID) {
+	if m := p.pods[uid]; m != nil {
+		p.withdraw(m)
+		delete(p.pods, uid)
+	}
+}

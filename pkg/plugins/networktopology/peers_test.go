@@ -1,0 +1,313 @@
+package networktopology
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/topology"
+)
+
+const (
+	gangLabel = "scheduling.x-k8s.io/pod-group"
+	appLabel  = "app.kubernetes.io/part-of"
+)
+
+// said is what pods exchange where they do not say: numbers that divide well.
+var said = traffic{gang: 6000, app: 600, near: 60}
+
+// talker makes a pod on a node, or on none; key and value of labels follow, or near and the annotation.
+func talker(name, node string, pairs ...string) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{}, Annotations: map[string]string{},
+	}, Spec: v1.PodSpec{NodeName: node}}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i] == "near" {
+			pod.Annotations[kubeview.NearKey] = pairs[i+1]
+		} else {
+			pod.Labels[pairs[i]] = pairs[i+1]
+		}
+	}
+	return pod
+}
+
+// counted is what a pod exchanges by node.
+func (p *peers) counted(r *relation, nodes ...string) map[string]int64 {
+	if r == nil {
+		return nil
+	}
+	places := map[string]*topology.Place{}
+	for _, node := range nodes {
+		places[node] = topology.NewPlace(node, nil)
+	}
+	t := p.tally(r, said, func(node string) *topology.Place { return places[node] })
+	out := map[string]int64{}
+	for node, place := range places {
+		if n := t.Split(place)[0]; n != 0 {
+			out[node] = n
+		}
+	}
+	return out
+}
+
+// talks is what the pod exchanges by node.
+func (p *peers) talks(pod *v1.Pod) map[string]int64 {
+	near, _ := kubeview.PodNear(pod)
+	return p.counted(p.relate(pod, near, said), "a", "b", "c")
+}
+
+func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
+	t.Parallel()
+	gone := talker("x", "a", gangLabel, "g")
+	gone.Status.Phase = v1.PodSucceeded
+	leaving := talker("y", "a", gangLabel, "g")
+	leaving.DeletionTimestamp = &metav1.Time{}
+	elsewhere := talker("z", "a", "app", "cache", gangLabel, "g")
+	elsewhere.Namespace = "other"
+	nominated := talker("n", "", gangLabel, "g")
+	nominated.Status.NominatedNodeName = "b"
+	self := talker("p", "", gangLabel, "g", "app", "web", "near", "app=web")
+	self.Status.NominatedNodeName = "c"
+	for _, test := range []struct {
+		name string
+		pods []*v1.Pod
+		pod  *v1.Pod
+		want map[string]int64
+	}{
+		{name: "a pod that keeps to itself", pods: []*v1.Pod{talker("q", "a")}, pod: talker("p", "")},
+		{name: "the first of a gang", pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
+		{name: "a gang shares its traffic evenly", pods: []*v1.Pod{talker("q", "a", gangLabel, "g"), talker("r", "a", gangLabel, "g"), talker("s", "b", gangLabel, "g"), talker("t", "", gangLabel, "g")},
+			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"a": 4000, "b": 2000}},
+		{name: "pods that have ended, or are about to, do not count", pods: []*v1.Pod{gone, leaving}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
+		{name: "another namespace does not count", pods: []*v1.Pod{elsewhere}, pod: talker("p", "", gangLabel, "g", "near", "app=cache"), want: map[string]int64{}},
+		{name: "a nominated node counts", pods: []*v1.Pod{nominated}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 6000}},
+		{name: "the pod itself does not", pods: []*v1.Pod{self, talker("q", "a", "app", "web")}, pod: self, want: map[string]int64{"a": 60}},
+		{name: "an app", pods: []*v1.Pod{talker("q", "a", appLabel, "shop"), talker("r", "b", appLabel, "blog")}, pod: talker("p", "", appLabel, "shop"), want: map[string]int64{"a": 600}},
+		{name: "pods that it names, with and without traffic", pods: []*v1.Pod{talker("q", "a", "app", "cache"), talker("r", "b", "app", "queue"), talker("s", "c", "app", "queue")},
+			pod: talker("p", "", "near", "app=cache; app=queue 1GiB/h"), want: map[string]int64{"a": 60, "b": 1 << 19, "c": 1 << 19}},
+		{name: "pods that name it, spread over all that they name", pods: []*v1.Pod{
+			talker("q", "a", "near", "app=cache 1GiB/h"), talker("r", "b", "near", "app=cache"), talker("s", "c", "app", "cache"), talker("t", "", "near", "app=cache"),
+		}, pod: talker("p", "", "app", "cache"), want: map[string]int64{"a": 1 << 19, "b": 30}},
+		{name: "pods that name each other", pods: []*v1.Pod{talker("q", "a", "app", "cache", "near", "app=web")}, pod: talker("p", "", "app", "web", "near", "app=cache"), want: map[string]int64{"a": 120}},
+		{name: "a bad value of another pod means nothing", pods: []*v1.Pod{talker("q", "a", "near", "a b c")}, pod: talker("p", "", "app", "web")},
+		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"), talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
+	} {
+		for _, first := range []bool{true, false} {
+			p := newPeers(&kubeview.Gangs{}, appLabel)
+			if first {
+				p.see(test.pod)
+			}
+			for _, pod := range test.pods {
+				p.see(pod)
+			}
+			if diff := cmp.Diff(test.want, p.talks(test.pod)); diff != "" {
+				t.Errorf("%s, the pod known before: %t (-want +got):\n%s", test.name, first, diff)
+			}
+		}
+	}
+}
+
+func TestPodsCountFromReserveOn(t *testing.T) {
+	t.Parallel()
+	p := newPeers(&kubeview.Gangs{}, "")
+	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
+	expect := func(when string, want map[string]int64) {
+		t.Helper()
+		if diff := cmp.Diff(want, p.talks(asker)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	p.see(sibling)
+	p.assume(sibling, "a")
+	expect("assumed", map[string]int64{"a": 6000})
+	changed := sibling.DeepCopy()
+	changed.Labels["more"] = "yes"
+	p.see(changed)
+	expect("changed while it is assumed", map[string]int64{"a": 6000})
+	p.release(sibling.UID)
+	expect("not bound after all", map[string]int64{})
+	p.assume(sibling, "b")
+	bound := sibling.DeepCopy()
+	bound.Spec.NodeName = "b"
+	p.see(bound)
+	p.release(sibling.UID)
+	expect("bound", map[string]int64{"b": 6000})
+	p.lose(cache.DeletedFinalStateUnknown{Obj: bound}.Obj)
+	p.lose(bound)
+	expect("deleted twice", map[string]int64{})
+	p.assume(sibling, "c")
+	expect("reserved before the informer tells of it", map[string]int64{"c": 6000})
+	p.release(sibling.UID)
+	if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
+		t.Errorf("%d pods, %d groups and %d namespaces are left of a pod that is gone", len(p.pods), len(p.groups), len(p.spaces))
+	}
+}
+
+func TestMovesOfACycleStayInIt(t *testing.T) {
+	t.Parallel()
+	p := newPeers(&kubeview.Gangs{}, "")
+	p.see(talker("q", "a", gangLabel, "g"))
+	p.see(talker("s", "a", "app", "cache"))
+	pod := talker("p", "", gangLabel, "g", "app", "web", "near", "app=cache")
+	p.see(pod)
+	p.see(talker("u", "b", "near", "app=web 1GiB/h"))
+	near, _ := kubeview.PodNear(pod)
+	r := p.relate(pod, near, said)
+	before := map[string]int64{"a": 6060, "b": 1 << 20}
+	scribbled := r.Clone()
+	p.shift(scribbled, talker("r", "", gangLabel, "g", "near", "app=web"), "c", 1, said)
+	p.shift(scribbled, talker("s", "a", "app", "cache"), "a", -1, said)
+	again := scribbled.Clone()
+	p.shift(again, talker("r", "", gangLabel, "g"), "c", -1, said)
+	p.shift(again, talker("t", "", "app", "cache"), "c", 1, said)
+	for name, test := range map[string]struct {
+		of   *relation
+		want map[string]int64
+	}{
+		"the state that was cloned": {r, before},
+		"the clone":                 {scribbled, map[string]int64{"a": 3000, "b": 1 << 20, "c": 3060}},
+		"a clone of the clone":      {again, map[string]int64{"a": 6000, "b": 1 << 20, "c": 120}},
+	} {
+		if diff := cmp.Diff(test.want, p.counted(test.of, "a", "b", "c")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestCountsAreThoseOfAScan lets pods come, change, move and go in any order, and compares what is counted with a scan of all pods.
+func TestCountsAreThoseOfAScan(t *testing.T) {
+	t.Parallel()
+	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPeers(&kubeview.Gangs{}, appLabel)
+		alive := map[types.UID]*v1.Pod{}
+		at := map[types.UID]string{}
+		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
+		for range rapid.IntRange(1, 40).Draw(t, "events") {
+			name := fmt.Sprint(rapid.IntRange(0, 7).Draw(t, "pod"))
+			old := alive[types.UID(name)]
+			switch event := pick("event", "see", "see", "see", "reserve", "release", "delete"); {
+			case event == "see":
+				pod := talker(name, "", "app", pick("app", "a", "b"), gangLabel, pick("gang", "", "g"), appLabel, pick("part", "", "s"))
+				if near := pick("near", nears...); near != "" {
+					pod.Annotations[kubeview.NearKey] = near
+				}
+				if old != nil && old.Spec.NodeName != "" {
+					pod.Spec.NodeName = old.Spec.NodeName // a bound pod stays
+				} else {
+					pod.Spec.NodeName = pick("node", "", "a", "b", "c")
+				}
+				if p.see(pod); pod.Spec.NodeName != "" {
+					at[pod.UID] = pod.Spec.NodeName
+				}
+				alive[pod.UID] = pod
+			case old == nil:
+			case event == "delete":
+				p.lose(old)
+				delete(alive, old.UID)
+				delete(at, old.UID)
+			case old.Spec.NodeName != "":
+			case event == "reserve":
+				at[old.UID] = pick("node", "a", "b", "c")
+				p.assume(old, at[old.UID])
+			default:
+				p.release(old.UID)
+				delete(at, old.UID)
+			}
+		}
+		for _, pod := range alive {
+			if diff := cmp.Diff(scan(pod, alive, at), p.talks(pod)); diff != "" {
+				t.Fatalf("pod %s (-scan +counted):\n%s", pod.Name, diff)
+			}
+		}
+		for _, pod := range alive {
+			p.lose(pod)
+		}
+		if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
+			t.Fatalf("%d pods, %d groups and %d namespaces are left of pods that are gone", len(p.pods), len(p.groups), len(p.spaces))
+		}
+	})
+}
+
+// scan is what a pod exchanges by node, by what is written in docs and a look at each pod.
+func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map[string]int64 {
+	out := map[string]int64{}
+	related := false
+	even := func(amount int64, is func(*v1.Pod) bool) {
+		related = true
+		found := map[string]int64{}
+		var total int64
+		for _, other := range alive {
+			if node := at[other.UID]; other.UID != pod.UID && node != "" && is(other) {
+				found[node]++
+				total++
+			}
+		}
+		for node, n := range found {
+			out[node] += n * amount / total
+		}
+	}
+	for _, l := range []struct {
+		key    string
+		amount int64
+	}{{gangLabel, said.gang}, {appLabel, said.app}} {
+		if value := pod.Labels[l.key]; value != "" {
+			even(l.amount, func(other *v1.Pod) bool { return other.Labels[l.key] == value })
+		}
+	}
+	near, _ := kubeview.PodNear(pod)
+	for _, n := range near {
+		even(amount(n), func(other *v1.Pod) bool { return n.Matches.Matches(labels.Set(other.Labels)) })
+	}
+	selectors := map[string]kubeview.Near{}
+	for _, other := range alive {
+		theirs, _ := kubeview.PodNear(other)
+		for _, n := range theirs {
+			selectors[n.Selector] = n
+		}
+	}
+	for selector, n := range selectors {
+		if !n.Matches.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		related = true
+		share := int64(1)
+		for _, other := range alive {
+			if other.UID != pod.UID && at[other.UID] != "" && n.Matches.Matches(labels.Set(other.Labels)) {
+				share++
+			}
+		}
+		found := map[string]int64{}
+		for _, other := range alive {
+			theirs, _ := kubeview.PodNear(other)
+			for _, o := range theirs {
+				if o.Selector == selector && other.UID != pod.UID && at[other.UID] != "" {
+					found[at[other.UID]] += amount(o)
+				}
+			}
+		}
+		for node, sum := range found {
+			out[node] += sum / share
+		}
+	}
+	if !related {
+		return nil
+	}
+	return out
+}
+
+// amount is what a pod exchanges with the pods of an item of its annotation.
+func amount(n kubeview.Near) int64 {
+	if n.KiBPerHour == 0 {
+		return said.near
+	}
+	return n.KiBPerHour
+}

@@ -1,0 +1,182 @@
+// Package networktopology is the plugin that puts pods near those that they talk to.
+//
+// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app, to those
+// that the pod names, and to those that name the pod; what that traffic costs may be part of it. Pods are counted by their
+// domain at each level of the network, so that a node costs as many additions as there are levels. The plugin only scores: a
+// pod far from all that it talks to starts all the same.
+package networktopology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/topology"
+)
+
+// Name of the plugin in configurations.
+const Name = "NetworkTopology"
+
+const (
+	relationKey fwk.StateKey = Name + "/relation"
+	tallyKey    fwk.StateKey = Name + "/tally"
+)
+
+// Plugin is the NetworkTopology plugin of one profile.
+type Plugin struct {
+	settings *settings
+	peers    *peers
+	places   *kubeview.ByNode[atomic.Pointer[topology.Place]]
+	handle   fwk.Handle
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.PreScorePlugin    = &Plugin{}
+	_ fwk.ScorePlugin       = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+)
+
+// New makes the plugin for one profile.
+func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	s, err := readArgs(obj, handle.ProfileName())
+	if err != nil {
+		return nil, err
+	}
+	factory := handle.SharedInformerFactory()
+	places, err := kubeview.NewByNode[atomic.Pointer[topology.Place]](factory.Core().V1().Nodes().Informer())
+	if err != nil {
+		return nil, err
+	}
+	known, err := peersOf(factory, s.appLabel)
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
+	if s.traffic.gang > 0 {
+		kubeview.GangNetworkOf(factory, handle.ProfileName()).Follow(func(node *v1.Node) []string { return p.place(node).Path() })
+	}
+	registerMetrics()
+	return p, nil
+}
+
+// Name returns the plugin's name.
+func (*Plugin) Name() string { return Name }
+
+// SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing to
+// tell them apart by.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if near, bad := kubeview.PodNear(pod); bad != nil || p.peers.relate(pod, near, p.settings.traffic) != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the best node depends on where the pods are that this one talks to")
+	}
+	return nil, nil
+}
+
+// EventsToRegister names what can make a rejected pod schedulable: a readable annotation.
+func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{
+		// Annotations have no action type of their own: their changes arrive as the general update.
+		Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
+		QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, old, now any) (fwk.QueueingHint, error) {
+			before, after, err := util.As[*v1.Pod](old, now)
+			if err != nil {
+				return fwk.Queue, err
+			}
+			_, badBefore := kubeview.PodNear(before)
+			if _, bad := kubeview.PodNear(after); badBefore != nil && bad == nil {
+				return fwk.Queue, nil
+			}
+			return fwk.QueueSkip, nil
+		},
+	}}, nil
+}
+
+// PreFilter finds out what the pod talks to, and rejects one whose annotation cannot be read.
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	near, bad := kubeview.PodNear(pod)
+	if bad != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
+	}
+	r := p.peers.relate(pod, near, p.settings.traffic)
+	if r == nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	state.Write(relationKey, &relationState{r})
+	return nil, nil
+}
+
+// relationState keeps a relation in the state of a cycle.
+type relationState struct{ *relation }
+
+// Clone returns a state of its own.
+func (s *relationState) Clone() fwk.StateData { return &relationState{s.relation.Clone()} }
+
+// PreFilterExtensions returns the plugin: planned siblings count, and pods that are to be evicted do not.
+func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
+
+// AddPod takes another pod to be on the node.
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+	return p.move(state, added.GetPod(), node, 1)
+}
+
+// RemovePod takes another pod to be no longer there.
+func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+	return p.move(state, removed.GetPod(), node, -1)
+}
+
+func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n int64) *fwk.Status {
+	r, err := readState[*relationState](state, relationKey)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if r != nil {
+		p.peers.shift(r.relation, pod, node.Node().Name, n, p.settings.traffic)
+	}
+	return nil
+}
+
+// readState reads what the plugin wrote; the zero value if it wrote nothing.
+func readState[T any](state fwk.CycleState, key fwk.StateKey) (T, error) {
+	var none T
+	data, err := state.Read(key)
+	if errors.Is(err, fwk.ErrNotFound) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading state of the cycle: %w", err)
+	}
+	s, ok := data.(T)
+	if !ok {
+		return none, fmt.Errorf("reading state of the cycle: want %T, got %T", none, data)
+	}
+	return s, nil
+}
+
+// Reserve counts the pod on its node from now on, before the API server knows.
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if state.IsPodGroupSchedulingCycle() {
+		return nil // a dry run moves nobody
+	}
+	if err := p.observe(state, node); err != nil {
+		return fwk.AsStatus(err)
+	}
+	p.peers.assume(pod, node)
+	return nil
+}
+
+// Unreserve takes that back.
+func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if !state.IsPodGroupSchedulingCycle() {
+		p.peers.release(pod.UID)
+	}
+}

@@ -1,0 +1,137 @@
+package networktopology
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/terms"
+	"berth.dev/berth/pkg/topology"
+)
+
+var (
+	_ candidates.Locator = &Plugin{}
+	_ terms.Scorer       = &Plugin{}
+)
+
+// slack is what distances are compared with besides each other, in nanoseconds: less than a microsecond is no difference.
+const slack = 1000
+
+// tallyState is what PreScore counts. Pods that move later in the cycle, siblings in a dry run, do not change it: all nodes of
+// one comparison are compared by the same count.
+type tallyState struct{ *topology.Tally }
+
+// Clone returns the state itself, which does not change once written.
+func (s *tallyState) Clone() fwk.StateData { return s }
+
+// PreScore counts where the pods are that the pod talks to. With none of them on a node all nodes are alike.
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+	r, err := readState[*relationState](state, relationKey)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if r == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	t := p.peers.tally(r.relation, p.settings.traffic, p.find)
+	if t.Total() == 0 {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	state.Write(tallyKey, &tallyState{t})
+	return nil
+}
+
+// find returns the place of a node, nil for one that is gone.
+func (p *Plugin) find(node string) *topology.Place {
+	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node)
+	if err != nil {
+		return nil
+	}
+	return p.place(info.Node())
+}
+
+// place returns the place of a node as its labels have it.
+func (p *Plugin) place(node *v1.Node) *topology.Place {
+	entry := p.places.Of(node)
+	if place := entry.Value.Load(); place != nil {
+		return place
+	}
+	place := topology.NewPlace(node.Name, p.settings.levels.Path(node))
+	entry.Value.Store(place)
+	return place
+}
+
+// count returns what PreScore counted or, in a profile that enables Score alone, an empty tally: all nodes are alike.
+func count(state fwk.CycleState) (*topology.Tally, error) {
+	s, err := readState[*tallyState](state, tallyKey)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return topology.NewTally(), nil
+	}
+	return s.Tally, nil
+}
+
+// Score returns the mean distance to what the pod talks to, in nanoseconds for 1 MiB.
+func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	t, err := count(state)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	return t.Mean(p.place(info.Node()), p.settings.distances), nil
+}
+
+// Locate returns who scores nodes by where they are.
+func (p *Plugin) Locate(state fwk.CycleState) (func(fwk.NodeInfo) int64, error) {
+	t, err := count(state)
+	if err != nil {
+		return nil, err
+	}
+	return func(info fwk.NodeInfo) int64 { return t.Mean(p.place(info.Node()), p.settings.distances) }, nil
+}
+
+// ScoreExtensions returns the plugin, which normalizes its distances.
+func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore turns distances into scores: 100 for the nearest node, 50 for one twice as far.
+func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	if len(scores) == 0 {
+		return nil
+	}
+	shortest := scores[0].Score
+	for i := range scores {
+		shortest = min(shortest, scores[i].Score)
+	}
+	for i := range scores {
+		scores[i].Score = topology.Nearness(scores[i].Score, shortest, slack)
+	}
+	return nil
+}
+
+// Terms returns the mean distance by what the node shares with the pods, the sum of which Score returns.
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
+	t, err := count(state)
+	if err != nil {
+		return terms.Cost{}, err
+	}
+	if t.Total() == 0 {
+		return terms.Cost{}, nil
+	}
+	const nanoseconds = 1000
+	cost := terms.Cost{Unit: "microseconds per MiB"}
+	price := 0.0
+	for i, amount := range t.Split(p.place(info.Node())) {
+		part := float64(amount) / float64(t.Total()) / nanoseconds
+		name, what := "same "+p.settings.steps[i], "traffic within the same "+p.settings.steps[i]
+		if i == len(p.settings.steps)-1 {
+			name, what = p.settings.steps[i], "traffic between nodes that share no domain"
+		}
+		cost.Terms = append(cost.Terms, terms.Term{Name: name, Amount: part * float64(p.settings.times[i]), For: what})
+		price += part * float64(p.settings.distances[i]-p.settings.times[i])
+	}
+	cost.Terms = append(cost.Terms, terms.Term{Name: "price", Amount: price, For: "the price of traffic"})
+	return cost, nil
+}
