@@ -130,8 +130,8 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"taint": {team, node.Spec.Taints[0].Value}, "toleration": {team, pod.Spec.Tolerations[0].Value}, "node selector": {team, pod.Spec.NodeSelector["team"]},
 		"matched label": {team, term.MatchExpressions[0].Values[0]}, "pod affinity": {team, affinity.LabelSelector.MatchLabels["team"]}, "namespace": {pod.Namespace, affinity.Namespaces[0]},
 		"named peers": {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
-		"image": {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
-		"zone":  {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
+		"image":       {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
+		"zone":        {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
 		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical", pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},
 	} {
 		if pair[0] != pair[1] {

@@ -11,6 +11,7 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -20,7 +21,7 @@ import (
 // assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for concurrent
 // use.
 type peers struct {
-	gangs    *kubeview.Gangs
+	gangs    *clusterstate.Gangs
 	appLabel string
 
 	mu     sync.RWMutex
@@ -88,7 +89,7 @@ type named struct {
 // peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the informer.
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
-		p := newPeers(kubeview.GangsOf(factory), appLabel)
+		p := newPeers(clusterstate.GangsOf(factory), appLabel)
 		_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: p.see,
 			UpdateFunc: func(before, after any) {
@@ -110,7 +111,7 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 	})
 }
 
-func newPeers(gangs *kubeview.Gangs, appLabel string) *peers {
+func newPeers(gangs *clusterstate.Gangs, appLabel string) *peers {
 	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{}, spaces: map[string]*space{}}
 }
 

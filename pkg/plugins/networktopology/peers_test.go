@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/topology"
 )
@@ -101,7 +102,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"), talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
 	} {
 		for _, first := range []bool{true, false} {
-			p := newPeers(&kubeview.Gangs{}, appLabel)
+			p := newPeers(&clusterstate.Gangs{}, appLabel)
 			if first {
 				p.see(test.pod)
 			}
@@ -117,7 +118,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 
 func TestPodsCountFromReserveOn(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&kubeview.Gangs{}, "")
+	p := newPeers(&clusterstate.Gangs{}, "")
 	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
@@ -153,7 +154,7 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&kubeview.Gangs{}, "")
+	p := newPeers(&clusterstate.Gangs{}, "")
 	p.see(talker("q", "a", gangLabel, "g"))
 	p.see(talker("s", "a", "app", "cache"))
 	pod := talker("p", "", gangLabel, "g", "app", "web", "near", "app=cache")
@@ -187,7 +188,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
 	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPeers(&kubeview.Gangs{}, appLabel)
+		p := newPeers(&clusterstate.Gangs{}, appLabel)
 		alive := map[types.UID]*v1.Pod{}
 		at := map[types.UID]string{}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }

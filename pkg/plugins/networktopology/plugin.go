@@ -18,6 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/topology"
 )
@@ -34,7 +35,7 @@ const (
 type Plugin struct {
 	settings *settings
 	peers    *peers
-	places   *kubeview.ByNode[atomic.Pointer[topology.Place]]
+	places   *clusterstate.ByNode[atomic.Pointer[topology.Place]]
 	handle   fwk.Handle
 }
 
@@ -54,7 +55,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 		return nil, err
 	}
 	factory := handle.SharedInformerFactory()
-	places, err := kubeview.NewByNode[atomic.Pointer[topology.Place]](factory.Core().V1().Nodes().Informer())
+	places, err := clusterstate.NewByNode[atomic.Pointer[topology.Place]](factory.Core().V1().Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
