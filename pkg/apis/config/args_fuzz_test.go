@@ -16,6 +16,7 @@ func FuzzArgs(f *testing.F) {
 		"windows: [{name: night, days: [Mon, Tue], from: '22:00', to: '06:00', timeZone: Europe/Berlin, podSelector: {matchLabels: {a: b}}}]\ndefaultRates: {gpuPerHour: '1'}",
 		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\ninterruptions: [{capacityType: spot, perThousandHours: 3, lostMinutes: 20}]\nthetaPercent: 50\ngrowthPercent: 3\nfleet: Static",
 		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\nreservation: {maxNodesPercent: 20, ttlSeconds: 600}",
+		"sla: {classes: [{name: a, priorityClasses: [p], deadlineSeconds: 60, timeoutSeconds: 9, ageFromPriority: 5}], ageing: {priorityPerHour: 10, upToPriority: 100}}",
 		"gangOwners: {kinds: [Job, JobSet], profiles: [gang-scheduler], namespaces: ['*'], jobSetPer: Replica}",
 	} {
 		f.Add(seed)

@@ -1,0 +1,94 @@
+package kubeview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/sla"
+)
+
+// SLAClass returns the class of the pod, nil if it has none. A nil order has no classes.
+func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *BadValue) {
+	name, kind, bad := namedSLAClass(pod)
+	switch {
+	case bad != nil:
+		return nil, bad
+	case kind == "" && order == nil:
+		return nil, nil
+	case kind == "":
+		return order.ClassFor(pod.Spec.PriorityClassName), nil
+	}
+	if order != nil {
+		if class := order.Class(name, pod.Spec.PriorityClassName); class != nil {
+			return class, nil
+		}
+	}
+	return nil, &BadValue{Object: "pod", Kind: kind, Key: SLAClassKey, Value: name, Allowed: slaClassesFor(order, pod)}
+}
+
+// namedSLAClass returns the class that the pod names and whether its label or its annotation does.
+func namedSLAClass(pod *v1.Pod) (name, kind string, _ *BadValue) {
+	label, labelled := pod.Labels[SLAClassKey]
+	annotation, annotated := pod.Annotations[SLAClassKey]
+	switch {
+	case labelled && annotated && label != annotation:
+		return "", "", &BadValue{Object: "pod", Kind: "annotation", Key: SLAClassKey, Value: annotation,
+			Allowed: fmt.Sprintf("%q, which the pod's label of that key says", label)}
+	case labelled:
+		return label, "label", nil
+	case annotated:
+		return annotation, "annotation", nil
+	}
+	return "", "", nil
+}
+
+// slaClassesFor says in a message which classes the pod may name.
+func slaClassesFor(order *sla.Order, pod *v1.Pod) string {
+	var open []string
+	if order != nil {
+		for _, name := range order.Names() {
+			if order.Class(name, pod.Spec.PriorityClassName) != nil {
+				open = append(open, strconv.Quote(name))
+			}
+		}
+	}
+	if len(open) == 0 {
+		return fmt.Sprintf("a class of this scheduler: none is open to pods of PriorityClass %q", pod.Spec.PriorityClassName)
+	}
+	return fmt.Sprintf("one of the classes open to pods of PriorityClass %q: %s", pod.Spec.PriorityClassName, strings.Join(open, ", "))
+}
+
+// The largest objectives that are believed: 11 days, and more than any unit needs.
+const (
+	maxLatencyMs  = 1_000_000_000
+	maxThroughput = 1_000_000_000_000
+)
+
+// PodObjective reads what the pod wants of its node.
+func PodObjective(pod *v1.Pod) (o sla.Objective, bad *BadValue) {
+	if o.LatencyMs, bad = objective(pod, SLOLatencyKey, maxLatencyMs); bad != nil {
+		return sla.Objective{}, bad
+	}
+	if o.Throughput, bad = objective(pod, SLOThroughputKey, maxThroughput); bad != nil {
+		return sla.Objective{}, bad
+	}
+	return o, nil
+}
+
+// objective reads a positive decimal number, 0 if the pod has none.
+func objective(pod *v1.Pod, key string, largest int64) (float64, *BadValue) {
+	text, ok := pod.Annotations[key]
+	if !ok {
+		return 0, nil
+	}
+	// Digits alone: ParseFloat also knows infinities, hexadecimal numbers and exponents.
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || strings.Trim(text, "0123456789.") != "" || value <= 0 || value > float64(largest) {
+		return 0, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: text,
+			Allowed: fmt.Sprintf("a decimal number above 0 and at most %d, such as 250 or 0.5", largest)}
+	}
+	return value, nil
+}
