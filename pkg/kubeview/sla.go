@@ -12,7 +12,7 @@ import (
 
 // SLAClass returns the class of the pod, nil if it has none. A nil order has no classes.
 func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *BadValue) {
-	name, kind, bad := namedSLAClass(pod)
+	name, kind, bad := NamedSLAClass(pod)
 	switch {
 	case bad != nil:
 		return nil, bad
@@ -29,8 +29,8 @@ func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *BadValue) {
 	return nil, &BadValue{Object: "pod", Kind: kind, Key: SLAClassKey, Value: name, Allowed: slaClassesFor(order, pod)}
 }
 
-// namedSLAClass returns the class that the pod names and whether its label or its annotation does.
-func namedSLAClass(pod *v1.Pod) (name, kind string, _ *BadValue) {
+// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if neither does.
+func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *BadValue) {
 	label, labelled := pod.Labels[SLAClassKey]
 	annotation, annotated := pod.Annotations[SLAClassKey]
 	switch {

@@ -279,6 +279,16 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "GPUAware was run without what Prometheus would tell it") {
 		t.Errorf("with live signals: notes %q, want one that says they are left out", r.Notes)
 	}
+	r, err = run(`profiles:
+- plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}
+  pluginConfig: [{name: SLAAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}, latencyMsQuery: x}}}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "SLAAware was run without what Prometheus would tell it") || r.Placed != r.Pods {
+		t.Errorf("with figures of objectives: notes %q, %d of %d pods placed; want one note, and all placed", r.Notes, r.Placed, r.Pods)
+	}
 }
 
 func TestBadConfigurations(t *testing.T) {

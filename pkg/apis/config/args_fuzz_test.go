@@ -18,6 +18,7 @@ func FuzzArgs(f *testing.F) {
 		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\nreservation: {maxNodesPercent: 20, ttlSeconds: 600}",
 		"sla: {classes: [{name: a, priorityClasses: [p], deadlineSeconds: 60, timeoutSeconds: 9, ageFromPriority: 5}], ageing: {priorityPerHour: 10, upToPriority: 100}}",
 		"gangOwners: {kinds: [Job, JobSet], profiles: [gang-scheduler], namespaces: ['*'], jobSetPer: Replica}",
+		"headroomPercent: 20\nsignals: {prometheus: {url: 'http://p'}, latencyMsQuery: 'x', throughputQuery: 'y', hostLabels: [node], maxAge: 2m}",
 	} {
 		f.Add(seed)
 	}
@@ -42,6 +43,11 @@ func FuzzArgs(f *testing.F) {
 		if yaml.Unmarshal([]byte(text), &gangs) == nil {
 			SetDefaultsCoschedulingArgs(&gangs)
 			check(ValidateCoschedulingArgs(path, &gangs))
+		}
+		var objectives SLAAwareArgs
+		if yaml.Unmarshal([]byte(text), &objectives) == nil {
+			SetDefaultsSLAAwareArgs(&objectives)
+			check(ValidateSLAAwareArgs(path, &objectives))
 		}
 	})
 }

@@ -37,9 +37,10 @@ func addVersionedTypes(s *runtime.Scheme) error {
 	s.AddTypeDefaultingFunc(&GPUAwareArgs{}, func(o any) { SetDefaultsGPUAwareArgs(o.(*GPUAwareArgs)) })
 	s.AddTypeDefaultingFunc(&CostOptimizedArgs{}, func(o any) { SetDefaultsCostOptimizedArgs(o.(*CostOptimizedArgs)) })
 	s.AddTypeDefaultingFunc(&CoschedulingArgs{}, func(o any) { SetDefaultsCoschedulingArgs(o.(*CoschedulingArgs)) })
+	s.AddTypeDefaultingFunc(&SLAAwareArgs{}, func(o any) { SetDefaultsSLAAwareArgs(o.(*SLAAwareArgs)) })
 	return nil
 }
 
 func argsTypes() []runtime.Object {
-	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}}
+	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &SLAAwareArgs{}}
 }
