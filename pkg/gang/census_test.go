@@ -74,7 +74,7 @@ func TestCensus(t *testing.T) {
 				running++
 			}
 			largest = max(largest, m.Minimum)
-			last.Ages, last.Wait = last.Ages || m.Member.Precedence.Ages, max(last.Wait, m.Member.Precedence.Wait)
+			last.Ages, last.Wait = last.Ages || m.Precedence.Ages, max(last.Wait, m.Precedence.Wait)
 			if first || m.Priority < lowest {
 				lowest, first = m.Priority, false
 			}

@@ -191,7 +191,7 @@ func (m *member) freeze() {
 	m.key.Committing = g.plan != nil && !g.started()
 	if g.met() && g.plan == nil {
 		// An ordinary pod: its own priority and age count.
-		m.key.Priority, m.key.Precedence, m.key.Time, m.key.Tie = m.Priority, m.Member.Precedence, m.Created, m.UID
+		m.key.Priority, m.key.Precedence, m.key.Time, m.key.Tie = m.Priority, m.Precedence, m.Created, m.UID
 	}
 	m.keyed = true
 }
