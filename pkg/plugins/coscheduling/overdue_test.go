@@ -1,16 +1,22 @@
 package coscheduling
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"pgregory.net/rapid"
 
@@ -108,4 +114,49 @@ func TestWhoWaitsByATimeout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pod of a class with a timeout is told of once, when that ends; one that has a node by then is not.
+func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		class := &sla.Class{Name: "told-once", Timeout: 10 * time.Minute}
+		recorder := events.NewFakeRecorder(10)
+		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		c := &coordinator{overdue: newOverdue(), pods: &memberPods{lister: corelisters.NewPodLister(store)}, status: newStatusWriter(), recorder: recorder}
+		c.status.synced = func() bool { return true }
+		c.status.leading.Store(true)
+		registerMetrics()
+		waitTimeouts.Create(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			(&feed{ctx: ctx, coordinator: c}).tellOverdue(ctx)
+		}()
+		for i, name := range []string{"waits", "starts", "waits-too"} {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.Now()}}
+			if err := store.Add(pod); err != nil {
+				t.Fatal(err)
+			}
+			c.overdue.see(pod, class)
+			time.Sleep(time.Duration(i) * time.Minute) //nolint:forbidigo // virtual time
+		}
+		c.overdue.see(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "starts"}}, nil)
+		time.Sleep(24 * time.Hour) //nolint:forbidigo // virtual time
+		cancel()
+		<-done
+		close(recorder.Events)
+		n := 0
+		for event := range recorder.Events {
+			n++
+			if want := "Warning WaitTimeout the pod waits for longer than the 600 seconds that its class told-once allows (berth.dev/sla-class)"; event != want {
+				t.Errorf("event %q, want %q", event, want)
+			}
+		}
+		counted, err := testutil.GetCounterMetricValue(waitTimeouts.WithLabelValues("told-once"))
+		if n != 2 || counted != 2 || err != nil {
+			t.Errorf("%d events, %v counted, %v; want 2 and 2", n, counted, err)
+		}
+	})
 }
