@@ -12,37 +12,54 @@ import (
 
 // SLAClass returns the class of the pod, nil if it has none. A nil order has no classes.
 func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *BadValue) {
-	name, kind, bad := NamedSLAClass(pod)
-	switch {
-	case bad != nil:
-		return nil, bad
-	case kind == "" && order == nil:
-		return nil, nil
-	case kind == "":
-		return order.ClassFor(pod.Spec.PriorityClassName), nil
+	class, ok := FindSLAClass(order, pod)
+	if ok {
+		return class, nil
 	}
-	if order != nil {
-		if class := order.Class(name, pod.Spec.PriorityClassName); class != nil {
-			return class, nil
-		}
+	name, kind, bad := NamedSLAClass(pod)
+	if bad != nil {
+		return nil, bad
 	}
 	return nil, &BadValue{Object: "pod", Kind: kind, Key: SLAClassKey, Value: name, Allowed: slaClassesFor(order, pod)}
 }
 
-// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if neither does.
-func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *BadValue) {
+// FindSLAClass is SLAClass for where it is asked often and nobody is told what is wrong: then ok is false.
+func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
+	name, kind, agree := statedSLAClass(pod)
+	switch {
+	case kind == "" && order == nil:
+		return nil, true
+	case kind == "":
+		return order.ClassFor(pod.Spec.PriorityClassName), true
+	case !agree || order == nil:
+		return nil, false
+	}
+	class := order.Class(name, pod.Spec.PriorityClassName)
+	return class, class != nil
+}
+
+// statedSLAClass returns the class that the pod names, whether its label or its annotation does, empty if neither does, and
+// whether they agree.
+func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 	label, labelled := pod.Labels[SLAClassKey]
 	annotation, annotated := pod.Annotations[SLAClassKey]
 	switch {
-	case labelled && annotated && label != annotation:
-		return "", "", &BadValue{Object: "pod", Kind: "annotation", Key: SLAClassKey, Value: annotation,
-			Allowed: fmt.Sprintf("%q, which the pod's label of that key says", label)}
 	case labelled:
-		return label, "label", nil
+		return label, "label", !annotated || label == annotation
 	case annotated:
-		return annotation, "annotation", nil
+		return annotation, "annotation", true
 	}
-	return "", "", nil
+	return "", "", true
+}
+
+// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if neither does.
+func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *BadValue) {
+	name, kind, agree := statedSLAClass(pod)
+	if !agree {
+		return "", "", &BadValue{Object: "pod", Kind: "annotation", Key: SLAClassKey, Value: pod.Annotations[SLAClassKey],
+			Allowed: fmt.Sprintf("%q, which the pod's label of that key says", name)}
+	}
+	return name, kind, nil
 }
 
 // slaClassesFor says in a message which classes the pod may name.

@@ -134,6 +134,6 @@ func (o *Order) Place(priority int32, class *Class) Place {
 	}
 	p.Ages = true
 	hours := float64(int64(o.ageing.UpTo)-int64(from)) / float64(o.ageing.PerHour)
-	p.Wait += time.Duration(min(hours, longestWait.Hours()) * float64(time.Hour))
+	p.Wait += time.Duration(max(-longestWait.Hours(), min(hours, longestWait.Hours())) * float64(time.Hour))
 	return p
 }

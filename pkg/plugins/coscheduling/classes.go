@@ -22,7 +22,7 @@ func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
 	if !q.on() {
 		return gang.Precedence{}
 	}
-	class, _ := kubeview.SLAClass(q.order, pod)
+	class, _ := kubeview.FindSLAClass(q.order, pod)
 	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class))
 }
 

@@ -76,7 +76,7 @@ func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
 		c.profiles.of(pod) == nil {
 		return nil
 	}
-	class, _ := kubeview.SLAClass(c.classes.order, pod)
+	class, _ := kubeview.FindSLAClass(c.classes.order, pod)
 	if class == nil || class.Timeout == 0 {
 		return nil
 	}

@@ -105,6 +105,15 @@ func TestServiceLevelsOnARealControlPlane(t *testing.T) {
 
 	create("quick", func(p *st.PodWrapper) { p.Annotation("berth.dev/slo-latency-ms", "100") })
 	bound("quick", "fast-0")
+	// A gang is dry-run with the same scores.
+	for _, name := range []string{"pair-0", "pair-1"} {
+		create(name, func(p *st.PodWrapper) {
+			p.Label("pod-group.scheduling.sigs.k8s.io/name", "pair").Label("pod-group.scheduling.sigs.k8s.io/min-available", "2").
+				Annotation("berth.dev/slo-latency-ms", "100")
+		})
+	}
+	bound("pair-0", "fast-0")
+	bound("pair-1", "fast-0")
 	create("unreadable", func(p *st.PodWrapper) { p.Annotation("berth.dev/slo-throughput", "lots") })
 	told("unreadable", `pod annotation berth.dev/slo-throughput: "lots" is not a decimal number`)
 	create("unclassed", func(p *st.PodWrapper) { p.Label("berth.dev/sla-class", "gold") })
