@@ -38,8 +38,8 @@ func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
 	return class, class != nil
 }
 
-// statedSLAClass returns the class that the pod names, whether its label or its annotation does, empty if neither does, and
-// whether they agree.
+// statedSLAClass returns the class that the pod names, whether its label or its annotation does, empty if neither does,
+// and whether they agree.
 func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 	label, labelled := pod.Labels[SLAClassKey]
 	annotation, annotated := pod.Annotations[SLAClassKey]
@@ -52,7 +52,8 @@ func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 	return "", "", true
 }
 
-// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if neither does.
+// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if
+// neither does.
 func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *BadValue) {
 	name, kind, agree := statedSLAClass(pod)
 	if !agree {

@@ -24,8 +24,8 @@ const (
 // largestFigure is beyond any latency in milliseconds and any throughput, and far below what stands for "no reading".
 const largestFigure = 1e15
 
-// FigureReader reads what nodes achieve in the background. A nil reader, which is a source that is not configured, knows
-// nothing.
+// FigureReader reads what nodes achieve in the background. A nil reader, which is a source that is not configured,
+// knows nothing.
 type FigureReader struct {
 	client                        *client
 	hostLabels                    []model.LabelName
@@ -43,8 +43,8 @@ type FigureSnapshot struct {
 	latency, throughput figures
 }
 
-// figures are by node what one answer said. An answer is all that is known: a node that it lacks has no sample that is young
-// enough.
+// figures are by node what one answer said. An answer is all that is known: a node that it lacks has no sample that is
+// young enough.
 type figures struct {
 	byNode map[string]float64
 	time   time.Time
@@ -67,9 +67,9 @@ func (f *figures) fresh(now time.Time, maxAge time.Duration) map[string]float64 
 	return f.byNode
 }
 
-// StartFigures starts to read the figures that args, with defaults set and validated, ask for, until ctx ends; without args it
-// returns nil. nodes returns the nodes of the moment; it is called from the background. Readers are shared and errors arise
-// as with StartGPU.
+// StartFigures starts to read the figures that args, with defaults set and validated, ask for, until ctx ends; without
+// args it returns nil. nodes returns the nodes of the moment; it is called from the background. Readers are shared and
+// errors arise as with StartGPU.
 func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.SLOSignals, nodes func() []Node) (*FigureReader, error) {
 	if args == nil {
 		return nil, nil
@@ -157,8 +157,8 @@ func (r *FigureReader) read(ctx context.Context, signal, query string, worse fun
 	return stateOf(signal, err)
 }
 
-// decodeFigures takes the worst of several series of one node. Zero is no figure but the lack of one: it is what exporters
-// write for a node on which nothing runs.
+// decodeFigures takes the worst of several series of one node. Zero is no figure but the lack of one: it is what
+// exporters write for a node on which nothing runs.
 func decodeFigures(vector model.Vector, worse func(a, b float64) float64, from origin) (map[string]float64, drops) {
 	byNode, dropped := make(map[string]float64, len(vector)), drops{}
 	for _, sample := range vector {

@@ -1,7 +1,7 @@
 // Package sla decides in which order pods with service levels are tried, and how well a node meets a pod's objective.
 //
-// It knows no Kubernetes: a class is a few durations, a node is a measured figure, and no function asks for the time. The
-// order of two pods is a comparison of two fixed instants, so that it never changes while they wait.
+// It knows no Kubernetes: a class is a few durations, a node is a measured figure, and no function asks for the time.
+// The order of two pods is a comparison of two fixed instants, so that it never changes while they wait.
 package sla
 
 import (
@@ -97,24 +97,24 @@ func (o *Order) ClassFor(priorityClass string) *Class {
 
 // Place is what a pod brings to its place in the queue besides its priority and its arrival.
 type Place struct {
-	// Ages is set if waiting makes up for the pod's priority. Pods that age are ordered by when they are due alone, after
-	// all pods that do not.
+	// Ages is set if waiting makes up for the pod's priority. Pods that age are ordered by when they are due alone,
+	// after all pods that do not.
 	Ages bool
 	// Wait is the time from its arrival to when the pod is due.
 	Wait time.Duration
 }
 
-// longestWait keeps sums of times from running over. It is reached only by priorities that would catch up in centuries, and
-// pods that reach it are ordered by their arrival.
+// longestWait keeps sums of times from running over. It is reached only by priorities that would catch up in centuries,
+// and pods that reach it are ordered by their arrival.
 const longestWait = 200 * 365 * 24 * time.Hour
 
 // Place returns the place of a pod. The class may be nil.
 //
-// Ageing has to be one rate for all: a priority P that rises by r an hour is P + r·(now − arrival), and the order of two
-// such lines is the same at all times only if r is. Then it is the order of arrival − P/r, an instant that does not move,
-// which is what Wait expresses: (UpTo − P)/r, as a pod of priority UpTo that arrives so much later is due at the same time.
-// For the same reason all pods up to UpTo age, or none: with strict priority among some of them the order would have
-// circles.
+// Ageing has to be one rate for all: a priority P that rises by r an hour is P + r·(now − arrival), and the order of
+// two such lines is the same at all times only if r is. Then it is the order of arrival − P/r, an instant that does not
+// move, which is what Wait expresses: (UpTo − P)/r, as a pod of priority UpTo that arrives so much later is due at the
+// same time. For the same reason all pods up to UpTo age, or none: with strict priority among some of them the order
+// would have circles.
 //
 // A pod without a deadline has the longest one of any class. Without any at all it would wait for as long as pods with
 // deadlines keep coming.

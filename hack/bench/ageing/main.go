@@ -1,6 +1,6 @@
-// Command ageing measures by replay how long pods of a low and of a high priority wait, with and without ageing, while pods of
-// the high priority come nearly as fast as the cluster can run them, or faster. No pod preempts another, as with the
-// preemptionPolicy Never: ageing orders the queue, and preemption goes by priority.
+// Command ageing measures by replay how long pods of a low and of a high priority wait, with and without ageing, while
+// pods of the high priority come nearly as fast as the cluster can run them, or faster. No pod preempts another, as
+// with the preemptionPolicy Never: ageing orders the queue, and preemption goes by priority.
 package main
 
 import (
@@ -38,8 +38,8 @@ profiles:
   - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
 `
 
-// family is a load: what the pods of each priority ask for while the stream lasts, of all GPU time. After the stream nothing
-// comes any more, and the queue drains.
+// family is a load: what the pods of each priority ask for while the stream lasts, of all GPU time. After the stream
+// nothing comes any more, and the queue drains.
 type family struct {
 	name      string
 	high, low float64

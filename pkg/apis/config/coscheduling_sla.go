@@ -12,11 +12,11 @@ import (
 	"berth.dev/berth/pkg/sla"
 )
 
-// QueueSLA orders the queue by service levels. It changes which pods are tried first, and nothing else: preemption goes by
-// priority as ever.
+// QueueSLA orders the queue by service levels. It changes which pods are tried first, and nothing else: preemption goes
+// by priority as ever.
 type QueueSLA struct {
-	// Classes are the service levels. A pod names its class in the label or the annotation berth.dev/sla-class; one that names
-	// none is of the first class that lists its PriorityClass.
+	// Classes are the service levels. A pod names its class in the label or the annotation berth.dev/sla-class; one
+	// that names none is of the first class that lists its PriorityClass.
 	Classes []SLAClass `json:"classes,omitempty"`
 	// Ageing lets waiting make up for a lower priority. Absent, a pod of higher priority always comes first.
 	Ageing *QueueAgeing `json:"ageing,omitempty"`
@@ -26,11 +26,12 @@ type QueueSLA struct {
 type SLAClass struct {
 	// Name by which pods name the class: a DNS label.
 	Name string `json:"name"`
-	// PriorityClasses are the names of the PriorityClasses whose pods are of the class. Only their pods may name it. Empty,
-	// any pod may name the class, and none is of it that does not.
+	// PriorityClasses are the names of the PriorityClasses whose pods are of the class. Only their pods may name it.
+	// Empty, any pod may name the class, and none is of it that does not.
 	PriorityClasses []string `json:"priorityClasses,omitempty"`
-	// DeadlineSeconds is the time from its creation in which a pod should start. Of pods of equal priority that one comes
-	// first whose time ends first. From 1 to 2592000. Default: the longest of any class, which pods without a class have, too.
+	// DeadlineSeconds is the time from its creation in which a pod should start. Of pods of equal priority that one
+	// comes first whose time ends first. From 1 to 2592000. Default: the longest of any class, which pods without a
+	// class have, too.
 	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
 	// TimeoutSeconds is how long a pod may wait before a warning event says so, once. From 1 to 2592000. Absent, never.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
@@ -41,11 +42,13 @@ type SLAClass struct {
 
 // QueueAgeing raises the priority that pods have in the queue for as long as they wait.
 type QueueAgeing struct {
-	// PriorityPerHour is by how much it rises with each hour: the difference of two PriorityClasses divided by the hours
-	// after which a pod of the lower one comes before fresh pods of the higher one. From 1 to 2000000000. Required.
+	// PriorityPerHour is by how much it rises with each hour: the difference of two PriorityClasses divided by the
+	// hours after which a pod of the lower one comes before fresh pods of the higher one. From 1 to 2000000000.
+	// Required.
 	PriorityPerHour *int32 `json:"priorityPerHour,omitempty"`
-	// UpToPriority is the highest priority that ages. Pods above it come first, whatever the others have waited. Default
-	// 1000000000, the highest that users can give, so that only pods that are critical to the system are above it.
+	// UpToPriority is the highest priority that ages. Pods above it come first, whatever the others have waited.
+	// Default 1000000000, the highest that users can give, so that only pods that are critical to the system are above
+	// it.
 	UpToPriority *int32 `json:"upToPriority,omitempty"`
 }
 

@@ -16,8 +16,8 @@ type queueClasses struct{ order *sla.Order }
 // on reports whether the queue has classes or lets pods age.
 func (q queueClasses) on() bool { return q.order != nil }
 
-// precedence returns what the pod brings to its place. One that names a class wrongly is placed as if it named none, until
-// its cycle rejects it.
+// precedence returns what the pod brings to its place. One that names a class wrongly is placed as if it named none,
+// until its cycle rejects it.
 func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
 	if !q.on() {
 		return gang.Precedence{}
@@ -26,12 +26,12 @@ func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
 	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class))
 }
 
-// key returns the place of an entity of the queue that is no member of a gang of ours. It is a function of the entity and of
-// settings that never change, so that it changes only with the object, when the queue itself puts the entity in its new
-// place.
+// key returns the place of an entity of the queue that is no member of a gang of ours. It is a function of the entity
+// and of settings that never change, so that it changes only with the object, when the queue itself puts the entity in
+// its new place.
 //
-// With classes a pod's time is that of its creation. The time of the queue, which begins anew with each attempt, would put
-// off for ever what is tried often.
+// With classes a pod's time is that of its creation. The time of the queue, which begins anew with each attempt, would
+// put off for ever what is tried often.
 func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 	k := gang.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
 	if !q.on() {

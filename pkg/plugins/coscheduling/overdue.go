@@ -128,8 +128,8 @@ func (o *overdue) due(now time.Time) (ended []*timedWait, next time.Time) {
 	return ended, time.Time{}
 }
 
-// tellOverdue tells of waits that end, in the scheduler that leads. What one before it has told is not known: it tells once
-// more of pods that wait still.
+// tellOverdue tells of waits that end, in the scheduler that leads. What one before it has told is not known: it tells
+// once more of pods that wait still.
 func (f *feed) tellOverdue(ctx context.Context) {
 	if !f.status.awaitLeading(ctx) {
 		return
@@ -154,8 +154,8 @@ func (f *feed) tellOverdue(ctx context.Context) {
 // longestSleep is how long a timer is trusted: it measures time that passes, and the clock on the wall may be set.
 const longestSleep = time.Minute
 
-// sleep returns when the next wait ends, another has come that may end earlier, or it is time to look at the clock; false when
-// ctx ends.
+// sleep returns when the next wait ends, another has come that may end earlier, or it is time to look at the clock;
+// false when ctx ends.
 func (o *overdue) sleep(ctx context.Context, now, next time.Time) bool {
 	pause := longestSleep
 	if !next.IsZero() {

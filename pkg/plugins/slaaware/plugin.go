@@ -1,9 +1,10 @@
 // Package slaaware is the plugin that puts pods where they meet their objectives.
 //
-// A pod that states a latency or a throughput prefers nodes whose measured figures meet it, of these the ones with the least
-// excess beyond some headroom, and of nodes that miss it those that miss it by less. What is measured comes from queries to
-// Prometheus that run in the background; a node without a figure counts more than one that misses the objective and
-// less than one that meets it. Pods without an objective are nothing to it, and no node is ever ruled out.
+// A pod that states a latency or a throughput prefers nodes whose measured figures meet it, of these the ones with the
+// least excess beyond some headroom, and of nodes that miss it those that miss it by less. What is measured comes from
+// queries to Prometheus that run in the background; a node without a figure counts more than one that misses the
+// objective and less than one that meets it. Pods without an objective are nothing to it, and no node is ever ruled
+// out.
 package slaaware
 
 import (
@@ -74,8 +75,8 @@ func namesOf(nodes corelisters.NodeLister) func() []signals.Node {
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod returns the pod's objective. A node's score depends on it and on the node alone, so that pods that are alike here
-// may share a scheduling cycle's result.
+// SignPod returns the pod's objective. A node's score depends on it and on the node alone, so that pods that are alike
+// here may share a scheduling cycle's result.
 func (*Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	objective, bad := kubeview.PodObjective(pod)
 	if bad != nil {
@@ -84,7 +85,8 @@ func (*Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: objective}}, nil
 }
 
-// EventsToRegister names the one event that helps a pod that the plugin has rejected: its objective can be understood now.
+// EventsToRegister names the one event that helps a pod that the plugin has rejected: its objective can be understood
+// now.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{{
 		// Annotations have no action type of their own: their changes arrive as the general update.

@@ -30,8 +30,8 @@ type cycle struct {
 // Clone returns the state itself, which does not change once written.
 func (c *cycle) Clone() fwk.StateData { return c }
 
-// PreScore skips Score for pods without an objective and while nothing is measured. It does not look at the nodes: where
-// candidates are ranked it is given a few of them, whose figures say nothing about the others.
+// PreScore skips Score for pods without an objective and while nothing is measured. It does not look at the nodes:
+// where candidates are ranked it is given a few of them, whose figures say nothing about the others.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	c, err := p.begin(pod)
 	switch {
@@ -92,8 +92,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 // ScoreExtensions returns the plugin, which turns losses into points.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore turns losses into points. The scale is fixed, as it has a meaning: nodes that all miss the objective are not
-// made to look good by the worst of them.
+// NormalizeScore turns losses into points. The scale is fixed, as it has a meaning: nodes that all miss the objective
+// are not made to look good by the worst of them.
 func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	for i := range scores {
 		scores[i].Score = fwk.MaxScore - (scores[i].Score+milli/2)/milli
