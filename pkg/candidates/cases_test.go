@@ -1,12 +1,19 @@
 package candidates_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -219,5 +226,54 @@ func TestPreemptionAndDryRunsSeeAllNodes(t *testing.T) {
 	result, status, _ := handle.(framework.Framework).RunPreFilterPlugins(r.ctx, framework.NewCycleState(), podOf("p", 1000, 1024, 1))
 	if !status.IsSuccess() || !result.AllNodes() {
 		t.Errorf("the handle that plugins have gives %v, %v, want all nodes", result, status)
+	}
+}
+
+// What is measured of a node is not known of its class: a pod with an objective sees all nodes, and the one that meets it is
+// found wherever it is. Pods without one see the best nodes as ever.
+func TestTheNodeThatMeetsAnObjectiveIsFoundAmongMany(t *testing.T) {
+	t.Parallel()
+	const only = "n00199"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"node":%q},"value":[%d,"90"]}]}}`, only, time.Now().Unix())
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+- schedulerName: %s
+  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}, {name: SLAAware, weight: 100}]}}
+  pluginConfig:
+  - {name: PodTopologySpread, args: {defaultingType: List}}
+  - {name: SLAAware, args: {signals: {prometheus: {url: %q}, latencyMsQuery: x}}}
+`, profileName, server.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := replay.LoadConfiguration(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRigWith(t, c, profileName, nodesOf(200))
+	plain, picky := podOf("plain", 1000, 1024, 0), podOf("picky", 1000, 1024, 0)
+	picky.Annotations = map[string]string{"berth.dev/slo-latency-ms": "100"}
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return r.totals(t, picky)[only] >= r.totals(t, plain)[only]+9000, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the figure: %v", err)
+	}
+	if got := r.seen(t, framework.NewCycleState(), plain); got == 200 || got == 0 {
+		t.Errorf("for a pod without an objective the framework is given %d of 200 nodes, want the best", got)
+	}
+	got, err := r.choose(t, r.best, picky)
+	if err != nil || got.SuggestedHost != only {
+		t.Errorf("the pod with an objective goes to %s, %v; want %s", got.SuggestedHost, err, only)
+	}
+	if got, err = r.choose(t, r.best, plain); err != nil || got.SuggestedHost == only {
+		t.Errorf("a pod without an objective goes to %s, too, %v: the test shows nothing", got.SuggestedHost, err)
 	}
 }

@@ -5,15 +5,16 @@ type census struct {
 	states [states]int
 	// roles counts by state the members that have a role.
 	roles map[string]*[states]int
-	// running counts bound members that run, priorities all members by priority, labelled those that carry a minimum
-	// themselves by what it is.
-	running    int
-	priorities map[int32]int
-	labelled   map[int]int
+	// running counts bound members that run, priorities and precedences all members by what they have, labelled those that
+	// carry a minimum themselves by what it is.
+	running     int
+	priorities  map[int32]int
+	precedences map[Precedence]int
+	labelled    map[int]int
 }
 
 func newCensus() census {
-	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, labelled: map[int]int{}}
+	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, precedences: map[Precedence]int{}, labelled: map[int]int{}}
 }
 
 // count adds the member as it is observed, by one, or takes it out, by minus one.
@@ -32,6 +33,7 @@ func (c *census) count(m *Member, by int) {
 		c.running += by
 	}
 	tally(c.priorities, m.Priority, by)
+	tally(c.precedences, m.Precedence, by)
 	if m.Minimum > 0 {
 		tally(c.labelled, m.Minimum, by)
 	}
@@ -81,6 +83,16 @@ func (c *census) priority() int32 {
 		}
 	}
 	return lowest
+}
+
+// precedence is that of the member that may wait longest: a group is as urgent as its least member.
+func (c *census) precedence() Precedence {
+	var last Precedence
+	for p := range c.precedences {
+		last.Ages = last.Ages || p.Ages
+		last.Wait = max(last.Wait, p.Wait)
+	}
+	return last
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -37,6 +38,7 @@ func TestCensus(t *testing.T) {
 				m.State = State(rapid.IntRange(0, int(states)-1).Draw(t, "state"))
 				m.Role = rapid.SampledFrom([]string{"", "leader", "worker"}).Draw(t, "role")
 				m.Priority = int32(rapid.IntRange(-1, 1).Draw(t, "priority"))
+				m.Precedence = Precedence{Ages: rapid.Bool().Draw(t, "ages"), Wait: time.Duration(rapid.IntRange(0, 2).Draw(t, "wait"))}
 				m.Minimum = rapid.IntRange(0, 3).Draw(t, "minimum")
 				m.Running = m.State == Bound && rapid.Bool().Draw(t, "running")
 			})}
@@ -49,7 +51,7 @@ func TestCensus(t *testing.T) {
 		// The questions, answered the slow way.
 		var settled, begun, existing, running, largest int
 		workers, existingWorkers := 0, 0
-		lowest := int32(0)
+		lowest, last := int32(0), Precedence{}
 		first := true
 		for _, m := range members {
 			placed := m.State == Bound || m.State == Succeeded
@@ -72,9 +74,13 @@ func TestCensus(t *testing.T) {
 				running++
 			}
 			largest = max(largest, m.Minimum)
+			last.Ages, last.Wait = last.Ages || m.Precedence.Ages, max(last.Wait, m.Precedence.Wait)
 			if first || m.Priority < lowest {
 				lowest, first = m.Priority, false
 			}
+		}
+		if got := c.precedence(); got != last {
+			t.Fatalf("precedence %v, want %v", got, last)
 		}
 		want := []int{settled, begun, existing, running, largest, workers, existingWorkers, int(lowest)}
 		got := []int{c.settled(), c.begun(), c.existing(), c.running, c.largestLabel(), c.settledIn("worker"), c.existingIn("worker"), int(c.priority())}

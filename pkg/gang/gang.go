@@ -70,8 +70,10 @@ type Member struct {
 	Namespace string
 	Name      string
 	Priority  int32
-	Created   time.Time
-	State     State
+	// Precedence is what the queue's classes make of the member.
+	Precedence Precedence
+	Created    time.Time
+	State      State
 	// Node holds the name of the node of a bound member.
 	Node string
 	// Running is set for bound members whose containers run.

@@ -8,6 +8,8 @@ type Key struct {
 	// Committing is set for members of a plan that is being carried out: they come before everything else, so that
 	// assignments are held idle for as short a time as possible.
 	Committing bool
+	// Precedence says when the pod is due and whether its priority is a part of that already.
+	Precedence
 	// Priority is the lowest priority among the group's members: a group is as important as its least member.
 	Priority int32
 	// Degraded is set for groups that have started and have lost members since.
@@ -18,18 +20,35 @@ type Key struct {
 	Tie UID
 }
 
-// Less reports whether a is to be scheduled before b.
+// Precedence is what the queue's classes make of a pod. The zero value, which all pods have where there are no classes,
+// leaves priority and time to decide.
+type Precedence struct {
+	// Ages is set for pods whose waiting makes up for their priority: they are ordered by when they are due, and come after
+	// all that do not age.
+	Ages bool
+	// Wait is the time from a pod's arrival to when it is due.
+	Wait time.Duration
+}
+
+// Less reports whether a is to be scheduled before b. No comparison depends on the time of asking.
 func (a Key) Less(b Key) bool {
 	switch {
 	case a.Committing != b.Committing:
 		return a.Committing
-	case a.Priority != b.Priority:
+	case a.Ages != b.Ages:
+		return b.Ages
+	case !a.Ages && a.Priority != b.Priority:
 		return a.Priority > b.Priority
-	case a.Degraded != b.Degraded:
+	case !a.Ages && a.Degraded != b.Degraded:
 		return a.Degraded
-	case !a.Time.Equal(b.Time):
-		return a.Time.Before(b.Time)
-	default:
-		return a.Tie < b.Tie
 	}
+	if due, other := a.due(), b.due(); !due.Equal(other) {
+		return due.Before(other)
+	}
+	if !a.Time.Equal(b.Time) {
+		return a.Time.Before(b.Time)
+	}
+	return a.Tie < b.Tie
 }
+
+func (a Key) due() time.Time { return a.Time.Add(a.Wait) }

@@ -19,6 +19,11 @@ func TestLess(t *testing.T) {
 		{Priority: 4, Time: t0, Tie: "b"},
 		{Priority: 4, Time: t0.Add(time.Second), Tie: "a"},
 		{Priority: 4, Time: t0.Add(time.Second), Tie: "b"},
+		{Priority: 4, Time: t0, Precedence: Precedence{Wait: time.Minute}},
+		{Priority: -9, Time: t0},
+		{Priority: 1, Time: t0.Add(-time.Hour), Precedence: Precedence{Ages: true, Wait: time.Hour}},
+		{Priority: 2, Time: t0, Precedence: Precedence{Ages: true}},
+		{Priority: 9, Degraded: true, Time: t0, Precedence: Precedence{Ages: true, Wait: time.Minute}},
 	}
 	got := slices.Clone(want)
 	slices.Reverse(got)
@@ -40,7 +45,8 @@ func TestLessIsAStrictOrder(t *testing.T) {
 		return Key{
 			Committing: rapid.Bool().Draw(t, "committing"), Priority: int32(rapid.IntRange(0, 1).Draw(t, "priority")),
 			Degraded: rapid.Bool().Draw(t, "degraded"), Time: t0.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "time"))),
-			Tie: rapid.SampledFrom([]UID{"a", "b"}).Draw(t, "tie"),
+			Tie:        rapid.SampledFrom([]UID{"a", "b"}).Draw(t, "tie"),
+			Precedence: Precedence{Ages: rapid.Bool().Draw(t, "ages"), Wait: time.Duration(rapid.IntRange(0, 1).Draw(t, "wait"))},
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,8 +54,10 @@ func TestLessIsAStrictOrder(t *testing.T) {
 		switch {
 		case a.Less(a):
 			t.Fatal("a key comes before itself")
-		case a != b && a.Less(b) == b.Less(a):
+		case !a.Ages && a != b && a.Less(b) == b.Less(a):
 			t.Fatal("two keys have no order")
+		case a.Less(b) && !a.Less(c) && !c.Less(a) && !c.Less(b):
+			t.Fatal("keys that are as good as each other come at different places")
 		case a.Less(b) && b.Less(c) && !a.Less(c):
 			t.Fatal("the order goes round in a circle")
 		}

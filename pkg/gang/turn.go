@@ -188,14 +188,14 @@ func (m *member) freeze() {
 	m.key.Committing = g.plan != nil && !g.started()
 	if g.met() && g.plan == nil {
 		// An ordinary pod: its own priority and age count.
-		m.key.Priority, m.key.Time, m.key.Tie = m.Priority, m.Created, m.UID
+		m.key.Priority, m.key.Precedence, m.key.Time, m.key.Tie = m.Priority, m.Precedence, m.Created, m.UID
 	}
 	m.keyed = true
 }
 
 // key is the group's place in the queue.
 func (g *group) key() Key {
-	k := Key{Priority: g.census.priority(), Degraded: g.started() && !g.met()}
+	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.started() && !g.met()}
 	if s := g.spec(); s != nil {
 		k.Time, k.Tie = s.Created, s.UID
 	}

@@ -13,6 +13,12 @@ const (
 	StartWindowKey = "berth.dev/start-window"
 	// DeadlineKey is the annotation of a pod with the time after which no window holds it back.
 	DeadlineKey = "berth.dev/deadline"
+	// SLAClassKey is the label or the annotation of a pod with the name of its service level.
+	SLAClassKey = "berth.dev/sla-class"
+	// SLOLatencyKey is the annotation of a pod with the latency, in milliseconds, that its node should not exceed.
+	SLOLatencyKey = "berth.dev/slo-latency-ms"
+	// SLOThroughputKey is the annotation of a pod with the throughput that its node should reach.
+	SLOThroughputKey = "berth.dev/slo-throughput"
 )
 
 // Keys of others that carry prices.

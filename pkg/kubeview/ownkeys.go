@@ -12,7 +12,7 @@ const ownPrefix = "berth.dev/"
 var ownKeys = []string{
 	BackfillKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
-	SpotKey, StandInKey, StartWindowKey,
+	SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }
 

@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/plugins/slaaware"
 )
 
 // Options returns one option for app.NewSchedulerCommand or app.Setup per plugin. This is the only list: a plugin that
@@ -18,5 +19,6 @@ func Options() []app.Option {
 		app.WithPlugin(costoptimized.Name, costoptimized.New),
 		app.WithPlugin(coscheduling.Name, coscheduling.New),
 		app.WithPlugin(networktopology.Name, networktopology.New),
+		app.WithPlugin(slaaware.Name, slaaware.New),
 	}
 }

@@ -52,7 +52,7 @@ func (c *Configuration) WithoutSignals() (*Configuration, []string) {
 			args := reflect.Indirect(reflect.ValueOf(pc.Args))
 			for f := 0; args.Kind() == reflect.Struct && f < args.NumField(); f++ {
 				switch field := args.Field(f); field.Interface().(type) {
-				case *config.GPUSignals, *config.PriceSignals:
+				case *config.GPUSignals, *config.PriceSignals, *config.SLOSignals:
 					if !field.IsNil() {
 						field.SetZero()
 						silenced = append(silenced, pc.Name)

@@ -55,6 +55,7 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 		"the default scheduler in arrival order":     {Stock, Options{Mode: ArrivalOrder, Seed: 3}},
 		"the default scheduler in virtual time":      {Stock, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 		"the shipped configuration in arrival order": {shipped, Options{Mode: ArrivalOrder, Seed: 3}},
+		"service levels in virtual time":             {"../../manifests/examples/service-levels/scheduler-config.yaml", Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 		"the shipped configuration in virtual time":  {shipped, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 	}
 	for name, tt := range tests {
@@ -303,6 +304,16 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 	}
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "GPUAware was run without what Prometheus would tell it") {
 		t.Errorf("with live signals: notes %q, want one that says they are left out", r.Notes)
+	}
+	r, err = run(`profiles:
+- plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}
+  pluginConfig: [{name: SLAAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}, latencyMsQuery: x}}}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "SLAAware was run without what Prometheus would tell it") || r.Placed != r.Pods {
+		t.Errorf("with figures of objectives: notes %q, %d of %d pods placed; want one note, and all placed", r.Notes, r.Placed, r.Pods)
 	}
 }
 

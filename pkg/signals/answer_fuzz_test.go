@@ -68,6 +68,12 @@ func FuzzAnswers(f *testing.F) {
 				t.Errorf("memory %v", gpu)
 			}
 		}
+		measured, _ := decodeFigures(vector, func(a, b float64) float64 { return max(a, b) }, from)
+		for node, figure := range measured {
+			if node != "a" || !(figure > 0 && figure <= largestFigure) {
+				t.Errorf("node %s: figure %g", node, figure)
+			}
+		}
 		faults, _ := decodeFaults(vector, asked, fatal, from)
 		for _, fault := range faults["a"] {
 			if fault.XID != 0 && !fatal[fault.XID] {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
+	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/replay"
 )
 
@@ -36,7 +37,7 @@ func (d *document) configuration() {
 		d.validationErrors(invalid)
 		return
 	}
-	if d.negativeWeights(component) {
+	if d.negativeWeights(component) || d.badSignals(component) {
 		return
 	}
 	profiles, err := build(&replay.Configuration{Name: d.file, Component: component})
@@ -54,6 +55,32 @@ func (d *document) configuration() {
 	}
 	d.report.Profiles = append(d.report.Profiles, profiles...)
 	d.lint(component, profiles)
+}
+
+// badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the profiles are
+// built without these.
+func (d *document) badSignals(c *schedulerconfig.KubeSchedulerConfiguration) bool {
+	found := false
+	for i := range c.Profiles {
+		for _, plugin := range c.Profiles[i].PluginConfig {
+			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Key(plugin.Name).Child("args")
+			var err error
+			switch args := plugin.Args.(type) {
+			case *config.GPUAwareArgs:
+				err = config.ValidateGPUSignals(args.Signals, path.Child("signals")).ToAggregate()
+			case *config.CostOptimizedArgs:
+				err = config.ValidatePriceSignals(args.PriceSource, path.Child("priceSource")).ToAggregate()
+			case *config.SLAAwareArgs:
+				err = config.ValidateSLAAwareArgs(path, args)
+			}
+			var all utilerrors.Aggregate
+			if errors.As(err, &all) {
+				found = true
+				d.validationErrors(all)
+			}
+		}
+	}
+	return found
 }
 
 func (d *document) validationErrors(all utilerrors.Aggregate) {

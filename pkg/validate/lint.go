@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/plugins/slaaware"
 )
 
 // Client-go's defaults, with which a scheduler binds some 16 pods a second, whatever its own speed.
@@ -46,6 +47,8 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.gangs()
 		l.network()
 		l.gpuNames()
+		l.objectives()
+		l.classes()
 		l.sample(c.PercentageOfNodesToScore)
 	}
 }
@@ -82,7 +85,7 @@ func (l *profileLint) packing() {
 	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil && *gpu.Strategy == config.GPUStrategySpread {
 		return
 	}
-	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name} {
+	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) == 1 {
 			l.warn("inaudible", "plugins", name+" has weight 1: the stock scores add up to 12 and decide against it; 20 is heard")
 		}
@@ -106,6 +109,30 @@ func (l *profileLint) gpuNames() {
 		return
 	}
 	l.warn("gpu", path, "CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes, deviceDrivers and labels should be the same in both")
+}
+
+// objectives looks for a plugin that has nothing to score by.
+func (l *profileLint) objectives() {
+	if a, path := args[config.SLAAwareArgs](l, slaaware.Name); a != nil && a.Signals == nil && l.profile.weight(slaaware.Name) > 0 {
+		l.warn("no-figures", path, "SLAAware scores no node without signals: give it a query for the latency or the throughput of nodes")
+	}
+}
+
+// classes looks for service levels that change nothing.
+func (l *profileLint) classes() {
+	a, path := args[config.CoschedulingArgs](l, coscheduling.Name)
+	if a == nil || a.SLA == nil {
+		return
+	}
+	if !l.enabled(l.profile.plugins.QueueSort, coscheduling.Name) {
+		l.warn("no-order", path+".sla", "the classes do not order the queue, which Coscheduling does not sort")
+	}
+	for i, c := range a.SLA.Classes {
+		if c.DeadlineSeconds == nil && c.TimeoutSeconds == nil && c.AgeFromPriority == nil {
+			l.warn("no-effect", fmt.Sprintf("%s.sla.classes[%d]", path, i),
+				"class "+c.Name+" has neither deadlineSeconds nor timeoutSeconds nor ageFromPriority: its pods are ordered like those without a class")
+		}
+	}
 }
 
 // batching looks for what keeps identical pods from sharing one pass over the nodes.
@@ -161,7 +188,7 @@ func (l *profileLint) sample(global *int32) {
 	if percentage != nil && *percentage > 0 {
 		what = fmt.Sprintf("is %d", *percentage)
 	}
-	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name} {
+	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) > 0 {
 			l.find(Warning, "sampling", path, fmt.Sprintf("profile %s: percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", l.profile.Name, what, name))
 			return

@@ -209,6 +209,8 @@ func (d *document) pod(pod *v1.Pod, at string) {
 	_, _, badSpot := kubeview.PodSpotPolicy(pod)
 	_, badWindow := kubeview.PodStartWindow(pod)
 	_, badNear := kubeview.PodNear(pod)
+	_, badObjective := kubeview.PodObjective(pod)
+	_, _, badClass := kubeview.NamedSLAClass(pod)
 	for _, err := range []error{gpuErr, gangErr} {
 		var bad *kubeview.BadValue
 		if errors.As(err, &bad) {
@@ -217,7 +219,7 @@ func (d *document) pod(pod *v1.Pod, at string) {
 			d.find(Error, "value", at, err.Error())
 		}
 	}
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear} {
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass} {
 		if bad != nil {
 			d.bad(at, bad)
 		}

@@ -97,6 +97,28 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"gangs after preemption and without their order", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quiet,
 			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling comes after", "gang-preemption"}, {"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"}}},
 
+		{"objectives without figures", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quiet,
+			[][2]string{{"f.yaml:9: warning: profile a: SLAAware scores no node without signals", "no-figures"}}},
+		{"figures of objectives", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quiet +
+			"  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n", nil},
+		{"objectives that nobody hears", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware}]}}\n" + quiet +
+			"  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n",
+			[][2]string{{"f.yaml:8: warning: profile a: SLAAware has weight 1", "inaudible"}}},
+		{"figures without a query", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quiet +
+			"  - name: SLAAware\n    args:\n      signals:\n        prometheus: {url: 'http://p:9090'}\n",
+			[][2]string{{"f.yaml:16: error: profiles[0].pluginConfig[SLAAware].args.signals: Required value: want latencyMsQuery", "invalid"}}},
+		{"signals of GPUs that are wrong", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quiet +
+			"  - name: GPUAware\n    args:\n      signals:\n        prometheus: {url: 'p:9090'}\n",
+			[][2]string{{"f.yaml:17: error: profiles[0].pluginConfig[GPUAware].args.signals.prometheus.url: Invalid value", "invalid"}}},
+		{"service levels", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" + quiet +
+			"  - name: Coscheduling\n    args: {sla: {classes: [{name: a, deadlineSeconds: 60}], ageing: {priorityPerHour: 100}}}\n", nil},
+		{"a service level that changes nothing", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" + quiet +
+			"  - name: Coscheduling\n    args:\n      sla:\n        classes:\n        - name: b\n",
+			[][2]string{{"f.yaml:18: warning: profile a: class b has neither", "no-effect"}}},
+		{"service levels of a queue that another plugin sorts", head + "profiles:\n- schedulerName: a\n  plugins: {postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quiet +
+			"  - name: Coscheduling\n    args:\n      sla: {ageing: {priorityPerHour: 1}}\n",
+			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"}, {"f.yaml:16: warning: profile a: the classes do not order the queue", "no-order"}}},
+
 		{"a configuration in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profilez: []\n",
 			[][2]string{{"f.yaml:8: error: unknown field profilez", "unknown-field"}}},
 		{"a misspelt field in the second document", "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
@@ -113,6 +135,10 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{"f.yaml:5: error: pod annotation berth.dev/near", "value"}}},
 		{"a bad value in a pod template", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    metadata:\n      annotations:\n        berth.dev/spot: maybe\n    spec: {containers: [{name: c}]}\n",
 			[][2]string{{"f.yaml:8: error: pod annotation berth.dev/spot", "value"}}},
+		{"an objective with a unit", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/slo-latency-ms: 250ms\nspec: {containers: [{name: c}]}\n",
+			[][2]string{{"f.yaml:6: error: pod annotation berth.dev/slo-latency-ms: \"250ms\" is not a decimal number", "value"}}},
+		{"two service levels", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/sla-class: a\n  labels:\n    berth.dev/sla-class: b\nspec: {containers: [{name: c}]}\n",
+			[][2]string{{"f.yaml:6: error: pod annotation berth.dev/sla-class: \"a\" is not \"b\"", "value"}}},
 		{"a gang by a controller", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  parallelism: 4\n  template:\n    metadata:\n      annotations:\n        berth.dev/gang: \"true\"\n    spec: {containers: [{name: c}]}\n", nil},
 		{"a gang by a controller, said wrongly", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    metadata:\n      annotations:\n        berth.dev/gang: \"yes\"\n    spec: {containers: [{name: c}]}\n",
 			[][2]string{{"f.yaml:8: error: pod annotation berth.dev/gang: \"yes\" is not \"true\"", "value"}}},

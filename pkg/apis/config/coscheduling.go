@@ -35,6 +35,10 @@ type CoschedulingArgs struct {
 	// GangOwners makes gangs of the pods of some controllers without a word in their pod templates. Absent, pods are in a
 	// gang only if they carry a label of one or the annotation berth.dev/gang.
 	GangOwners *GangOwners `json:"gangOwners,omitempty"`
+
+	// SLA orders the queue by classes of pods, their deadlines and how long they have waited. Absent, it is ordered by
+	// priority and time alone.
+	SLA *QueueSLA `json:"sla,omitempty"`
 }
 
 // GangReservation keeps nodes that a gang needs from other pods of its priority or less, until it starts. Pods that
@@ -66,6 +70,9 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	if o := args.GangOwners; o != nil {
 		setDefaultsGangOwners(o)
 	}
+	if q := args.SLA; q != nil {
+		setDefaultsQueueSLA(q)
+	}
 }
 
 // ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
@@ -83,6 +90,9 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	}
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)
+	}
+	if q := args.SLA; q != nil {
+		errs = append(errs, validateQueueSLA(path.Child("sla"), q)...)
 	}
 	return errs.ToAggregate()
 }

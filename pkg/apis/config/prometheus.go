@@ -20,7 +20,8 @@ type Prometheus struct {
 	// MatchLabels select the series of this cluster where one server holds the series of several, for instance
 	// cluster: eu-1. Each is an equality on a label of every series that is read.
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// Interval between two rounds of queries, from 5s to 10m. Default: 15s for GPU signals, 1m for prices.
+	// Interval between two rounds of queries, from 5s to 10m. Default: 15s for GPU signals, 30s for
+	// figures of objectives, 1m for prices.
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// Timeout of one query, from 100ms to the interval. Default: 10s, or the interval if that is shorter.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`

@@ -38,9 +38,10 @@ func addVersionedTypes(s *runtime.Scheme) error {
 	s.AddTypeDefaultingFunc(&CostOptimizedArgs{}, func(o any) { SetDefaultsCostOptimizedArgs(o.(*CostOptimizedArgs)) })
 	s.AddTypeDefaultingFunc(&CoschedulingArgs{}, func(o any) { SetDefaultsCoschedulingArgs(o.(*CoschedulingArgs)) })
 	s.AddTypeDefaultingFunc(&NetworkTopologyArgs{}, func(o any) { SetDefaultsNetworkTopologyArgs(o.(*NetworkTopologyArgs)) })
+	s.AddTypeDefaultingFunc(&SLAAwareArgs{}, func(o any) { SetDefaultsSLAAwareArgs(o.(*SLAAwareArgs)) })
 	return nil
 }
 
 func argsTypes() []runtime.Object {
-	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &NetworkTopologyArgs{}}
+	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &NetworkTopologyArgs{}, &SLAAwareArgs{}}
 }

@@ -54,7 +54,7 @@ func SetDefaultsGPUSignals(s *GPUSignals) {
 	}
 	setDefaultsPrometheus(&s.Prometheus, gpuInterval)
 	if s.HostLabels == nil {
-		s.HostLabels = []string{"node", "Hostname", "hostname"}
+		s.HostLabels = defaultHostLabels()
 	}
 	setDefault(&s.FullWeightAge, metav1.Duration{Duration: 60 * time.Second})
 	setDefault(&s.ZeroWeightAge, metav1.Duration{Duration: 180 * time.Second})
@@ -71,17 +71,7 @@ func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 		return nil
 	}
 	errs := validatePrometheus(&s.Prometheus, path.Child("prometheus"))
-	if len(s.HostLabels) == 0 {
-		errs = append(errs, field.Required(path.Child("hostLabels"), "at least one label name"))
-	}
-	for i, label := range s.HostLabels {
-		switch at := path.Child("hostLabels").Index(i); {
-		case !model.LegacyValidation.IsValidLabelName(label) || label == model.MetricNameLabel:
-			errs = append(errs, field.Invalid(at, label, "must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
-		case slices.Contains(s.HostLabels[:i], label):
-			errs = append(errs, field.Duplicate(at, label))
-		}
-	}
+	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
 	full, zero := s.FullWeightAge.Duration, s.ZeroWeightAge.Duration
 	if full < 0 || full >= zero {
 		errs = append(errs, field.Invalid(path.Child("fullWeightAge"), full.String(), "must be from 0s to less than zeroWeightAge ("+zero.String()+")"))
@@ -102,6 +92,24 @@ func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 	}
 	if window := s.FaultWindow.Duration; window < minFaultWindow || window > maxFaultWindow {
 		errs = append(errs, field.Invalid(path.Child("faultWindow"), window.String(), "must be from 1m to 24h"))
+	}
+	return errs
+}
+
+func defaultHostLabels() []string { return []string{"node", "Hostname", "hostname"} }
+
+func validateHostLabels(path *field.Path, labels []string) field.ErrorList {
+	var errs field.ErrorList
+	if len(labels) == 0 {
+		errs = append(errs, field.Required(path, "at least one label name"))
+	}
+	for i, label := range labels {
+		switch at := path.Index(i); {
+		case !model.LegacyValidation.IsValidLabelName(label) || label == model.MetricNameLabel:
+			errs = append(errs, field.Invalid(at, label, "must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
+		case slices.Contains(labels[:i], label):
+			errs = append(errs, field.Duplicate(at, label))
+		}
 	}
 	return errs
 }

@@ -24,6 +24,7 @@ type settings struct {
 	// how long that lasts without progress. With a maxPercent of 0 nothing is promised.
 	patience, ttl time.Duration
 	maxPercent    int
+	classes       queueClasses
 }
 
 func settingsFrom(obj runtime.Object, profile string) (settings, error) {
@@ -41,6 +42,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 		backoff: gang.Backoff{Initial: seconds(args.RetryInitialSeconds), Max: seconds(args.RetryMaxSeconds)},
 	}
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
+	s.classes = queueClasses{order: args.SLA.Order()}
 	r := args.Reservation
 	s.maxPercent, s.ttl, s.patience = int(*r.MaxNodesPercent), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil

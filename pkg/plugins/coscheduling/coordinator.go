@@ -17,11 +17,13 @@ import (
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
 // the state is theirs: the ledger's of gangs, the headroom's of capacity, the waker's of who is tried next, the evictor's of
-// evictions, the promises' of what is kept for whom, the status writer's of what was written.
+// evictions, the promises' of what is kept for whom, the status writer's of what was
+// written, the overdue's of how long pods wait.
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
 	members  members
+	classes  queueClasses
 	profiles *profiles
 	pods     *memberPods
 	groups   *podGroups
@@ -34,6 +36,7 @@ type coordinator struct {
 	waker    *waker
 	owners   *ownerFollower
 	status   *statusWriter
+	overdue  *overdue
 	// toldTwice are the pods that were told that they are in two groups.
 	toldTwice told
 	words     pluginWords
@@ -66,9 +69,10 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, profiles: &profiles{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.waker = newWaker()
+	c.overdue = newOverdue()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.mark(id)
 		c.waker.mark(id)

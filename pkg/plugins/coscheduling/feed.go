@@ -61,6 +61,9 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if err := f.watchCluster(profile); err != nil {
 		return err
 	}
+	if err := f.watchOverdue(profile); err != nil {
+		return err
+	}
 	go s.run(ctx)
 	go c.waker.run(ctx)
 	return nil
@@ -273,7 +276,9 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil), time.Now()))
+	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil)
+	member.Precedence = f.classes.precedence(pod)
+	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 }
 
 func (f *feed) losePod(pod *v1.Pod) {

@@ -40,6 +40,9 @@ var (
 	reservationAge = metrics.NewGauge(&metrics.GaugeOpts{
 		Name: "berth_gang_reservation_age_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How long capacity has been promised to the gang that has a reservation; 0 without one."})
+	waitTimeouts = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "berth_sla_wait_timeouts_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods that have waited for longer than the timeout of their class."}, []string{"class"})
 	registerOnce sync.Once
 )
 
@@ -47,7 +50,7 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
-			gangsPreempted, reservationAge)
+			gangsPreempted, reservationAge, waitTimeouts)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {
 			planDuration.WithLabelValues(result)

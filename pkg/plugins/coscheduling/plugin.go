@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/gang"
 )
@@ -85,16 +86,33 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}}}, nil
 }
 
-// EventsToRegister names one event only, that a pod is no member any more. What can make a gang fit wakes it in the order of
-// the gangs and a few at a time, not all at once and under the queue's lock, as hints would; see waker.
+// EventsToRegister names what makes a rejected pod schedulable by itself: that it is no member any more, or does not name its
+// class wrongly any more. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and
+// under the queue's lock, as hints would; see waker.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{{
-		Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel},
-		QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
-			if pod, ok := obj.(*v1.Pod); ok && !p.shared.members.has(pod) {
-				return fwk.Queue, nil
-			}
-			return fwk.QueueSkip, nil
+	return []fwk.ClusterEventWithHint{
+		{
+			Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel},
+			QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
+				if pod, ok := obj.(*v1.Pod); ok && !p.shared.members.has(pod) {
+					return fwk.Queue, nil
+				}
+				return fwk.QueueSkip, nil
+			},
 		},
-	}}, nil
+		{
+			// Annotations have no action type of their own: their changes arrive as the general update.
+			Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
+			QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, old, obj any) (fwk.QueueingHint, error) {
+				before, after, err := util.As[*v1.Pod](old, obj)
+				if err != nil {
+					return fwk.Queue, err
+				}
+				if p.shared.classes.misnamed(before) != nil && p.shared.classes.misnamed(after) == nil {
+					return fwk.Queue, nil
+				}
+				return fwk.QueueSkip, nil
+			},
+		},
+	}, nil
 }

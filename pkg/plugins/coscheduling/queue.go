@@ -18,7 +18,16 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 	if ka.Less(kb) {
 		return true
 	}
-	return !kb.Less(ka) && nameOf(a) < nameOf(b)
+	if kb.Less(ka) {
+		return false
+	}
+	if p.shared.classes.on() {
+		// Creation is told in seconds: within one of them pods keep the order in which they came.
+		if ta, tb := a.GetTimestamp(), b.GetTimestamp(); !ta.Equal(tb) {
+			return ta.Before(tb)
+		}
+	}
+	return nameOf(a) < nameOf(b)
 }
 
 func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
@@ -29,7 +38,7 @@ func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
 			}
 		}
 	}
-	return gang.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
+	return p.shared.classes.key(e)
 }
 
 func nameOf(e fwk.QueuedEntityInfo) string {

@@ -1,0 +1,145 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/sla"
+)
+
+// QueueSLA orders the queue by service levels. It changes which pods are tried first, and nothing else: preemption goes
+// by priority as ever.
+type QueueSLA struct {
+	// Classes are the service levels. A pod names its class in the label or the annotation berth.dev/sla-class; one
+	// that names none is of the first class that lists its PriorityClass.
+	Classes []SLAClass `json:"classes,omitempty"`
+	// Ageing lets waiting make up for a lower priority. Absent, a pod of higher priority always comes first.
+	Ageing *QueueAgeing `json:"ageing,omitempty"`
+}
+
+// SLAClass is a service level.
+type SLAClass struct {
+	// Name by which pods name the class: a DNS label.
+	Name string `json:"name"`
+	// PriorityClasses are the names of the PriorityClasses whose pods are of the class. Only their pods may name it.
+	// Empty, any pod may name the class, and none is of it that does not.
+	PriorityClasses []string `json:"priorityClasses,omitempty"`
+	// DeadlineSeconds is the time from its creation in which a pod should start. Of pods of equal priority that one
+	// comes first whose time ends first. From 1 to 2592000. Default: the longest of any class, which pods without a
+	// class have, too.
+	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
+	// TimeoutSeconds is how long a pod may wait before a warning event says so, once. From 1 to 2592000. Absent, never.
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// AgeFromPriority is the priority from which pods of the class age, in place of their own. It needs ageing and
+	// priorityClasses, or any pod could take the place that it likes.
+	AgeFromPriority *int32 `json:"ageFromPriority,omitempty"`
+}
+
+// QueueAgeing raises the priority that pods have in the queue for as long as they wait.
+type QueueAgeing struct {
+	// PriorityPerHour is by how much it rises with each hour: the difference of two PriorityClasses divided by the
+	// hours after which a pod of the lower one comes before fresh pods of the higher one. From 1 to 2000000000.
+	// Required.
+	PriorityPerHour *int32 `json:"priorityPerHour,omitempty"`
+	// UpToPriority is the highest priority that ages. Pods above it come first, whatever the others have waited.
+	// Default 1000000000, the highest that users can give, so that only pods that are critical to the system are above
+	// it.
+	UpToPriority *int32 `json:"upToPriority,omitempty"`
+}
+
+const (
+	// maxSLASeconds is 30 days.
+	maxSLASeconds = 30 * 24 * 3600
+	maxSLAClasses = 64
+	// highestUserPriority is the highest priority that a PriorityClass may have that is not the system's.
+	highestUserPriority = 1_000_000_000
+	maxPerHour          = 2 * highestUserPriority
+)
+
+func setDefaultsQueueSLA(q *QueueSLA) {
+	if q.Ageing != nil {
+		setDefault(&q.Ageing.UpToPriority, highestUserPriority)
+	}
+}
+
+func validateQueueSLA(path *field.Path, q *QueueSLA) field.ErrorList {
+	var errs field.ErrorList
+	if len(q.Classes) == 0 && q.Ageing == nil {
+		errs = append(errs, field.Required(path, "want classes, ageing or both"))
+	}
+	if n := len(q.Classes); n > maxSLAClasses {
+		errs = append(errs, field.TooMany(path.Child("classes"), n, maxSLAClasses))
+	}
+	for i := range q.Classes {
+		at := path.Child("classes").Index(i)
+		errs = append(errs, validateSLAClass(at, &q.Classes[i], q.Ageing != nil)...)
+		same := func(other SLAClass) bool { return other.Name == q.Classes[i].Name }
+		if slices.ContainsFunc(q.Classes[:i], same) {
+			errs = append(errs, field.Duplicate(at.Child("name"), q.Classes[i].Name))
+		}
+	}
+	if a := q.Ageing; a != nil {
+		at := path.Child("ageing")
+		if a.PriorityPerHour == nil {
+			errs = append(errs, field.Required(at.Child("priorityPerHour"), fmt.Sprintf("want a whole number from 1 to %d", maxPerHour)))
+		} else {
+			errs = append(errs, validateRange(at.Child("priorityPerHour"), int64(*a.PriorityPerHour), 1, maxPerHour)...)
+		}
+		errs = append(errs, validateRange(at.Child("upToPriority"), int64(*a.UpToPriority), -maxPerHour, highestUserPriority)...)
+	}
+	return errs
+}
+
+func validateSLAClass(path *field.Path, c *SLAClass, ages bool) field.ErrorList {
+	var errs field.ErrorList
+	if len(validation.IsDNS1123Label(c.Name)) > 0 {
+		errs = append(errs, field.Invalid(path.Child("name"), c.Name, "want a DNS label, such as interactive"))
+	}
+	for i, name := range c.PriorityClasses {
+		if at := path.Child("priorityClasses").Index(i); len(validation.IsDNS1123Subdomain(name)) > 0 {
+			errs = append(errs, field.Invalid(at, name, "want the name of a PriorityClass"))
+		} else if slices.Contains(c.PriorityClasses[:i], name) {
+			errs = append(errs, field.Duplicate(at, name))
+		}
+	}
+	if c.DeadlineSeconds != nil {
+		errs = append(errs, validateRange(path.Child("deadlineSeconds"), int64(*c.DeadlineSeconds), 1, maxSLASeconds)...)
+	}
+	if c.TimeoutSeconds != nil {
+		errs = append(errs, validateRange(path.Child("timeoutSeconds"), int64(*c.TimeoutSeconds), 1, maxSLASeconds)...)
+	}
+	if c.AgeFromPriority != nil {
+		at := path.Child("ageFromPriority")
+		errs = append(errs, validateRange(at, int64(*c.AgeFromPriority), -maxPerHour, highestUserPriority)...)
+		if !ages {
+			errs = append(errs, field.Forbidden(at, "has no effect without ageing"))
+		}
+		if len(c.PriorityClasses) == 0 {
+			errs = append(errs, field.Forbidden(at, "needs priorityClasses, or any pod could take the class"))
+		}
+	}
+	return errs
+}
+
+// Order returns the order that valid args ask for, nil for that by priority and time alone.
+func (q *QueueSLA) Order() *sla.Order {
+	if q == nil {
+		return nil
+	}
+	seconds := func(n *int32) time.Duration { return time.Duration(*cmp.Or(n, new(int32))) * time.Second }
+	classes := make([]sla.Class, len(q.Classes))
+	for i, c := range q.Classes {
+		classes[i] = sla.Class{Name: c.Name, PriorityClasses: c.PriorityClasses, AgeFrom: c.AgeFromPriority,
+			Deadline: seconds(c.DeadlineSeconds), Timeout: seconds(c.TimeoutSeconds)}
+	}
+	var ageing *sla.Ageing
+	if a := q.Ageing; a != nil {
+		ageing = &sla.Ageing{PerHour: *a.PriorityPerHour, UpTo: *a.UpToPriority}
+	}
+	return sla.NewOrder(classes, ageing)
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// +kubebuilder:object:root=true
+
+// SLAAwareArgs tunes the SLAAware plugin.
+type SLAAwareArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Signals read what is measured of nodes from Prometheus. Off when left out: then the plugin has nothing to score
+	// by.
+	Signals *SLOSignals `json:"signals,omitempty"`
+
+	// HeadroomPercent is how much of its objective should be left to a pod: of nodes that meet it, those with less
+	// headroom score lower. From 0 to 90, default 10.
+	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
+}
+
+// SLOSignals turn on the figures by which nodes meet the objectives of pods. They are read in the background;
+// scheduling never waits for them, and nodes without a figure are neither favored nor shunned.
+type SLOSignals struct {
+	// Prometheus says whom to ask. Its matchLabels must be empty: write them into the queries.
+	Prometheus Prometheus `json:"prometheus"`
+	// LatencyMsQuery is a PromQL query for the latency of each node in milliseconds, an instant vector with one of the
+	// host labels. At least one of the queries is required.
+	LatencyMsQuery string `json:"latencyMsQuery,omitempty"`
+	// ThroughputQuery is a PromQL query for the throughput that each node reaches, in the unit of
+	// berth.dev/slo-throughput.
+	ThroughputQuery string `json:"throughputQuery,omitempty"`
+	// HostLabels are the labels that may name the node of a series, the first one present decides. A value is taken for
+	// a node's name or for its kubernetes.io/hostname label. Default: node, Hostname, hostname.
+	HostLabels []string `json:"hostLabels,omitempty"`
+	// MaxAge is how old a sample may be for the server to give it, and how long what it gave counts while it does not
+	// answer. Servers that do not honor lookback_delta in instant queries, such as Prometheus 2.42, give samples of up
+	// to their own limit, 5m by default. From the interval to 1h. Default: 3m.
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
+}
+
+const (
+	sloInterval     = 30 * time.Second
+	maxSLOAge       = time.Hour
+	maxQueryBytes   = 16 << 10
+	defaultSLOAge   = 3 * time.Minute
+	maxHeadroom     = 90
+	defaultHeadroom = int32(10)
+)
+
+// SetDefaultsSLAAwareArgs fills the fields that were left out.
+func SetDefaultsSLAAwareArgs(a *SLAAwareArgs) {
+	setDefault(&a.HeadroomPercent, defaultHeadroom)
+	s := a.Signals
+	if s == nil {
+		return
+	}
+	setDefaultsPrometheus(&s.Prometheus, sloInterval)
+	if s.HostLabels == nil {
+		s.HostLabels = defaultHostLabels()
+	}
+	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultSLOAge})
+}
+
+// ValidateSLAAwareArgs checks defaulted args that stand at path in the configuration.
+func ValidateSLAAwareArgs(path *field.Path, a *SLAAwareArgs) error {
+	errs := validateRange(path.Child("headroomPercent"), int64(*a.HeadroomPercent), 0, maxHeadroom)
+	if a.Signals != nil {
+		errs = append(errs, validateSLOSignals(path.Child("signals"), a.Signals)...)
+	}
+	return errs.ToAggregate()
+}
+
+func validateSLOSignals(path *field.Path, s *SLOSignals) field.ErrorList {
+	errs := validatePrometheus(&s.Prometheus, path.Child("prometheus"))
+	if len(s.Prometheus.MatchLabels) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("prometheus", "matchLabels"), "has no effect on queries of your own: write the labels into them"))
+	}
+	if s.LatencyMsQuery == "" && s.ThroughputQuery == "" {
+		errs = append(errs, field.Required(path, "want latencyMsQuery, throughputQuery or both"))
+	}
+	for name, query := range map[string]string{"latencyMsQuery": s.LatencyMsQuery, "throughputQuery": s.ThroughputQuery} {
+		if len(query) > maxQueryBytes {
+			errs = append(errs, field.TooLong(path.Child(name), "", maxQueryBytes))
+		}
+	}
+	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
+	if age, interval := s.MaxAge.Duration, s.Prometheus.Interval.Duration; age < interval || age > maxSLOAge {
+		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(), fmt.Sprintf("must be from the interval (%s) to 1h", interval)))
+	}
+	return errs
+}

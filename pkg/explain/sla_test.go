@@ -1,0 +1,62 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// A pod with an objective and a class is explained as the scheduler of the example would place it, without what Prometheus knows.
+func TestServiceLevelsAreExplained(t *testing.T) {
+	t.Parallel()
+	c, err := replay.LoadConfiguration("../../manifests/examples/service-levels/scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*v1.Pod)
+		winner bool
+		// said is in the verdict or in why a node is rejected.
+		said string
+	}{
+		{"a class and an objective", func(p *v1.Pod) {
+			p.Labels = map[string]string{"berth.dev/sla-class": "batch"}
+			p.Annotations = map[string]string{"berth.dev/slo-latency-ms": "200"}
+		}, true, ""},
+		{"a class that is not open to the pod", func(p *v1.Pod) { p.Labels = map[string]string{"berth.dev/sla-class": "interactive"} }, false,
+			`pod label berth.dev/sla-class: "interactive" is not one of the classes open to pods of PriorityClass "": "batch"`},
+		{"an objective that cannot be read", func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "-1"} }, false,
+			`pod annotation berth.dev/slo-throughput: "-1" is not a decimal number`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p := pod("p", "", "1", 0)
+			p.Spec.SchedulerName = "berth-scheduler"
+			tc.change(p)
+			e, err := Pod(Question{Configuration: c, Objects: []runtime.Object{node("a", "8"), node("b", "8"), p}, Pod: p, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (e.Winner != "") != tc.winner {
+				t.Errorf("winner %q, want one: %t", e.Winner, tc.winner)
+			}
+			said := e.Verdict
+			for _, n := range e.Nodes {
+				if n.Rejected != nil {
+					said += "\n" + strings.Join(n.Rejected.Reasons, "\n")
+				}
+			}
+			if !strings.Contains(said, tc.said) {
+				t.Errorf("said\n%s\nwant %s", said, tc.said)
+			}
+			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes, "SLAAware was run without what Prometheus would tell it") {
+				t.Errorf("notes %q say nothing of the figures that are left out", notes)
+			}
+		})
+	}
+}

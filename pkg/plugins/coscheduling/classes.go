@@ -1,0 +1,60 @@
+package coscheduling
+
+import (
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sla"
+)
+
+// queueClasses places pods in a queue with classes. Where there are none, it leaves them to priority and time.
+type queueClasses struct{ order *sla.Order }
+
+// on reports whether the queue has classes or lets pods age.
+func (q queueClasses) on() bool { return q.order != nil }
+
+// precedence returns what the pod brings to its place. One that names a class wrongly is placed as if it named none,
+// until its cycle rejects it.
+func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
+	if !q.on() {
+		return gang.Precedence{}
+	}
+	class, _ := kubeview.FindSLAClass(q.order, pod)
+	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class))
+}
+
+// key returns the place of an entity of the queue that is no member of a gang of ours. It is a function of the entity
+// and of settings that never change, so that it changes only with the object, when the queue itself puts the entity in
+// its new place.
+//
+// With classes a pod's time is that of its creation. The time of the queue, which begins anew with each attempt, would
+// put off for ever what is tried often.
+func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
+	k := gang.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
+	if !q.on() {
+		return k
+	}
+	switch e := e.(type) {
+	case interface{ GetPod() *v1.Pod }:
+		if pod := e.GetPod(); pod != nil {
+			k.Precedence, k.Time = q.precedence(pod), pod.CreationTimestamp.Time
+			return k
+		}
+	case fwk.PodGroupInfo:
+		if group := e.GetPodGroup(); group != nil {
+			k.Time = group.CreationTimestamp.Time
+		}
+	}
+	// A native group is one entity of many pods: it has no class, and ages by its own priority.
+	k.Precedence = gang.Precedence(q.order.Place(k.Priority, nil))
+	return k
+}
+
+// misnamed returns what is wrong with the class that the pod names, nil if nothing is.
+func (q queueClasses) misnamed(pod *v1.Pod) *kubeview.BadValue {
+	_, bad := kubeview.SLAClass(q.order, pod)
+	return bad
+}

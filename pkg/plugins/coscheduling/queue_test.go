@@ -1,0 +1,369 @@
+package coscheduling
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/heap"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sla"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// queueOf returns a plugin that sorts by these classes, nil for none.
+func queueOf(order *sla.Order) *Plugin {
+	return &Plugin{shared: &coordinator{ledger: gang.NewLedger(time.Minute, nil), classes: queueClasses{order: order}}}
+}
+
+// waiting is a pod of the queue, created at noon and as much later as given.
+func waiting(t interface{ Fatal(...any) }, name string, priority int32, after time.Duration, class string) *framework.QueuedPodInfo {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(after))},
+		Spec: v1.PodSpec{Priority: &priority}}
+	if class != "" {
+		pod.Labels = map[string]string{kubeview.SLAClassKey: class}
+	}
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &framework.QueuedPodInfo{PodInfo: info, QueueingParams: framework.QueueingParams{Timestamp: noon.Add(after)}}
+}
+
+func TestQueueOrder(t *testing.T) {
+	t.Parallel()
+	classes := []sla.Class{
+		{Name: "interactive", Deadline: time.Minute},
+		{Name: "batch", Deadline: 4 * time.Hour},
+		{Name: "careful", Deadline: time.Minute, PriorityClasses: []string{"careful"}, AgeFrom: ptr.To[int32](-1000)},
+	}
+	type pod struct {
+		name     string
+		priority int32
+		after    time.Duration
+		class    string
+	}
+	for _, tc := range []struct {
+		name  string
+		order *sla.Order
+		// first to last
+		want []pod
+	}{
+		{"without classes by priority, then by time", nil, []pod{{"c", 5, time.Hour, ""}, {"b", 0, 0, ""}, {"a", 0, time.Second, ""}}},
+		{"with classes by priority first", sla.NewOrder(classes, nil), []pod{{"b", 5, time.Hour, "batch"}, {"a", 0, 0, "interactive"}}},
+		{"of one priority, whose deadline comes first", sla.NewOrder(classes, nil),
+			[]pod{{"c", 0, time.Hour, "interactive"}, {"b", 0, 0, "batch"}, {"a", 0, 4 * time.Hour, "interactive"}}},
+		{"a pod without a class has the longest deadline", sla.NewOrder(classes, nil),
+			[]pod{{"d", 0, 0, "batch"}, {"c", 0, time.Minute, ""}, {"b", 0, 2 * time.Minute, "batch"}, {"a", 0, 4*time.Hour + 2*time.Minute, "interactive"}}},
+		{"of one deadline, who came first", sla.NewOrder(classes, nil), []pod{{"b", 0, 0, "batch"}, {"a", 0, time.Second, "batch"}}},
+		{"ten hours make up for ten points", sla.NewOrder(nil, &sla.Ageing{PerHour: 1, UpTo: 100}),
+			[]pod{{"c", 10, 10*time.Hour - time.Second, ""}, {"b", 0, 0, ""}, {"a", 10, 10*time.Hour + time.Second, ""}}},
+		{"nothing makes up for a priority that does not age", sla.NewOrder(nil, &sla.Ageing{PerHour: 1000, UpTo: 100}),
+			[]pod{{"c", 102, 9000 * time.Hour, ""}, {"b", 101, 9000 * time.Hour, ""}, {"a", 100, 0, ""}}},
+		{"deadlines and ages add up", sla.NewOrder(classes, &sla.Ageing{PerHour: 1, UpTo: 100}),
+			[]pod{{"c", 10, 11 * time.Hour, "interactive"}, {"b", 0, 0, "batch"}, {"a", 10, 14 * time.Hour, "interactive"}}},
+		{"priorities that would catch up in centuries", sla.NewOrder(nil, &sla.Ageing{PerHour: 1, UpTo: 1_000_000_000}),
+			[]pod{{"c", 999_999_999, 0, ""}, {"b", -2_000_000_000, 0, ""}, {"a", -2_000_000_000, time.Second, ""}}},
+		{"an unknown class counts as none", sla.NewOrder(classes, nil), []pod{{"b", 0, 0, "batch"}, {"a", 0, time.Second, "gold"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p := queueOf(tc.order)
+			var entities []*framework.QueuedPodInfo
+			var want []string
+			for _, w := range tc.want {
+				want = append(want, w.name)
+				entities = append(entities, waiting(t, w.name, w.priority, w.after, w.class))
+			}
+			slices.Reverse(entities)
+			slices.SortFunc(entities, func(a, b *framework.QueuedPodInfo) int {
+				if p.Less(a, b) {
+					return -1
+				}
+				return 1
+			})
+			var got []string
+			for _, e := range entities {
+				got = append(got, e.GetPod().Name)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAClassAgesFromAnotherPriority(t *testing.T) {
+	t.Parallel()
+	p := queueOf(sla.NewOrder([]sla.Class{{Name: "prompt", PriorityClasses: []string{"prompt"}, AgeFrom: ptr.To[int32](20)}}, &sla.Ageing{PerHour: 1, UpTo: 100}))
+	prompt, plain := waiting(t, "prompt", 0, 10*time.Hour-time.Second, "prompt"), waiting(t, "plain", 10, 0, "")
+	if p.Less(prompt, plain) {
+		t.Error("a pod took a class that is not open to its PriorityClass")
+	}
+	prompt.GetPod().Spec.PriorityClassName = "prompt"
+	if !p.Less(prompt, plain) {
+		t.Error("the pod of the class that ages from 20 comes after one of priority 10 that is less than 10 hours older")
+	}
+}
+
+func TestNativeGroupsAgeFromTheirCreation(t *testing.T) {
+	t.Parallel()
+	p := queueOf(sla.NewOrder(nil, &sla.Ageing{PerHour: 1, UpTo: 100}))
+	native := &framework.QueuedPodGroupInfo{
+		PodGroupInfo: &framework.PodGroupInfo{PodGroup: &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "native", CreationTimestamp: metav1.NewTime(noon)}}},
+		QueueingParams: framework.QueueingParams{Timestamp: noon.Add(24 * time.Hour)},
+	}
+	if later := waiting(t, "later", 0, time.Hour, ""); !p.Less(native, later) || p.Less(later, native) {
+		t.Error("a native group that was tried a day after its creation comes after a pod that was created an hour after it")
+	}
+}
+
+// drawnOrder draws the classes of a queue, or none.
+func drawnOrder(t *rapid.T) *sla.Order {
+	if rapid.Bool().Draw(t, "no classes") {
+		return nil
+	}
+	var classes []sla.Class
+	for i := range rapid.IntRange(0, 3).Draw(t, "classes") {
+		c := sla.Class{Name: string(rune('a' + i)), Deadline: time.Duration(rapid.IntRange(0, 3).Draw(t, "deadline")) * time.Hour}
+		if rapid.Bool().Draw(t, "ages from elsewhere") {
+			c.AgeFrom = ptr.To(int32(rapid.IntRange(-2, 2).Draw(t, "from")))
+		}
+		classes = append(classes, c)
+	}
+	var ageing *sla.Ageing
+	if rapid.Bool().Draw(t, "ages") {
+		ageing = &sla.Ageing{PerHour: int32(rapid.IntRange(1, 3).Draw(t, "per hour")), UpTo: int32(rapid.IntRange(-1, 2).Draw(t, "up to"))}
+	}
+	return sla.NewOrder(classes, ageing)
+}
+
+func drawnPod(t *rapid.T, name string) *framework.QueuedPodInfo {
+	e := waiting(t, name, int32(rapid.IntRange(-2, 3).Draw(t, "priority")), time.Duration(rapid.IntRange(0, 4).Draw(t, "after"))*time.Hour,
+		rapid.SampledFrom([]string{"", "a", "b", "c", "unknown"}).Draw(t, "class"))
+	e.Timestamp = noon.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "queued")) * time.Hour)
+	return e
+}
+
+// The queue is a heap, which needs a strict order of all that may be in it.
+func TestTheQueueHasAStrictOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := queueOf(drawnOrder(t))
+		a, b, c := drawnPod(t, "a"), drawnPod(t, "b"), drawnPod(t, "c")
+		switch {
+		case p.Less(a, a):
+			t.Fatal("a pod comes before itself")
+		case p.Less(a, b) == p.Less(b, a):
+			t.Fatal("two pods have no order")
+		case p.Less(a, b) && p.Less(b, c) && !p.Less(a, c):
+			t.Fatal("the order goes round in a circle")
+		}
+	})
+}
+
+// Where there are no classes, the stock order holds, whatever the pods say.
+func TestWithoutClassesTheOrderIsTheStockOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, stock := queueOf(nil), &queuesort.PrioritySort{}
+		a, b := drawnPod(t, "a"), drawnPod(t, "b")
+		if stock.Less(a, b) && !p.Less(a, b) || stock.Less(b, a) && !p.Less(b, a) {
+			t.Fatalf("stock %t and %t, ours %t", stock.Less(a, b), stock.Less(b, a), p.Less(a, b))
+		}
+	})
+}
+
+// The order of two pods does not change with what happens to them in the queue, but for ties within a second.
+func TestTheOrderOutlastsAttempts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		order := drawnOrder(t)
+		if order == nil {
+			t.Skip("the stock order is by attempts")
+		}
+		p := queueOf(order)
+		a, b := drawnPod(t, "a"), drawnPod(t, "b")
+		if ka, kb := p.key(a), p.key(b); !ka.Less(kb) && !kb.Less(ka) {
+			t.Skip("a tie")
+		}
+		before := p.Less(a, b)
+		a.Timestamp, a.Attempts = a.Timestamp.Add(time.Duration(rapid.IntRange(1, 1000).Draw(t, "hours"))*time.Hour), 3
+		if p.Less(a, b) != before {
+			t.Fatal("an attempt has changed the order")
+		}
+	})
+}
+
+// starve puts a pod into the queue behind a stream of others, of which more come than are taken out, and returns how many come
+// before it, and false if it still waits after so many.
+func starve(p *Plugin, victim *framework.QueuedPodInfo, better func(n int) *framework.QueuedPodInfo, most int) (int, bool) {
+	queue := heap.New(func(e *framework.QueuedPodInfo) string { return e.GetPod().Name },
+		func(a, b *framework.QueuedPodInfo) bool { return p.Less(a, b) })
+	queue.AddOrUpdate(victim)
+	came := 0
+	for taken := range most {
+		for range 2 {
+			queue.AddOrUpdate(better(came))
+			came++
+		}
+		if e, err := queue.Pop(); err == nil && e == victim {
+			return taken, true
+		}
+	}
+	return most, false
+}
+
+// With ageing, nothing at or below its highest priority waits for ever: not behind a stream of pods of any class and any such
+// priority that is faster than the queue. Of a stream of a pod a minute those come first that are created within the
+// difference of the waits, and no more.
+func TestNothingThatAgesStarves(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		classes := []sla.Class{
+			{Name: "a", Deadline: time.Duration(rapid.IntRange(0, 120).Draw(t, "deadline of a")) * time.Minute},
+			{Name: "b", Deadline: time.Duration(rapid.IntRange(1, 120).Draw(t, "deadline of b")) * time.Minute},
+			{Name: "c", AgeFrom: ptr.To(int32(rapid.IntRange(-5, 5).Draw(t, "from")))},
+		}
+		upTo := int32(rapid.IntRange(0, 10).Draw(t, "up to"))
+		order := sla.NewOrder(classes, &sla.Ageing{PerHour: int32(rapid.IntRange(1, 10).Draw(t, "per hour")), UpTo: upTo})
+		p := queueOf(order)
+		class := rapid.SampledFrom([]string{"", "a", "b", "c"})
+		priority := rapid.Int32Range(-5, upTo)
+		victim := waiting(t, "victim", priority.Draw(t, "priority"), 0, class.Draw(t, "class"))
+		kinds := make([]*framework.QueuedPodInfo, rapid.IntRange(1, 3).Draw(t, "kinds"))
+		most := 0
+		for i := range kinds {
+			kinds[i] = waiting(t, "kind", priority.Draw(t, "better priority"), 0, class.Draw(t, "better class"))
+			ahead := p.key(victim).Wait - p.key(kinds[i]).Wait
+			most = max(most, int(ahead/time.Minute)+1)
+		}
+		stream := func(n int) *framework.QueuedPodInfo {
+			kind := kinds[n%len(kinds)].GetPod()
+			return waiting(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute, kind.Labels[kubeview.SLAClassKey])
+		}
+		if before, ok := starve(p, victim, stream, most+1); !ok {
+			t.Fatalf("the pod still waits after %d others; want at most %d before it", before, most)
+		}
+	})
+}
+
+// Without ageing a stream of higher priority is never passed, which shows that the property above can fail; within one
+// priority deadlines starve nobody.
+func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
+	t.Parallel()
+	order := sla.NewOrder([]sla.Class{{Name: "a", Deadline: time.Minute}, {Name: "b", Deadline: time.Hour}}, nil)
+	for _, tc := range []struct {
+		name     string
+		order    *sla.Order
+		priority int32
+		before   int
+		passes   bool
+	}{
+		{"the stock order and a higher priority", nil, 1, 1000, false},
+		{"classes and a higher priority", order, 1, 1000, false},
+		{"a stricter deadline of the same priority", order, 0, 59, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			victim := waiting(t, "victim", 0, 0, "")
+			before, passes := starve(queueOf(tc.order), victim, func(n int) *framework.QueuedPodInfo {
+				return waiting(t, fmt.Sprintf("better-%d", n), tc.priority, time.Duration(n)*time.Minute, "a")
+			}, 1000)
+			if passes != tc.passes || before > tc.before {
+				t.Errorf("%d come before it, done %t; want at most %d, done %t", before, passes, tc.before, tc.passes)
+			}
+		})
+	}
+}
+
+func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
+	t.Parallel()
+	order := sla.NewOrder([]sla.Class{{Name: "interactive", Deadline: time.Minute}, {Name: "batch", Deadline: 4 * time.Hour}},
+		&sla.Ageing{PerHour: 1, UpTo: 100})
+	p := queueOf(order)
+	id, ledger := gang.ID{Namespace: "ns", Name: "g"}, p.shared.ledger
+	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: noon, UID: "g"}, noon)
+	var members []*framework.QueuedPodInfo
+	for i, class := range []string{"interactive", "batch"} {
+		e := waiting(t, fmt.Sprintf("member-%d", i), 10, time.Hour, class)
+		pod := e.GetPod()
+		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
+		m := kubeview.GangMember(pod, kubeview.Membership{ID: id}, nil, true)
+		m.Precedence = p.shared.classes.precedence(pod)
+		ledger.Observe(id, m, noon)
+		members = append(members, e)
+	}
+	ledger.Invite(id, noon)
+	if ok, why := ledger.Admit("member-0"); !ok {
+		t.Fatalf("the leader is held: %s", why)
+	}
+	// Due with the class of the least urgent member, counted from the creation of the group.
+	want := gang.Key{Precedence: gang.Precedence{Ages: true, Wait: 94 * time.Hour}, Priority: 10, Time: noon, Tie: "g"}
+	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
+		t.Errorf("key of the leader (-want +got):\n%s", diff)
+	}
+	members[0].GetPod().Labels[kubeview.SLAClassKey] = "batch"
+	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
+		t.Errorf("the key changed while the leader is queued (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
+	t.Parallel()
+	p := queueOf(sla.NewOrder([]sla.Class{{Name: "batch", Deadline: time.Hour}}, nil))
+	bad := waiting(t, "bad", 0, 0, "gold").GetPod()
+	good := waiting(t, "bad", 0, 0, "batch").GetPod()
+	const want = `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "batch"`
+	if got := p.shared.classes.misnamed(bad); got == nil || got.Error() != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	events, err := p.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hint := events[len(events)-1].QueueingHintFn
+	for _, tc := range []struct {
+		name        string
+		before, now *v1.Pod
+		want        fwk.QueueingHint
+	}{
+		{"put right", bad, good, fwk.Queue}, {"still wrong", bad, bad, fwk.QueueSkip}, {"right all along", good, good, fwk.QueueSkip},
+	} {
+		if got, err := hint(klog.Background(), bad, tc.before, tc.now); got != tc.want || err != nil {
+			t.Errorf("%s: hint %v, %v; want %v", tc.name, got, err, tc.want)
+		}
+	}
+}
+
+func BenchmarkLess(b *testing.B) {
+	classes := make([]sla.Class, 4)
+	for i := range classes {
+		classes[i] = sla.Class{Name: string(rune('a' + i)), Deadline: time.Hour}
+	}
+	for name, order := range map[string]*sla.Order{"without classes": nil, "with classes": sla.NewOrder(classes, &sla.Ageing{PerHour: 10, UpTo: 100})} {
+		b.Run(name, func(b *testing.B) {
+			p, x, y := queueOf(order), waiting(b, "x", 0, 0, "a"), waiting(b, "y", 0, time.Second, "d")
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Less(x, y)
+			}
+		})
+	}
+}
