@@ -13,7 +13,7 @@ import (
 func PlacementAnnotations() []string { return slices.Clone(placementAnnotations) }
 
 var placementAnnotations = append([]string{
-	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey,
+	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey, LicensesKey, DatasetsKey,
 	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, leaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
 	v1.MirrorPodAnnotationKey,
