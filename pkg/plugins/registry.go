@@ -7,6 +7,7 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
+	"berth.dev/berth/pkg/plugins/placementpolicy"
 )
 
 // Options returns one option for app.NewSchedulerCommand or app.Setup per plugin. This is the only list: a plugin that
@@ -16,5 +17,6 @@ func Options() []app.Option {
 		app.WithPlugin(gpuaware.Name, gpuaware.New),
 		app.WithPlugin(costoptimized.Name, costoptimized.New),
 		app.WithPlugin(coscheduling.Name, coscheduling.New),
+		app.WithPlugin(placementpolicy.Name, placementpolicy.New),
 	}
 }
