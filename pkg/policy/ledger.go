@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // Ledger counts the licenses that pods hold: those that run, by what informers tell, and those that are about to, by what
@@ -22,8 +24,10 @@ type holder struct {
 	// reserved is set from Reserve on, bound once the API server has said on which node the pod is. A pod that is bound
 	// stays one whatever Unreserve says: its binding may have failed for the scheduler alone.
 	reserved, bound bool
-	uses            *Demand
-	marks           *Marks
+	// pod is kept of one that is reserved, to work out its demand again.
+	pod   *v1.Pod
+	uses  *Demand
+	marks *Marks
 }
 
 // Holder is a pod with its node, for Rebuild.
@@ -36,19 +40,23 @@ type Holder struct {
 // Rebuild makes the ledger count for another set. Bound lists the pods that run, uses says what a pod uses that is only
 // reserved, and publish makes the set known to those who call with demands of it; all are called under the lock, so that
 // nothing is missed between what one informer has told and the next.
-func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(uid, node string) (*Demand, *Marks), publish func()) {
+func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks), publish func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.holders
 	l.set, l.used, l.holders = set, make([]int64, len(set.licenses)), map[string]*holder{}
 	for _, h := range bound() {
 		known := before[h.UID]
-		l.put(h.UID, &holder{node: h.Node, bound: true, reserved: known != nil && known.reserved, uses: h.Uses, marks: h.Marks})
+		next := &holder{node: h.Node, bound: true, uses: h.Uses, marks: h.Marks}
+		if known != nil && known.reserved {
+			next.reserved, next.pod = true, known.pod
+		}
+		l.put(h.UID, next)
 	}
 	for uid, h := range before {
 		if l.holders[uid] == nil && h.reserved {
-			demand, marks := uses(uid, h.node)
-			l.put(uid, &holder{node: h.node, reserved: true, uses: demand, marks: marks})
+			demand, marks := uses(h.pod, h.node)
+			l.put(uid, &holder{node: h.node, reserved: true, pod: h.pod, uses: demand, marks: marks})
 		}
 	}
 	publish()
@@ -79,7 +87,8 @@ func (l *Ledger) count(h *holder, sign int64) {
 
 // Reserve counts a pod that is about to run on a node. It returns why not if there are too few licenses by now, and false if
 // the ledger counts for another set than the pod's demand was worked out for.
-func (l *Ledger) Reserve(uid, node string, uses *Demand, m *Marks) (reason string, ok bool) {
+func (l *Ledger) Reserve(pod *v1.Pod, node string, uses *Demand, m *Marks) (reason string, ok bool) {
+	uid := string(pod.UID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.set != uses.set {
@@ -92,7 +101,7 @@ func (l *Ledger) Reserve(uid, node string, uses *Demand, m *Marks) (reason strin
 		}
 	}
 	bound := l.holders[uid] != nil && l.holders[uid].bound
-	l.put(uid, &holder{node: node, reserved: true, bound: bound, uses: uses, marks: m})
+	l.put(uid, &holder{node: node, reserved: true, bound: bound, pod: pod, uses: uses, marks: m})
 	return "", true
 }
 
@@ -118,7 +127,11 @@ func (l *Ledger) Bind(uid, node string, uses *Demand, m *Marks) bool {
 	case !uses.UsesLicenses():
 		l.drop(uid)
 	default:
-		l.put(uid, &holder{node: node, bound: true, reserved: known != nil && known.reserved, uses: uses, marks: m})
+		next := &holder{node: node, bound: true, uses: uses, marks: m}
+		if known != nil && known.reserved {
+			next.reserved, next.pod = true, known.pod
+		}
+		l.put(uid, next)
 	}
 	return true
 }

@@ -8,11 +8,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
 
 // twoPools are licenses of which one is limited in a pool besides.
 var twoPools = set{"p": `licenses: [{name: all, license: m, count: 4}, {name: pool-b, license: m, count: 2, nodes: {selector: {matchLabels: {pool: b}}}}, {name: other, count: 1}]`}
+
+func podOf(uid string) *v1.Pod {
+	pod := podWith(nil, nil)
+	pod.UID = types.UID(uid)
+	return pod
+}
 
 // model is the ledger as plain as it can be: who is where, by whom it is known.
 type model struct {
@@ -62,7 +70,7 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 			}
 			return list
 		}
-		uses := func(uid, node string) (*Demand, *Marks) { return demand(uid), marks(node) }
+		uses := func(pod *v1.Pod, node string) (*Demand, *Marks) { return demand(string(pod.UID)), marks(node) }
 		l.Rebuild(s, holders, uses, func() {})
 		pods := []string{"a", "b", "c", "d", "e"}
 		for i, uid := range pods {
@@ -80,7 +88,7 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 				m.reserved[uid] = node
 				used := m.used(s, pool)
 				fits := used[0] <= 4 && (!pool[node] || used[1] <= 2)
-				reason, ok := l.Reserve(uid, node, demand(uid), marks(node))
+				reason, ok := l.Reserve(podOf(uid), node, demand(uid), marks(node))
 				if !ok || (reason == "") != fits {
 					t.Fatalf("reserving %s on %s: %q, %t; it fits: %t", uid, node, reason, ok, fits)
 				}
@@ -202,7 +210,7 @@ func TestReserveAtTheSameTimeNeverGivesTooMany(t *testing.T) {
 	for i := range 64 {
 		wg.Go(func() {
 			uid := fmt.Sprint(i)
-			if reason, ok := l.Reserve(uid, "x", d, m); ok && reason == "" {
+			if reason, ok := l.Reserve(podOf(uid), "x", d, m); ok && reason == "" {
 				given <- uid
 			}
 		})
@@ -220,7 +228,7 @@ func TestADemandOfAnOldSetIsNotCounted(t *testing.T) {
 	m := before.MarksOf(nodeWith("x", nil))
 	var l Ledger
 	l.Rebuild(after, func() []Holder { return nil }, nil, func() {})
-	if _, ok := l.Reserve("a", "x", d, m); ok {
+	if _, ok := l.Reserve(podOf("a"), "x", d, m); ok {
 		t.Error("Reserve counts it")
 	}
 	if l.Bind("a", "x", d, m) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,7 @@ type book struct {
 	nodes      corelisters.NodeLister
 	namespaces corelisters.NamespaceLister
 	byNode     *kubeview.ByNode[atomic.Pointer[marked]]
+	synced     []cache.InformerSynced
 	ledger     policy.Ledger
 	status     *statusWriter
 	told       *lru.Cache
@@ -96,6 +98,9 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	}
 	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), namespaces: core.Namespaces().Lister(),
 		byNode: byNode, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
+	for _, informer := range []cache.SharedIndexInformer{policies, core.Pods().Informer(), core.Nodes().Informer(), core.Namespaces().Informer()} {
+		b.synced = append(b.synced, informer.HasSynced)
+	}
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
 		return nil, err
@@ -136,8 +141,8 @@ func (b *book) build(first bool) *view {
 		}
 	}
 	demands := b.demandsOfBound(v)
-	b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(uid, node string) (*policy.Demand, *policy.Marks) {
-		return b.reserved(v, uid, node)
+	b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
+		return b.read(v, pod), b.marksByName(v, node)
 	}, func() { b.view.Store(v) })
 	b.status.poke()
 	return v
@@ -178,17 +183,6 @@ func (b *book) bound(v *view, demands map[*v1.Pod]*policy.Demand) []policy.Holde
 		}
 	}
 	return holders
-}
-
-// reserved is what a pod uses that is about to be bound. It is in the cache of pods without a node.
-func (b *book) reserved(v *view, uid, node string) (*policy.Demand, *policy.Marks) {
-	pods, _ := b.pods.List(labels.Everything())
-	for _, pod := range pods {
-		if string(pod.UID) == uid {
-			return b.read(v, pod), b.marksByName(v, node)
-		}
-	}
-	return v.set.DemandOf(&v1.Pod{}, nil), nil
 }
 
 // holds reports whether the pod keeps its licenses: from when it has a node until it ends.
@@ -275,7 +269,8 @@ func (b *book) run(ctx context.Context) {
 			return
 		case <-b.changed:
 		}
-		if !cache.WaitForNamedCacheSyncWithContext(ctx, b.policies.HasSynced) {
+		// A view that lacks pods would count too few licenses in the first cycle.
+		if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
 			return
 		}
 		b.mu.Lock()
@@ -283,13 +278,21 @@ func (b *book) run(ctx context.Context) {
 		clear(b.wake)
 		b.mu.Unlock()
 		before := b.view.Load()
-		if stale {
+		if stale && (before == nil || len(wake) > 0 || !b.upToDate(before)) {
 			b.build(false)
 		}
 		if before != nil {
 			b.activate(ctx, before, wake)
 		}
 	}
+}
+
+// upToDate reports whether the view is of the policies that there are: what the first one is made of is told to handlers later.
+func (b *book) upToDate(v *view) bool {
+	now := b.policies.GetStore().List()
+	return len(now) == len(v.policies) && !slices.ContainsFunc(now, func(obj any) bool {
+		return !slices.Contains(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
+	})
 }
 
 // renew notes that the view is out of date.
@@ -316,7 +319,8 @@ func (b *book) activate(ctx context.Context, before *view, wake map[string]bool)
 		}
 		was, err := b.demand(before, pod)
 		is, errNow := b.demand(now, pod)
-		if wake[pod.Namespace] || err != nil || errNow != nil || was.Key() != is.Key() {
+		known := err == nil && errNow == nil
+		if wake[pod.Namespace] || known && was.Key() != is.Key() || (err == nil) != (errNow == nil) {
 			awake[string(pod.UID)] = pod
 		}
 	}

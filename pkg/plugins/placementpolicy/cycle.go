@@ -223,7 +223,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		if reason := d.Forbids(marks); reason != "" {
 			return fwk.NewStatus(fwk.Unschedulable, reason)
 		}
-		reason, ok := p.book.ledger.Reserve(string(pod.UID), nodeName, d, marks)
+		reason, ok := p.book.ledger.Reserve(pod, nodeName, d, marks)
 		switch {
 		case !ok:
 			continue

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -143,9 +145,20 @@ func (c *cluster) apply(t testing.TB, name string, generation int64, spec string
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "spec": fields}}
 	object.SetName(name)
+	object.SetUID(types.UID(name))
 	object.SetGeneration(generation)
-	c.api.Delete(policyKind.Resource, types.NamespacedName{Name: name})
-	if err := c.api.Create(object); err != nil {
+	client, err := dynamic.NewForConfig(c.api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, _ := c.api.Get(policyKind.Resource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
+	if known == nil {
+		err = c.api.Create(object)
+	} else {
+		object.SetResourceVersion(known.GetResourceVersion())
+		_, err = client.Resource(policyKind.Resource).Update(t.Context(), object, metav1.UpdateOptions{})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -60,7 +60,7 @@ func (w *statusWriter) poke() {
 
 // run writes until ctx ends. Without policies it only waits.
 func (w *statusWriter) run(ctx context.Context) {
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, w.book.policies.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), w.book.synced...) {
 		return
 	}
 	synced := time.Now()
