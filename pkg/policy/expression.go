@@ -20,8 +20,9 @@ const expressionCost = 10_000
 
 // The variables of expressions.
 const (
-	podVariable  = "pod"
-	nodeVariable = "node"
+	podVariable     = "pod"
+	nodeVariable    = "node"
+	namespaceLabels = "namespaceLabels"
 )
 
 // environments holds the CEL environments of expressions on pods and on nodes. They are made when they are needed first: a
@@ -29,7 +30,7 @@ const (
 var environments = sync.OnceValues(func() (map[string]*cel.Env, error) {
 	text := apiservercel.NewMapType(apiservercel.StringType, apiservercel.StringType, -1)
 	kinds := map[string]map[string]*apiservercel.DeclType{
-		podVariable:  {"namespace": apiservercel.StringType, "labels": text, "annotations": text, "namespaceLabels": text},
+		podVariable:  {"namespace": apiservercel.StringType, "labels": text, "annotations": text, namespaceLabels: text},
 		nodeVariable: {"name": apiservercel.StringType, "labels": text},
 	}
 	made := map[string]*cel.Env{}
@@ -56,6 +57,8 @@ var environments = sync.OnceValues(func() (map[string]*cel.Env, error) {
 type expression struct {
 	variable string
 	program  cel.Program
+	// readsNamespaces is set if it may read the labels of the pod's namespace.
+	readsNamespaces bool
 }
 
 // compile compiles an expression on the variable. Errors name the place in the expression.
@@ -76,13 +79,13 @@ func compile(variable, text string) (*expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the expression: %w", err)
 	}
-	return &expression{variable: variable, program: program}, nil
+	return &expression{variable: variable, program: program, readsNamespaces: strings.Contains(text, namespaceLabels)}, nil
 }
 
 // onPod evaluates the expression for a pod.
-func (e *expression) onPod(pod *v1.Pod, namespaceLabels map[string]string) (bool, error) {
+func (e *expression) onPod(pod *v1.Pod, ofNamespace map[string]string) (bool, error) {
 	return e.eval(map[string]any{
-		"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations), "namespaceLabels": orEmpty(namespaceLabels),
+		"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations), namespaceLabels: orEmpty(ofNamespace),
 	})
 }
 

@@ -47,7 +47,7 @@ func newPodMatcher(path *field.Path, s *placementv1alpha1.PodSelector) (m *podMa
 
 // readsNamespaces reports whether the matcher depends on the labels of namespaces.
 func (m *podMatcher) readsNamespaces() bool {
-	return m != nil && (m.namespaces != nil || m.expression != nil)
+	return m != nil && (m.namespaces != nil || m.expression != nil && m.expression.readsNamespaces)
 }
 
 // matches reports whether the pod is selected. With an error it is not known: the parts that can be evaluated match.

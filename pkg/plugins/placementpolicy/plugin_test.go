@@ -48,6 +48,10 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 			Scores: map[string]int64{"a": 0}, Reasons: map[string]string{"b": "node(s) that rule a of placement policy tenants does not allow"}}},
 		"a dataset on a node": {policies: specs{"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`},
 			pod: pod("p", "berth.dev/datasets", "imagenet").Obj(), want: outcome{Scores: map[string]int64{"a": 100, "b": 0}, Reasons: map[string]string{}}},
+		"a namespace that is not known yet, and no rule that reads its labels": {policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "pod.namespace == 'other'"}, nodes: {expression: "true"}}]}`},
+			pod: pod("p").Namespace("new").Obj(), want: open},
+		"a namespace that is not known yet, and an expression that reads its labels": {policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "'x' in pod.namespaceLabels"}, nodes: {expression: "true"}}]}`},
+			pod: pod("p").Namespace("new").Obj(), want: outcome{Refused: "reading namespace new for placement policies: the namespace is not known to the scheduler yet"}},
 		"a namespace that is not known yet": {policies: specs{"n": `compliance: {rules: [{name: secret, pods: {namespaceSelector: {matchLabels: {kind: secret}}}, nodes: {expression: "true"}}]}`},
 			pod: pod("p").Namespace("new").Obj(), want: outcome{Refused: "reading namespace new for placement policies: the namespace is not known to the scheduler yet"}},
 	}
