@@ -36,12 +36,16 @@ type licenseDemand struct {
 	name   string
 	amount int64
 	rules  []int
+	// elsewhere is what is said of nodes that no rule covers.
+	elsewhere string
 }
 
 // datasetDemand is a dataset with the rules that say where it is.
 type datasetDemand struct {
 	name  string
 	rules []*datasetRule
+	// elsewhere is what is said of nodes that do not hold it.
+	elsewhere string
 }
 
 // Key tells demands apart, of this Set and of others: demands of the same key are treated alike.
@@ -61,14 +65,14 @@ func (d *Demand) UsesLicenses() bool { return len(d.licenses) > 0 }
 // reader works out a demand.
 type reader struct {
 	*Demand
-	pod             *v1.Pod
-	namespaceLabels map[string]string
-	parts           []string
+	pod   *v1.Pod
+	about *subject
+	parts []string
 }
 
 // DemandOf returns what the pod has to do with the set. A pod that says something that cannot be read gets a Refusal.
 func (s *Set) DemandOf(pod *v1.Pod, namespaceLabels map[string]string) *Demand {
-	r := &reader{Demand: &Demand{set: s}, pod: pod, namespaceLabels: namespaceLabels}
+	r := &reader{Demand: &Demand{set: s}, pod: pod, about: podSubject(pod, namespaceLabels)}
 	for _, step := range []func(){r.readLicenses, r.readDatasets, r.readCompliance} {
 		step()
 	}
@@ -88,7 +92,7 @@ func (r *reader) refuse(reason string) {
 
 // selects reports whether the rule selects the pod. A rule that cannot be evaluated refuses the pod, or is left out.
 func (r *reader) selects(of *rule) bool {
-	yes, err := of.pods.matches(r.pod, r.namespaceLabels)
+	yes, err := of.pods.matches(r.about)
 	if err == nil {
 		return yes
 	}
@@ -123,6 +127,9 @@ func (r *reader) readLicenses() {
 				most = max(most, l.count)
 				r.parts = append(r.parts, l.id+"="+strconv.FormatInt(a.Amount, 10))
 			}
+		}
+		if len(d.rules) > 0 {
+			d.elsewhere = "node(s) outside the pools of license " + a.Name + " (" + r.set.licenses[d.rules[0]].String() + ")"
 		}
 		switch {
 		case most < 0:
@@ -161,6 +168,7 @@ func (r *reader) readDatasets() {
 			r.parts = append(r.parts, d.id)
 		}
 		if len(required.rules) > 0 {
+			required.elsewhere = "node(s) that do not hold dataset " + name + " (" + required.rules[0].String() + ")"
 			r.required = append(r.required, required)
 		}
 		if len(preferred.rules) > 0 {

@@ -55,8 +55,7 @@ var environments = sync.OnceValues(func() (map[string]*cel.Env, error) {
 
 // expression is a compiled expression that yields true or false.
 type expression struct {
-	variable string
-	program  cel.Program
+	program cel.Program
 	// readsNamespaces is set if it may read the labels of the pod's namespace.
 	readsNamespaces bool
 }
@@ -79,23 +78,38 @@ func compile(variable, text string) (*expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the expression: %w", err)
 	}
-	return &expression{variable: variable, program: program, readsNamespaces: strings.Contains(text, namespaceLabels)}, nil
+	return &expression{program: program, readsNamespaces: strings.Contains(text, namespaceLabels)}, nil
 }
 
-// onPod evaluates the expression for a pod.
-func (e *expression) onPod(pod *v1.Pod, ofNamespace map[string]string) (bool, error) {
-	return e.eval(map[string]any{
-		"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations), namespaceLabels: orEmpty(ofNamespace),
-	})
+// subject is a pod or a node that rules are about.
+type subject struct {
+	labels map[string]string
+	// ofNamespace are the labels of a pod's namespace.
+	ofNamespace map[string]string
+	// fields returns what expressions read, and input holds it once one has asked for it.
+	fields func() map[string]any
+	input  map[string]any
 }
 
-// onNode evaluates the expression for a node.
-func (e *expression) onNode(name string, labels map[string]string) (bool, error) {
-	return e.eval(map[string]any{"name": name, "labels": orEmpty(labels)})
+func podSubject(pod *v1.Pod, ofNamespace map[string]string) *subject {
+	return &subject{labels: pod.Labels, ofNamespace: ofNamespace, fields: func() map[string]any {
+		return map[string]any{podVariable: map[string]any{
+			"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations), namespaceLabels: orEmpty(ofNamespace)}}
+	}}
 }
 
-func (e *expression) eval(value map[string]any) (bool, error) {
-	result, _, err := e.program.Eval(map[string]any{e.variable: value})
+func nodeSubject(node *v1.Node) *subject {
+	return &subject{labels: node.Labels, fields: func() map[string]any {
+		return map[string]any{nodeVariable: map[string]any{"name": node.Name, "labels": orEmpty(node.Labels)}}
+	}}
+}
+
+// on evaluates the expression for a subject.
+func (e *expression) on(s *subject) (bool, error) {
+	if s.input == nil {
+		s.input = s.fields()
+	}
+	result, _, err := e.program.Eval(s.input)
 	if err != nil {
 		return false, errors.New(oneLine(err.Error()))
 	}

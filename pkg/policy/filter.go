@@ -112,18 +112,18 @@ func (d *Demand) Forbids(m *Marks) string {
 		switch {
 		case m.in.has(r.nodes) || m.ignored.has(r.nodes):
 		case m.failed.has(r.nodes):
-			return failedReason(&r.rule)
+			return r.failed
 		default:
-			return "node(s) that " + r.String() + " does not allow"
+			return r.denied
 		}
 	}
 	for _, r := range d.closed {
 		switch {
 		case !m.in.has(r.nodes) && !m.failed.has(r.nodes) || d.letIn(r, m):
 		case m.failed.has(r.nodes):
-			return failedReason(&r.rule)
+			return r.failed
 		default:
-			return "node(s) that " + r.String() + " keeps for other pods"
+			return r.kept
 		}
 	}
 	for i := range d.required {
@@ -138,8 +138,6 @@ func (d *Demand) Forbids(m *Marks) string {
 	}
 	return ""
 }
-
-func failedReason(r *rule) string { return "node(s) for which " + r.String() + " cannot be evaluated" }
 
 // letIn reports whether another exclusive rule of the policy lets the pod onto the node.
 func (d *Demand) letIn(closed *complianceRule, m *Marks) bool {
@@ -160,10 +158,10 @@ func (d *datasetDemand) misses(m *Marks) string {
 	}
 	for _, r := range d.rules {
 		if m.failed.has(r.nodes) {
-			return failedReason(&r.rule)
+			return r.failed
 		}
 	}
-	return "node(s) that do not hold dataset " + d.name + " (" + d.rules[0].String() + ")"
+	return d.elsewhere
 }
 
 // misses returns why the license is not available on the node, nothing if it is.
@@ -175,11 +173,11 @@ func (l *licenseDemand) misses(s *Set, m *Marks) string {
 		case m.holds(r.nodes) || m.ignored.has(r.nodes):
 			covered = true
 		case m.failed.has(r.nodes):
-			return failedReason(&r.rule)
+			return r.failed
 		}
 	}
 	if !covered {
-		return "node(s) outside the pools of license " + l.name + " (" + s.licenses[l.rules[0]].String() + ")"
+		return l.elsewhere
 	}
 	return ""
 }

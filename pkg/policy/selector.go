@@ -35,7 +35,7 @@ func newPodMatcher(path *field.Path, s *placementv1alpha1.PodSelector) (m *podMa
 	m.labels = readLabels(path.Child("selector"), s.Selector, note)
 	m.expression = readExpression(path.Child("expression"), podVariable, s.Expression, note)
 	if m.expression != nil {
-		if _, err := m.expression.onPod(&v1.Pod{}, nil); err != nil {
+		if _, err := m.expression.on(podSubject(&v1.Pod{}, nil)); err != nil {
 			errs = append(errs, mayFail(path.Child("expression"), s.Expression, "a pod without labels and annotations", err))
 		}
 	}
@@ -51,17 +51,17 @@ func (m *podMatcher) readsNamespaces() bool {
 }
 
 // matches reports whether the pod is selected. With an error it is not known: the parts that can be evaluated match.
-func (m *podMatcher) matches(pod *v1.Pod, namespaceLabels map[string]string) (bool, error) {
+func (m *podMatcher) matches(s *subject) (bool, error) {
 	switch {
 	case m == nil:
 		return true, nil
-	case m.namespaces != nil && !m.namespaces.Matches(labels.Set(namespaceLabels)),
-		m.labels != nil && !m.labels.Matches(labels.Set(pod.Labels)):
+	case m.namespaces != nil && !m.namespaces.Matches(labels.Set(s.ofNamespace)),
+		m.labels != nil && !m.labels.Matches(labels.Set(s.labels)):
 		return false, nil
 	case m.broken != nil:
 		return true, m.broken
 	case m.expression != nil:
-		yes, err := m.expression.onPod(pod, namespaceLabels)
+		yes, err := m.expression.on(s)
 		return yes || err != nil, err
 	}
 	return true, nil
@@ -86,7 +86,7 @@ func newNodeMatcher(path *field.Path, s *placementv1alpha1.NodeSelector) (m *nod
 	m.labels = readLabels(path.Child("selector"), s.Selector, note)
 	m.expression = readExpression(path.Child("expression"), nodeVariable, s.Expression, note)
 	if m.expression != nil {
-		if _, err := m.expression.onNode("", nil); err != nil {
+		if _, err := m.expression.on(nodeSubject(&v1.Node{})); err != nil {
 			errs = append(errs, mayFail(path.Child("expression"), s.Expression, "a node without labels", err))
 		}
 	}
@@ -97,16 +97,16 @@ func newNodeMatcher(path *field.Path, s *placementv1alpha1.NodeSelector) (m *nod
 }
 
 // matches reports whether the node is selected. With an error it is not known.
-func (m *nodeMatcher) matches(node *v1.Node) (bool, error) {
+func (m *nodeMatcher) matches(s *subject) (bool, error) {
 	switch {
 	case m == nil:
 		return true, nil
-	case m.labels != nil && !m.labels.Matches(labels.Set(node.Labels)):
+	case m.labels != nil && !m.labels.Matches(labels.Set(s.labels)):
 		return false, nil
 	case m.broken != nil:
 		return false, m.broken
 	case m.expression != nil:
-		return m.expression.onNode(node.Name, node.Labels)
+		return m.expression.on(s)
 	}
 	return true, nil
 }

@@ -66,6 +66,8 @@ type book struct {
 // view is the rules of all policies at one time, with what was worked out by them.
 type view struct {
 	set *policy.Set
+	// none is the demand of a pod that no rule concerns, where there are no rules.
+	none *policy.Demand
 	// marks are those of the nodes that there were.
 	marks map[*v1.Node]*policy.Marks
 	// demands are those of pods, by podVersion.
@@ -134,6 +136,7 @@ func (b *book) build(first bool) *view {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
 	}
 	v.set, v.problems = policy.NewSet(v.policies)
+	v.none = v.set.DemandOf(&v1.Pod{}, nil)
 	if !v.set.Empty() {
 		nodes, _ := b.nodes.List(labels.Everything()) // a lister of a cache has no errors
 		for _, node := range nodes {
@@ -193,8 +196,21 @@ func holds(pod *v1.Pod) bool {
 // errUnknownNamespace means that a rule may read labels that are not known yet.
 var errUnknownNamespace = errors.New("the namespace is not known to the scheduler yet")
 
+// unconcerned reports whether there are no rules and the pod asks for none, so that nothing has to be worked out.
+func (v *view) unconcerned(pod *v1.Pod) bool {
+	if !v.set.Empty() {
+		return false
+	}
+	_, licenses := pod.Annotations[kubeview.LicensesKey]
+	_, datasets := pod.Annotations[kubeview.DatasetsKey]
+	return !licenses && !datasets
+}
+
 // demand returns what the pod has to do with the rules.
 func (b *book) demand(v *view, pod *v1.Pod) (*policy.Demand, error) {
+	if v.unconcerned(pod) {
+		return v.none, nil
+	}
 	key := podVersion{pod.UID, pod.ResourceVersion}
 	if known, ok := v.demands.Get(key); ok {
 		return known.(*policy.Demand), nil
@@ -210,6 +226,9 @@ func (b *book) demand(v *view, pod *v1.Pod) (*policy.Demand, error) {
 
 // read is demand for a pod that is placed already: an unknown namespace has no labels.
 func (b *book) read(v *view, pod *v1.Pod) *policy.Demand {
+	if v.unconcerned(pod) {
+		return v.none
+	}
 	labels, err := b.namespaceLabels(v, pod.Namespace)
 	if err != nil {
 		labels = map[string]string{v1.LabelMetadataName: pod.Namespace}

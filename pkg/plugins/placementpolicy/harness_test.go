@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -66,8 +65,7 @@ type options struct {
 // newCluster starts the plugin with policies, given as specs by name, and other objects.
 func newCluster(t testing.TB, o options, policies map[string]string, objects ...runtime.Object) *cluster {
 	t.Helper()
-	_, ctx := ktesting.NewTestContext(t)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	api := memapi.New()
 	if !o.absent {
 		api.Register(policyKind.Resource, "PlacementPolicy", false)
