@@ -50,6 +50,8 @@ type book struct {
 	ledger     policy.Ledger
 	status     *statusWriter
 	told       *lru.Cache
+	// nominated are pods for which others were evicted, by UID.
+	nominated sync.Map
 
 	// view is nil until the policies are known.
 	view     atomic.Pointer[view]
@@ -68,8 +70,8 @@ type view struct {
 	set *policy.Set
 	// none is the demand of a pod that no rule concerns, where there are no rules.
 	none *policy.Demand
-	// marks are those of the nodes that there were.
-	marks map[*v1.Node]*policy.Marks
+	// marks are those of the nodes that there are when the view is made, until they are with the nodes.
+	marks atomic.Pointer[map[*v1.Node]*policy.Marks]
 	// demands are those of pods, by podVersion.
 	demands  *lru.Cache
 	problems map[string]field.ErrorList
@@ -131,7 +133,7 @@ func (b *book) build(first bool) *view {
 	b.mu.Lock()
 	b.stale = false
 	b.mu.Unlock()
-	v := &view{marks: map[*v1.Node]*policy.Marks{}, demands: lru.New(maxDemands)}
+	v, marks := &view{demands: lru.New(maxDemands)}, map[*v1.Node]*policy.Marks{}
 	for _, obj := range b.policies.GetStore().List() {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
 	}
@@ -140,13 +142,19 @@ func (b *book) build(first bool) *view {
 	if !v.set.Empty() {
 		nodes, _ := b.nodes.List(labels.Everything()) // a lister of a cache has no errors
 		for _, node := range nodes {
-			v.marks[node] = v.set.MarksOf(node)
+			marks[node] = v.set.MarksOf(node)
 		}
 	}
+	v.marks.Store(&marks)
 	demands := b.demandsOfBound(v)
 	b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
 		return b.read(v, pod), b.marksByName(v, node)
 	}, func() { b.view.Store(v) })
+	for node := range marks {
+		b.marksOf(v, node)
+	}
+	// Nodes are replaced at every change, and those of today would be kept as long as the view.
+	v.marks.Store(nil)
 	b.status.poke()
 	return v
 }
@@ -261,7 +269,10 @@ func (b *book) marksOf(v *view, node *v1.Node) *policy.Marks {
 	if known := entry.Value.Load(); known != nil && known.set == v.set {
 		return known.marks
 	}
-	marks := v.marks[node]
+	var marks *policy.Marks
+	if ready := v.marks.Load(); ready != nil {
+		marks = (*ready)[node]
+	}
 	if marks == nil {
 		marks = v.set.MarksOf(node)
 	}

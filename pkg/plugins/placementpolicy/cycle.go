@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -45,6 +46,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, s.demand.Refusal)
 	}
 	if s.free != nil {
+		p.countNominated(pod, s)
 		p.countGroup(state, pod, s, nodes)
 	}
 	if s.demand.Filters() || s.demand.Scores() {
@@ -88,6 +90,20 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 	p.book.told.Add(pod.UID, true)
 	p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset", "Scheduling",
 		"no placement policy says where dataset %s is; it does not influence where the pod runs", strings.Join(d.UnknownDatasets, ", "))
+}
+
+// countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were evicted. The
+// framework tells Filter of them on their own nodes alone.
+func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
+	for _, obj := range p.book.nominated.Range {
+		other := obj.(*v1.Pod)
+		if other.UID == pod.UID || corev1helpers.PodPriority(other) <= corev1helpers.PodPriority(pod) {
+			continue
+		}
+		if d := p.book.placed(s.view, other); d.UsesLicenses() {
+			s.free.Add(&p.book.ledger, string(other.UID), d, p.book.marksByName(s.view, other.Status.NominatedNodeName))
+		}
+	}
 }
 
 // countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in the

@@ -235,6 +235,27 @@ func TestEvictingAHolderFreesALicense(t *testing.T) {
 	}
 }
 
+func TestALicenseThatWasFreedByEvictionIsKept(t *testing.T) {
+	t.Parallel()
+	preemptor := pod("preemptor", "berth.dev/licenses", "matlab").Priority(10).NominatedNodeName("a").Obj()
+	c := newCluster(t, options{}, specs{"tools": `licenses: [{name: matlab, count: 1}]`}, append(twoPools(), preemptor)...)
+	await(t, "the nomination", func() bool { _, ok := c.plugin.book.nominated.Load(preemptor.UID); return ok })
+	for priority, free := range map[int32]bool{0: false, 10: true, 20: true} {
+		o, _ := c.schedule(t, pod(fmt.Sprint("p", priority), "berth.dev/licenses", "matlab").Priority(priority).Obj())
+		if fits := len(o.Scores) == 2; fits != free {
+			t.Errorf("a pod of priority %d: %v, want it to fit: %t", priority, o, free)
+		}
+	}
+	if _, reason := c.place(t, preemptor, "a"); reason != "" {
+		t.Errorf("the pod for which others were evicted: %s", reason)
+	}
+	c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "preemptor"})
+	await(t, "its end", func() bool { _, ok := c.plugin.book.nominated.Load(preemptor.UID); return !ok && c.used()[0] == 0 })
+	if o, _ := c.schedule(t, pod("last", "berth.dev/licenses", "matlab").Obj()); len(o.Scores) != 2 {
+		t.Errorf("a pod after its end: %v", o)
+	}
+}
+
 // The dry run of a gang adds members to the state of their class, and says that it is a simulation when it reserves.
 func TestADryRunSeesItsMembersAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -234,7 +235,21 @@ func (w *world) gang(t *testing.T) {
 	w.mustApply(t, "tools", `{licenses: [{name: matlab, count: 3}]}`)
 	for i := range 3 {
 		w.bound(t, fmt.Sprint("g-", i), "")
+		w.remove(t, fmt.Sprint("g-", i))
 	}
+	// One that waits for a single pod's license starts when that pod is gone.
+	w.run(t, pod("single", "berth.dev/licenses", "matlab").Obj())
+	w.bound(t, "single", "")
+	for i := 3; i < 6; i++ {
+		w.run(t, pod(fmt.Sprint("g-", i), "berth.dev/licenses", "matlab").Label("scheduling.x-k8s.io/pod-group", "g").Obj())
+	}
+	w.pending(t, "g-3", "without a free license matlab")
+	w.remove(t, "single")
+	since := time.Now()
+	for i := 3; i < 6; i++ {
+		w.bound(t, fmt.Sprint("g-", i), "")
+	}
+	t.Logf("the gang started %s after the pod was deleted", time.Since(since).Round(time.Millisecond))
 }
 
 func (w *world) tenants(t *testing.T) {

@@ -58,7 +58,16 @@ func (b *book) policyChanged(oldObj, newObj any) {
 // podSeen counts a pod that has a node.
 func (b *book) podSeen(obj any) {
 	pod, ok := obj.(*v1.Pod)
-	if !ok || pod.Spec.NodeName == "" {
+	if !ok {
+		return
+	}
+	waits := pod.Spec.NodeName == ""
+	if waits && pod.Status.NominatedNodeName != "" {
+		b.nominated.Store(pod.UID, pod)
+	} else {
+		b.nominated.Delete(pod.UID)
+	}
+	if waits {
 		return
 	}
 	if !holds(pod) {
@@ -94,6 +103,7 @@ func (b *book) podGone(obj any) {
 		obj = gone.Obj
 	}
 	if pod, ok := obj.(*v1.Pod); ok {
+		b.nominated.Delete(pod.UID)
 		b.release(pod)
 	}
 }
