@@ -1,7 +1,6 @@
 package informers
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -40,17 +39,17 @@ var podGroups = CustomKind{
 
 // The handler of errors that limits their rate keeps the time of the last one for the whole process, and each bubble of
 // virtual time has another time.
-func init() { utilruntime.ErrorHandlers = nil }
+func init() { utilruntime.ErrorHandlers = nil } //nolint:reassign // there is no other way
 
 // server is an API server in memory whose answers about PodGroups a test may replace.
 type server struct {
 	*memapi.Server
 	mu      sync.Mutex
-	fail    func() (*http.Response, error)
+	fail    *answer
 	watches []io.Closer
 }
 
-func (s *server) answer(fail func() (*http.Response, error)) {
+func (s *server) answer(fail *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = fail
@@ -61,7 +60,10 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	fail := s.fail
 	s.mu.Unlock()
 	if fail != nil && strings.Contains(req.URL.Path, "podgroups") {
-		return fail()
+		if fail.err != nil {
+			return nil, fail.err
+		}
+		return &http.Response{StatusCode: fail.code, Header: http.Header{"Content-Type": []string{"application/json"}}, Body: io.NopCloser(strings.NewReader(fail.body))}, nil
 	}
 	response, err := s.Server.RoundTrip(req)
 	if err == nil && req.URL.Query().Get("watch") != "" {
@@ -102,16 +104,16 @@ func (s *server) remove(name string) {
 	s.Delete(podGroups.Resource, types.NamespacedName{Namespace: "default", Name: name})
 }
 
-// status is an answer of the server that is an error.
-func status(code int, reason metav1.StatusReason) func() (*http.Response, error) {
-	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + string(reason) + `"}`
-	return text(code, body)
+// answer is what a server says, or why it says nothing.
+type answer struct {
+	code int
+	body string
+	err  error
 }
 
-func text(code int, body string) func() (*http.Response, error) {
-	return func() (*http.Response, error) {
-		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": []string{"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(body))}, nil
-	}
+// status is an answer of the server that is an error.
+func status(code int, reason metav1.StatusReason) *answer {
+	return &answer{code: code, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + string(reason) + `"}`}
 }
 
 func names(informer cache.SharedIndexInformer) []string {
@@ -142,9 +144,8 @@ func inform(t *testing.T, s *server) cache.SharedIndexInformer {
 
 func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 	t.Parallel()
-	refused := func() (*http.Response, error) { return nil, errors.New("connection refused") }
 	tests := map[string]struct {
-		fail func() (*http.Response, error)
+		fail *answer
 		// syncs is when the informer is in sync at the latest; zero if it waits for the server.
 		syncs time.Duration
 	}{
@@ -152,9 +153,9 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 		"a right that is missing":         {status(http.StatusForbidden, metav1.StatusReasonForbidden), time.Second},
 		"a server with an error":          {status(http.StatusInternalServerError, metav1.StatusReasonInternalError), customPatience + longestBackoff},
 		"a storage that is not ready":     {status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), customPatience + longestBackoff},
-		"an object that cannot be read":   {text(http.StatusOK, `{"kind":"PodGroupList","apiVersion":"scheduling.x-k8s.io/v1alpha1","items":[{"spec":{"minMember":"two"}}]}`), customPatience + longestBackoff},
-		"an answer that is not an object": {text(http.StatusOK, `<html>`), customPatience + longestBackoff},
-		"a server that does not answer":   {refused, 0},
+		"an object that cannot be read":   {&answer{code: http.StatusOK, body: `{"kind":"PodGroupList","apiVersion":"scheduling.x-k8s.io/v1alpha1","items":[{"spec":{"minMember":"two"}}]}`}, customPatience + longestBackoff},
+		"an answer that is not an object": {&answer{code: http.StatusOK, body: `<html>`}, customPatience + longestBackoff},
+		"a server that does not answer":   {&answer{err: errors.New("connection refused")}, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		fail func() (*http.Response, error)
+		fail *answer
 		want []string
 	}{
 		"a right that is withdrawn": {status(http.StatusForbidden, metav1.StatusReasonForbidden), []string{"a"}},
@@ -229,6 +230,6 @@ func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 
 // wait lets virtual time pass and everything that is due happen.
 func wait(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // virtual time
 	synctest.Wait()
 }

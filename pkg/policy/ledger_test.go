@@ -28,7 +28,7 @@ type model struct {
 	amount          map[string]int64
 }
 
-func (m *model) used(s *Set, pool map[string]bool) []int64 {
+func (m *model) used(pool map[string]bool) []int64 {
 	used := make([]int64, 3)
 	where := maps.Clone(m.reserved)
 	maps.Copy(where, m.bound)
@@ -86,7 +86,7 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 				before := *m
 				before.reserved, before.bound = maps.Clone(m.reserved), maps.Clone(m.bound)
 				m.reserved[uid] = node
-				used := m.used(s, pool)
+				used := m.used(pool)
 				fits := used[0] <= 4 && (!pool[node] || used[1] <= 2)
 				reason, ok := l.Reserve(podOf(uid), node, demand(uid), marks(node))
 				if !ok || (reason == "") != fits {
@@ -137,7 +137,7 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				_, used := l.Used()
-				if diff := cmp.Diff(m.used(s, pool), used); diff != "" {
+				if diff := cmp.Diff(m.used(pool), used); diff != "" {
 					t.Fatalf("used (-want +got):\n%s", diff)
 				}
 			},

@@ -38,7 +38,7 @@ compliance: {rules: [{name: zone, pods: {expression: "pod.labels[?'tenant'].orVa
 	for i := range 5000 {
 		objects = append(objects, node(fmt.Sprintf("n%04d", i), "zone", fmt.Sprint("z", i%3), "kubernetes.io/hostname", fmt.Sprintf("n%04d", i)))
 	}
-	c := newCluster(b, options{}, specs, objects...)
+	c := newCluster(b, specs, objects...)
 	infos := c.nodeInfos(b)
 	step := func(i int) {
 		p := pod(fmt.Sprint("p", i)).Label("index", fmt.Sprint(i))

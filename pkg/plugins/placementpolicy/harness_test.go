@@ -2,10 +2,7 @@ package placementpolicy
 
 import (
 	"context"
-	"net/http"
 	"os"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +27,6 @@ import (
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/replay/memapi"
 )
 
@@ -54,32 +50,18 @@ func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	}
 }
 
-// options of a cluster in which not all is as it should be.
-type options struct {
-	// absent leaves the CRD out.
-	absent bool
-	// transport stands before the API for the plugin.
-	transport http.RoundTripper
-}
-
 // newCluster starts the plugin with policies, given as specs by name, and other objects.
-func newCluster(t testing.TB, o options, policies map[string]string, objects ...runtime.Object) *cluster {
+func newCluster(t testing.TB, policies map[string]string, objects ...runtime.Object) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	api := memapi.New()
-	if !o.absent {
-		api.Register(policyKind.Resource, "PlacementPolicy", false)
-	}
+	api.Register(policyKind.Resource, "PlacementPolicy", false)
 	c := &cluster{api: api, recorder: events.NewFakeRecorder(100), woken: make(chan string, 1000)}
 	for name, spec := range policies {
 		c.apply(t, name, 1, spec)
 	}
 	for _, object := range objects {
 		c.create(t, object)
-	}
-	config := api.RESTConfig()
-	if o.transport != nil {
-		config.Transport = o.transport
 	}
 	client, err := kubernetes.NewForConfig(api.RESTConfig())
 	if err != nil {
@@ -98,7 +80,7 @@ func newCluster(t testing.TB, o options, policies map[string]string, objects ...
 		tf.RegisterPluginAsExtensionsWithWeight(Name, 1, remember, "PreFilter", "Filter", "PreScore", "Score", "Reserve"),
 	}, profile,
 		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithKubeConfig(config),
+		frameworkruntime.WithKubeConfig(api.RESTConfig()),
 		frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
 		frameworkruntime.WithEventRecorder(c.recorder),
@@ -277,33 +259,6 @@ func namespace(name string, labels ...string) *v1.Namespace {
 		n.Labels[labels[i]] = labels[i+1]
 	}
 	return n
-}
-
-// gate is a transport that a test may close to requests about policies.
-type gate struct {
-	inner http.RoundTripper
-	mu    sync.Mutex
-	close func(*http.Request) (*http.Response, error)
-}
-
-func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
-	g.mu.Lock()
-	closed := g.close
-	g.mu.Unlock()
-	if closed != nil && strings.Contains(req.URL.Path, "placementpolicies") {
-		return closed(req)
-	}
-	return g.inner.RoundTrip(req)
-}
-
-// demandOf is what the pod has to do with the rules of the moment.
-func (c *cluster) demandOf(t testing.TB, pod *v1.Pod) *policy.Demand {
-	t.Helper()
-	d, err := c.plugin.book.demand(c.plugin.book.current(), pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 // The framework counts into metrics that a scheduler registers at its start.

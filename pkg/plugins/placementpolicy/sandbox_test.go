@@ -136,7 +136,7 @@ func (w *world) status(t *testing.T, name, what string, holds func(status map[st
 // TestPoliciesOnARealControlPlane tells of licenses, regions and mistakes, over a kill of the scheduler and a CRD that goes
 // and comes back.
 //
-//nolint:paralleltest // the parts of the story follow each other on one control plane
+//nolint:tparallel // the parts of the story follow each other on one control plane
 func TestPoliciesOnARealControlPlane(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, regions, sandbox.Options{NoKubelet: true})
