@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/memapi"
 )
 
 // BenchmarkCycle is what one scheduling cycle costs, from PreFilter to the choice of a node, and that the pod is assumed on
@@ -43,6 +44,19 @@ func BenchmarkCycle(b *testing.B) {
 }
 
 func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*rand.Rand, int) *v1.Pod) {
+	configuration, profile := shipped(b), profileName
+	if look == "stock" {
+		stock, err := replay.LoadConfiguration(replay.Stock)
+		if err != nil {
+			b.Fatal(err)
+		}
+		configuration, profile = stock, v1.DefaultSchedulerName
+	}
+	benchmarkCycleOn(b, memapi.New(), configuration, profile, nodes, used, look, pod)
+}
+
+func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *replay.Configuration, profile string, nodes int, used bool, look string,
+	pod func(*rand.Rand, int) *v1.Pod) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var running []*v1.Pod
 	fleet := nodesOf(nodes)
@@ -58,15 +72,7 @@ func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*r
 		}
 		running = append(running, on)
 	}
-	configuration, profile := shipped(b), profileName
-	if look == "stock" {
-		stock, err := replay.LoadConfiguration(replay.Stock)
-		if err != nil {
-			b.Fatal(err)
-		}
-		configuration, profile = stock, v1.DefaultSchedulerName
-	}
-	r := newRigWith(b, configuration, profile, fleet, running...)
+	r := newRigOn(b, api, configuration, profile, fleet, running...)
 	f := r.all
 	if look == "candidates" {
 		f = r.best

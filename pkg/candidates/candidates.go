@@ -21,7 +21,7 @@ import (
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
-	// Candidates is how many nodes the framework is to look at, 0 for all.
+	// Candidates is how many nodes the framework is to look at, 0 for all; AnyNumber leaves it to the other rankers.
 	Candidates() int
 	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be shown of
 	// nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
@@ -32,6 +32,9 @@ type Ranker interface {
 	// node than its class.
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
 }
+
+// AnyNumber is what a ranker wants that is right for any number of candidates.
+const AnyNumber = -1
 
 // Locator is a plugin whose Score depends on where a node is, and not on its state: nodes of one class differ in it. Its
 // NormalizeScore must not read the nodes' names, and maps the best of all scores to the highest.

@@ -57,7 +57,12 @@ func shipped(tb testing.TB) *replay.Configuration {
 
 func newRigWith(tb testing.TB, configuration *replay.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
-	api := memapi.New()
+	return newRigOn(tb, memapi.New(), configuration, profile, nodes, pods...)
+}
+
+// newRigOn starts the scheduler on an API that may have other objects already.
+func newRigOn(tb testing.TB, api *memapi.Server, configuration *replay.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
+	tb.Helper()
 	for _, node := range nodes {
 		if err := api.Create(node); err != nil {
 			tb.Fatal(err)

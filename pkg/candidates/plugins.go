@@ -80,6 +80,9 @@ func pluginsOf(f framework.Framework) *plugins {
 	}
 	for _, ranker := range p.rankers {
 		wanted := ranker.Candidates()
+		if wanted == AnyNumber {
+			continue
+		}
 		if wanted == 0 {
 			p.limit = 0
 			break

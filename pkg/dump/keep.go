@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -29,8 +30,10 @@ type Kind struct {
 	Kind string
 	// Required kinds make up a cluster; without the others a dump is merely less exact.
 	Required bool
-	// Foreign kinds are those of other projects, which most clusters do not serve, or serve in one version only.
+	// Foreign kinds are those that most clusters do not serve, or serve in one version only: they are not missed.
 	Foreign bool
+	// Cluster is set for custom resources without a namespace.
+	Cluster bool
 }
 
 // Kinds lists what a scheduler reads, and nothing else. The order is that of a dump: what others refer to
@@ -67,6 +70,9 @@ var kinds = func() []Kind {
 		kind(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup"),
 		kind(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup"),
 	}
+	policies := kind(placementv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy")
+	policies.Cluster, policies.Foreign = true, true
+	kinds = append(kinds, policies)
 	for _, owner := range kubeview.GangOwnerKinds() {
 		for _, version := range owner.Versions {
 			gv := schema.GroupVersion{Group: owner.Group, Version: version}
@@ -144,6 +150,10 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 	case schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"):
 		return keepAs(obj, func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
 			return &schedulingv1beta1.PodGroup{ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
+		})
+	case placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"):
+		return keepCustom(obj, func(p *placementv1alpha1.PlacementPolicy) *placementv1alpha1.PlacementPolicy {
+			return &placementv1alpha1.PlacementPolicy{TypeMeta: p.TypeMeta, ObjectMeta: keepMeta(p.ObjectMeta), Spec: p.Spec}
 		})
 	case schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"):
 		return keepCustom(obj, func(g *schedulingv1alpha1.PodGroup) *schedulingv1alpha1.PodGroup {

@@ -69,6 +69,7 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 		`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"r"},"spec":{"workerGroupSpecs":[{"replicas":2,"groupName":"hush","template":{"spec":{"containers":[{"name":"hush"}]}}}]}}`,
 		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"externalName":"hush","selector":{"a":"b"}}}`,
 		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":{"a":"hush"}}}]}}}`,
+		`{"apiVersion":"berth.dev/v1alpha1","kind":"PlacementPolicy","metadata":{"name":"p","annotations":{"x":"hush"}},"spec":{"licenses":[{"name":"m","count":1,"x":"hush"}]},"status":{"conditions":[{"message":"hush"}]}}`,
 		`{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"g","annotations":{"x":"hush"}},"spec":{"minMember":2,"x":"hush"}}`,
 	} {
 		if text := asJSON(t, keptOf(t, other)); strings.Contains(text, "hush") {
@@ -99,6 +100,36 @@ func TestEveryKindOfADumpCanBeKept(t *testing.T) {
 		if text := asJSON(t, hashed); kind.Kind != "CSIDriver" && strings.Contains(text, `"n"`) {
 			t.Errorf("%s keeps its name: %s", kind.Kind, text)
 		}
+	}
+}
+
+func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
+	t.Parallel()
+	h := NewNameHasher([]byte("key"))
+	hash := func(text string) string {
+		out, err := h.Hash(keptOf(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return asJSON(t, out)
+	}
+	policy := hash(`{"apiVersion":"berth.dev/v1alpha1","kind":"PlacementPolicy","metadata":{"name":"acme"},"spec":{"licenses":[
+{"name":"acme","license":"acme-cad","count":1,"pods":{"selector":{"matchLabels":{"team":"acme"}}}},
+{"name":"acme-2","count":1,"pods":{"expression":"pod.labels.team == 'acme'"}}],
+"datasets":[{"name":"d","dataset":"acme-data","nodes":{"expression":"node.name == 'acme'"}}],
+"compliance":{"pods":{"namespaceSelector":{"matchExpressions":[{"key":"team","operator":"In","values":["acme"]}]}},"rules":[{"name":"acme","nodes":{"expression":"node.name == 'acme'"}}]}}}`)
+	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","labels":{"team":"acme"},"annotations":{"berth.dev/licenses":"acme-cad=2, acme","berth.dev/datasets":"acme-data"}},"spec":{"containers":[{"name":"c"}]}}`)
+	if text := policy + pod; strings.Contains(text, "acme") {
+		t.Errorf("a name is left: %s", text)
+	}
+	cad, team := h.name("acme-cad"), h.name("acme")
+	for _, want := range []string{`"license":"` + cad + `"`, `"team":"` + team + `"`, `"values":["` + team + `"]`, `"rules":[]`, `"datasets":[]`} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("%s is not in %s", want, policy)
+		}
+	}
+	if want := cad + "=2," + team; !strings.Contains(pod, want) {
+		t.Errorf("%s is not in %s", want, pod)
 	}
 }
 

@@ -41,6 +41,9 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 		// Its name is the driver's.
 		return obj, nil
 	}
+	if gvk.Kind == "PlacementPolicy" {
+		dropExpressions(content)
+	}
 	h.object(content)
 	if status, ok := content["status"].(map[string]any); ok {
 		dropMessages(status)
@@ -64,7 +67,7 @@ var nameFields = []string{
 	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName", "storageClassName",
 	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName", "podGroupName",
 	"node", "nodeID", "pool", "device", "volumeHandle", "pdName", "volumeID", "diskName", "diskURI", "iqn", "targetPortal",
-	"runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
+	"license", "dataset", "runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
 }
 
 // nameLists hold lists of names, and ownNames things whose own name is none of the cluster's: gates, drivers, and what a
@@ -145,6 +148,18 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 	if near, ok := annotations[kubeview.NearKey].(string); ok {
 		annotations[kubeview.NearKey] = kubeview.MapNear(near, h.labelValue)
 	}
+	for _, key := range []string{kubeview.LicensesKey, kubeview.DatasetsKey} {
+		if value, ok := annotations[key].(string); ok {
+			items := strings.Split(value, ",")
+			for i, item := range items {
+				name, amount, counted := strings.Cut(item, "=")
+				if items[i] = h.name(strings.TrimSpace(name)); counted {
+					items[i] += "=" + amount
+				}
+			}
+			annotations[key] = strings.Join(items, ",")
+		}
+	}
 	if roles, ok := annotations[kubeview.MinMembersByRoleKey].(string); ok {
 		label, named := annotations[kubeview.RoleLabelKey].(string)
 		if !named {
@@ -202,6 +217,42 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	return h.name(value)
+}
+
+// dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match nothing
+// if they were hashed.
+func dropExpressions(policy map[string]any) {
+	spec, _ := policy["spec"].(map[string]any)
+	drop := func(of map[string]any, field string) {
+		rules, ok := of[field].([]any)
+		if ok {
+			of[field] = slices.DeleteFunc(rules, hasExpression)
+		}
+	}
+	drop(spec, "licenses")
+	drop(spec, "datasets")
+	if compliance, ok := spec["compliance"].(map[string]any); ok {
+		drop(compliance, "rules")
+		if hasExpression(compliance["pods"]) {
+			delete(spec, "compliance")
+		}
+	}
+}
+
+func hasExpression(value any) bool {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	if _, ok := fields["expression"]; ok {
+		return true
+	}
+	for _, below := range fields {
+		if hasExpression(below) {
+			return true
+		}
+	}
+	return false
 }
 
 // dropMessages removes sentences, in which names occur, from the conditions of a status.

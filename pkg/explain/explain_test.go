@@ -112,6 +112,21 @@ func TestAPodIsExplained(t *testing.T) {
 	sharing.Labels["berth.dev/gpu-mode"] = "shared"
 	enforcing := sharing.DeepCopy()
 	enforcing.Labels["berth.dev/gpu-agent"] = "limiter"
+	policy := func(name string, spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": map[string]any{"name": name}, "spec": spec}}
+	}
+	labelled := func(name, key, value string) *v1.Node {
+		n := node(name, "8")
+		n.Labels[key] = value
+		return n
+	}
+	onEU := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"region": "eu"}}}
+	europe := policy("tenants", map[string]any{"compliance": map[string]any{"rules": []any{map[string]any{"name": "europe", "nodes": onEU}}}})
+	data := policy("data", map[string]any{"datasets": []any{map[string]any{"name": "imagenet", "nodes": onEU}}})
+	reader := pod("p", "", "1", 0)
+	reader.Annotations = map[string]string{"berth.dev/datasets": "imagenet"}
+	licensed := pod("p", "", "1", 0)
+	licensed.Annotations = map[string]string{"berth.dev/licenses": "matlab"}
 	for _, tt := range []struct {
 		name    string
 		pod     *v1.Pod
@@ -136,6 +151,11 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a share of a GPU", share(""), []runtime.Object{sharing}, "goes to a", []string{"its share of a GPU on a is accounting only"}},
 		{"a share of a GPU that is bound", share("a"), []runtime.Object{share("a"), enforcing}, "that is where it runs",
 			[]string{"its share of a GPU on a is enforced by limiter, says the node's label berth.dev/gpu-agent"}},
+		{"a placement policy that keeps it off a node", pod("p", "", "1", 0), []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), europe},
+			"goes to a, the only one of 2 nodes that it fits", []string{"PlacementPolicy", "rule europe of placement policy tenants does not allow"}},
+		{"data that is near a node", reader, []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), data}, "goes to a, ",
+			[]string{"% of the data", "distance"}},
+		{"a license that nobody has", licensed, []runtime.Object{node("a", "8")}, "", []string{"no placement policy has a license matlab"}},
 		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
 		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: g-0, g-1"}},
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},

@@ -40,7 +40,7 @@ type Manifest struct {
 	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for all,
 	// unless the pods are a gang, whose members matter to each other.
 	Pods []*v1.Pod
-	// Others are the objects that pods refer to: PodGroups, claims, priority classes, services.
+	// Others are the objects that pods refer to or that are about them: PodGroups, claims, priority classes, policies.
 	Others []runtime.Object
 }
 
@@ -122,12 +122,12 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	if obj.GetName() == "" && obj.GetGenerateName() == "" {
 		return fmt.Errorf("%s without a name", obj.GetKind())
 	}
-	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" {
+	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && obj.GetKind() != "PlacementPolicy" {
 		obj.SetNamespace(namespace)
 	}
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
 	if err != nil {
-		// A kind of somebody else's, of which only PodGroups matter.
+		// A custom resource, of which only those that a scheduler reads matter.
 		if dump.Holds(obj.GroupVersionKind()) {
 			m.Others = append(m.Others, obj)
 		}

@@ -10,8 +10,8 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
+	BackfillKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, LicensesKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
 	SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }

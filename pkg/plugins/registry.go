@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/pkg/plugins/slaaware"
 )
 
@@ -20,5 +21,6 @@ func Options() []app.Option {
 		app.WithPlugin(coscheduling.Name, coscheduling.New),
 		app.WithPlugin(networktopology.Name, networktopology.New),
 		app.WithPlugin(slaaware.Name, slaaware.New),
+		app.WithPlugin(placementpolicy.Name, placementpolicy.New),
 	}
 }

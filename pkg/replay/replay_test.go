@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/dump"
@@ -126,6 +127,26 @@ func TestADumpIsWorkEnough(t *testing.T) {
 		if bound, total := progress.Read(); bound != total-1 || total != map[bool]int64{false: 2, true: 4}[rebind] {
 			t.Errorf("rebind %v: progress tells %d of %d pods", rebind, bound, total)
 		}
+	}
+}
+
+func TestPlacementPoliciesOfADumpHold(t *testing.T) {
+	t.Parallel()
+	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
+	for i := range 3 {
+		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 1000, MemoryMiB: 512}
+		pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs)
+		pod.Annotations = map[string]string{"berth.dev/licenses": "matlab"}
+		in.Objects = append(in.Objects, pod)
+	}
+	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy",
+		"metadata": map[string]any{"name": "tools"}, "spec": map[string]any{"licenses": []any{map[string]any{"name": "matlab", "count": int64(2)}}}}})
+	r := mustRun(t, shipped, in, Options{Mode: VirtualTime})
+	if r.Placed != 2 || r.Pending != 1 {
+		t.Errorf("%d pods placed, %d pending; want 2 and 1", r.Placed, r.Pending)
+	}
+	if len(r.PendingByReason) != 1 || !strings.Contains(r.PendingByReason[0].Reason, "license matlab") {
+		t.Errorf("pods are pending because of %v, want what license they lack", r.PendingByReason)
 	}
 }
 

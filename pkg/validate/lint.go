@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/pkg/plugins/slaaware"
 )
 
@@ -38,6 +39,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 	if len(c.Extenders) > 0 {
 		d.find(Warning, "batching", "extenders", "an extender switches the batching of identical pods off in every profile")
 	}
+	ruled := slices.ContainsFunc(profiles, func(p Profile) bool { return holdsPolicies(&p) })
 	for i := range profiles {
 		path := fmt.Sprintf("profiles[%d]", i)
 		l := profileLint{document: d, path: path, cfg: &c.Profiles[i], profile: &profiles[i]}
@@ -50,7 +52,18 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.objectives()
 		l.classes()
 		l.sample(c.PercentageOfNodesToScore)
+		if ruled && !holdsPolicies(&profiles[i]) {
+			l.warn("policies", "plugins", "PlacementPolicy is not enabled as in other profiles: pods that choose this one are held to no placement policy, and their licenses are not reserved")
+		}
 	}
+}
+
+// holdsPolicies reports whether the profile holds pods to placement policies and reserves what they use.
+func holdsPolicies(p *Profile) bool {
+	of := func(set schedulerconfig.PluginSet) bool {
+		return slices.ContainsFunc(set.Enabled, func(e schedulerconfig.Plugin) bool { return e.Name == placementpolicy.Name })
+	}
+	return of(p.plugins.PreFilter) && of(p.plugins.Filter) && of(p.plugins.Reserve)
 }
 
 type profileLint struct {
@@ -85,7 +98,7 @@ func (l *profileLint) packing() {
 	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil && *gpu.Strategy == config.GPUStrategySpread {
 		return
 	}
-	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name, slaaware.Name} {
+	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name, placementpolicy.Name, slaaware.Name} {
 		if l.profile.weight(name) == 1 {
 			l.warn("inaudible", "plugins", name+" has weight 1: the stock scores add up to 12 and decide against it; 20 is heard")
 		}

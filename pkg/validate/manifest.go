@@ -21,6 +21,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/api/types"
 
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
@@ -31,6 +32,7 @@ var manifestScheme = func() *runtime.Scheme {
 	utilruntime.Must(clientscheme.AddToScheme(s))
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
 	utilruntime.Must(schedulingv1alpha1.AddToScheme(s))
+	utilruntime.Must(placementv1alpha1.AddToScheme(s))
 	return s
 }()
 
@@ -165,6 +167,9 @@ func (d *document) keys(obj runtime.Object) {
 			d.find(Error, "value", "spec.minMember", fmt.Sprintf("spec.minMember: %d is not 1 or more", o.Spec.MinMember))
 		}
 		d.unknownKeys("metadata")
+	case *placementv1alpha1.PlacementPolicy:
+		d.policy(o)
+		d.unknownKeys("metadata")
 	default:
 		// Reads the labels that every object has, and nothing else.
 		if _, ok := obj.(*unstructured.Unstructured); !ok {
@@ -219,7 +224,9 @@ func (d *document) pod(pod *v1.Pod, at string) {
 			d.find(Error, "value", at, err.Error())
 		}
 	}
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass} {
+	_, badLicenses := kubeview.PodLicenses(pod)
+	_, badDatasets := kubeview.PodDatasets(pod)
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets} {
 		if bad != nil {
 			d.bad(at, bad)
 		}

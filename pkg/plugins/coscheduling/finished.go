@@ -14,7 +14,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -30,9 +30,9 @@ type groupInformer struct {
 // informGroups returns the factory's informer of PodGroups, which starts and syncs with all others.
 func informGroups(factory kubeinformers.SharedInformerFactory, client *podGroupClient) (*groupInformer, error) {
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	informer, ok := factory.InformerFor(&schedulingv1alpha1.PodGroup{}, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+	informer, ok := factory.InformerFor(podGroupKind.Object, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return &groupInformer{
-			SharedIndexInformer: cache.NewSharedIndexInformer(podGroupLister{client: client}, &schedulingv1alpha1.PodGroup{}, resync, byNamespace),
+			SharedIndexInformer: cache.NewSharedIndexInformer(informers.NewCustomListWatch(client.rest, podGroupKind), podGroupKind.Object, resync, byNamespace),
 			finished:            newFinishedInformers(cs, resync),
 		}
 	}).(*groupInformer)
@@ -54,11 +54,11 @@ func (i *groupInformer) RunWithContext(ctx context.Context) {
 
 // newFinishedInformers watch the pods that have ended and have one of the labels that name a gang.
 func newFinishedInformers(client clientset.Interface, resync time.Duration) []cache.SharedIndexInformer {
-	var informers []cache.SharedIndexInformer
+	var finished []cache.SharedIndexInformer
 	for _, label := range kubeview.GangLabels() {
-		informers = append(informers, newFinishedInformer(client, label, resync))
+		finished = append(finished, newFinishedInformer(client, label, resync))
 	}
-	return informers
+	return finished
 }
 
 // newFinishedInformer watches the pods that have ended and have the label.

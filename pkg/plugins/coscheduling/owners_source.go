@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -247,12 +248,12 @@ func (l ownerLister) WatchWithContext(ctx context.Context, options metav1.ListOp
 	l.follower.mu.Unlock()
 	if unreadable {
 		// The list that it would go on from is none.
-		return newPause(ctx, ownerRetry), nil
+		return informers.Pause(ctx, ownerRetry), nil
 	}
 	w, err := l.resource(l.version).Watch(ctx, options)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		l.readable(ctx, err)
-		return newPause(ctx, ownerRetry), nil
+		return informers.Pause(ctx, ownerRetry), nil
 	}
 	return w, err
 }

@@ -17,12 +17,12 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 )
 
 const (
@@ -149,31 +149,11 @@ func (s *statusWriter) awaitLeading(ctx context.Context) bool {
 				continue
 			}
 			asked = now
-			if elected, running := leaderGauge(); elected || (!running && now.Sub(syncedAt) > electionGrace) {
+			if elected, running := informers.Leads(); elected || (!running && now.Sub(syncedAt) > electionGrace) {
 				return true
 			}
 		}
 	}
-}
-
-// leaderGauge reads the leader election's gauge of this process: whether it leads, and whether there is an election.
-func leaderGauge() (leads, running bool) {
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		return false, true
-	}
-	for _, f := range families {
-		if f.GetName() != "leader_election_master_status" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			if m.GetGauge().GetValue() == 1 {
-				return true, true
-			}
-		}
-		return false, true
-	}
-	return false, false
 }
 
 // flush writes the gangs that changed.

@@ -27,7 +27,7 @@ const installTimeout = 60 * time.Second
 // install creates from the shipped manifests what the scheduler needs of a cluster: the CRDs, its ServiceAccount, its
 // rights and their limits. The Deployment is not for here: the sandbox runs the scheduler itself.
 func install(ctx context.Context, config *rest.Config) error {
-	crds, err := fs.Glob(manifests.Files, "crd/scheduling*.yaml")
+	crds, err := fs.Glob(manifests.Files, "crd/*_*.yaml")
 	if err != nil {
 		return fmt.Errorf("listing the shipped CRDs: %w", err)
 	}

@@ -1,0 +1,84 @@
+package kubeview
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Keys of Berth's own that placement policies read.
+const (
+	// LicensesKey is the annotation of a pod with the licenses that it uses while it runs: names with amounts, separated
+	// by commas.
+	LicensesKey = "berth.dev/licenses"
+	// DatasetsKey is the annotation of a pod with the datasets that it reads: names separated by commas.
+	DatasetsKey = "berth.dev/datasets"
+)
+
+const (
+	// mostPolicyNames is how many licenses or datasets a pod may name, mostLicenses how many of one license it may use.
+	mostPolicyNames = 16
+	mostLicenses    = 1_000_000
+
+	licensesAllowed = "a list of at most 16 licenses, each once, such as matlab=2,ansys"
+	datasetsAllowed = "a list of at most 16 datasets, each once, such as imagenet,laion"
+)
+
+// policyName is what licenses and datasets may be called.
+var policyName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
+
+// License is an amount of a license that a pod asks for.
+type License struct {
+	Name   string
+	Amount int64
+}
+
+// PodLicenses returns the licenses that the pod asks for, sorted by name.
+func PodLicenses(pod *v1.Pod) ([]License, *BadValue) {
+	value, ok := pod.Annotations[LicensesKey]
+	if !ok {
+		return nil, nil
+	}
+	bad := &BadValue{Object: "pod", Kind: "annotation", Key: LicensesKey, Value: value, Allowed: licensesAllowed}
+	var licenses []License
+	for part := range strings.SplitSeq(value, ",") {
+		name, text, counted := strings.Cut(strings.TrimSpace(part), "=")
+		license := License{Name: strings.TrimSpace(name), Amount: 1}
+		if counted {
+			amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if err != nil || amount < 1 || amount > mostLicenses {
+				return nil, bad
+			}
+			license.Amount = amount
+		}
+		twice := slices.ContainsFunc(licenses, func(l License) bool { return l.Name == license.Name })
+		if !policyName.MatchString(license.Name) || twice || len(licenses) == mostPolicyNames {
+			return nil, bad
+		}
+		licenses = append(licenses, license)
+	}
+	slices.SortFunc(licenses, func(a, b License) int { return strings.Compare(a.Name, b.Name) })
+	return licenses, nil
+}
+
+// PodDatasets returns the datasets that the pod names, sorted.
+func PodDatasets(pod *v1.Pod) ([]string, *BadValue) {
+	value, ok := pod.Annotations[DatasetsKey]
+	if !ok {
+		return nil, nil
+	}
+	bad := &BadValue{Object: "pod", Kind: "annotation", Key: DatasetsKey, Value: value, Allowed: datasetsAllowed}
+	var datasets []string
+	for part := range strings.SplitSeq(value, ",") {
+		name := strings.TrimSpace(part)
+		if !policyName.MatchString(name) || slices.Contains(datasets, name) || len(datasets) == mostPolicyNames {
+			return nil, bad
+		}
+		datasets = append(datasets, name)
+	}
+	slices.Sort(datasets)
+	return datasets, nil
+}

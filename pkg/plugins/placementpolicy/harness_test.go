@@ -1,0 +1,268 @@
+package placementpolicy
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/replay/memapi"
+)
+
+const profile = "berth-scheduler"
+
+// cluster is a scheduler framework with PlacementPolicy alone in one profile, on an API in memory.
+type cluster struct {
+	api       *memapi.Server
+	framework framework.Framework
+	plugin    *Plugin
+	recorder  *events.FakeRecorder
+	woken     chan string
+}
+
+// activator stands for the scheduling queue, which is not part of a framework. It passes on the names of the pods.
+type activator struct{ woken chan string }
+
+func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	for _, pod := range pods {
+		a.woken <- pod.Name
+	}
+}
+
+// newCluster starts the plugin with policies, given as specs by name, and other objects.
+func newCluster(t testing.TB, policies map[string]string, objects ...runtime.Object) *cluster {
+	t.Helper()
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	api := memapi.New()
+	api.Register(policyKind.Resource, "PlacementPolicy", false)
+	c := &cluster{api: api, recorder: events.NewFakeRecorder(100), woken: make(chan string, 1000)}
+	for name, spec := range policies {
+		c.apply(t, name, 1, spec)
+	}
+	for _, object := range objects {
+		c.create(t, object)
+	}
+	client, err := kubernetes.NewForConfig(api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	nodes, pods := c.lists()
+	remember := func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		plugin, err := New(ctx, obj, handle)
+		c.plugin, _ = plugin.(*Plugin)
+		return plugin, err
+	}
+	c.framework, err = tf.NewFramework(ctx, []tf.RegisterPluginFunc{
+		tf.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
+		tf.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
+		tf.RegisterPluginAsExtensionsWithWeight(Name, 1, remember, "PreFilter", "Filter", "PreScore", "Score", "Reserve"),
+	}, profile,
+		frameworkruntime.WithClientSet(client),
+		frameworkruntime.WithKubeConfig(api.RESTConfig()),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithEventRecorder(c.recorder),
+		frameworkruntime.WithPodActivator(&activator{c.woken}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(ctx)
+	t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.AsError() != nil {
+		t.Fatal(synced.AsError())
+	}
+	return c
+}
+
+func (c *cluster) create(t testing.TB, object runtime.Object) {
+	t.Helper()
+	object = object.DeepCopyObject()
+	switch object.(type) {
+	case *v1.Pod:
+		object.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
+	case *v1.Node:
+		object.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
+	case *v1.Namespace:
+		object.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Namespace"))
+	}
+	if err := c.api.Create(object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply creates a policy, or puts another in its place.
+func (c *cluster) apply(t testing.TB, name string, generation int64, spec string) {
+	t.Helper()
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "spec": fields}}
+	object.SetName(name)
+	object.SetUID(types.UID(name))
+	object.SetGeneration(generation)
+	client, err := dynamic.NewForConfig(c.api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, _ := c.api.Get(policyKind.Resource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
+	if known == nil {
+		err = c.api.Create(object)
+	} else {
+		object.SetResourceVersion(known.GetResourceVersion())
+		_, err = client.Resource(policyKind.Resource).Update(t.Context(), object, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) lists() (nodes []*v1.Node, pods []*v1.Pod) {
+	for _, obj := range c.api.List(v1.SchemeGroupVersion.WithResource("nodes")) {
+		nodes = append(nodes, obj.(*v1.Node))
+	}
+	for _, obj := range c.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
+		if pod := obj.(*v1.Pod); pod.Spec.NodeName != "" {
+			pods = append(pods, pod)
+		}
+	}
+	return nodes, pods
+}
+
+func (c *cluster) nodeInfos(t testing.TB) []fwk.NodeInfo {
+	t.Helper()
+	infos, err := c.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return infos
+}
+
+// outcome is what became of a pod: where it may run and its points there, why not elsewhere, or why nowhere.
+type outcome struct {
+	Scores  map[string]int64
+	Reasons map[string]string
+	Refused string
+}
+
+// schedule runs a pod through the extension points up to Score.
+func (c *cluster) schedule(t testing.TB, pod *v1.Pod) (outcome, fwk.CycleState) {
+	t.Helper()
+	ctx, state := t.Context(), framework.NewCycleState()
+	if _, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() && !status.IsSkip() {
+		if status.Code() != fwk.UnschedulableAndUnresolvable {
+			t.Fatalf("PreFilter: %v", status)
+		}
+		return outcome{Refused: status.Message()}, state
+	}
+	o := outcome{Scores: map[string]int64{}, Reasons: map[string]string{}}
+	var feasible []fwk.NodeInfo
+	for _, info := range c.nodeInfos(t) {
+		if status := c.framework.RunFilterPlugins(ctx, state, pod, info); !status.IsSuccess() {
+			o.Reasons[info.Node().Name] = status.Message()
+			continue
+		}
+		feasible = append(feasible, info)
+	}
+	if status := c.framework.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
+		t.Fatalf("PreScore: %v", status)
+	}
+	byNode, status := c.framework.RunScorePlugins(ctx, state, pod, feasible)
+	if !status.IsSuccess() {
+		t.Fatalf("Score: %v", status)
+	}
+	for _, n := range byNode {
+		o.Scores[n.Name] = n.TotalScore
+	}
+	return o, state
+}
+
+// place reserves a node for the pod, and returns why not.
+func (c *cluster) place(t testing.TB, pod *v1.Pod, node string) (fwk.CycleState, string) {
+	t.Helper()
+	o, state := c.schedule(t, pod)
+	if o.Refused != "" {
+		return state, o.Refused
+	}
+	if reason := o.Reasons[node]; reason != "" {
+		return state, reason
+	}
+	return state, c.framework.RunReservePluginsReserve(t.Context(), state, pod, node).Message()
+}
+
+// await waits for a condition.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// used is how many licenses are in use by the number of the rule.
+func (c *cluster) used() []int64 {
+	_, used := c.plugin.book.ledger.Used()
+	return used
+}
+
+func pod(name string, annotations ...string) *st.PodWrapper {
+	p := st.MakePod().Namespace("default").Name(name).UID(name).SchedulerName(profile)
+	for i := 0; i < len(annotations); i += 2 {
+		p = p.Annotation(annotations[i], annotations[i+1])
+	}
+	return p
+}
+
+func node(name string, labels ...string) *v1.Node {
+	n := st.MakeNode().Name(name).UID(name).Capacity(map[v1.ResourceName]string{"cpu": "8", "memory": "8Gi", "pods": "110"})
+	for i := 0; i < len(labels); i += 2 {
+		n = n.Label(labels[i], labels[i+1])
+	}
+	return n.Obj()
+}
+
+func namespace(name string, labels ...string) *v1.Namespace {
+	n := &v1.Namespace{}
+	n.Name, n.UID, n.Labels = name, types.UID(name), map[string]string{}
+	for i := 0; i < len(labels); i += 2 {
+		n.Labels[labels[i]] = labels[i+1]
+	}
+	return n
+}
+
+// The framework counts into metrics that a scheduler registers at its start.
+func TestMain(m *testing.M) {
+	metrics.Register()
+	os.Exit(m.Run())
+}

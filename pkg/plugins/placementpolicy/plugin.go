@@ -1,0 +1,75 @@
+// Package placementpolicy is the plugin that holds pods to the rules of placement policies.
+//
+// A PlacementPolicy says how many licenses there are, where datasets are, and which nodes the pods of a namespace, a tenant
+// or a certification may use. The plugin refuses nodes that a rule forbids and pods that no rule allows, and names the policy
+// and the rule; it counts licenses from Reserve until the pod is gone; and it ranks nodes by the datasets that they hold.
+// A rule that cannot be evaluated refuses the pods that it may concern or is left out, as its policy says.
+package placementpolicy
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/terms"
+)
+
+// Name of the plugin in configurations.
+const Name = "PlacementPolicy"
+
+// Plugin is the PlacementPolicy plugin of one profile.
+type Plugin struct {
+	book   *book
+	handle fwk.Handle
+}
+
+var (
+	_ fwk.PreFilterPlugin     = &Plugin{}
+	_ fwk.PreFilterExtensions = &Plugin{}
+	_ fwk.FilterPlugin        = &Plugin{}
+	_ fwk.PreScorePlugin      = &Plugin{}
+	_ fwk.ScorePlugin         = &Plugin{}
+	_ terms.Scorer            = &Plugin{}
+	_ candidates.Ranker       = &Plugin{}
+	_ fwk.ReservePlugin       = &Plugin{}
+	_ fwk.SignPlugin          = &Plugin{}
+	_ fwk.EnqueueExtensions   = &Plugin{}
+)
+
+// New makes the plugin for one profile. It has no args: what it does is in the policies.
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	if obj != nil {
+		return nil, fmt.Errorf("reading args of %s in profile %s: it has none, got %T", Name, handle.ProfileName(), obj)
+	}
+	b, err := informers.Shared(handle.SharedInformerFactory(), func() (*book, error) { return newBook(ctx, handle) })
+	if err != nil {
+		return nil, err
+	}
+	return &Plugin{book: b, handle: handle}, nil
+}
+
+// Name returns the plugin's name.
+func (*Plugin) Name() string { return Name }
+
+// signature is all that the plugin reads of a pod.
+type signature struct{ Demand string }
+
+// SignPod returns what tells pods apart for this plugin: the rules that concern them, which says the same of pods with
+// different labels as long as no rule tells them apart.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	v := p.book.view.Load()
+	if v == nil {
+		// The policies are not known yet, so it may be anything that they read.
+		return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: []any{pod.Namespace, pod.Labels, pod.Annotations}}}, nil
+	}
+	d, err := p.book.demand(v, pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	}
+	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{d.Key()}}}, nil
+}

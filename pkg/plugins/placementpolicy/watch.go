@@ -1,0 +1,142 @@
+package placementpolicy
+
+import (
+	"fmt"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	"berth.dev/berth/pkg/policy"
+)
+
+// watch registers what informers tell.
+func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
+	core := factory.Core().V1()
+	for _, w := range []struct {
+		what     string
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{"placement policies", b.policies, cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { b.renew("") },
+			UpdateFunc: b.policyChanged,
+			DeleteFunc: func(any) { b.renew("") },
+		}},
+		{"pods", core.Pods().Informer(), cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { b.podSeen(obj) },
+			UpdateFunc: func(_, obj any) { b.podSeen(obj) },
+			DeleteFunc: b.podGone,
+		}},
+		{"nodes", core.Nodes().Informer(), cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { b.nodeSeen(nil, obj) },
+			UpdateFunc: b.nodeSeen,
+		}},
+		{"namespaces", core.Namespaces().Informer(), cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { b.namespaceSeen(nil, obj) },
+			UpdateFunc: b.namespaceSeen,
+		}},
+	} {
+		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
+			return fmt.Errorf("watching %s: %w", w.what, err)
+		}
+	}
+	return nil
+}
+
+// policyChanged tells a new spec from a new status, which this scheduler writes itself.
+func (b *book) policyChanged(oldObj, newObj any) {
+	before, after := oldObj.(*placementv1alpha1.PlacementPolicy), newObj.(*placementv1alpha1.PlacementPolicy)
+	if before.UID != after.UID || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		b.renew("")
+	}
+}
+
+// podSeen counts a pod that has a node.
+func (b *book) podSeen(obj any) {
+	pod, ok := obj.(*v1.Pod)
+	if !ok {
+		return
+	}
+	waits := pod.Spec.NodeName == ""
+	if waits && pod.Status.NominatedNodeName != "" {
+		b.nominated.Store(pod.UID, pod)
+	} else {
+		b.nominated.Delete(pod.UID)
+	}
+	if waits {
+		return
+	}
+	if !holds(pod) {
+		b.release(pod)
+		return
+	}
+	b.bind(pod)
+}
+
+// bind counts a pod by the rules of the moment. When the ledger counts by others already, these are known by now.
+func (b *book) bind(pod *v1.Pod) {
+	for {
+		v := b.view.Load()
+		if v == nil {
+			return // the first view counts all pods
+		}
+		d := b.read(v, pod)
+		var marks *policy.Marks
+		if d.UsesLicenses() {
+			marks = b.marksByName(v, pod.Spec.NodeName)
+		}
+		if b.ledger.Bind(string(pod.UID), pod.Spec.NodeName, d, marks) {
+			if d.UsesLicenses() {
+				b.status.poke()
+			}
+			return
+		}
+	}
+}
+
+func (b *book) podGone(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if pod, ok := obj.(*v1.Pod); ok {
+		b.nominated.Delete(pod.UID)
+		b.release(pod)
+	}
+}
+
+func (b *book) release(pod *v1.Pod) {
+	if b.ledger.Release(string(pod.UID)) {
+		b.status.poke()
+	}
+}
+
+// nodeSeen counts the licenses of the node's pods in the pools that it is in now.
+func (b *book) nodeSeen(oldObj, newObj any) {
+	after, ok := newObj.(*v1.Node)
+	v := b.view.Load()
+	if !ok || v == nil || len(v.set.Limits()) == 0 {
+		return
+	}
+	if before, ok := oldObj.(*v1.Node); ok && maps.Equal(before.Labels, after.Labels) {
+		return
+	}
+	b.ledger.Mark(after.Name, v.set, b.marksOf(v, after))
+	b.status.poke()
+}
+
+// namespaceSeen has the pods of a namespace looked at by its new labels.
+func (b *book) namespaceSeen(oldObj, newObj any) {
+	after, ok := newObj.(*v1.Namespace)
+	v := b.view.Load()
+	if !ok || v == nil || !v.set.ReadsNamespaces() {
+		return
+	}
+	if before, ok := oldObj.(*v1.Namespace); ok && maps.Equal(before.Labels, after.Labels) {
+		return
+	}
+	b.renew(after.Name)
+}

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// Demand is what a pod has to do with the rules of a Set.
+type Demand struct {
+	// Refusal says why the pod may run nowhere, if so, whatever is evicted.
+	Refusal string
+	// UnknownDatasets are those that the pod names and no policy knows.
+	UnknownDatasets []string
+
+	set *Set
+	key string
+	// within are the rules whose nodes the pod is bound to.
+	within []*complianceRule
+	// closed are the exclusive rules that keep the pod off their nodes, unless one in open of the same policy lets it in.
+	closed, open []*complianceRule
+	licenses     []licenseDemand
+	required     []datasetDemand
+	preferred    []datasetDemand
+	// best is the sum of the best weights of the preferred datasets.
+	best int64
+}
+
+// licenseDemand is an amount of a license, with the rules on it.
+type licenseDemand struct {
+	name   string
+	amount int64
+	rules  []int
+	// elsewhere is what is said of nodes that no rule covers.
+	elsewhere string
+}
+
+// datasetDemand is a dataset with the rules that say where it is.
+type datasetDemand struct {
+	name  string
+	rules []*datasetRule
+	// elsewhere is what is said of nodes that do not hold it.
+	elsewhere string
+}
+
+// Key tells demands apart, of this Set and of others: demands of the same key are treated alike.
+func (d *Demand) Key() string { return d.key }
+
+// Filters reports whether the pod may not run on every node.
+func (d *Demand) Filters() bool {
+	return len(d.within) > 0 || len(d.closed) > 0 || len(d.licenses) > 0 || len(d.required) > 0
+}
+
+// Scores reports whether the pod prefers nodes.
+func (d *Demand) Scores() bool { return len(d.preferred) > 0 }
+
+// UsesLicenses reports whether the pod uses licenses.
+func (d *Demand) UsesLicenses() bool { return len(d.licenses) > 0 }
+
+// reader works out a demand.
+type reader struct {
+	*Demand
+	pod   *v1.Pod
+	about *subject
+	parts []string
+}
+
+// DemandOf returns what the pod has to do with the set. A pod that says something that cannot be read gets a Refusal.
+func (s *Set) DemandOf(pod *v1.Pod, namespaceLabels map[string]string) *Demand {
+	r := &reader{Demand: &Demand{set: s}, pod: pod, about: podSubject(pod, namespaceLabels)}
+	for _, step := range []func(){r.readLicenses, r.readDatasets, r.readCompliance} {
+		step()
+	}
+	if r.Refusal != "" {
+		r.parts = append(r.parts, r.Refusal)
+	}
+	r.key = strings.Join(r.parts, "\n")
+	return r.Demand
+}
+
+// refuse notes the first reason against the pod.
+func (r *reader) refuse(reason string) {
+	if r.Refusal == "" {
+		r.Refusal = reason
+	}
+}
+
+// selects reports whether the rule selects the pod. A rule that cannot be evaluated refuses the pod, or is left out.
+func (r *reader) selects(of *rule) bool {
+	yes, err := of.pods.matches(r.about)
+	if err == nil {
+		return yes
+	}
+	r.parts = append(r.parts, of.id+"!")
+	if !of.lenient {
+		r.refuse(fmt.Sprintf("%s cannot be evaluated: %v", of, err))
+	}
+	return false
+}
+
+func (r *reader) readLicenses() {
+	asked, bad := kubeview.PodLicenses(r.pod)
+	if bad != nil {
+		r.refuse(bad.Error())
+	}
+	for i := range r.set.licenses {
+		l := &r.set.licenses[i]
+		if l.perPod > 0 && r.selects(&l.rule) {
+			at := slices.IndexFunc(asked, func(a kubeview.License) bool { return a.Name == l.license })
+			if at < 0 {
+				at, asked = len(asked), append(asked, kubeview.License{Name: l.license})
+			}
+			asked[at].Amount = max(asked[at].Amount, l.perPod)
+		}
+	}
+	for _, a := range asked {
+		d := licenseDemand{name: a.Name, amount: a.Amount}
+		most := int64(-1)
+		for i := range r.set.licenses {
+			if l := &r.set.licenses[i]; l.license == a.Name {
+				d.rules = append(d.rules, i)
+				most = max(most, l.count)
+				r.parts = append(r.parts, l.id+"="+strconv.FormatInt(a.Amount, 10))
+			}
+		}
+		if len(d.rules) > 0 {
+			d.elsewhere = "node(s) outside the pools of license " + a.Name + " (" + r.set.licenses[d.rules[0]].String() + ")"
+		}
+		switch {
+		case most < 0:
+			r.refuse(fmt.Sprintf("pod annotation %s: no placement policy has a license %s", kubeview.LicensesKey, a.Name))
+		case most < a.Amount:
+			r.refuse(fmt.Sprintf("the pod uses %d of license %s, of which no placement policy has more than %d", a.Amount, a.Name, most))
+		}
+		r.licenses = append(r.licenses, d)
+	}
+}
+
+func (r *reader) readDatasets() {
+	named, bad := kubeview.PodDatasets(r.pod)
+	if bad != nil {
+		r.refuse(bad.Error())
+	}
+	for i := range r.set.datasets {
+		if d := &r.set.datasets[i]; d.selects && r.selects(&d.rule) && !slices.Contains(named, d.dataset) {
+			named = append(named, d.dataset)
+		}
+	}
+	for _, name := range named {
+		required, preferred := datasetDemand{name: name}, datasetDemand{name: name}
+		best := int64(0)
+		for i := range r.set.datasets {
+			d := &r.set.datasets[i]
+			switch {
+			case d.dataset != name:
+				continue
+			case d.required:
+				required.rules = append(required.rules, d)
+			default:
+				preferred.rules = append(preferred.rules, d)
+				best = max(best, d.weight)
+			}
+			r.parts = append(r.parts, d.id)
+		}
+		if len(required.rules) > 0 {
+			required.elsewhere = "node(s) that do not hold dataset " + name + " (" + required.rules[0].String() + ")"
+			r.required = append(r.required, required)
+		}
+		if len(preferred.rules) > 0 {
+			r.preferred = append(r.preferred, preferred)
+			r.best += best
+		}
+		if len(required.rules)+len(preferred.rules) == 0 {
+			r.UnknownDatasets = append(r.UnknownDatasets, name)
+		}
+	}
+}
+
+func (r *reader) readCompliance() {
+	for i := range r.set.compliance {
+		c := &r.set.compliance[i]
+		if !r.selects(&c.rule) {
+			continue
+		}
+		matched := false
+		for j := range c.rules {
+			rule := &c.rules[j]
+			switch {
+			case r.selects(&rule.rule):
+				matched = true
+				r.within = append(r.within, rule)
+				if rule.exclusive {
+					r.open = append(r.open, rule)
+				}
+				r.parts = append(r.parts, rule.id)
+			case rule.exclusive && !kubeview.BelongsToNode(r.pod):
+				r.closed = append(r.closed, rule)
+				r.parts = append(r.parts, "!"+rule.id)
+			}
+		}
+		if !matched && c.deny {
+			r.parts = append(r.parts, c.id)
+			r.refuse(fmt.Sprintf("placement policy %s denies pods that none of its compliance rules matches", c.policy))
+		}
+	}
+}
+
+// Distance says how far the preferred datasets are from the node: from 0 where all are as near as they can be to 100 where
+// none is there.
+func (d *Demand) Distance(m *Marks) int64 {
+	if d.best == 0 {
+		return 0
+	}
+	near := int64(0)
+	for i := range d.preferred {
+		near += d.preferred[i].weight(m)
+	}
+	return 100 - 100*near/d.best
+}
+
+// weight is the greatest one of the rules that cover the node.
+func (d *datasetDemand) weight(m *Marks) int64 {
+	weight := int64(0)
+	for _, r := range d.rules {
+		if m.holds(r.nodes) {
+			weight = max(weight, r.weight)
+		}
+	}
+	return weight
+}

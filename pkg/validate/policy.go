@@ -1,0 +1,21 @@
+package validate
+
+import (
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	"berth.dev/berth/pkg/policy"
+)
+
+// policy reads the rules as the scheduler does. The API server checks fields only, and compiles no expressions.
+func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
+	set, problems := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
+	for _, problem := range problems[p.Name] {
+		severity := Error
+		if policy.MayFail(problem) {
+			severity = Warning
+		}
+		d.find(severity, "policy", problem.Field, problem.Error())
+	}
+	if set.Empty() {
+		d.find(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")
+	}
+}
