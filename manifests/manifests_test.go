@@ -128,6 +128,7 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler-volumes",
 			"ConfigMap kube-system/berth-scheduler-config-HASH",
+			"CustomResourceDefinition /placementpolicies.berth.dev",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 			"Deployment kube-system/berth-scheduler",
 			"PodDisruptionBudget kube-system/berth-scheduler",
@@ -149,6 +150,7 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRole /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
+			"CustomResourceDefinition /placementpolicies.berth.dev",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 		},
 	} {
