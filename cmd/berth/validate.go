@@ -26,7 +26,7 @@ defeats a purpose:
   batching         what keeps identical pods from sharing one pass over the nodes: a plugin without SignPod, an
                    extender, the built-in constraints of PodTopologySpread
   gang-order       Coscheduling without its queue sort; gang-preemption: after DefaultPreemption in postFilter
-  inaudible        a plugin of ours with a weight that the stock scores outvote
+  low-weight       a plugin of ours with a weight that the stock scores outvote
   lease            the leader election lease of the cluster's own scheduler
   qps              the client's default rate, which is the scheduler's limit
   sampling         the best node chosen among a part of the nodes

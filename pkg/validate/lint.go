@@ -100,7 +100,7 @@ func (l *profileLint) packing() {
 	}
 	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name, placementpolicy.Name, slaaware.Name} {
 		if l.profile.weight(name) == 1 {
-			l.warn("inaudible", "plugins", name+" has weight 1: the stock scores add up to 12 and decide against it; 20 is heard")
+			l.warn("low-weight", "plugins", name+" has weight 1: the stock scores add up to 12 and outvote it; use 20")
 		}
 	}
 	fit, path := args[schedulerconfig.NodeResourcesFitArgs](l, names.NodeResourcesFit)
