@@ -62,6 +62,8 @@ type Agent struct {
 	metrics   *metrics
 	// turned is when the loop was last alive, in nanoseconds of Unix time.
 	turned atomic.Int64
+	// unseen is since when the kubelet knows devices while nvidia-smi lists no GPU, in nanoseconds of Unix time; 0 if not.
+	unseen atomic.Int64
 
 	fromKubelet source[podresources.State]
 	fromMachine source[hardware]
@@ -133,6 +135,7 @@ func (a *Agent) Run(ctx context.Context) {
 		case <-retry.C:
 			paused = true
 		}
+		a.noteUnseen(time.Now())
 		if pause.waiting && !paused {
 			continue
 		}
@@ -144,19 +147,6 @@ func (a *Agent) Run(ctx context.Context) {
 		}
 		pause.reset()
 	}
-}
-
-// heartbeat is how often the loop turns with nothing to do.
-const heartbeat = 10 * time.Second
-
-// Alive returns an error when the loop has not turned for too long. A source that fails is no reason: a restart of the
-// agent would not cure it.
-func (a *Agent) Alive() error {
-	at := a.turned.Load()
-	if idle := time.Since(time.Unix(0, at)); at != 0 && idle > 6*heartbeat+requestTimeout {
-		return fmt.Errorf("the agent's loop has stood still for %s", idle.Round(time.Second))
-	}
-	return nil
 }
 
 // poll reads at once and then at the interval, one reading at a time.
@@ -205,7 +195,8 @@ func (a *Agent) take(ctx context.Context, name string, err error) {
 	switch {
 	case err != nil && errors.Is(err, nvidiasmi.ErrAbsent):
 		if before == nil {
-			logger.Info("There is no nvidia-smi: nothing is published", "reason", err.Error())
+			logger.Info("There is no nvidia-smi: nothing is published", "reason", err.Error(),
+				"restartIfTheKubeletHasGPUsAfter", a.intervals.Stale)
 		}
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		logger.Error(err, "Reading failed; what was read last stays published", "source", name, "removedAfter", a.intervals.Stale)

@@ -254,15 +254,3 @@ func TestAnAPIServerThatIsAwayIsAskedLessAndLess(t *testing.T) {
 		}
 	})
 }
-
-func TestALoopThatStandsStillIsNotAlive(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		a := New(nil, nil, nil, intervals)
-		a.turned.Store(time.Now().UnixNano())
-		time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock
-		if a.Alive() == nil {
-			t.Error("alive after 10 minutes without a turn")
-		}
-	})
-}

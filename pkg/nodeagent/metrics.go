@@ -21,6 +21,7 @@ type metrics struct {
 	writes   *prometheus.CounterVec
 	gpus     *prometheus.GaugeVec
 	strange  prometheus.Gauge
+	unseen   prometheus.Gauge
 	vanished prometheus.Counter
 }
 
@@ -45,11 +46,15 @@ func newMetrics() *metrics {
 		strange: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_node_agent_unknown_devices", Help: "Devices in the hands of pods that belong to no GPU that is listed.",
 		}),
+		unseen: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_node_agent_unseen_devices",
+			Help: "Devices that the kubelet offers or has given to pods while nvidia-smi lists no GPU: the container lacks the driver.",
+		}),
 		vanished: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "berth_node_agent_vanished_gpus_total", Help: "GPUs that the driver listed and later did not.",
 		}),
 	}
-	m.registry.MustRegister(m.failures, m.lastRead, m.writes, m.gpus, m.strange, m.vanished)
+	m.registry.MustRegister(m.failures, m.lastRead, m.writes, m.gpus, m.strange, m.unseen, m.vanished)
 	return m
 }
 
