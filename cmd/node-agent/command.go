@@ -43,11 +43,12 @@ func newCommand() *cobra.Command {
 		Use:   "berth-node-agent",
 		Short: "Tell the scheduler what only a node knows of its GPUs",
 		Long: `berth-node-agent reads from the kubelet which pod holds which GPU, and from nvidia-smi which GPUs there are and how they
-are connected. It writes three annotations on its own Node object, in one patch and only when something has changed:
+are connected. It writes four annotations on its own Node object, in one patch and only when something has changed:
 
-  berth.dev/gpus-in-use  indices of the GPUs that pods hold
-  berth.dev/gpu-links    how each two GPUs are connected
-  berth.dev/gpu-devices  index, UUID, model, memory and health of each GPU
+  berth.dev/gpus-in-use     indices of the GPUs that pods hold; not on nodes of HAMi
+  berth.dev/gpus-in-use-at  when that was read, rewritten every 5 minutes
+  berth.dev/gpu-links       how each two GPUs are connected
+  berth.dev/gpu-devices     index, UUID, model, memory and health of each GPU
 
 While a source fails, what was read last stays for --stale-after, and then goes. On a machine without nvidia-smi nothing is
 written. The annotations stay when the agent stops.`,

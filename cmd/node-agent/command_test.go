@@ -148,7 +148,7 @@ esac`, firstGPU, secondGPU)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()
-	await(t, func() bool { return len(api.annotations()) == 3 })
+	await(t, func() bool { return len(api.annotations()) == 4 })
 	got := api.annotations()
 	if got["berth.dev/gpus-in-use"] != "1" || got["berth.dev/gpu-links"] != `{"links":[[0,1,"NV12"]]}` || !strings.Contains(got["berth.dev/gpu-devices"], secondGPU) {
 		t.Errorf("annotations %v", got)
@@ -169,7 +169,7 @@ esac`, firstGPU, secondGPU)
 	case <-time.After(time.Minute):
 		t.Fatal("the command goes on after its context has ended")
 	}
-	if len(api.annotations()) != 3 {
+	if len(api.annotations()) != 4 {
 		t.Errorf("annotations after the end: %v, want them to stay", api.annotations())
 	}
 }

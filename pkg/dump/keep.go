@@ -228,7 +228,8 @@ func keepNode(n *v1.Node) *v1.Node {
 		},
 	}
 	for _, c := range n.Status.Conditions {
-		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
+			LastHeartbeatTime: c.LastHeartbeatTime})
 	}
 	return kept
 }

@@ -24,6 +24,8 @@ const (
 	GPULinksKey = "berth.dev/gpu-links"
 	// GPUsInUseKey is the annotation of a node with the GPU indices that an agent saw in use.
 	GPUsInUseKey = "berth.dev/gpus-in-use"
+	// GPUsInUseAtKey is the annotation of a node with the time at which the agent saw GPUsInUseKey, to a few minutes.
+	GPUsInUseAtKey = "berth.dev/gpus-in-use-at"
 	// GPUDevicesKey is the annotation of a node with the GPUs that an agent found, as JSON.
 	GPUDevicesKey = "berth.dev/gpu-devices"
 )
@@ -31,7 +33,7 @@ const (
 // ownPodKeys are those by which a pod asks for some GPUs rather than others, ownNodeKeys those that describe a node's.
 var (
 	ownPodKeys  = []string{GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey}
-	ownNodeKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey}
+	ownNodeKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey, GPUsInUseAtKey}
 )
 
 // workloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.

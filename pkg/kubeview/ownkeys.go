@@ -11,8 +11,8 @@ const ownPrefix = "berth.dev/"
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
 	BackfillKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, MinMembersByRoleKey, PricePerHourKey, RoleKey, RoleLabelKey,
-	SpotKey, StandInKey, StartWindowKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, MinMembersByRoleKey, PricePerHourKey, RoleKey,
+	RoleLabelKey, SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }
 
