@@ -31,6 +31,8 @@ type Kubelet interface {
 type Machine interface {
 	GPUs(ctx context.Context) ([]nvidiasmi.GPU, error)
 	Slices(ctx context.Context) (map[string]int, error)
+	// Minors are the minor numbers of the device files by UUID.
+	Minors(ctx context.Context) (map[string]int, error)
 	Topology(ctx context.Context) ([]nvidiasmi.Pair, error)
 }
 
@@ -113,8 +115,7 @@ func (a *Agent) Run(ctx context.Context) {
 	// The two sides are read apart from each other and from the writing: either may hang.
 	kubelets, machines := make(chan reading[podresources.State]), make(chan reading[hardware])
 	go poll(ctx, a.intervals.Kubelet, kubelets, a.kubelet.Read)
-	survey := &survey{machine: a.machine}
-	go poll(ctx, a.intervals.Machine, machines, survey.read)
+	go poll(ctx, a.intervals.Machine, machines, newSurvey(a.machine).read)
 	resync := time.NewTicker(a.intervals.Resync)
 	defer resync.Stop()
 	beat := time.NewTicker(heartbeat)
@@ -217,7 +218,7 @@ func (a *Agent) missing(ctx context.Context, r reading[hardware]) {
 	if r.err != nil || !a.fromMachine.known {
 		return
 	}
-	now := newIdentifier(r.value.gpus, nil)
+	now := newIdentifier(&r.value)
 	for _, gpu := range a.fromMachine.value.gpus {
 		if _, ok := now.byUUID[gpu.UUID]; !ok {
 			a.metrics.vanished.Inc()
@@ -233,6 +234,8 @@ func (a *Agent) wanted(now time.Time) (values map[string]string, keep map[string
 	stale := func(good time.Time) bool { return now.Sub(good) >= a.intervals.Stale }
 	switch {
 	case m.absent || stale(m.good):
+		a.metrics.forget()
+		a.strangers = 0
 		return nil, nil, nil
 	case !m.known, !k.known && !stale(k.good):
 		keep = map[string]bool{}

@@ -26,6 +26,8 @@ type world struct {
 	machine   error
 	topology  error
 	topoReads int
+	minors    map[string]int
+	minorErr  error
 
 	node   map[string]string
 	hami   bool
@@ -49,6 +51,12 @@ func (w *world) GPUs(context.Context) ([]nvidiasmi.GPU, error) {
 }
 
 func (w *world) Slices(context.Context) (map[string]int, error) { return map[string]int{slice: 0}, nil }
+
+func (w *world) Minors(context.Context) (map[string]int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.minors, w.minorErr
+}
 
 func (w *world) Topology(context.Context) ([]nvidiasmi.Pair, error) {
 	w.mu.Lock()
@@ -200,6 +208,17 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 			{nil, soon, all},
 			{func(w *world) { w.hami = true }, 11 * time.Minute, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
 			{func(w *world) { w.hami = false }, 11 * time.Minute, all},
+		}},
+		"devices that are named by their files, in another order": {func(w *world) {
+			w.minors = map[string]int{first: 1, second: 0}
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}}, Offered: []string{"nvidia0", "nvidia1"}}
+		}, []step{{nil, soon, all}}},
+		"devices that are named by their files, which cannot be told apart": {func(w *world) {
+			w.minorErr = down
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}}, Offered: []string{"nvidia0", "nvidia1"}}
+		}, []step{
+			{nil, soon, published(devicesOfTwo, linksOfTwo, "")},
+			{func(w *world) { w.minors, w.minorErr = map[string]int{first: 1, second: 0}, nil }, 2 * time.Minute, all},
 		}},
 		"a GPU in slices is healthy and in use by any of them": {func(w *world) {
 			w.gpus[0].MIG = true
