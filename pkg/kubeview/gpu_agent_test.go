@@ -209,6 +209,14 @@ func TestGPUsInUseCountOnlyWhileTheAgentLooks(t *testing.T) {
 	}
 }
 
+func TestTheAgentReadsEveryResourceOfNVIDIA(t *testing.T) {
+	t.Parallel()
+	want := []string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"}
+	if diff := cmp.Diff(want, NVIDIAResources()); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+}
+
 func FuzzAgentAnnotations(f *testing.F) {
 	f.Add(`[{"index":0,"uuid":"GPU-a","model":"T4","memMiB":15360,"healthy":true}]`, bridges, "0,1", 4)
 	f.Add(`[{"index":63,"uuid":"GPU-a","replicas":1024,"mig":true}]`, `{"links":[]}`, "", 0)

@@ -1,6 +1,9 @@
 package kubeview
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Keys of Berth's own that describe GPUs.
 const (
@@ -81,6 +84,24 @@ func DefaultGPUKeys() GPUKeys {
 		InterconnectLabels: []string{"gpu-interconnect"},
 		CliqueLabels:       []string{"nvidia.com/gpu.clique"},
 	}
+}
+
+// NVIDIAResources are the extended resources of which a unit is an NVIDIA GPU or a part of one. A name that ends in an
+// asterisk stands for all that begin alike.
+func NVIDIAResources() []string {
+	keys := DefaultGPUKeys()
+	var names []string
+	for _, name := range slices.Concat(keys.Resources, keys.SharedResources) {
+		if maker(name) == nvidia {
+			names = append(names, name)
+		}
+	}
+	for _, prefix := range keys.SlicePrefixes {
+		if maker(prefix) == nvidia {
+			names = append(names, prefix+"*")
+		}
+	}
+	return names
 }
 
 // nvidia is the domain of NVIDIA's resources and labels.
