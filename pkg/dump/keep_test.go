@@ -36,7 +36,7 @@ func asJSON(t *testing.T, obj any) string {
 	return string(data)
 }
 
-// secretive holds the word hush wherever nobody may read it, and open where a scheduler does.
+// secretive holds the word hush in what must not be kept, and open in what a scheduler reads.
 const secretive = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"open","namespace":"open","managedFields":[{"manager":"hush"}],
 "annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hush","berth.dev/spot":"open"},"labels":{"l":"open"}},
 "spec":{"nodeName":"open","serviceAccountName":"hush","imagePullSecrets":[{"name":"hush"}],"hostAliases":[{"ip":"hush"}],"schedulerName":"open",

@@ -198,7 +198,7 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 			{nil, 10 * time.Minute, map[string]string{}},
 			{func(w *world) { w.api, w.state.Held = nil, nil }, 2 * time.Minute, published(devicesOfTwo, linksOfTwo, "")},
 		}},
-		"an annotation that somebody else changed is mended": {nil, []step{
+		"an annotation that another client changed is repaired": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.node[kubeview.GPUsInUseKey] = "0" }, 11 * time.Minute, all},
 		}},
 		"a node of HAMi, whose plugin gives out others than the kubelet says": {func(w *world) { w.hami, w.node = true, published(old, old, "0") }, []step{
