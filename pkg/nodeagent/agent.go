@@ -143,7 +143,7 @@ func (a *Agent) Run(ctx context.Context) {
 		case <-retry.C:
 			paused = true
 		}
-		a.noteUnseen(time.Now())
+		a.noteUnseen(ctx, time.Now())
 		if pause.waiting && !paused {
 			continue
 		}
@@ -203,8 +203,7 @@ func (a *Agent) take(ctx context.Context, name string, err error) {
 	switch {
 	case err != nil && errors.Is(err, nvidiasmi.ErrAbsent):
 		if before == nil {
-			logger.Info("There is no nvidia-smi: nothing is published", "reason", err.Error(),
-				"restartIfTheKubeletHasGPUsAfter", a.intervals.Stale)
+			logger.Info("There is no nvidia-smi: nothing is published", "reason", err.Error())
 		}
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		logger.Error(err, "Reading failed; what was read last stays published", "source", name, "removedAfter", a.intervals.Stale)

@@ -1,9 +1,12 @@
 package nodeagent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 )
@@ -29,7 +32,7 @@ func (a *Agent) Alive() error {
 }
 
 // noteUnseen notes whether the kubelet knows devices while nvidia-smi lists no GPU.
-func (a *Agent) noteUnseen(now time.Time) {
+func (a *Agent) noteUnseen(ctx context.Context, now time.Time) {
 	k, m := &a.fromKubelet, &a.fromMachine
 	failed := m.err != nil && !errors.Is(m.err, nvidiasmi.ErrHangs)
 	empty := m.err == nil && m.known && len(m.value.gpus) == 0
@@ -43,5 +46,7 @@ func (a *Agent) noteUnseen(now time.Time) {
 		a.unseen.Store(0)
 	case a.unseen.Load() == 0:
 		a.unseen.Store(now.UnixNano())
+		klog.FromContext(ctx).Info("The kubelet has GPUs, and nvidia-smi lists none: if that lasts, /healthz fails for a new container",
+			"devices", devices, "failsAfter", a.intervals.Stale)
 	}
 }
