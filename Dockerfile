@@ -7,11 +7,15 @@ ARG GO_IMAGE=golang:1.26-bookworm
 ARG GLIBC_IMAGE=debian:bookworm-slim
 
 # Compiles on the machine's own platform for that of the image, so nothing is emulated.
-FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
+FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS source
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
+
+# Each image has a stage of its own that compiles, so that its build leaves out the other. Not every builder passes
+# arguments on from stage to stage.
+FROM source AS node-agent-build
 ARG TARGETOS=linux
 ARG TARGETARCH=amd64
 # The version is our own, without that of Kubernetes. Commit, state and date are stamped into the binary.
@@ -19,11 +23,21 @@ ARG VERSION
 ARG COMMIT=unknown
 ARG TREE_STATE=clean
 ARG BUILD_DATE=1970-01-01T00:00:00Z
-RUN make scheduler node-agent GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
+RUN make node-agent GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
+      ${VERSION:+VERSION=${VERSION}} GOOS=${TARGETOS} GOARCH=${TARGETARCH}
+
+FROM source AS scheduler-build
+ARG TARGETOS=linux
+ARG TARGETARCH=amd64
+ARG VERSION
+ARG COMMIT=unknown
+ARG TREE_STATE=clean
+ARG BUILD_DATE=1970-01-01T00:00:00Z
+RUN make scheduler GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
       ${VERSION:+VERSION=${VERSION}} GOOS=${TARGETOS} GOARCH=${TARGETARCH}
 
 FROM ${GLIBC_IMAGE} AS node-agent
-COPY --from=build /src/bin/berth-node-agent /berth-node-agent
+COPY --from=node-agent-build /src/bin/berth-node-agent /berth-node-agent
 ARG VERSION
 ARG COMMIT=unknown
 ARG BUILD_DATE=1970-01-01T00:00:00Z
@@ -38,8 +52,8 @@ ENTRYPOINT ["/berth-node-agent"]
 
 # One static file and certificate authorities; time zones are compiled in.
 FROM scratch AS scheduler
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-COPY --from=build /src/bin/berth-scheduler /berth-scheduler
+COPY --from=scheduler-build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=scheduler-build /src/bin/berth-scheduler /berth-scheduler
 # A number, so that a kubelet can check runAsNonRoot.
 USER 65532:65532
 ARG VERSION

@@ -54,7 +54,7 @@ IMAGE ?=
 BUILDER ?=
 IMAGE_FLAGS ?=
 BUILD_IMAGE = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) \
-	BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) hack/image.sh
+	BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) GLIBC_IMAGE=$(GLIBC_IMAGE) hack/image.sh
 image: ## the scheduler's image, with docker, podman or buildah
 	$(BUILD_IMAGE) $(or $(IMAGE),berth-scheduler:$(VERSION)) --target scheduler $(IMAGE_FLAGS)
 

@@ -28,7 +28,7 @@ buildah) command=(buildah build) ;;
 esac
 
 flags=(--tag "$name")
-for argument in VERSION COMMIT TREE_STATE BUILD_DATE GO_IMAGE; do
+for argument in VERSION COMMIT TREE_STATE BUILD_DATE GO_IMAGE GLIBC_IMAGE; do
   if [ -n "${!argument:-}" ]; then flags+=(--build-arg "$argument=${!argument}"); fi
 done
 echo "building image $name with $builder"

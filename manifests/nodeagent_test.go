@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -45,13 +46,57 @@ func TestThePolicyIsAboutTheAgentsAccountAndTheAgentsKeys(t *testing.T) {
 	if daemonSet == nil || policy == nil {
 		t.Fatal("no DaemonSet or no policy")
 	}
-	account := "'system:serviceaccount:" + daemonSet.Namespace + ":" + daemonSet.Spec.Template.Spec.ServiceAccountName + "'"
-	if condition := policy.Spec.MatchConditions[0].Expression; !strings.HasSuffix(condition, "== "+account) {
-		t.Errorf("the policy matches %s, the DaemonSet runs as %s", condition, account)
+	account := "system:serviceaccount:" + daemonSet.Namespace + ":" + daemonSet.Spec.Template.Spec.ServiceAccountName
+	if !matches(t, policy, account) {
+		t.Errorf("the policy does not match %s, as which the DaemonSet runs", account)
 	}
 	want := "['" + strings.Join(kubeview.AgentKeys, "', '") + "']"
 	if !slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Expression == want }) {
 		t.Errorf("no variable of the policy is %s", want)
+	}
+}
+
+// TestTheOverlayForGKEGivesTheAgentTheDriverOfTheNode: there the container runtime adds nothing.
+func TestTheOverlayForGKEGivesTheAgentTheDriverOfTheNode(t *testing.T) {
+	t.Parallel()
+	objects := build(t, "node-agent-gke")
+	i := slices.IndexFunc(objects, func(o runtime.Object) bool { _, ok := o.(*appsv1.DaemonSet); return ok })
+	if i < 0 {
+		t.Fatal("no DaemonSet")
+	}
+	pod := objects[i].(*appsv1.DaemonSet).Spec.Template.Spec
+	container := pod.Containers[0]
+	const inside = "/usr/local/nvidia"
+	mount := slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == inside })
+	if mount < 0 {
+		t.Fatalf("nothing is mounted at %s: %v", inside, container.VolumeMounts)
+	}
+	if m := container.VolumeMounts[mount]; !m.ReadOnly || m.MountPropagation == nil || *m.MountPropagation != corev1.MountPropagationHostToContainer {
+		t.Errorf("mount %v, want a read-only one that follows the node's mounts", m)
+	}
+	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+		return v.Name == container.VolumeMounts[mount].Name && v.HostPath != nil && v.HostPath.Path == "/home/kubernetes/bin/nvidia"
+	}) {
+		t.Errorf("volumes %v, want the folder of GKE's driver", pod.Volumes)
+	}
+	if !slices.Contains(container.Args, "--nvidia-smi="+inside+"/bin/nvidia-smi") {
+		t.Errorf("arguments %v, want the path of nvidia-smi", container.Args)
+	}
+	environment := map[string]string{}
+	for _, e := range container.Env {
+		environment[e.Name] = e.Value
+	}
+	want := map[string]string{"LD_LIBRARY_PATH": inside + "/lib64", "NODE_NAME": ""}
+	if diff := cmp.Diff(want, environment); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	// An API server refuses privileged containers that must not gain privileges.
+	if s := container.SecurityContext; s.Privileged == nil || !*s.Privileged || s.AllowPrivilegeEscalation != nil {
+		t.Errorf("security context %v, want a privileged one", s)
+	}
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if len(terms) != 1 || terms[0].MatchExpressions[0].Key != "cloud.google.com/gke-accelerator" {
+		t.Errorf("it runs on nodes with %v, want those with a GPU of GKE", terms)
 	}
 }
 

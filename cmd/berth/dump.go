@@ -32,10 +32,11 @@ so (without nodes and pods there is no dump).
 Never in it: Secrets, ConfigMaps, environment variables, commands, arguments, volumes that name secrets, parameters
 of drivers, and annotations other than those that decide about placement. What is kept is copied field by field.
 
---hash-names replaces the names of objects, nodes, namespaces and images and the values of labels, taints and
-selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be tried.
-Labels that describe hardware, price, zone or rack keep their values; keys of labels and taints, names of resources,
-drivers and scheduler profiles, and numbers stay as they are.
+--hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of labels,
+taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be
+tried. Addresses of host ports are left out. Labels that describe hardware, price, zone or rack keep their values; keys
+of labels and taints, names of resources, drivers and scheduler profiles, and numbers stay as they are. A resource that
+is named after a device class follows the name of the class.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
 last line that counts them. It is replaced only when the dump is complete.

@@ -31,8 +31,8 @@ const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the w
 Nodes are a CSV file with the columns name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone;
 or the node list of the openb trace. Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
 arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot, or JSON lines with the same keys; or a pod list of the openb
-trace. Requests are those of one pod; arrival and duration are seconds or 1h30m, and no duration is for ever; gpu_milli
-below 1000 is a share of one GPU; models are joined by |. Prices are a CSV file resource,dollars_per_hour of GPU models,
+trace. Requests are those of one pod; arrival and duration are seconds or 1h30m; an empty duration means that the job
+never ends; gpu_milli below 1000 is a share of one GPU; models are joined by |. Prices are a CSV file resource,dollars_per_hour of GPU models,
 cpu-core and memory-gib, for nodes without a price of their own.
 
 Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been asked
@@ -46,7 +46,7 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.StringVar(&in.files.Nodes, "nodes", "", "cluster to replay on: a table of nodes")
 	f.StringVar(&in.files.Jobs, "jobs", "", "trace of jobs that arrive")
 	f.StringVar(&in.files.Prices, "prices", "", "rates for nodes without a price")
-	f.BoolVar(&in.files.Rebind, "rebind", false, "take the dump's pods off their nodes and schedule them anew")
+	f.BoolVar(&in.files.Rebind, "rebind", false, "take the dump's pods off their nodes and schedule them again")
 	f.StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
 	f.StringVar(&in.options.Profile, "profile", "", "scheduler name of the jobs' pods (default: berth-scheduler if the configuration has it, else its first profile)")
 	f.DurationVar(&in.options.Horizon, "horizon", 0, "end mode time after this virtual time (default: when every job has ended)")
@@ -102,7 +102,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
   # The same with the default scheduler, as JSON
   berth replay --config stock --nodes nodes.csv --jobs jobs.csv --mode order -o json
 
-  # Everything that runs in a cluster, scheduled anew
+  # Everything that runs in a cluster, scheduled again
   berth dump --file cluster.dump && berth replay --config new.yaml --dump cluster.dump --rebind`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

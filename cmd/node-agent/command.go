@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/nodeagent"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 	"berth.dev/berth/pkg/nodeagent/podresources"
@@ -43,11 +44,12 @@ func newCommand() *cobra.Command {
 		Use:   "berth-node-agent",
 		Short: "Tell the scheduler what only a node knows of its GPUs",
 		Long: `berth-node-agent reads from the kubelet which pod holds which GPU, and from nvidia-smi which GPUs there are and how they
-are connected. It writes three annotations on its own Node object, in one patch and only when something has changed:
+are connected. It writes four annotations on its own Node object, in one patch and only when something has changed:
 
-  berth.dev/gpus-in-use  indices of the GPUs that pods hold
-  berth.dev/gpu-links    how each two GPUs are connected
-  berth.dev/gpu-devices  index, UUID, model, memory and health of each GPU
+  berth.dev/gpus-in-use     indices of the GPUs that pods hold; not on nodes of HAMi
+  berth.dev/gpus-in-use-at  when that was read, rewritten every 5 minutes
+  berth.dev/gpu-links       how each two GPUs are connected
+  berth.dev/gpu-devices     index, UUID, model, memory and health of each GPU
 
 While a source fails, what was read last stays for --stale-after, and then goes. On a machine without nvidia-smi nothing is
 written. The annotations stay when the agent stops.`,
@@ -76,11 +78,11 @@ written. The annotations stay when the agent stops.`,
 		"the node this runs on; the environment variable NODE_NAME is its default")
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "how to reach the API server; empty: as a pod, by its service account")
 	f.StringVar(&s.socket, "pod-resources-socket", podresources.DefaultSocket, "the kubelet's socket of the PodResources API")
-	f.StringSliceVar(&s.resources, "resource", []string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"},
+	f.StringSliceVar(&s.resources, "resource", kubeview.NVIDIAResources(),
 		"resources whose devices are GPUs or parts of GPUs; one that ends in * stands for all that begin alike")
 	f.StringVar(&s.nvidiaSMI, "nvidia-smi", "nvidia-smi", "path of nvidia-smi, or its name in the PATH")
-	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second, "how long nvidia-smi may take to answer")
-	f.StringVar(&s.listen, "listen", "127.0.0.1:9410", "where to serve /healthz and /metrics over HTTP; empty: nowhere")
+	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second, "how long one command of nvidia-smi may take; a reading is up to 5 commands")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:9410", "where to serve /healthz and /metrics over HTTP; port 0 takes a free one, which the log names; empty: nowhere")
 	f.DurationVar(&s.intervals.Kubelet, "kubelet-interval", 5*time.Second, "time between two readings of the kubelet")
 	f.DurationVar(&s.intervals.Machine, "gpu-interval", time.Minute, "time between two readings of nvidia-smi")
 	f.DurationVar(&s.intervals.Resync, "resync", 10*time.Minute, "after what time the node's annotations are read again")
@@ -112,10 +114,17 @@ func (s *settings) check() error {
 			return fmt.Errorf("%s is %s: want at least %s", d.flag, d.value, shortestInterval)
 		}
 	}
-	if longest := 2 * max(s.intervals.Kubelet, s.intervals.Machine+s.timeout); s.intervals.Stale < longest {
-		return fmt.Errorf("--stale-after is %s: want at least %s, twice what one reading may take", s.intervals.Stale, longest)
+	longest := max(gap(s.intervals.Kubelet, podresources.Timeout), gap(s.intervals.Machine, nodeagent.SurveyCommands*s.timeout))
+	if s.intervals.Stale < longest {
+		return fmt.Errorf("--stale-after is %s: want at least %s, which may lie between two readings if one fails", s.intervals.Stale, longest)
 	}
 	return nil
+}
+
+// gap is the longest time between the ends of two readings that succeed with one between them that fails. The next begins
+// at the interval after the one before, or at its end if that is later.
+func gap(interval, reading time.Duration) time.Duration {
+	return interval + max(interval, reading) + reading
 }
 
 // run is the agent until the context ends.
@@ -141,24 +150,26 @@ func (s *settings) run(ctx context.Context) error {
 	}()
 	machine, node := nvidiasmi.New(s.nvidiaSMI, s.timeout), &nodeagent.APINode{Client: client, Name: s.node}
 	agent := nodeagent.New(kubelet, machine, node, s.intervals)
+	address := ""
 	if s.listen != "" {
-		stop, err := serve(ctx, s.listen, agent.Handler())
-		if err != nil {
+		var stop func()
+		if address, stop, err = serve(ctx, s.listen, agent.Handler()); err != nil {
 			return err
 		}
 		defer stop()
 	}
 	logger.Info("Starting", "version", version.Get().String(), "node", s.node, "socket", s.socket,
-		"resources", s.resources, "listen", s.listen)
+		"resources", s.resources, "listening", address)
 	agent.Run(ctx)
 	return nil
 }
 
-// serve answers HTTP requests in the background until stop is called.
-func serve(ctx context.Context, address string, handler http.Handler) (stop func(), err error) {
-	listener, err := net.Listen("tcp", address)
+// serve answers HTTP requests in the background until stop is called. It returns the address, which names the port where
+// the one given leaves it open.
+func serve(ctx context.Context, listen string, handler http.Handler) (address string, stop func(), err error) {
+	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return nil, fmt.Errorf("listening for requests to /healthz and /metrics: %w", err)
+		return "", nil, fmt.Errorf("listening for requests to /healthz and /metrics: %w", err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	logger := klog.FromContext(ctx)
@@ -169,7 +180,7 @@ func serve(ctx context.Context, address string, handler http.Handler) (stop func
 			logger.Error(err, "Serving /healthz and /metrics failed")
 		}
 	}()
-	return func() {
+	return listener.Addr().String(), func() {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := server.Shutdown(stopping); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
@@ -34,13 +37,14 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no node":                       {[]string{"--node-name="}, "--node-name is not given"},
-		"no resource":                   {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
-		"an interval of nothing":        {[]string{"--node-name=n", "--kubelet-interval=1ms"}, "--kubelet-interval is 1ms: want at least 1s"},
-		"stale sooner than one look":    {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 2m40s"},
-		"an argument":                   {[]string{"n"}, "unknown command"},
-		"a kubeconfig that is not":      {[]string{"--node-name=n", "--kubeconfig=/nowhere"}, "reading how to reach the API server"},
-		"an address that is no address": {[]string{"--node-name=n", "--listen=here", "--kubeconfig=" + kubeconfig(t, "http://127.0.0.1:1")}, "listening for requests"},
+		"no node":                        {[]string{"--node-name="}, "--node-name is not given"},
+		"no resource":                    {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
+		"an interval of nothing":         {[]string{"--node-name=n", "--kubelet-interval=1ms"}, "--kubelet-interval is 1ms: want at least 1s"},
+		"stale sooner than one look":     {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 4m20s"},
+		"a kubelet that is asked rarely": {[]string{"--node-name=n", "--kubelet-interval=10m"}, "--stale-after is 5m0s: want at least 20m10s"},
+		"an argument":                    {[]string{"n"}, "unknown command"},
+		"a kubeconfig that is not":       {[]string{"--node-name=n", "--kubeconfig=/nowhere"}, "reading how to reach the API server"},
+		"an address that is no address":  {[]string{"--node-name=n", "--listen=here", "--kubeconfig=" + kubeconfig(t, "http://127.0.0.1:1")}, "listening for requests"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,23 +145,31 @@ esac`, firstGPU, secondGPU)
 	api := &nodeServer{node: corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}}
 	apiServer := httptest.NewServer(api)
 	t.Cleanup(apiServer.Close)
-	port := freePort(t)
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 
 	cmd := newCommand()
-	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--pod-resources-socket=" + socket, "--nvidia-smi=" + tool, "--listen=" + port})
-	ctx, cancel := context.WithCancel(t.Context())
+	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--pod-resources-socket=" + socket, "--nvidia-smi=" + tool, "--listen=127.0.0.1:0"})
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()
-	await(t, func() bool { return len(api.annotations()) == 3 })
+	var address string
+	await(t, func() bool {
+		found := regexp.MustCompile(`listening="(127\.0\.0\.1:[1-9]\d*)"`).FindStringSubmatch(logger.GetSink().(ktesting.Underlier).GetBuffer().String())
+		if found != nil {
+			address = found[1]
+		}
+		return address != ""
+	})
+	await(t, func() bool { return len(api.annotations()) == 4 })
 	got := api.annotations()
 	if got["berth.dev/gpus-in-use"] != "1" || got["berth.dev/gpu-links"] != `{"links":[[0,1,"NV12"]]}` || !strings.Contains(got["berth.dev/gpu-devices"], secondGPU) {
 		t.Errorf("annotations %v", got)
 	}
-	if body := get(t, "http://"+port+"/healthz"); body != "ok\n" {
+	if body := get(t, "http://"+address+"/healthz"); body != "ok\n" {
 		t.Errorf("/healthz answers %q", body)
 	}
 	await(t, func() bool {
-		body := get(t, "http://"+port+"/metrics")
+		body := get(t, "http://"+address+"/metrics")
 		return strings.Contains(body, `berth_node_agent_gpus{state="in_use"} 1`) && strings.Contains(body, `berth_node_agent_writes_total{result="done"} 1`)
 	})
 	cancel()
@@ -169,20 +181,9 @@ esac`, firstGPU, secondGPU)
 	case <-time.After(time.Minute):
 		t.Fatal("the command goes on after its context has ended")
 	}
-	if len(api.annotations()) != 3 {
+	if len(api.annotations()) != 4 {
 		t.Errorf("annotations after the end: %v, want them to stay", api.annotations())
 	}
-}
-
-// freePort is a free address on loopback.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func get(t *testing.T, url string) string {

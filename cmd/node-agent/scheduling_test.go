@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -262,6 +263,16 @@ func (m *machine) breaks(t *testing.T, device int) {
 	}
 }
 
+// reports is the kubelet's regular report of the node's state, at that time.
+func (m *machine) reports(t *testing.T, at time.Time) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, at.UTC().Format(time.RFC3339))
+	_, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTheSchedulerFollowsWhatTheAgentPublishes runs the agent with the rights of its manifests beside the built scheduler.
 // Which pod holds which GPU is for the kubelet to choose: here the test says it.
 //
@@ -310,7 +321,7 @@ func TestTheSchedulerFollowsWhatTheAgentPublishes(t *testing.T) {
 		m.published(t, "0,2,3", none)
 	})
 
-	t.Run("what an agent that is gone wrote counts as long as it stands", func(t *testing.T) {
+	t.Run("what an agent that is gone wrote counts for a while", func(t *testing.T) {
 		stop()
 		// The kubelet gives GPUs 0 and 1 out. The annotation says 0, 2 and 3, of which the scheduler takes two.
 		m.remove(t, "after")
@@ -320,18 +331,19 @@ func TestTheSchedulerFollowsWhatTheAgentPublishes(t *testing.T) {
 		m.refused(t, "misled")
 	})
 
-	t.Run("without the annotation the best connected GPUs are taken to be in use", func(t *testing.T) {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, kubeview.GPUsInUseKey)
-		if _, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		m.bound(t, "misled", 2, 3)
+	t.Run("when it is old the best connected GPUs are taken to be in use", func(t *testing.T) {
+		m.reports(t, time.Now().Add(kubeview.InUseLasts+time.Minute))
+		// A report of the kubelet that changes nothing else wakes no pod: one that comes later sees it at once.
+		m.remove(t, "misled")
+		m.create(t, "rightly", 2)
+		m.bound(t, "rightly", 2, 3)
 	})
 
 	t.Run("the next agent puts it right", func(t *testing.T) {
+		m.reports(t, time.Now())
 		m.startAgent(t)
 		m.published(t, "0,1,2,3", none)
-		m.remove(t, "misled", "unseen")
+		m.remove(t, "rightly", "unseen")
 		m.create(t, "other", 1)
 		m.bound(t, "other", 2)
 		m.published(t, "0,2", none)

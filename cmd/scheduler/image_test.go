@@ -53,9 +53,9 @@ func (b builder) run(t *testing.T, args ...string) string {
 	return strings.TrimSpace(stdout.String())
 }
 
-// container builds the last stage of the Dockerfile around the binary of `make build`, which stands in for the stage
-// that compiles, and makes a container of it.
-func (b builder) container(t *testing.T) string {
+// container builds a target of the Dockerfile around the binary of `make build`, which stands in for the stage that
+// compiles, and makes a container of it. No other stage is needed: there is no image from which it could start.
+func (b builder) container(t *testing.T, target string) string {
 	t.Helper()
 	berth, err := sandbox.FindBinary()
 	if err != nil {
@@ -63,7 +63,7 @@ func (b builder) container(t *testing.T) string {
 	}
 	built := t.TempDir()
 	for to, from := range map[string]string{
-		"src/bin/berth-scheduler":           filepath.Join(filepath.Dir(berth), "berth-scheduler"),
+		"src/bin/berth-" + target:           filepath.Join(filepath.Dir(berth), "berth-"+target),
 		"etc/ssl/certs/ca-certificates.crt": "/etc/ssl/certs/ca-certificates.crt",
 	} {
 		content, err := os.ReadFile(from)
@@ -78,21 +78,15 @@ func (b builder) container(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	b.run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+built, "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
-		"--target=scheduler", "--tag=berth-scheduler", "../..")
-	return b.run(t, "from", "--isolation=chroot", "berth-scheduler")
+	b.run(t, "build", "--quiet", "--isolation=chroot", "--build-context="+target+"-build="+built,
+		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
+		"--target="+target, "--tag=berth-"+target, "../..")
+	return b.run(t, "from", "--isolation=chroot", "berth-"+target)
 }
 
-func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
-	t.Parallel()
-	b := newBuilder(t)
-	container := b.container(t)
-	config := b.run(t, "inspect", "--type=image", "--format={{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} "+
-		`{{index .OCIv1.Config.Labels "org.opencontainers.image.version"}} {{index .OCIv1.Config.Labels "org.opencontainers.image.revision"}}`,
-		"berth-scheduler")
-	if want := fmt.Sprintf("%d:%[1]d [/berth-scheduler] 1.2.3 abc", imageUser); config != want {
-		t.Errorf("user, entry point, version and revision: %q, want %q", config, want)
-	}
+// files are those of a container.
+func (b builder) files(t *testing.T, container string) string {
+	t.Helper()
 	root := b.run(t, "mount", container)
 	var files []string
 	if err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
@@ -103,7 +97,28 @@ func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(files), "[/berth-scheduler /etc/ssl/certs/ca-certificates.crt]"; got != want {
+	return fmt.Sprint(files)
+}
+
+func TestTheImageOfTheNodeAgentAddsOneFileToItsBase(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	if got, want := b.files(t, b.container(t, "node-agent")), "[/berth-node-agent]"; got != want {
+		t.Errorf("files of the image on an empty base: %s, want %s", got, want)
+	}
+}
+
+func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	b := newBuilder(t)
+	container := b.container(t, "scheduler")
+	config := b.run(t, "inspect", "--type=image", "--format={{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} "+
+		`{{index .OCIv1.Config.Labels "org.opencontainers.image.version"}} {{index .OCIv1.Config.Labels "org.opencontainers.image.revision"}}`,
+		"berth-scheduler")
+	if want := fmt.Sprintf("%d:%[1]d [/berth-scheduler] 1.2.3 abc", imageUser); config != want {
+		t.Errorf("user, entry point, version and revision: %q, want %q", config, want)
+	}
+	if got, want := b.files(t, container), "[/berth-scheduler /etc/ssl/certs/ca-certificates.crt]"; got != want {
 		t.Errorf("files of the image: %s, want %s", got, want)
 	}
 	if version := b.run(t, "run", container, "/berth-scheduler", "--version"); !strings.Contains(version, "-berth.") {
@@ -114,7 +129,7 @@ func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
 func TestTheImageSchedulesOnARealControlPlane(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
-	container := b.container(t)
+	container := b.container(t, "scheduler")
 	nodes := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '8', memory: 16Gi, pods: '10'}}\n"
 	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
 

@@ -94,7 +94,7 @@ func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error)
 	return leftOut, nil
 }
 
-// served returns the resources that the server has. An API of somebody else's that does not answer is none of ours.
+// served returns the resources that the server has. An API of another project that does not answer does not matter.
 func (c *Collector) served() (map[schema.GroupVersionResource]bool, error) {
 	_, lists, err := c.discovery.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {

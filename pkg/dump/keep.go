@@ -94,8 +94,8 @@ func Holds(gvk schema.GroupVersionKind) bool {
 }
 
 // Keep returns what a dump keeps of an object as the API server lists it: the fields that a scheduler reads, copied one
-// by one, so that what nobody thought of is left out and not let through. Environment variables, commands, secrets'
-// names and annotations of others are among what is left out. An object of another kind is an error.
+// by one, so that a field that was not considered is left out. Environment variables, commands, names of Secrets and
+// annotations that do not decide about placement are among what is left out. An object of another kind is an error.
 func Keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 	gvk := obj.GroupVersionKind()
 	if !Holds(gvk) {
@@ -238,7 +238,8 @@ func keepNode(n *v1.Node) *v1.Node {
 		},
 	}
 	for _, c := range n.Status.Conditions {
-		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
+			LastHeartbeatTime: c.LastHeartbeatTime})
 	}
 	return kept
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -35,7 +36,7 @@ func asJSON(t *testing.T, obj any) string {
 	return string(data)
 }
 
-// secretive holds the word hush wherever nobody may read it, and open where a scheduler does.
+// secretive holds the word hush in what must not be kept, and open in what a scheduler reads.
 const secretive = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"open","namespace":"open","managedFields":[{"manager":"hush"}],
 "annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hush","berth.dev/spot":"open"},"labels":{"l":"open"}},
 "spec":{"nodeName":"open","serviceAccountName":"hush","imagePullSecrets":[{"name":"hush"}],"hostAliases":[{"ip":"hush"}],"schedulerName":"open",
@@ -143,15 +144,63 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		}
 		return out
 	}
-	node := hash(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1","labels":{"kubernetes.io/hostname":"acme-1","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
-"spec":{"taints":[{"key":"team","value":"acme","effect":"NoSchedule"}]},"status":{"images":[{"names":["acme/app:latest"],"sizeBytes":1}]}}`).(*v1.Node)
-	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","annotations":{"berth.dev/near":"team=acme 20GiB/h"}},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
+	const gpuUUID, sliceUUID, fabric = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70", "MIG-C6D4F1EF-42e4-5de3-91c7-45d71c87eb3f", "b78b4d3c-42e4-4a3b-9b0e-45d71c87eb3f"
+	node := hash(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1","annotations":{
+"berth.dev/gpu-devices":"[{\"index\":0,\"uuid\":\"` + gpuUUID + `\",\"healthy\":true}]","hami.io/node-nvidia-register":"` + gpuUUID + `,10,46068,100,NVIDIA-L4,0,true:"},
+"labels":{"kubernetes.io/hostname":"acme-1","nvidia.com/gpu.clique":"` + fabric + `.7","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
+"spec":{"taints":[{"key":"team","value":"acme","effect":"NoSchedule"}]},"status":{"capacity":{"deviceclass.resource.kubernetes.io/acme-class":"2"},"images":[{"names":["acme/app:latest"],"sizeBytes":1}]}}`).(*v1.Node)
+	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","uid":"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70","annotations":{"berth.dev/near":"team=acme 20GiB/h",
+"berth.dev/gpu-assigned":"{\"pod\":\"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70\",\"node\":\"acme-1\",\"devices\":[0],\"uuids\":[\"` + gpuUUID + `\"],\"milli\":500}",
+"hami.io/vgpu-devices-allocated":"` + gpuUUID + `,NVIDIA,4096,0:;"}},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
 "tolerations":[{"key":"team","value":"acme"}],"priorityClassName":"system-node-critical","schedulingGates":[{"name":"gate"}],
 "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["acme-1"]}],"matchExpressions":[{"key":"team","operator":"In","values":["acme"]}]}]}},
 "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"topology.kubernetes.io/zone","namespaces":["acme"],"labelSelector":{"matchLabels":{"team":"acme"}}}]}},
-"containers":[{"name":"c","image":"acme/app"}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","message":"acme"}]}}`).(*v1.Pod)
-	if text := asJSON(t, node) + asJSON(t, pod); strings.Contains(text, "acme") {
-		t.Errorf("a name is left: %s", text)
+"containers":[{"name":"c","image":"acme/app","ports":[{"hostPort":80,"hostIP":"192.0.2.44","containerPort":80}],
+"resources":{"requests":{"deviceclass.resource.kubernetes.io/acme-class":"2","cpu":"1"},"limits":{"deviceclass.resource.kubernetes.io/acme-class":"2"}}}]},
+"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"c","resourceName":"deviceclass.resource.kubernetes.io/acme-class","requestName":"r"}]},"conditions":[{"type":"PodScheduled","status":"False","message":"acme"}]}}`).(*v1.Pod)
+	class := hash(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"acme-class"},
+"spec":{"selectors":[{"cel":{"expression":"device.attributes['gpu.nvidia.com'].uuid == '` + gpuUUID + `'"}}]}}`).(*resourcev1.DeviceClass)
+	devices := hash(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"gpu.nvidia.com","nodeName":"acme-1",
+"pool":{"name":"acme-1","generation":1,"resourceSliceCount":1},"devices":[{"name":"gpu-0","attributes":{"uuid":{"string":"` + gpuUUID + `"},"productName":{"string":"NVIDIA L4"}}},
+{"name":"gpu-0-mig","attributes":{"gpu.nvidia.com/uuid":{"string":"` + sliceUUID + `"},"parentUUID":{"string":"` + gpuUUID + `"}}},
+{"name":"xe-0","attributes":{"uuid":{"string":"acme-02-0-0x56c0"}}}]}}`).(*resourcev1.ResourceSlice)
+	all := asJSON(t, node) + asJSON(t, pod) + asJSON(t, class) + asJSON(t, devices)
+	for _, secret := range []string{"acme", gpuUUID[4:], sliceUUID[4:], fabric, "0e3d8d2b", "192.0.2.44"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%s is left: %s", secret, all)
+		}
+	}
+	resource := v1.ResourceName("deviceclass.resource.kubernetes.io/" + class.Name)
+	requests := pod.Spec.Containers[0].Resources
+	attribute := func(device int, name resourcev1.QualifiedName) string {
+		if value := devices.Spec.Devices[device].Attributes[name].StringValue; value != nil {
+			return *value
+		}
+		return ""
+	}
+	uuid := attribute(0, "uuid")
+	register, _, _ := strings.Cut(node.Annotations["hami.io/node-nvidia-register"], ",")
+	allocated, _, _ := strings.Cut(pod.Annotations["hami.io/vgpu-devices-allocated"], ",")
+	grant, ok := kubeview.Granted(pod)
+	if !ok || len(grant.UUIDs) != 1 {
+		t.Fatalf("the grant no longer belongs to the pod on its node: %s", asJSON(t, pod))
+	}
+	if !strings.HasPrefix(uuid, "GPU-") || len(uuid) != len(gpuUUID) {
+		t.Errorf("%s does not look like a GPU's UUID", uuid)
+	}
+	for what, held := range map[string]bool{
+		"requests":              requests.Requests[resource] == requests.Limits[resource] && len(requests.Requests) == 2,
+		"requests of the class": !requests.Requests.Name(resource, "").IsZero(), "capacity of the class": !node.Status.Capacity.Name(resource, "").IsZero(),
+		"claim for a resource": pod.Status.ExtendedResourceClaimStatus.RequestMappings[0].ResourceName == string(resource),
+		"devices of the agent": strings.Contains(node.Annotations[kubeview.GPUDevicesKey], `"uuid":"`+uuid+`"`),
+		"selector":             strings.Contains(class.Spec.Selectors[0].CEL.Expression, uuid),
+		"host port":            pod.Spec.Containers[0].Ports[0].HostPort == 80,
+		"clique":               strings.HasSuffix(node.Labels["nvidia.com/gpu.clique"], ".7"),
+		"slice of a GPU":       strings.HasPrefix(attribute(1, "gpu.nvidia.com/uuid"), "MIG-"),
+	} {
+		if !held {
+			t.Errorf("%s: not as it was: %s", what, all)
+		}
 	}
 	term := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
 	affinity := pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
@@ -160,9 +209,10 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"node of the pod": {node.Name, pod.Spec.NodeName}, "host name": {node.Name, node.Labels["kubernetes.io/hostname"]}, "matched field": {node.Name, term.MatchFields[0].Values[0]},
 		"taint": {team, node.Spec.Taints[0].Value}, "toleration": {team, pod.Spec.Tolerations[0].Value}, "node selector": {team, pod.Spec.NodeSelector["team"]},
 		"matched label": {team, term.MatchExpressions[0].Values[0]}, "pod affinity": {team, affinity.LabelSelector.MatchLabels["team"]}, "namespace": {pod.Namespace, affinity.Namespaces[0]},
-		"named peers": {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
-		"image":       {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
-		"zone":        {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
+		"named peers":      {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
+		"register of HAMi": {uuid, register}, "devices of HAMi": {uuid, allocated}, "granted device": {uuid, grant.UUIDs[0]}, "GPU of a slice": {uuid, attribute(1, "parentUUID")},
+		"pool": {node.Name, devices.Spec.Pool.Name}, "image": {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
+		"zone": {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
 		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical", pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},
 	} {
 		if pair[0] != pair[1] {

@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -16,8 +19,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and nobody
-// without the key can try out guesses.
+// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses cannot
+// be tried out without the key.
 type NameHasher struct {
 	key    []byte
 	hashed map[string]string
@@ -28,9 +31,10 @@ func NewNameHasher(key []byte) *NameHasher {
 	return &NameHasher{key: key, hashed: map[string]string{}}
 }
 
-// Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices and for the values
-// of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
-// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers.
+// Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices, for UUIDs, and for the
+// values of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
+// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers. A resource that is
+// named after a device class follows the name of the class. Addresses on which pods listen are left out.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -86,6 +90,12 @@ var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lea
 // object hashes within one object, in place.
 func (h *NameHasher) object(fields map[string]any) {
 	labelKey, _ := fields["key"].(string)
+	for _, field := range slices.Collect(maps.Keys(fields)) {
+		if renamed := h.text(field); renamed != field {
+			fields[renamed] = fields[field]
+			delete(fields, field)
+		}
+	}
 	for field, value := range fields {
 		switch v := value.(type) {
 		case string:
@@ -96,9 +106,14 @@ func (h *NameHasher) object(fields map[string]any) {
 				fields[field] = h.name(v)
 			case field == "image":
 				fields[field] = h.image(v)
+			default:
+				fields[field] = h.text(v)
 			}
 		case map[string]any:
+			id, isText := v["string"].(string)
 			switch {
+			case isText && strings.HasSuffix(strings.ToLower(field), "uuid"): // an attribute of a device
+				v["string"] = h.identity(id)
 			case field == "annotations":
 				h.annotations(v)
 			case slices.Contains(labelMaps, field) && stringsOnly(v):
@@ -118,6 +133,9 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 	for i, item := range items {
 		switch v := item.(type) {
 		case map[string]any:
+			if field == "ports" {
+				delete(v, "hostIP")
+			}
 			own := v["name"]
 			h.object(v)
 			if slices.Contains(ownNames, field) && own != nil {
@@ -131,6 +149,8 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 				items[i] = h.name(v)
 			case field == "names":
 				items[i] = h.image(v)
+			default:
+				items[i] = h.text(v)
 			}
 		}
 	}
@@ -172,6 +192,11 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		}
 		annotations[kubeview.MinMembersByRoleKey] = strings.Join(items, ",")
 	}
+	for key, value := range annotations {
+		if text, ok := value.(string); ok {
+			annotations[key] = h.text(text)
+		}
+	}
 }
 
 func stringsOnly(m map[string]any) bool {
@@ -191,11 +216,38 @@ func (h *NameHasher) name(name string) string {
 	if hashed, ok := h.hashed[name]; ok {
 		return hashed
 	}
-	mac := hmac.New(sha256.New, h.key)
-	mac.Write([]byte(name))
-	hashed := "h" + hex.EncodeToString(mac.Sum(nil)[:8])
+	hashed := "h" + hex.EncodeToString(h.sum(name)[:8])
 	h.hashed[name] = hashed
 	return hashed
+}
+
+func (h *NameHasher) sum(text string) []byte {
+	mac := hmac.New(sha256.New, h.key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// uuid is a UUID as it stands in a text, for example in that of a GPU behind "GPU-".
+var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
+
+// text hashes what identifies the cluster within a text that else stays: UUIDs, and the class in the name of a resource that
+// is named after one.
+func (h *NameHasher) text(text string) string {
+	if class, ok := strings.CutPrefix(text, resourcev1.ResourceDeviceClassPrefix); ok {
+		return resourcev1.ResourceDeviceClassPrefix + h.name(class)
+	}
+	return uuid.ReplaceAllStringFunc(text, func(id string) string {
+		sum := h.sum(strings.ToLower(id))
+		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	})
+}
+
+// identity hashes the identity of a device, whatever it looks like.
+func (h *NameHasher) identity(id string) string {
+	if uuid.MatchString(id) {
+		return h.text(id)
+	}
+	return h.name(id)
 }
 
 // image hashes the name of an image so that a pod's and a node's still match: without a tag the latest is meant.
@@ -211,7 +263,7 @@ func (h *NameHasher) image(image string) string {
 
 func (h *NameHasher) labelValue(key, value string) string {
 	if kubeview.OpenLabel(key) || value == "true" || value == "false" {
-		return value
+		return h.text(value)
 	}
 	if _, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return value

@@ -180,7 +180,7 @@ func decodeObject(line []byte) (runtime.Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a %s: %s", gvk.Kind, strings.Join(strings.Fields(err.Error()), " "))
 		}
-		// The decoder clears the kind of typed objects, and whoever sorts objects by kind needs it.
+		// The decoder clears the kind of typed objects, and sorting objects by kind needs it.
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return obj, nil
 	}

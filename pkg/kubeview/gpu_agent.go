@@ -13,7 +13,7 @@ import (
 )
 
 // AgentKeys are the annotations of a node that its agent writes, and no other key.
-var AgentKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey}
+var AgentKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey, GPUsInUseAtKey}
 
 // maxPublished bounds the annotations of the agent in bytes: 64 GPUs need 12,000 for the devices and 31,000 for the links.
 const maxPublished = 64 << 10
@@ -194,6 +194,12 @@ func markAbsent(devices []gpu.Device, listed []PublishedGPU, offered int) {
 // SameUse reports whether the agents of two states of a node saw the same GPUs in use.
 func (g *GPUNode) SameUse(other *GPUNode) bool {
 	return (g.inUse == nil) == (other.inUse == nil) && slices.Equal(g.inUse, other.inUse)
+}
+
+// HAMiRegistered reports whether HAMi's agent has registered the devices of the node.
+func HAMiRegistered(node *v1.Node) bool {
+	_, registered := node.Annotations[hamiRegisterKey]
+	return registered
 }
 
 // AgentAnnotations returns what the agent of a node has written there.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -156,6 +158,62 @@ func TestGPUsInUseCountOnlyAsFarAsPodsAsk(t *testing.T) {
 				t.Errorf("two linked GPUs: %v, want %v", got, tc.linked)
 			}
 		})
+	}
+}
+
+// TestGPUsInUseCountOnlyWhileTheAgentLooks: 0 and 2 were in use when it looked last, by then 0 and 1 are.
+func TestGPUsInUseCountOnlyWhileTheAgentLooks(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	pair := &gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: gpu.WholeMilli, Interconnect: gpu.InterconnectRequired}
+	report := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		at     string
+		report time.Time
+		// counts says whether the value is believed.
+		counts bool
+		bad    string
+	}{
+		"it looked just now":                        {EncodeInUseAt(report), report, true, ""},
+		"it looked after the kubelet's report":      {EncodeInUseAt(report.Add(time.Hour)), report, true, ""},
+		"it looked a quarter of an hour ago":        {EncodeInUseAt(report.Add(-15 * time.Minute)), report, true, ""},
+		"it has not looked since":                   {EncodeInUseAt(report.Add(-16 * time.Minute)), report, false, "berth.dev/gpus-in-use is ignored"},
+		"it looked in another time zone":            {"2026-01-31T17:15:00+05:30", report, true, ""},
+		"it does not say when":                      {"", report, true, ""},
+		"it says when, and the kubelet does not":    {EncodeInUseAt(report.Add(-time.Hour)), time.Time{}, true, ""},
+		"it says it in words, which are not a time": {"yesterday", report, true, "is not a time such as"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			annotations := strs{GPULinksKey: bridges, GPUsInUseKey: "0,2"}
+			if tc.at != "" {
+				annotations[GPUsInUseAtKey] = tc.at
+			}
+			node := gpuNode(strs{"nvidia.com/gpu": "4"}, nil, annotations)
+			node.Status.Conditions = []v1.NodeCondition{
+				{Type: "KernelDeadlock", LastHeartbeatTime: metav1.NewTime(report.Add(24 * time.Hour))},
+				{Type: v1.NodeReady, LastHeartbeatTime: metav1.NewTime(tc.report)},
+			}
+			seen, bad := keys.ReadGPUNode(node)
+			switch {
+			case tc.bad == "" && len(bad) > 0:
+				t.Errorf("bad values %v", bad)
+			case tc.bad != "" && (len(bad) != 1 || !strings.Contains(bad[0].Error(), tc.bad)):
+				t.Errorf("bad values %v, want one with %q", bad, tc.bad)
+			}
+			inv := keys.Inventory(seen, nodeInfo(node, holder(2)), nil, "")
+			if linked := gpu.Fit(inv, pair).Cause == gpu.Fits; linked == tc.counts {
+				t.Errorf("two linked GPUs are free: %v, want %v", linked, !tc.counts)
+			}
+		})
+	}
+}
+
+func TestTheAgentReadsEveryResourceOfNVIDIA(t *testing.T) {
+	t.Parallel()
+	want := []string{"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"}
+	if diff := cmp.Diff(want, NVIDIAResources()); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }
 

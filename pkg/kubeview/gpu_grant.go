@@ -15,7 +15,7 @@ type Assignment struct {
 	Node    string
 	Devices []int
 	Share   gpu.Share
-	// UUIDs are those of the devices, where the node lists them: the indices may change when it does so anew.
+	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
 	UUIDs []string
 }
 

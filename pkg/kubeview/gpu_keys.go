@@ -1,6 +1,9 @@
 package kubeview
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Keys of Berth's own that describe GPUs.
 const (
@@ -24,6 +27,8 @@ const (
 	GPULinksKey = "berth.dev/gpu-links"
 	// GPUsInUseKey is the annotation of a node with the GPU indices that an agent saw in use.
 	GPUsInUseKey = "berth.dev/gpus-in-use"
+	// GPUsInUseAtKey is the annotation of a node with the time at which the agent saw GPUsInUseKey, to a few minutes.
+	GPUsInUseAtKey = "berth.dev/gpus-in-use-at"
 	// GPUDevicesKey is the annotation of a node with the GPUs that an agent found, as JSON.
 	GPUDevicesKey = "berth.dev/gpu-devices"
 )
@@ -31,7 +36,7 @@ const (
 // ownPodKeys are those by which a pod asks for some GPUs rather than others, ownNodeKeys those that describe a node's.
 var (
 	ownPodKeys  = []string{GPUMemoryMinKey, GPUModelsKey, GPUInterconnectKey, GPUSharingKey}
-	ownNodeKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey}
+	ownNodeKeys = []string{GPUDevicesKey, GPULinksKey, GPUsInUseKey, GPUsInUseAtKey}
 )
 
 // workloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.
@@ -79,6 +84,24 @@ func DefaultGPUKeys() GPUKeys {
 		InterconnectLabels: []string{"gpu-interconnect"},
 		CliqueLabels:       []string{"nvidia.com/gpu.clique"},
 	}
+}
+
+// NVIDIAResources are the extended resources of which a unit is an NVIDIA GPU or a part of one. A name that ends in an
+// asterisk stands for all that begin alike.
+func NVIDIAResources() []string {
+	keys := DefaultGPUKeys()
+	var names []string
+	for _, name := range slices.Concat(keys.Resources, keys.SharedResources) {
+		if maker(name) == nvidia {
+			names = append(names, name)
+		}
+	}
+	for _, prefix := range keys.SlicePrefixes {
+		if maker(prefix) == nvidia {
+			names = append(names, prefix+"*")
+		}
+	}
+	return names
 }
 
 // nvidia is the domain of NVIDIA's resources and labels.

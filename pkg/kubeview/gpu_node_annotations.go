@@ -168,7 +168,7 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 // inUse reads the indices that an agent saw in use. An empty value says that none is; nil that nobody looked.
 func (b *gpuNodeReader) inUse(n int) []int {
 	value, ok := b.node.Annotations[GPUsInUseKey]
-	if !ok {
+	if !ok || b.inUseIsOld() {
 		return nil
 	}
 	used := []int{}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -32,15 +31,25 @@ type Kubelet interface {
 type Machine interface {
 	GPUs(ctx context.Context) ([]nvidiasmi.GPU, error)
 	Slices(ctx context.Context) (map[string]int, error)
+	// Minors are the minor numbers of the device files by UUID.
+	Minors(ctx context.Context) (map[string]int, error)
 	Topology(ctx context.Context) ([]nvidiasmi.Pair, error)
 }
 
 // Node is the Node object that the agent writes to.
 type Node interface {
-	// Read returns the agent's annotations of the node.
-	Read(ctx context.Context) (map[string]string, error)
-	// Write sets annotations in one request, and removes those that are nil, and returns the agent's annotations after it.
-	Write(ctx context.Context, changes map[string]*string) (map[string]string, error)
+	// Read returns what the node says now.
+	Read(ctx context.Context) (*NodeState, error)
+	// Write sets annotations in one request, and removes those that are nil, and returns what the node says after it.
+	Write(ctx context.Context, changes map[string]*string) (*NodeState, error)
+}
+
+// NodeState is what the agent needs to know of its Node object.
+type NodeState struct {
+	// Annotations are those that agents write.
+	Annotations map[string]string
+	// HAMi is set where HAMi's device plugin gives out the GPUs: it ignores which device the kubelet names.
+	HAMi bool
 }
 
 // Intervals are how often the agent does what.
@@ -62,11 +71,13 @@ type Agent struct {
 	metrics   *metrics
 	// turned is when the loop was last alive, in nanoseconds of Unix time.
 	turned atomic.Int64
+	// unseen is since when the kubelet knows devices while nvidia-smi lists no GPU, in nanoseconds of Unix time; 0 if not.
+	unseen atomic.Int64
 
 	fromKubelet source[podresources.State]
 	fromMachine source[hardware]
-	// written are the agent's annotations of the node as far as known; nil when they have to be read first.
-	written map[string]string
+	// written is the node as far as known; nil when it has to be read first.
+	written *NodeState
 	// strangers is how many devices were last not told apart.
 	strangers int
 }
@@ -104,8 +115,7 @@ func (a *Agent) Run(ctx context.Context) {
 	// The two sides are read apart from each other and from the writing: either may hang.
 	kubelets, machines := make(chan reading[podresources.State]), make(chan reading[hardware])
 	go poll(ctx, a.intervals.Kubelet, kubelets, a.kubelet.Read)
-	survey := &survey{machine: a.machine}
-	go poll(ctx, a.intervals.Machine, machines, survey.read)
+	go poll(ctx, a.intervals.Machine, machines, newSurvey(a.machine).read)
 	resync := time.NewTicker(a.intervals.Resync)
 	defer resync.Stop()
 	beat := time.NewTicker(heartbeat)
@@ -133,6 +143,7 @@ func (a *Agent) Run(ctx context.Context) {
 		case <-retry.C:
 			paused = true
 		}
+		a.noteUnseen(ctx, time.Now())
 		if pause.waiting && !paused {
 			continue
 		}
@@ -144,19 +155,6 @@ func (a *Agent) Run(ctx context.Context) {
 		}
 		pause.reset()
 	}
-}
-
-// heartbeat is how often the loop turns with nothing to do.
-const heartbeat = 10 * time.Second
-
-// Alive returns an error when the loop has not turned for too long. A source that fails is no reason: a restart of the
-// agent would not cure it.
-func (a *Agent) Alive() error {
-	at := a.turned.Load()
-	if idle := time.Since(time.Unix(0, at)); at != 0 && idle > 6*heartbeat+requestTimeout {
-		return fmt.Errorf("the agent's loop has stood still for %s", idle.Round(time.Second))
-	}
-	return nil
 }
 
 // poll reads at once and then at the interval, one reading at a time.
@@ -219,7 +217,7 @@ func (a *Agent) missing(ctx context.Context, r reading[hardware]) {
 	if r.err != nil || !a.fromMachine.known {
 		return
 	}
-	now := newIdentifier(r.value.gpus, nil)
+	now := newIdentifier(&r.value)
 	for _, gpu := range a.fromMachine.value.gpus {
 		if _, ok := now.byUUID[gpu.UUID]; !ok {
 			a.metrics.vanished.Inc()
@@ -233,12 +231,17 @@ func (a *Agent) missing(ctx context.Context, r reading[hardware]) {
 func (a *Agent) wanted(now time.Time) (values map[string]string, keep map[string]bool, err error) {
 	k, m := &a.fromKubelet, &a.fromMachine
 	stale := func(good time.Time) bool { return now.Sub(good) >= a.intervals.Stale }
-	keepAll := map[string]bool{kubeview.GPUDevicesKey: true, kubeview.GPULinksKey: true, kubeview.GPUsInUseKey: true}
 	switch {
 	case m.absent || stale(m.good):
+		a.metrics.forget()
+		a.strangers = 0
 		return nil, nil, nil
 	case !m.known, !k.known && !stale(k.good):
-		return nil, keepAll, nil
+		keep = map[string]bool{}
+		for _, key := range kubeview.AgentKeys {
+			keep[key] = true
+		}
+		return nil, keep, nil
 	}
 	var state *podresources.State
 	if k.known && !stale(k.good) {
@@ -247,8 +250,35 @@ func (a *Agent) wanted(now time.Time) (values map[string]string, keep map[string
 	p := draw(&m.value, state)
 	a.metrics.show(&p)
 	a.strangers = len(p.strangers)
-	values, err = p.annotations(&m.value, state != nil)
-	return values, nil, err
+	if values, err = p.annotations(&m.value, state != nil); err != nil {
+		return nil, nil, err
+	}
+	if _, ok := values[kubeview.GPUsInUseKey]; ok {
+		values[kubeview.GPUsInUseAtKey] = kubeview.EncodeInUseAt(k.good)
+	}
+	return values, nil, nil
+}
+
+// refresh is how old the published time of the last reading may be: a patch a minute of each of thousands of nodes would be
+// a load, and readers allow for more.
+const refresh = kubeview.InUseLasts / 3
+
+// adapt makes the values fit the node: the published time stays while it is good enough, and a node of HAMi gets no GPUs in
+// use, because the kubelet's answer is not true there.
+func (a *Agent) adapt(values map[string]string) {
+	if a.written.HAMi {
+		delete(values, kubeview.GPUsInUseKey)
+		delete(values, kubeview.GPUsInUseAtKey)
+		return
+	}
+	if _, ok := values[kubeview.GPUsInUseAtKey]; !ok {
+		return
+	}
+	written := a.written.Annotations[kubeview.GPUsInUseAtKey]
+	at, err := kubeview.ParseInUseAt(written)
+	if age := a.fromKubelet.good.Sub(at); err == nil && age >= 0 && age < refresh {
+		values[kubeview.GPUsInUseAtKey] = written
+	}
 }
 
 // publish brings the annotations in line with what was read, in one patch, or does nothing.
@@ -269,10 +299,11 @@ func (a *Agent) publish(ctx context.Context) error {
 			return fmt.Errorf("reading the node: %w", err)
 		}
 	}
+	a.adapt(values)
 	changes := map[string]*string{}
 	for _, key := range kubeview.AgentKeys {
 		value, want := values[key]
-		have, written := a.written[key]
+		have, written := a.written.Annotations[key]
 		switch {
 		case keep[key]:
 		case want && (!written || have != value):
@@ -290,7 +321,7 @@ func (a *Agent) publish(ctx context.Context) error {
 		a.metrics.writes.WithLabelValues(resultFailed).Inc()
 		return fmt.Errorf("writing the node's annotations: %w", err)
 	}
-	a.written = maps.Clone(written)
+	a.written = written
 	a.metrics.writes.WithLabelValues(resultDone).Inc()
 	for key, value := range changes {
 		if value == nil {

@@ -26,11 +26,16 @@ type world struct {
 	machine   error
 	topology  error
 	topoReads int
+	minors    map[string]int
+	minorErr  error
 
 	node   map[string]string
+	hami   bool
 	api    error
 	writes int
-	reads  int
+	// times are the writes that changed the time of the last reading and nothing else.
+	times int
+	reads int
 }
 
 func (w *world) Read(context.Context) (podresources.State, error) {
@@ -47,6 +52,12 @@ func (w *world) GPUs(context.Context) ([]nvidiasmi.GPU, error) {
 
 func (w *world) Slices(context.Context) (map[string]int, error) { return map[string]int{slice: 0}, nil }
 
+func (w *world) Minors(context.Context) (map[string]int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.minors, w.minorErr
+}
+
 func (w *world) Topology(context.Context) ([]nvidiasmi.Pair, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,17 +68,20 @@ func (w *world) Topology(context.Context) ([]nvidiasmi.Pair, error) {
 // apiNode is the world's Node object.
 type apiNode struct{ *world }
 
-func (n apiNode) Read(context.Context) (map[string]string, error) {
+func (n apiNode) Read(context.Context) (*NodeState, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.reads++
-	return maps.Clone(n.node), n.api
+	return &NodeState{maps.Clone(n.node), n.hami}, n.api
 }
 
-func (n apiNode) Write(_ context.Context, changes map[string]*string) (map[string]string, error) {
+func (n apiNode) Write(_ context.Context, changes map[string]*string) (*NodeState, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.writes++
+	if _, ok := changes[kubeview.GPUsInUseAtKey]; ok && len(changes) == 1 {
+		n.times++
+	}
 	if n.api != nil {
 		return nil, n.api
 	}
@@ -78,7 +92,21 @@ func (n apiNode) Write(_ context.Context, changes map[string]*string) (map[strin
 			n.node[key] = *value
 		}
 	}
-	return maps.Clone(n.node), nil
+	return &NodeState{maps.Clone(n.node), n.hami}, nil
+}
+
+// annotations are those of the node but for the time of the last reading, which must be there while GPUs in use are.
+func (w *world) annotations(t *testing.T) map[string]string {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := maps.Clone(w.node)
+	_, inUse := rest[kubeview.GPUsInUseKey]
+	if _, timed := rest[kubeview.GPUsInUseAtKey]; timed != inUse && rest[kubeview.GPUDevicesKey] != old {
+		t.Errorf("GPUs in use: %v, their time: %v", inUse, timed)
+	}
+	delete(rest, kubeview.GPUsInUseAtKey)
+	return rest
 }
 
 // twoGPUs are two linked GPUs of which a pod holds the second.
@@ -99,6 +127,8 @@ const (
 	secondIsIll = `[{"index":0,"uuid":"` + first + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true},` +
 		`{"index":1,"uuid":"` + second + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":false}]`
 	linksOfTwo = `{"links":[[0,1,"NV12"]]}`
+	// old is a value of a former agent.
+	old = "old"
 )
 
 func published(devices, links, inUse string) map[string]string {
@@ -141,14 +171,14 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 		"a driver that stays away takes everything back": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.machine = down }, 7 * time.Minute, map[string]string{}},
 		}},
-		"what a former agent wrote stays until the sources have spoken": {func(w *world) { w.kubelet, w.node = down, published("old", "old", "0") }, []step{
-			{nil, time.Minute, published("old", "old", "0")},
+		"what a former agent wrote stays until the sources have spoken": {func(w *world) { w.kubelet, w.node = down, published(old, old, "0") }, []step{
+			{nil, time.Minute, published(old, old, "0")},
 			{func(w *world) { w.kubelet = nil }, soon, all},
 		}},
-		"what a former agent wrote goes if they never do": {func(w *world) { w.machine, w.node = down, published("old", "old", "0") }, []step{
+		"what a former agent wrote goes if they never do": {func(w *world) { w.machine, w.node = down, published(old, old, "0") }, []step{
 			{nil, 6 * time.Minute, map[string]string{}},
 		}},
-		"a machine without a driver": {func(w *world) { w.machine, w.node = nvidiasmi.ErrAbsent, published("old", "old", "0") }, []step{
+		"a machine without a driver": {func(w *world) { w.machine, w.node = nvidiasmi.ErrAbsent, published(old, old, "0") }, []step{
 			{nil, soon, map[string]string{}},
 		}},
 		"half of the GPUs vanish": {nil, []step{
@@ -168,8 +198,27 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 			{nil, 10 * time.Minute, map[string]string{}},
 			{func(w *world) { w.api, w.state.Held = nil, nil }, 2 * time.Minute, published(devicesOfTwo, linksOfTwo, "")},
 		}},
-		"an annotation that somebody else changed is mended": {nil, []step{
+		"an annotation that another client changed is repaired": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.node[kubeview.GPUsInUseKey] = "0" }, 11 * time.Minute, all},
+		}},
+		"a node of HAMi, whose plugin gives out others than the kubelet says": {func(w *world) { w.hami, w.node = true, published(old, old, "0") }, []step{
+			{nil, soon, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
+		}},
+		"HAMi comes to the node and goes": {nil, []step{
+			{nil, soon, all},
+			{func(w *world) { w.hami = true }, 11 * time.Minute, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
+			{func(w *world) { w.hami = false }, 11 * time.Minute, all},
+		}},
+		"devices that are named by their files, in another order": {func(w *world) {
+			w.minors = map[string]int{first: 1, second: 0}
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}}, Offered: []string{"nvidia0", "nvidia1"}}
+		}, []step{{nil, soon, all}}},
+		"devices that are named by their files, which cannot be told apart": {func(w *world) {
+			w.minorErr = down
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}}, Offered: []string{"nvidia0", "nvidia1"}}
+		}, []step{
+			{nil, soon, published(devicesOfTwo, linksOfTwo, "")},
+			{func(w *world) { w.minors, w.minorErr = map[string]int{first: 1, second: 0}, nil }, 2 * time.Minute, all},
 		}},
 		"a GPU in slices is healthy and in use by any of them": {func(w *world) {
 			w.gpus[0].MIG = true
@@ -193,11 +242,9 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 					w.mu.Unlock()
 					time.Sleep(s.after) //nolint:forbidigo // the bubble's clock, which waits for nothing
 					synctest.Wait()
-					w.mu.Lock()
-					if diff := cmp.Diff(s.want, w.node); diff != "" {
+					if diff := cmp.Diff(s.want, w.annotations(t)); diff != "" {
 						t.Errorf("annotations after step %d (-want +got):\n%s", i, diff)
 					}
-					w.mu.Unlock()
 				}
 			})
 		})
@@ -221,7 +268,7 @@ func run(t *testing.T, w *world) *Agent {
 	return a
 }
 
-func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+func TestNothingButTheTimeIsWrittenWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := twoGPUs()
@@ -230,11 +277,49 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 		synctest.Wait()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.writes != 1 || w.reads > 7 || w.topoReads != 1 {
-			t.Errorf("%d writes, %d reads of the node, %d readings of the links in an hour; want 1, 7, 1", w.writes, w.reads, w.topoReads)
+		if changes := w.writes - w.times; changes != 1 || w.times > 12 || w.reads > 7 || w.topoReads != 1 {
+			t.Errorf("%d writes, %d of the time alone, %d reads of the node, %d readings of the links in an hour; want 1, 12, 7, 1",
+				changes, w.times, w.reads, w.topoReads)
 		}
 		if err := a.Alive(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestThePublishedTimeIsNeverOldWhileTheKubeletAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := twoGPUs()
+		w.node = map[string]string{kubeview.GPUsInUseAtKey: kubeview.EncodeInUseAt(time.Now().Add(time.Hour))} // of another clock
+		run(t, w)
+		age := func() time.Duration {
+			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			at, err := kubeview.ParseInUseAt(w.node[kubeview.GPUsInUseAtKey])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(at)
+		}
+		var oldest time.Duration
+		for range 60 {
+			time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
+			got := age()
+			if oldest = max(oldest, got); got < 0 {
+				t.Fatalf("the time is %s ahead", -got)
+			}
+		}
+		if oldest > 6*time.Minute || oldest < 3*time.Minute {
+			t.Errorf("the time became up to %s old, want about 5m", oldest)
+		}
+		w.mu.Lock()
+		w.kubelet = errors.New("down")
+		w.mu.Unlock()
+		time.Sleep(4 * time.Minute) //nolint:forbidigo // the bubble's clock
+		if got := age(); got < 4*time.Minute {
+			t.Errorf("the time is %s old after 4m without an answer", got)
 		}
 	})
 }
@@ -251,18 +336,6 @@ func TestAnAPIServerThatIsAwayIsAskedLessAndLess(t *testing.T) {
 		defer w.mu.Unlock()
 		if asked := w.reads + w.writes; asked < 10 || asked > 20 {
 			t.Errorf("%d requests in 10 minutes, want one a minute after the first few", asked)
-		}
-	})
-}
-
-func TestALoopThatStandsStillIsNotAlive(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		a := New(nil, nil, nil, intervals)
-		a.turned.Store(time.Now().UnixNano())
-		time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock
-		if a.Alive() == nil {
-			t.Error("alive after 10 minutes without a turn")
 		}
 	})
 }

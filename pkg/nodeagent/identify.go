@@ -3,8 +3,6 @@ package nodeagent
 import (
 	"strconv"
 	"strings"
-
-	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 )
 
 // identifier finds the GPU behind the name that a device plugin gives a device. Known forms, U being the UUID of a GPU and
@@ -14,20 +12,24 @@ import (
 //	U::2, M::2          the same with time-slicing or MPS: one name for each replica
 //	U-2                 HAMi's plugin: one name for each split
 //	MIG-U/1/0           slices before driver 470
-//	nvidia0, nvidia0/…  GKE's plugin: the minor number of the GPU, then the slice or the client that shares it
+//	nvidia0, nvidia0/…  GKE's plugin: the device file of the GPU, then the slice or the client that shares it
 type identifier struct {
 	byUUID  map[string]int
-	indices map[int]bool
+	byMinor map[int]int
 }
 
-func newIdentifier(gpus []nvidiasmi.GPU, slices map[string]int) *identifier {
-	d := &identifier{byUUID: map[string]int{}, indices: map[int]bool{}}
-	for _, gpu := range gpus {
+func newIdentifier(h *hardware) *identifier {
+	d := &identifier{byUUID: map[string]int{}, byMinor: map[int]int{}}
+	indices := map[int]bool{}
+	for _, gpu := range h.gpus {
 		d.byUUID[gpu.UUID] = gpu.Index
-		d.indices[gpu.Index] = true
+		indices[gpu.Index] = true
+		if minor, ok := h.minors[gpu.UUID]; ok {
+			d.byMinor[minor] = gpu.Index
+		}
 	}
-	for uuid, index := range slices {
-		if d.indices[index] {
+	for uuid, index := range h.slices {
+		if indices[index] {
 			d.byUUID[uuid] = index
 		}
 	}
@@ -42,8 +44,12 @@ func (d *identifier) index(id string) (int, bool) {
 	}
 	if rest, ok := strings.CutPrefix(id, "nvidia"); ok {
 		rest, _, _ = strings.Cut(rest, "/")
-		index, err := strconv.Atoi(rest)
-		return index, err == nil && d.indices[index]
+		minor, err := strconv.Atoi(rest)
+		if err != nil {
+			return 0, false
+		}
+		index, ok := d.byMinor[minor]
+		return index, ok
 	}
 	id, _, _ = strings.Cut(strings.TrimPrefix(id, "MIG-GPU-"), "/")
 	id = "GPU-" + strings.TrimPrefix(id, "GPU-")

@@ -15,7 +15,11 @@ const (
 
 func TestTheNamesOfDevicePluginsMeanGPUs(t *testing.T) {
 	t.Parallel()
-	names := newIdentifier([]nvidiasmi.GPU{{Index: 0, UUID: first}, {Index: 3, UUID: second}}, map[string]int{slice: 3, "MIG-gone": 7})
+	// The driver numbers device files in the order in which it finds GPUs, nvidia-smi in that of PCI addresses.
+	names := newIdentifier(&hardware{
+		gpus:   []nvidiasmi.GPU{{Index: 0, UUID: first}, {Index: 3, UUID: second}},
+		slices: map[string]int{slice: 3, "MIG-gone": 7}, minors: map[string]int{first: 3, second: 1, "GPU-gone": 0},
+	})
 	for name, tc := range map[string]struct {
 		id    string
 		index int
@@ -27,10 +31,11 @@ func TestTheNamesOfDevicePluginsMeanGPUs(t *testing.T) {
 		"a slice":                      {slice, 3, true},
 		"a replica of a slice":         {slice + "::1", 3, true},
 		"a slice of an old driver":     {"MIG-" + first + "/7/0", 0, true},
-		"a GPU of GKE":                 {"nvidia3", 3, true},
-		"a client of GKE":              {"nvidia0/vgpu1", 0, true},
-		"a slice of GKE":               {"nvidia3/gi2", 3, true},
-		"a GPU of GKE that is not":     {"nvidia1", 0, false},
+		"a GPU of GKE":                 {"nvidia3", 0, true},
+		"a client of GKE":              {"nvidia1/vgpu1", 3, true},
+		"a slice of GKE":               {"nvidia3/gi2", 0, true},
+		"a GPU of GKE that is not":     {"nvidia0", 0, false},
+		"a device file of no GPU":      {"nvidiactl", 0, false},
 		"another GPU":                  {"GPU-00000000-1c2d-4e5f-8a9b-9e3d8d2b8a70", 0, false},
 		"another slice":                {"MIG-00000000-42e4-5de3-91c7-45d71c87eb3f", 0, false},
 		"a slice of a GPU that is not": {"MIG-gone", 0, false},
@@ -51,7 +56,10 @@ func FuzzIdentify(f *testing.F) {
 	for _, id := range []string{first, second + "::1", slice, "MIG-" + first + "/7/0", "nvidia0/vgpu1", ""} {
 		f.Add(id)
 	}
-	names := newIdentifier([]nvidiasmi.GPU{{Index: 0, UUID: first}, {Index: 3, UUID: second}}, map[string]int{slice: 3})
+	names := newIdentifier(&hardware{
+		gpus:   []nvidiasmi.GPU{{Index: 0, UUID: first}, {Index: 3, UUID: second}},
+		slices: map[string]int{slice: 3}, minors: map[string]int{first: 0},
+	})
 	f.Fuzz(func(t *testing.T, id string) {
 		index, known := names.index(id)
 		if !known {

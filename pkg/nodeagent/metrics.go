@@ -21,6 +21,7 @@ type metrics struct {
 	writes   *prometheus.CounterVec
 	gpus     *prometheus.GaugeVec
 	strange  prometheus.Gauge
+	unseen   prometheus.Gauge
 	vanished prometheus.Counter
 }
 
@@ -40,16 +41,20 @@ func newMetrics() *metrics {
 		}, []string{"result"}),
 		gpus: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "berth_node_agent_gpus",
-			Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides.",
+			Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides. Absent while nothing is known.",
 		}, []string{"state"}),
 		strange: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_node_agent_unknown_devices", Help: "Devices in the hands of pods that belong to no GPU that is listed.",
+		}),
+		unseen: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_node_agent_unseen_devices",
+			Help: "Devices that the kubelet offers or has given to pods while nvidia-smi lists no GPU: the container lacks the driver.",
 		}),
 		vanished: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "berth_node_agent_vanished_gpus_total", Help: "GPUs that the driver listed and later did not.",
 		}),
 	}
-	m.registry.MustRegister(m.failures, m.lastRead, m.writes, m.gpus, m.strange, m.vanished)
+	m.registry.MustRegister(m.failures, m.lastRead, m.writes, m.gpus, m.strange, m.unseen, m.vanished)
 	return m
 }
 
@@ -73,6 +78,12 @@ func (m *metrics) show(p *picture) {
 	m.gpus.WithLabelValues("unhealthy").Set(float64(len(p.devices) - healthy))
 	m.gpus.WithLabelValues("in_use").Set(float64(len(p.inUse)))
 	m.strange.Set(float64(len(p.strangers)))
+}
+
+// forget takes back what show said: nothing is known.
+func (m *metrics) forget() {
+	m.gpus.Reset()
+	m.strange.Set(0)
 }
 
 // Handler serves /healthz and /metrics.

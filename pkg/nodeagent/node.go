@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -25,19 +26,19 @@ type APINode struct {
 	Name   string
 }
 
-// Read returns the agent's annotations of the node.
-func (n *APINode) Read(ctx context.Context) (map[string]string, error) {
+// Read returns what the node says now.
+func (n *APINode) Read(ctx context.Context) (*NodeState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	node, err := n.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return kubeview.AgentAnnotations(node), nil
+	return stateOf(node), nil
 }
 
 // Write sets and removes annotations in one patch, which touches nothing else.
-func (n *APINode) Write(ctx context.Context, changes map[string]*string) (map[string]string, error) {
+func (n *APINode) Write(ctx context.Context, changes map[string]*string) (*NodeState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": changes}})
@@ -49,5 +50,9 @@ func (n *APINode) Write(ctx context.Context, changes map[string]*string) (map[st
 	if err != nil {
 		return nil, err
 	}
-	return kubeview.AgentAnnotations(node), nil
+	return stateOf(node), nil
+}
+
+func stateOf(node *corev1.Node) *NodeState {
+	return &NodeState{Annotations: kubeview.AgentAnnotations(node), HAMi: kubeview.HAMiRegistered(node)}
 }

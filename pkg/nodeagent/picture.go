@@ -15,6 +15,8 @@ type hardware struct {
 	gpus []nvidiasmi.GPU
 	// slices are the indices of GPUs by the UUIDs of their hardware slices.
 	slices map[string]int
+	// minors are the minor numbers of device files by the UUIDs of GPUs, of those that are known.
+	minors map[string]int
 	// pairs are how the GPUs are connected; nil when that could not be read for these GPUs.
 	pairs []nvidiasmi.Pair
 }
@@ -55,7 +57,7 @@ type picture struct {
 // the device plugin has not registered, as after a restart, and none of a GPU in MIG mode without slices.
 func draw(h *hardware, kubelet *podresources.State) picture {
 	var p picture
-	names := newIdentifier(h.gpus, h.slices)
+	names := newIdentifier(h)
 	offered := map[int]int{}
 	if kubelet != nil {
 		for _, held := range kubelet.Held {

@@ -161,7 +161,7 @@ func TestTheRightsOfAnAgentOnARealAPIServer(t *testing.T) {
 		})
 	}
 
-	t.Run("the policy holds back nobody else", func(t *testing.T) {
+	t.Run("the policy does not limit other users", func(t *testing.T) {
 		if err := patch(t.Context(), box.Client, "other", "", metadata("labels", map[string]any{"zone": "b"})); err != nil {
 			t.Error(err)
 		}

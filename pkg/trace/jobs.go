@@ -24,7 +24,7 @@ var (
 // ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their beginning:
 //
 //   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot]:
-//     arrival and duration in seconds or as 1h30m, no duration is for ever; cpu, memory and GPUs of one pod; gpu_milli the
+//     arrival and duration in seconds or as 1h30m, no duration: never ends; cpu, memory and GPUs of one pod; gpu_milli the
 //     share of its one GPU; models joined by |; gang true or false; spot tolerate, require or avoid;
 //   - JSON lines, one object a line with the same keys;
 //   - the pod list of the openb trace (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]).

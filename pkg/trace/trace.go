@@ -28,7 +28,7 @@ type Job struct {
 	Name string
 	// Arrival is the time since the start of the trace.
 	Arrival time.Duration
-	// Duration is how long a pod (a gang: the whole gang) runs once it is bound; 0 is for ever.
+	// Duration is how long a pod (a gang: the whole gang) runs once it is bound; 0 if it never ends.
 	Duration time.Duration
 	Pods     int
 	// The requests of one pod.

@@ -26,8 +26,11 @@ const (
 // ErrAbsent is returned where there is no nvidia-smi: the machine has no NVIDIA driver, or the container was not given it.
 var ErrAbsent = errors.New("nvidia-smi is not there")
 
+// ErrHangs is returned where the driver does not answer in time.
+var ErrHangs = errors.New("the driver hangs")
+
 // errStuck is returned while an earlier command has not ended, although it was killed.
-var errStuck = errors.New("an earlier nvidia-smi was killed and has not ended: the driver hangs")
+var errStuck = fmt.Errorf("an earlier nvidia-smi was killed and has not ended: %w", ErrHangs)
 
 // errTooLong ends a command that prints without end.
 var errTooLong = fmt.Errorf("more than %d bytes", maxOutput)
@@ -81,7 +84,7 @@ func (t *Tool) run(ctx context.Context, args ...string) (string, error) {
 		case a.err == nil:
 			return a.text, nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return "", fmt.Errorf("%s: no answer within %s", name, t.timeout)
+			return "", fmt.Errorf("%s: no answer within %s: %w", name, t.timeout, ErrHangs)
 		}
 		return "", fmt.Errorf("%s: %w: %s", name, a.err, quote(a.text))
 	case <-timer.C:

@@ -88,8 +88,12 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := New(program(t, tc.script), tc.timeout).GPUs(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+			_, err := New(program(t, tc.script), tc.timeout).GPUs(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if hangs := strings.HasPrefix(tc.want, "no answer"); errors.Is(err, ErrHangs) != hangs {
+				t.Errorf("error %v says that the driver hangs: %v, want %v", err, !hangs, hangs)
 			}
 		})
 	}
@@ -99,7 +103,7 @@ func TestNoSecondCommandIsStartedBesideOneThatHangs(t *testing.T) {
 	t.Parallel()
 	tool := New(program(t, "echo No devices were found"), time.Second)
 	<-tool.turn // as while a process waits in the driver, which no signal reaches
-	if _, err := tool.GPUs(t.Context()); !errors.Is(err, errStuck) {
+	if _, err := tool.GPUs(t.Context()); !errors.Is(err, errStuck) || !errors.Is(err, ErrHangs) {
 		t.Errorf("error %v, want %v", err, errStuck)
 	}
 	tool.turn <- struct{}{}

@@ -21,8 +21,8 @@ import (
 const DefaultSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 const (
-	// timeout bounds one call: the kubelet answers from memory.
-	timeout = 10 * time.Second
+	// Timeout bounds one reading: the kubelet answers from memory.
+	Timeout = 10 * time.Second
 	// maxAnswer is the kubelet's own bound.
 	maxAnswer = 16 << 20
 	// longestPause is how long the connection waits before it tries a socket again that was gone.
@@ -72,7 +72,7 @@ func New(socket string, resources Resources) (*Client, error) {
 			Backoff: backoff.Config{
 				BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause,
 			},
-			MinConnectTimeout: timeout,
+			MinConnectTimeout: Timeout,
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the kubelet's socket %s: %w", socket, err)
@@ -85,7 +85,7 @@ func (c *Client) Close() error { return c.connection.Close() }
 
 // Read asks for the state of the moment.
 func (c *Client) Read(ctx context.Context) (State, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	list, err := c.api.List(ctx, &podresourcesv1.ListPodResourcesRequest{})
 	if err != nil {

@@ -18,7 +18,7 @@ type nodeView struct {
 	split  price.Split
 	price  price.MicroDollars
 	priced bool
-	// fixed says that metrics do not bear on the price, metered what they told otherwise, 0 for nothing.
+	// fixed: set on the node or in the table, so metrics are ignored; metered: last price from metrics, 0 if none.
 	fixed   bool
 	metered price.MicroDollars
 	// devices is the number of the state of the node's GPUs that can be claimed, 0 for none.

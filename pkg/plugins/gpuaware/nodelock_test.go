@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -146,6 +150,46 @@ func TestPodsWaitForTheLockOfTheirNode(t *testing.T) {
 		locks.mu.Lock()
 		defer locks.mu.Unlock()
 		return len(locks.lines) == 0
+	})
+}
+
+// TestPodsTakeTheLockInTheOrderInWhichTheyCame lets each pod come when those before it wait.
+func TestPodsTakeTheLockInTheOrderInWhichTheyCame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		owner := podObject("owner", strs{"nvidia.com/gpu": "1"}, nil)
+		owner.Namespace, owner.Spec.NodeName = "default", "n"
+		client := fake.NewClientset(lockedBy(hamiNode("n"), 0, "default,owner"), owner)
+		locks := newNodeLocks(client, events.NewFakeRecorder(10))
+		const pods = 6
+		taken := make(chan string, pods)
+		for i := range pods {
+			pod := podObject(fmt.Sprint("p", i), strs{"nvidia.com/gpu": "1"}, nil)
+			pod.Namespace = "default"
+			if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				if _, err := locks.take(t.Context(), pod, "n"); err != nil {
+					t.Error(err)
+				}
+				taken <- pod.Name
+			}()
+			synctest.Wait()
+		}
+		var order []string
+		for range pods {
+			if _, err := client.CoreV1().Nodes().Patch(t.Context(), "n", types.MergePatchType,
+				[]byte(`{"metadata":{"annotations":{"hami.io/mutex.lock":null}}}`), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			locks.wake("n")
+			order = append(order, <-taken)
+			synctest.Wait()
+		}
+		if diff := cmp.Diff([]string{"p0", "p1", "p2", "p3", "p4", "p5"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
 	})
 }
 

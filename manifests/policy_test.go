@@ -1,0 +1,117 @@
+package manifests_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+	celplugin "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/cel/environment"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// overlay writes a kustomization beside nothing else and returns its folder.
+func overlay(t *testing.T, base, lines string) string {
+	t.Helper()
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource, err := filepath.Rel(dir, filepath.Join(here, base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\n%s", resource, lines)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// matches evaluates the conditions of a policy as an API server does, for a node that the user patches.
+func matches(t *testing.T, policy *admissionv1.ValidatingAdmissionPolicy, name string) bool {
+	t.Helper()
+	conditions := make([]celplugin.ExpressionAccessor, len(policy.Spec.MatchConditions))
+	for i := range conditions {
+		conditions[i] = (*matchconditions.MatchCondition)(&policy.Spec.MatchConditions[i])
+	}
+	compiled := celplugin.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).CompileCondition(
+		conditions, celplugin.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
+	matcher := matchconditions.NewMatcher(compiled, policy.Spec.FailurePolicy, "policy", "validate", policy.Name)
+	node := &corev1.Node{}
+	request := admission.NewAttributesRecord(node, node, corev1.SchemeGroupVersion.WithKind("Node"), "", "n",
+		corev1.SchemeGroupVersion.WithResource("nodes"), "", admission.Update, nil, false, &user.DefaultInfo{Name: name})
+	versioned, err := admission.NewVersionedAttributes(request, request.GetKind(), admission.NewObjectInterfacesFromScheme(clientscheme.Scheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := matcher.Match(t.Context(), versioned, nil, nil)
+	if result.Error != nil {
+		t.Fatalf("evaluating the conditions of %s: %v", policy.Name, result.Error)
+	}
+	return result.Matches
+}
+
+// TestAPolicyMatchesItsAccountInEveryOverlay: kustomize rewrites names and namespaces of objects, but not those within the
+// expressions of a policy, and a policy that matches no request limits no token.
+func TestAPolicyMatchesItsAccountInEveryOverlay(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"node-agent", "node-agent-gke", "base"} {
+		for name, lines := range map[string]string{
+			"as it is":            "",
+			"another namespace":   "namespace: gpu\n",
+			"a prefix of names":   "namePrefix: team-a-\n",
+			"a suffix of names":   "nameSuffix: -canary\n",
+			"all of them at once": "namespace: gpu\nnamePrefix: team-a-\nnameSuffix: -canary\n",
+		} {
+			t.Run(base+", "+name, func(t *testing.T) {
+				t.Parallel()
+				var namespace, account string
+				var policy *admissionv1.ValidatingAdmissionPolicy
+				var binding *admissionv1.ValidatingAdmissionPolicyBinding
+				for _, object := range build(t, overlay(t, base, lines)) {
+					switch o := object.(type) {
+					case *appsv1.DaemonSet:
+						namespace, account = o.Namespace, o.Spec.Template.Spec.ServiceAccountName
+					case *appsv1.Deployment:
+						namespace, account = o.Namespace, o.Spec.Template.Spec.ServiceAccountName
+					case *admissionv1.ValidatingAdmissionPolicy:
+						policy = o
+					case *admissionv1.ValidatingAdmissionPolicyBinding:
+						binding = o
+					}
+				}
+				if policy == nil || binding == nil || account == "" {
+					t.Fatalf("policy %v, binding %v, account %q", policy, binding, account)
+				}
+				if binding.Spec.PolicyName != policy.Name {
+					t.Errorf("policy %s is not bound, %s is", policy.Name, binding.Spec.PolicyName)
+				}
+				if strings.Contains(lines, "namespace") && namespace != "gpu" {
+					t.Fatalf("the overlay left namespace %s", namespace)
+				}
+				user := "system:serviceaccount:" + namespace + ":" + account
+				if !matches(t, policy, user) {
+					t.Errorf("the policy does not match %s", user)
+				}
+				for _, other := range []string{
+					"kubernetes-admin", "system:node:berth-node-agent", "system:kube-scheduler",
+					"system:serviceaccount:" + namespace + ":default", "system:serviceaccount:" + account + ":default",
+				} {
+					if matches(t, policy, other) {
+						t.Errorf("the policy matches %s", other)
+					}
+				}
+			})
+		}
+	}
+}
