@@ -172,6 +172,7 @@ func markAbsent(devices []gpu.Device, listed []PublishedGPU, offered int) {
 	}
 	for _, d := range listed {
 		switch {
+		case d.Index >= len(rank):
 		case d.MIG:
 			rank[d.Index] = 2
 		case !d.Healthy:

@@ -121,12 +121,15 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
 
 	var devices []registeredGPU
-	var listed []PublishedGPU
 	if i == 0 {
-		devices, listed = b.registered(), b.published(g.allocatable)
+		devices, b.listed = b.registered(), b.published(g.allocatable)
 		inv.Mode = b.mode(len(devices) > 0)
 		inv.Registered = len(devices) > 0
 		inv.Agent = inv.Registered || b.node.Labels[GPUAgentKey] != ""
+	}
+	listed := b.listed
+	if i > 0 && maker(b.offer.resource) != maker(b.offers[0].resource) {
+		listed = nil // those are the GPUs of another maker
 	}
 	mig := b.migResources(i)
 	count := max(b.number(b.keys.CountLabels, maxNodeGPUs), publishedCount(listed))
@@ -151,6 +154,11 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 		count = whole // the count is that of all resources of the maker
 	}
 	partition := b.partition(&provided)
+	// The agent numbers all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
+	indexed := i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == ""
+	if !indexed {
+		listed = nil
+	}
 	switch {
 	case partition != "" && g.allocatable > 0:
 		b.cutAll(inv, partition, replicas, count, g.allocatable)
@@ -180,8 +188,8 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 		inv.Replicas = replicas
 		inv.FreeReplicas = int(min(g.allocatable, maxGPUs))
 	}
-	b.links(inv, product)
-	if i == 0 && inv.SlicedGPUs == 0 { // else the indices are those of GPUs in slices, too
+	b.links(inv, product, indexed)
+	if indexed && len(inv.Devices) > 0 {
 		g.inUse = b.inUse(len(inv.Devices))
 	}
 	inv.IndexKnown = inv.Mode == gpu.ModeShared || g.inUse != nil

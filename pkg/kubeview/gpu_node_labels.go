@@ -19,6 +19,8 @@ type gpuNodeReader struct {
 	// offers are the GPU resources of the node, offer the one that is read.
 	offers []gpuOffer
 	offer  gpuOffer
+	// listed are the GPUs that the agent lists, which are those of the first resource's maker.
+	listed []PublishedGPU
 	bad    []*BadValue
 }
 
