@@ -17,6 +17,15 @@ type Assignment struct {
 	Share   gpu.Share
 	// UUIDs are those of the devices, where the node lists them: the indices may change when it does so anew.
 	UUIDs []string
+	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
+	Registered bool
+}
+
+// Assign is the assignment of devices of the node.
+func (g *GPUNode) Assign(devices []int, share gpu.Share) Assignment {
+	return Assignment{
+		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices), Registered: g.empty.Registered,
+	}
 }
 
 // DevicesOn are the indices of the devices as the node lists them now.
@@ -33,8 +42,8 @@ func (a *Assignment) DevicesOn(node *GPUNode) []int {
 	return devices
 }
 
-// UUIDsOf are those of the devices at these indices; nil when the node does not list them.
-func (g *GPUNode) UUIDsOf(devices []int) []string {
+// uuidsOf are those of the devices at these indices; nil when the node does not list them.
+func (g *GPUNode) uuidsOf(devices []int) []string {
 	if len(g.uuids) == 0 {
 		return nil
 	}
