@@ -224,7 +224,7 @@ func addHAMiList(held *[]deviceShare, list string, node *GPUNode, add func(a, b 
 // with neither, the pod has all of the GPU.
 func readHAMiRecord(record string, node *GPUNode) (device int, share gpu.Share, ok bool) {
 	fields := strings.Split(record, ",")
-	if len(fields) < 4 {
+	if len(fields) < 4 || fields[0] == "" {
 		return 0, share, false
 	}
 	device = slices.Index(node.uuids, fields[0])

@@ -28,14 +28,18 @@ func (g *GPUNode) Assign(devices []int, share gpu.Share) Assignment {
 	}
 }
 
-// DevicesOn are the indices of the devices as the node lists them now.
+// DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left out;
+// their indices may be those of other devices by now.
 func (a *Assignment) DevicesOn(node *GPUNode) []int {
 	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
 		return a.Devices
 	}
 	devices := make([]int, 0, len(a.UUIDs))
-	for _, uuid := range a.UUIDs {
-		if i := slices.Index(node.uuids, uuid); i >= 0 {
+	for at, uuid := range a.UUIDs {
+		switch i := slices.Index(node.uuids, uuid); {
+		case uuid == "":
+			devices = append(devices, a.Devices[at]) // it was not listed
+		case i >= 0:
 			devices = append(devices, i)
 		}
 	}
@@ -48,8 +52,13 @@ func (g *GPUNode) uuidsOf(devices []int) []string {
 		return nil
 	}
 	uuids := make([]string, len(devices))
+	known := false
 	for i, d := range devices {
 		uuids[i] = g.uuids[d]
+		known = known || uuids[i] != ""
+	}
+	if !known {
+		return nil
 	}
 	return uuids
 }

@@ -25,7 +25,7 @@ type GPUNode struct {
 	allocatable int64
 	// inUse are the device indices that an agent saw in use; nil when nobody looks.
 	inUse []int
-	// uuids of the devices in index order, where the node lists them.
+	// uuids of the devices in index order, where the node lists them; empty for a device that is not listed.
 	uuids []string
 	// Clique is the NVLink domain across nodes; empty when there is none.
 	Clique string
@@ -76,7 +76,8 @@ func (g *GPUNode) Unknown() []string {
 // Empty is the inventory of the node without pods. It must not be changed.
 func (g *GPUNode) Empty() *gpu.Inventory { return &g.empty }
 
-// UUIDs are the devices' UUIDs in index order, nil when the node does not list them.
+// UUIDs are the devices' UUIDs in index order, nil when the node does not list them. That of a device which is not listed
+// is empty.
 func (g *GPUNode) UUIDs() []string { return g.uuids }
 
 // Pools are the node's GPUs by the resource under which it offers them; the first is the node itself.
@@ -121,8 +122,13 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
 
 	var devices []registeredGPU
+	var named []PublishedGPU
 	if i == 0 {
-		devices, b.listed = b.registered(), b.published(g.allocatable)
+		devices = b.registered()
+		all := false
+		if named, all = b.published(g.allocatable); all {
+			b.listed = named
+		}
 		inv.Mode = b.mode(len(devices) > 0)
 		inv.Registered = len(devices) > 0
 		inv.Agent = inv.Registered || b.node.Labels[GPUAgentKey] != ""
@@ -157,7 +163,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	// The agent numbers all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
 	indexed := i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == ""
 	if !indexed {
-		listed = nil
+		listed, named = nil, nil
 	}
 	switch {
 	case partition != "" && g.allocatable > 0:
@@ -178,11 +184,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	case inv.Mode != gpu.ModeDRA:
 		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
 		markAbsent(inv.Devices, listed, whole)
-		if len(listed) == len(inv.Devices) {
-			for _, d := range listed {
-				g.uuids = append(g.uuids, d.UUID)
-			}
-		}
+		g.uuids = placeUUIDs(named, len(inv.Devices))
 	}
 	if inv.Mode == gpu.ModeDevicePlugin && partition == "" {
 		inv.Replicas = replicas
