@@ -61,6 +61,14 @@ func (g *GPUNode) NVIDIA() bool {
 	})
 }
 
+// offered reports whether a device plugin offers GPUs or slices of them. That a label, a list or the instance type tells
+// of GPUs says nothing of who gives them out.
+func (g *GPUNode) offered() bool {
+	return g.empty.Registered || slices.ContainsFunc(g.Pools(), func(pool *GPUNode) bool {
+		return pool.allocatable > 0 || len(pool.empty.Slices) > 0
+	})
+}
+
 // Unknown lists what neither labels nor tables tell of the node's GPUs, of what pods may ask for.
 func (g *GPUNode) Unknown() []string {
 	var unknown []string
