@@ -140,6 +140,40 @@ func TestSlicesGoWhereTheRestStaysUsable(t *testing.T) {
 	}
 }
 
+// TestGPUsOfTwoGeometriesOnOneNode places slices of GPUs with four and with eight memory slices.
+func TestGPUsOfTwoGeometriesOnOneNode(t *testing.T) {
+	t.Parallel()
+	eighth, _ := ParseProfile("3g.20gb", "", 0)
+	quarter, _ := ParseProfile("1g.6gb", "", 0)
+	for name, tc := range map[string]struct {
+		eighths, quarters int
+		ask               string
+	}{
+		"the second on a GPU of its own":   {1, 0, "quarter"},
+		"beside one of its own geometry":   {1, 1, "quarter"},
+		"the greater beside a smaller one": {0, 2, "eighth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inv := &Inventory{Replicas: 1, SlicedGPUs: 2, Slices: []SliceCount{
+				{Resource: "eighth", Count: 2, Total: 2 + tc.eighths, Profile: eighth},
+				{Resource: "quarter", Count: 4, Total: 4 + tc.quarters, Profile: quarter},
+			}}
+			alone := &Inventory{Replicas: 1, SlicedGPUs: 1}
+			for _, s := range inv.Slices {
+				if s.Resource == tc.ask {
+					s.Total = s.Count + map[string]int{"eighth": tc.eighths, "quarter": tc.quarters}[tc.ask]
+					alone.Slices = []SliceCount{s}
+				}
+			}
+			wanted := []SliceCount{{Resource: tc.ask, Count: 1}}
+			if got, want := inv.brokenSlices(wanted), alone.brokenSlices(wanted); got != want {
+				t.Errorf("%v milli-GPU broken, want %v as on a GPU of that geometry alone", got, want)
+			}
+		})
+	}
+}
+
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)

@@ -112,6 +112,13 @@ func TestSlicesHaveTheirOwnMemoryAndCompute(t *testing.T) {
 			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 8, Total: 8, Milli: 107, Profile: profile(3, 4, 7, 8, 40192), Replicas: 4}}, 1, 0},
 		"an A30": {strs{"nvidia.com/mig-2g.12gb": "2"}, strs{"nvidia.com/gpu.product": "NVIDIA-A30"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/mig-2g.12gb", Count: 2, Total: 2, Milli: 500, Profile: profile(2, 2, 4, 4, 12<<10), Replicas: 1}}, 1, 0},
+		"GPUs of four and of eight memory slices": {strs{"nvidia.com/mig-1g.5gb": "9", "nvidia.com/mig-1g.6gb": "5"}, nil,
+			[]gpu.SliceCount{
+				{Resource: "nvidia.com/mig-1g.5gb", Count: 9, Total: 9, Milli: 142, Profile: profile(1, 1, 7, 8, 5<<10), Replicas: 1},
+				{Resource: "nvidia.com/mig-1g.6gb", Count: 5, Total: 5, Milli: 250, Profile: profile(1, 1, 4, 4, 6<<10), Replicas: 1},
+			}, 4, 0},
+		"more slices than any node has": {strs{"nvidia.com/gpu": "16384"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 16384, Total: 16384, Milli: 142, Profile: profile(1, 1, 7, 8, 5<<10), Replicas: 1}}, 64, 0},
 		"mixed, with GPUs that are whole": {strs{"nvidia.com/gpu": "6", "nvidia.com/mig-1g.10gb": "7"}, strs{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "nvidia.com/mig-1g.10gb.memory": "9856"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/mig-1g.10gb", Count: 7, Total: 7, Milli: 142, Profile: profile(1, 1, 7, 8, 9856), Replicas: 1}}, 2, 6},
 	} {

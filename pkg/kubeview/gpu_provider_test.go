@@ -170,7 +170,7 @@ func FuzzProviderLabels(f *testing.F) {
 			{intelMemoryLabel: a, intelMillicoresLabel: b, "amd.com/gpu.vram": c, "amd.com/gpu.product-name": d},
 		} {
 			node := gpuNode(nil, labels, nil)
-			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb"}) {
+			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.6gb"}) {
 				metav1.SetMetaDataLabel(&node.ObjectMeta, name+".memory", d)
 				q := node.Status.Allocatable[v1.ResourceCPU].DeepCopy()
 				q.Set(units)
@@ -179,7 +179,7 @@ func FuzzProviderLabels(f *testing.F) {
 			g, _ := keys.ReadGPUNode(node)
 			for _, pool := range g.Pools() {
 				inv := pool.Empty()
-				if len(inv.Devices) > maxNodeGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxGPUs || inv.MemMiB < 0 || inv.Replicas < 1 {
+				if len(inv.Devices) > maxNodeGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxNodeGPUs || inv.MemMiB < 0 || inv.Replicas < 1 {
 					t.Fatalf("inventory out of range: %+v", inv)
 				}
 				for _, s := range inv.Slices {

@@ -51,7 +51,7 @@ func (b *gpuNodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, c
 			instances, count = max(instances, count), 0
 		}
 		s.Profile = profile
-		inv.SlicedGPUs = max(count, (instances+profile.MostPerGPU()-1)/profile.MostPerGPU())
+		inv.SlicedGPUs = min(maxNodeGPUs, max(count, (instances+profile.MostPerGPU()-1)/profile.MostPerGPU()))
 	}
 	inv.Slices = []gpu.SliceCount{s}
 }
@@ -59,7 +59,7 @@ func (b *gpuNodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, c
 // cutSome makes slices of the resources that are named after profiles. All GPUs that are not offered whole are taken to
 // be cut, and at least as many as the slices fill.
 func (b *gpuNodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, count, whole int) {
-	memorySlices, perGPU := 0, 8
+	filled := map[int]int{} // memory slices by how many of them a GPU has
 	for i := range found {
 		s := &found[i]
 		base := strings.TrimSuffix(s.Resource, ".shared")
@@ -73,11 +73,14 @@ func (b *gpuNodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, coun
 			profile.MemMiB = mib
 		}
 		s.Profile = profile
-		memorySlices += (s.Total + s.Replicas - 1) / s.Replicas * profile.Memory
-		perGPU = profile.MemorySlices
+		filled[profile.MemorySlices] += (s.Total + s.Replicas - 1) / s.Replicas * profile.Memory
 	}
 	inv.Slices = found
-	inv.SlicedGPUs = min(maxNodeGPUs, max(count-whole, (memorySlices+perGPU-1)/perGPU))
+	least := 0
+	for perGPU, memorySlices := range filled {
+		least += (memorySlices + perGPU - 1) / perGPU
+	}
+	inv.SlicedGPUs = min(maxNodeGPUs, max(count-whole, least))
 }
 
 // profileIn is the name of the profile in that of a resource.
