@@ -146,7 +146,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 		listed = nil // those are the GPUs of another maker
 	}
 	mig := b.migResources(i)
-	count := max(b.number(b.keys.CountLabels, maxNodeGPUs), publishedCount(listed))
+	count := max(b.count(), publishedCount(listed))
 	provided := b.provided(listed)
 	none := inv.Resource == "" && count == 0 && provided.count == 0
 	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
@@ -156,7 +156,8 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 		inv.Resource = b.keys.Resources[0]
 	}
 	product := b.describe(inv, &provided)
-	replicas := b.replicas(count, &provided)
+	partition := b.partition(&provided)
+	replicas := b.replicas(count, partition, &provided)
 	if len(devices) > 0 {
 		replicas = 1 // the agent lists the GPUs, whatever the units are
 	}
@@ -167,7 +168,6 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	if b.oneOfSeveral() {
 		count = whole // the count is that of all resources of the maker
 	}
-	partition := b.partition(&provided)
 	// The agent numbers all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
 	indexed := i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == ""
 	if !indexed {
@@ -190,7 +190,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 			g.uuids = append(g.uuids, d.uuid)
 		}
 	case inv.Mode != gpu.ModeDRA:
-		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
+		inv.Devices = gpu.NewDevices(min(maxNodeGPUs, max(count, whole)), inv.MemMiB)
 		markAbsent(inv.Devices, listed, whole)
 		g.uuids = placeUUIDs(named, len(inv.Devices))
 	}

@@ -67,6 +67,8 @@ func TestReadGPUNode(t *testing.T) {
 			facts{gpu.ModeDevicePlugin, nv, "Tesla-T4", 75, 16384, 2, 2, 0, 4, 1, ""}},
 		{"time slices without a label of their number", strs{nv: "8"}, strs{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.sharing-strategy": "mps"}, nil,
 			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 2, 2, 0, 4, 1, ""}},
+		{"a label of replicas leaves nothing to guess", strs{nv: "8"}, strs{"nvidia.com/gpu.replicas": "1", v1.LabelInstanceTypeStable: "g6.12xlarge"}, nil,
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-L4", 89, 24 << 10, 8, 8, 0, 1, 1, ""}},
 		{"time slices under a name of their own", strs{"nvidia.com/gpu.shared": "8"}, strs{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.replicas": "4"}, nil,
 			facts{gpu.ModeDevicePlugin, "nvidia.com/gpu.shared", "", 0, 0, 2, 2, 0, 4, 1, ""}},
 		{"GPUs that the device plugin took out", strs{nv: "7"}, strs{"nvidia.com/gpu.count": "8"}, nil,

@@ -108,6 +108,12 @@ func TestSlicesHaveTheirOwnMemoryAndCompute(t *testing.T) {
 	}{
 		"single strategy, two A100": {strs{"nvidia.com/gpu": "14"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "14", "nvidia.com/gpu.memory": "4864", "nvidia.com/mig.strategy": "single"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 14, Total: 14, Milli: 142, Profile: profile(1, 1, 7, 8, 4864), Replicas: 1}}, 2, 0},
+		"single strategy of a cloud, by older feature discovery": {strs{"nvidia.com/gpu": "56"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "56", "nvidia.com/gpu.memory": "4864", "nvidia.com/gpu.replicas": "1", v1.LabelInstanceTypeStable: "p4d.24xlarge"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 56, Total: 56, Milli: 142, Profile: profile(1, 1, 7, 8, 4864), Replicas: 1}}, 8, 0},
+		"single strategy of a cloud, without replicas": {strs{"nvidia.com/gpu": "56"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", v1.LabelInstanceTypeStable: "p4d.24xlarge"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 56, Total: 56, Milli: 142, Profile: profile(1, 1, 7, 8, 5<<10), Replicas: 1}}, 8, 0},
+		"single strategy on 16 GPUs": {strs{"nvidia.com/gpu": "112"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "112", v1.LabelInstanceTypeStable: "a2-megagpu-16g"},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 112, Total: 112, Milli: 142, Profile: profile(1, 1, 7, 8, 5<<10), Replicas: 1}}, 16, 0},
 		"time slices of slices": {strs{"nvidia.com/gpu": "8"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-3g.40gb-SHARED", "nvidia.com/gpu.count": "2", "nvidia.com/gpu.memory": "40192", "nvidia.com/gpu.replicas": "4"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 8, Total: 8, Milli: 107, Profile: profile(3, 4, 7, 8, 40192), Replicas: 4}}, 1, 0},
 		"an A30": {strs{"nvidia.com/mig-2g.12gb": "2"}, strs{"nvidia.com/gpu.product": "NVIDIA-A30"},
