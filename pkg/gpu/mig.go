@@ -21,7 +21,7 @@ type Profile struct {
 }
 
 // ParseProfile reads the name of a profile, such as 1g.5gb, 1g.10gb+me or, as resource names spell it, 1g.10gb.me. The
-// model and the memory of the GPU, where they are known, tell profiles apart that share a name.
+// model and the memory of the GPU, 0 for that of the model, tell profiles apart that share a name.
 func ParseProfile(name, model string, memMiB int) (Profile, bool) {
 	head, rest, ok := strings.Cut(name, "g.")
 	if !ok {
@@ -37,7 +37,7 @@ func ParseProfile(name, model string, memMiB int) (Profile, bool) {
 		return Profile{}, false
 	}
 	p := Profile{Compute: compute, ComputeSlices: 7, MemorySlices: 8, MemMiB: gib << 10}
-	if product, ok := LookupProduct(model); ok {
+	if product, ok := LookupProduct(model); ok && memMiB == 0 {
 		memMiB = product.MemMiB
 	}
 	if quartered(name, model) {

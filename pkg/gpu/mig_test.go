@@ -57,6 +57,40 @@ func TestProfilesOfEveryGPU(t *testing.T) {
 	}
 }
 
+// TestProfilesFollowTheMemoryThatTheNodeStates reads profiles of GPUs that are sold with several memories.
+func TestProfilesFollowTheMemoryThatTheNodeStates(t *testing.T) {
+	t.Parallel()
+	names := map[int][]string{
+		40: {"1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"},
+		64: {"1g.8gb", "1g.16gb", "2g.16gb", "3g.32gb", "4g.32gb", "7g.64gb"},
+		80: {"1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"},
+	}
+	for _, tc := range []struct {
+		model       string
+		memMiB, gib int
+	}{
+		{"NVIDIA-A100-SXM-64GB", 65536, 64},
+		{"NVIDIA-A100-SXM-64GB", 0, 64},
+		{"NVIDIA-A100-SXM-80GB", 81920, 80},
+		{"NVIDIA-A100-SXM-80GB", 0, 80},
+		{"NVIDIA-A800-40GB-Active", 40960, 40},
+		{"NVIDIA-A800-40GB-Active", 0, 40},
+		{"NVIDIA-A800-SXM4-80GB", 0, 80},
+		{"NVIDIA-A100", 81920, 80}, // a name that says nothing of the memory
+		{"NVIDIA-A100", 65299, 64}, // as the driver counts
+		{"a100", 40536, 40},        // a label of the user's
+		{"NVIDIA-A100-New", 0, 40}, // what the product has
+		{"NVIDIA-Z100", 81559, 80}, // an unknown product
+	} {
+		for i, want := range []int{1, 2, 2, 4, 4, 8} {
+			name := names[tc.gib][i]
+			if p, ok := ParseProfile(name, tc.model, tc.memMiB); !ok || p.Memory != want {
+				t.Errorf("%s of %s with %d MiB has %d memory slices (%t), want %d", name, tc.model, tc.memMiB, p.Memory, ok, want)
+			}
+		}
+	}
+}
+
 func TestProfilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "1g", "g.5gb", "0g.5gb", "8g.5gb", "1g.0gb", "1g.5gbme", "1g.-5gb", "1c.2g.10gb", "1g.99999999999gb"} {
