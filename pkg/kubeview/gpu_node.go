@@ -51,10 +51,11 @@ func (g *GPUNode) WholeGPUs() int { return len(g.empty.Devices) }
 // MemMiB is the memory of each GPU; 0 when unknown.
 func (g *GPUNode) MemMiB() int { return g.empty.MemMiB }
 
-// NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources tell.
+// NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources and products tell.
 func (g *GPUNode) NVIDIA() bool {
 	return slices.ContainsFunc(g.Pools(), func(pool *GPUNode) bool {
-		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 {
+		product, _ := gpu.LookupProduct(pool.empty.Model)
+		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 && product.Maker == gpu.NVIDIA {
 			return true
 		}
 		return slices.ContainsFunc(pool.empty.Slices, func(s gpu.SliceCount) bool { return maker(s.Resource) == nvidia })
@@ -152,10 +153,10 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
 		return g
 	}
-	if inv.Resource == "" && len(mig) == 0 {
-		inv.Resource = b.keys.Resources[0]
-	}
 	product := b.describe(inv, &provided)
+	if inv.Resource == "" && len(mig) == 0 {
+		inv.Resource = b.keys.resourceOf(product.Maker)
+	}
 	partition := b.partition(&provided)
 	replicas := b.replicas(count, partition, &provided)
 	if len(devices) > 0 {
