@@ -32,7 +32,7 @@ const (
 	productH100NVL   = "NVIDIA-H100-NVL"
 	productH200      = "NVIDIA-H200"
 	productB200      = "NVIDIA-B200"
-	productB300      = "NVIDIA-B300"
+	productB300      = "NVIDIA-B300-SXM6-AC"
 	productGB200     = "NVIDIA-GB200"
 	productRTXPro    = "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"
 	productMI300X    = "AMD_Instinct_MI300X_OAM"
@@ -130,7 +130,7 @@ var aliases = map[string][]alias{
 	"nvidia-l4": {{product: productL4}}, "nvidia-tesla-a100": {{product: productA100}},
 	"nvidia-a100-80gb": {{product: productA100M80}}, "nvidia-h100-80gb": {{product: productH100}},
 	"nvidia-h100-mega-80gb": {{product: productH100}}, "nvidia-h200-141gb": {{product: productH200}},
-	"nvidia-b200": {{product: productB200}}, "nvidia-gb200": {{product: productGB200}},
+	"nvidia-b200": {{product: productB200}}, "nvidia-b300": {{product: productB300}}, "nvidia-gb200": {{product: productGB200}},
 	"nvidia-rtx-pro-6000": {{product: productRTXPro}},
 
 	"t4": {{product: productT4}}, "t4g": {{product: productT4G}}, "a10g": {{product: productA10G}},

@@ -99,6 +99,33 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
+// TestOneProductOfTwoNames asks for a product by its name in data sheets on a node that is labeled as the driver names it,
+// and the other way round.
+func TestOneProductOfTwoNames(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for name, labels := range map[string]strs{
+		"feature discovery":          {"nvidia.com/gpu.product": "NVIDIA-B300-SXM6-AC"},
+		"a label in the older words": {"nvidia.com/gpu.product": "NVIDIA-B300"},
+		"the instance type":          {v1.LabelInstanceTypeStable: "p6-b300.48xlarge"},
+		"the labels of Karpenter":    {"karpenter.k8s.aws/instance-gpu-name": "b300"},
+	} {
+		node, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "8"}, labels, nil))
+		if node.Model() != "NVIDIA-B300-SXM6-AC" || len(bad) > 0 {
+			t.Errorf("%s: model %q, bad values %v", name, node.Model(), bad)
+		}
+		for _, model := range []string{"NVIDIA-B300", "nvidia-b300", "NVIDIA-B300-SXM6-AC"} {
+			r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{GPUModelsKey: model}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason := gpu.Fit(node.Empty(), &r.Request); reason.Cause != gpu.Fits {
+				t.Errorf("%s: a pod for %s: %s", name, model, reason)
+			}
+		}
+	}
+}
+
 func TestModelsInTheWordsOfAProvider(t *testing.T) {
 	t.Parallel()
 	keys := DefaultGPUKeys()
