@@ -208,6 +208,31 @@ func TestGPUsOfTwoGeometriesOnOneNode(t *testing.T) {
 	}
 }
 
+func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
+	t.Parallel()
+	seventh, _ := ParseProfile("1g.5gb", "", 0)
+	for _, tc := range []struct {
+		name              string
+		gpus, free, total int
+		milli, want       int
+		geometry          Profile
+	}{
+		{"all slices of a GPU are the GPU", 1, 7, 7, 142, 1000, seventh},
+		{"what the slices in use leave", 1, 4, 7, 142, 4 * 142, seventh},
+		{"slices in use fill the GPU", 1, 3, 10, 142, 1000 - 7*142, seventh},
+		{"GPUs of unknown number, nothing in use", 0, 3, 3, 250, 750, Profile{}},
+		{"GPUs of unknown number, some in use", 0, 2, 3, 250, 500, Profile{}},
+		{"GPUs of unknown number, all in use", 0, 0, 3, 250, 0, Profile{}},
+	} {
+		inv := &Inventory{Replicas: 1, SlicedGPUs: tc.gpus, Slices: []SliceCount{
+			{Resource: "s", Count: tc.free, Total: tc.total, Milli: tc.milli, Profile: tc.geometry},
+		}}
+		if got := inv.FreeSlicedMilli(); got != tc.want {
+			t.Errorf("%s: %d milli-GPU, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)
