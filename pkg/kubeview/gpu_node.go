@@ -134,7 +134,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	var named []PublishedGPU
 	if i == 0 {
 		devices = b.registered()
-		all := false
+		var all bool
 		if named, all = b.published(g.allocatable); all {
 			b.listed = named
 		}
