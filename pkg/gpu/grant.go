@@ -41,8 +41,9 @@ func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, 
 // faulty counts the unhealthy GPUs among those that are given.
 func (inv *Inventory) faulty(given []Grant) int {
 	n := 0
+	mask := maskOf(given)
 	for i := range inv.Devices {
-		if inv.Devices[i].Unhealthy && maskOf(given)&(1<<(i&63)) != 0 {
+		if inv.Devices[i].Unhealthy && i < 64 && mask&(1<<i) != 0 {
 			n++
 		}
 	}

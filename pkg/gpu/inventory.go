@@ -157,13 +157,17 @@ func (inv *Inventory) SlicedMilli(r *Request) int {
 }
 
 // FreeSlicedMilli is the part of physical GPUs, in milli-GPU, that free slices are: what the slices in use leave of the
-// GPUs that are cut, so that each GPU counts once however it is cut.
+// GPUs that are cut, so that each GPU counts once however it is cut. Where the number of GPUs is not known it is what the
+// free slices add up to.
 func (inv *Inventory) FreeSlicedMilli() int {
 	free, used := 0, 0
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
 		free += s.Count * s.TakenMilli()
 		used += (s.Total - s.Count) * s.TakenMilli()
+	}
+	if inv.SlicedGPUs == 0 {
+		return free
 	}
 	if used == 0 {
 		return inv.SlicedGPUs * WholeMilli

@@ -103,8 +103,8 @@ func (l *lifetimes) knows(c Class) bool { return l.byClass[c] != nil }
 func (l *lifetimes) merge(as func(Class) Class) {
 	before := l.byClass
 	l.byClass = make(map[Class]*lifetime, len(before))
-	for c, t := range before {
-		into := l.of(as(c))
+	for _, c := range inOrder(before) {
+		t, into := before[c], l.of(as(c))
 		into.running += t.running
 		into.began += t.began
 		into.ran += t.ran

@@ -21,7 +21,7 @@ type Profile struct {
 }
 
 // ParseProfile reads the name of a profile, such as 1g.5gb, 1g.10gb+me or, as resource names spell it, 1g.10gb.me. The
-// model and the memory of the GPU, where they are known, tell profiles apart that share a name.
+// model and the memory of the GPU, 0 for that of the model, tell profiles apart that share a name.
 func ParseProfile(name, model string, memMiB int) (Profile, bool) {
 	head, rest, ok := strings.Cut(name, "g.")
 	if !ok {
@@ -37,7 +37,7 @@ func ParseProfile(name, model string, memMiB int) (Profile, bool) {
 		return Profile{}, false
 	}
 	p := Profile{Compute: compute, ComputeSlices: 7, MemorySlices: 8, MemMiB: gib << 10}
-	if product, ok := LookupProduct(model); ok {
+	if product, ok := LookupProduct(model); ok && memMiB == 0 {
 		memMiB = product.MemMiB
 	}
 	if quartered(name, model) {
@@ -118,6 +118,8 @@ func (p Profile) MostPerGPU() int {
 type layout struct {
 	memory uint8
 	media  bool
+	// slices is how many memory slices the GPU has; 0 while nothing of it is taken, which says nothing of its geometry.
+	slices int
 }
 
 // placements calls yield with the memory slices of each legal placement, from the first slice on. The last of eight
@@ -144,10 +146,14 @@ func (p Profile) placements() func(yield func(uint8) bool) {
 	}
 }
 
-// fits reports whether the placement is free.
-func (l layout) fits(p *Profile, at uint8) bool { return l.memory&at == 0 && (!p.Alone || !l.media) }
+// fits reports whether the GPU can have the geometry of the profile, and the placement is free.
+func (l layout) fits(p *Profile, at uint8) bool {
+	return (l.slices == 0 || l.slices == p.MemorySlices) && l.memory&at == 0 && (!p.Alone || !l.media)
+}
 
-func (l layout) with(p *Profile, at uint8) layout { return layout{l.memory | at, l.media || p.Alone} }
+func (l layout) with(p *Profile, at uint8) layout {
+	return layout{l.memory | at, l.media || p.Alone, p.MemorySlices}
+}
 
 // usual are the profiles by which the use of what is left of a GPU is judged, by its number of memory slices.
 var usual = map[int][]Profile{
@@ -172,20 +178,20 @@ var usableOf = sync.OnceValue(func() map[int][]int {
 	for slices := range usual {
 		all[slices] = make([]int, 1<<slices)
 		for memory := range all[slices] {
-			all[slices][memory] = layout{memory: uint8(memory)}.countUsable(slices)
+			all[slices][memory] = layout{memory: uint8(memory), slices: slices}.countUsable()
 		}
 	}
 	return all
 })
 
 // usable is how much of the GPU, in milli-GPU, its profiles can still use.
-func (l layout) usable(memorySlices int) int { return usableOf()[memorySlices][l.memory] }
+func (l layout) usable() int { return usableOf()[l.slices][l.memory] }
 
 // countUsable is the mean, over the usual profiles, of the part of their placements that is free.
-func (l layout) countUsable(memorySlices int) int {
+func (l layout) countUsable() int {
 	sum := 0
-	for i := range usual[memorySlices] {
-		p := &usual[memorySlices][i]
+	for i := range usual[l.slices] {
+		p := &usual[l.slices][i]
 		free, all := 0, 0
 		for at := range p.placements() {
 			all++
@@ -195,7 +201,7 @@ func (l layout) countUsable(memorySlices int) int {
 		}
 		sum += WholeMilli * free / all
 	}
-	return sum / len(usual[memorySlices])
+	return sum / len(usual[l.slices])
 }
 
 // placeSlice puts an instance where what is left stays most usable, and returns how much less usable it is; false when
@@ -203,12 +209,14 @@ func (l layout) countUsable(memorySlices int) int {
 func placeSlice(gpus []layout, p *Profile) (lost int, ok bool) {
 	best, bestAt := -1, uint8(0)
 	for i, l := range gpus {
-		before := l.usable(p.MemorySlices)
+		if l.slices == 0 {
+			l.slices = p.MemorySlices
+		}
 		for at := range p.placements() {
 			if !l.fits(p, at) {
 				continue
 			}
-			if loss := before - l.with(p, at).usable(p.MemorySlices); best < 0 || loss < lost {
+			if loss := l.usable() - l.with(p, at).usable(); best < 0 || loss < lost {
 				best, bestAt, lost = i, at, loss
 			}
 		}

@@ -57,6 +57,40 @@ func TestProfilesOfEveryGPU(t *testing.T) {
 	}
 }
 
+// TestProfilesFollowTheMemoryThatTheNodeStates reads profiles of GPUs that are sold with several memories.
+func TestProfilesFollowTheMemoryThatTheNodeStates(t *testing.T) {
+	t.Parallel()
+	names := map[int][]string{
+		40: {"1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"},
+		64: {"1g.8gb", "1g.16gb", "2g.16gb", "3g.32gb", "4g.32gb", "7g.64gb"},
+		80: {"1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"},
+	}
+	for _, tc := range []struct {
+		model       string
+		memMiB, gib int
+	}{
+		{"NVIDIA-A100-SXM-64GB", 65536, 64},
+		{"NVIDIA-A100-SXM-64GB", 0, 64},
+		{"NVIDIA-A100-SXM-80GB", 81920, 80},
+		{"NVIDIA-A100-SXM-80GB", 0, 80},
+		{"NVIDIA-A800-40GB-Active", 40960, 40},
+		{"NVIDIA-A800-40GB-Active", 0, 40},
+		{"NVIDIA-A800-SXM4-80GB", 0, 80},
+		{"NVIDIA-A100", 81920, 80}, // a name that says nothing of the memory
+		{"NVIDIA-A100", 65299, 64}, // as the driver counts
+		{"a100", 40536, 40},        // a label of the user's
+		{"NVIDIA-A100-New", 0, 40}, // what the product has
+		{"NVIDIA-Z100", 81559, 80}, // an unknown product
+	} {
+		for i, want := range []int{1, 2, 2, 4, 4, 8} {
+			name := names[tc.gib][i]
+			if p, ok := ParseProfile(name, tc.model, tc.memMiB); !ok || p.Memory != want {
+				t.Errorf("%s of %s with %d MiB has %d memory slices (%t), want %d", name, tc.model, tc.memMiB, p.Memory, ok, want)
+			}
+		}
+	}
+}
+
 func TestProfilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "1g", "g.5gb", "0g.5gb", "8g.5gb", "1g.0gb", "1g.5gbme", "1g.-5gb", "1c.2g.10gb", "1g.99999999999gb"} {
@@ -137,6 +171,65 @@ func TestSlicesGoWhereTheRestStaysUsable(t *testing.T) {
 				t.Errorf("broken: %.0f milli-GPU where %.0f, want less", better.Fixed.Slices, worse.Fixed.Slices)
 			}
 		})
+	}
+}
+
+// TestGPUsOfTwoGeometriesOnOneNode places slices of GPUs with four and with eight memory slices.
+func TestGPUsOfTwoGeometriesOnOneNode(t *testing.T) {
+	t.Parallel()
+	eighth, _ := ParseProfile("3g.20gb", "", 0)
+	quarter, _ := ParseProfile("1g.6gb", "", 0)
+	for name, tc := range map[string]struct {
+		eighths, quarters int
+		ask               string
+	}{
+		"the second on a GPU of its own":   {1, 0, "quarter"},
+		"beside one of its own geometry":   {1, 1, "quarter"},
+		"the greater beside a smaller one": {0, 2, "eighth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inv := &Inventory{Replicas: 1, SlicedGPUs: 2, Slices: []SliceCount{
+				{Resource: "eighth", Count: 2, Total: 2 + tc.eighths, Profile: eighth},
+				{Resource: "quarter", Count: 4, Total: 4 + tc.quarters, Profile: quarter},
+			}}
+			alone := &Inventory{Replicas: 1, SlicedGPUs: 1}
+			for _, s := range inv.Slices {
+				if s.Resource == tc.ask {
+					s.Total = s.Count + map[string]int{"eighth": tc.eighths, "quarter": tc.quarters}[tc.ask]
+					alone.Slices = []SliceCount{s}
+				}
+			}
+			wanted := []SliceCount{{Resource: tc.ask, Count: 1}}
+			if got, want := inv.brokenSlices(wanted), alone.brokenSlices(wanted); got != want {
+				t.Errorf("%v milli-GPU broken, want %v as on a GPU of that geometry alone", got, want)
+			}
+		})
+	}
+}
+
+func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
+	t.Parallel()
+	seventh, _ := ParseProfile("1g.5gb", "", 0)
+	for _, tc := range []struct {
+		name              string
+		gpus, free, total int
+		milli, want       int
+		geometry          Profile
+	}{
+		{"all slices of a GPU are the GPU", 1, 7, 7, 142, 1000, seventh},
+		{"what the slices in use leave", 1, 4, 7, 142, 4 * 142, seventh},
+		{"slices in use fill the GPU", 1, 3, 10, 142, 1000 - 7*142, seventh},
+		{"GPUs of unknown number, nothing in use", 0, 3, 3, 250, 750, Profile{}},
+		{"GPUs of unknown number, some in use", 0, 2, 3, 250, 500, Profile{}},
+		{"GPUs of unknown number, all in use", 0, 0, 3, 250, 0, Profile{}},
+	} {
+		inv := &Inventory{Replicas: 1, SlicedGPUs: tc.gpus, Slices: []SliceCount{
+			{Resource: "s", Count: tc.free, Total: tc.total, Milli: tc.milli, Profile: tc.geometry},
+		}}
+		if got := inv.FreeSlicedMilli(); got != tc.want {
+			t.Errorf("%s: %d milli-GPU, want %d", tc.name, got, tc.want)
+		}
 	}
 }
 

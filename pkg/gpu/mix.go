@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -32,7 +33,7 @@ type Class struct {
 	Count, Milli int
 	// Models are the acceptable products joined by "|", sorted; empty for any.
 	Models string
-	// Slices names the hardware slices (MIG) that it asks for instead of GPUs. They are demand for GPU, of which Count
+	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". They are demand for GPU, of which Count
 	// and Milli say how much, but for none that others could have.
 	Slices string
 }
@@ -46,12 +47,22 @@ func ClassOf(r *Request, memMiB int) Class {
 		c.Count = 0
 	}
 	if c.Count == 0 {
-		for _, s := range r.Slices {
-			c.Count, c.Milli, c.Slices = c.Count+s.Count, s.Milli, s.Resource
-		}
+		c.countSlices(r.Slices)
 	}
 	c.Models = strings.Join(r.Models, "|")
 	return c
+}
+
+// countSlices counts slices of several sizes as equal parts of as many GPUs.
+func (c *Class) countSlices(wanted []SliceCount) {
+	names := make([]string, 0, len(wanted))
+	milli := 0
+	for _, s := range wanted {
+		c.Count += s.Count
+		milli += s.Count * s.Milli
+		names = append(names, s.Resource)
+	}
+	c.Milli, c.Slices = milli/max(1, c.Count), strings.Join(names, ",")
 }
 
 // accepts reports whether the class runs on a GPU of that model.
@@ -77,7 +88,8 @@ type Mix struct {
 	weights   map[Class]float64
 	lifetimes lifetimes
 	owners    owners
-	// coarse is how often classes were made coarser, because there were too many.
+	// coarse is how often classes were made coarser, because there were too many. It never falls: a pod is counted under
+	// the class of the time at which it began, and its end has to find that class.
 	coarse int
 	// step is the weight of the next arrival. It grows, instead of every older weight shrinking.
 	step     float64
@@ -141,7 +153,13 @@ func (m *Mix) Started(c Class, at time.Time) {
 }
 
 // Ended counts a pod that has stopped to run.
-func (m *Mix) Ended(c Class, began, at time.Time) { m.lifetimes.ended(c.coarsen(m.coarse), began, at) }
+func (m *Mix) Ended(c Class, began, at time.Time) {
+	c = c.coarsen(m.coarse)
+	m.lifetimes.ended(c, began, at)
+	if _, arrives := m.weights[c]; !arrives {
+		m.lifetimes.forget(c) // the last of its pods outlived its weight
+	}
+}
 
 // admit returns the class as which the mix counts that class. Where the mix has too many, it makes all of them coarser,
 // which happens a few times at most. It returns false for a new class where even that leaves too many: such pods differ in
@@ -158,8 +176,8 @@ func (m *Mix) admit(c Class) (Class, bool) {
 		}
 		m.coarse++
 		weights := make(map[Class]float64, len(m.weights))
-		for class, w := range m.weights {
-			weights[class.coarsen(m.coarse)] += w
+		for _, class := range inOrder(m.weights) {
+			weights[class.coarsen(m.coarse)] += m.weights[class]
 		}
 		m.weights = weights
 		m.lifetimes.merge(func(class Class) Class { return class.coarsen(m.coarse) })
@@ -193,8 +211,8 @@ func roundUp(n int64, significant int) int64 {
 
 // rescale keeps the weights in range and forgets classes that have all but faded.
 func (m *Mix) rescale() {
-	for c, w := range m.weights {
-		if m.weights[c] = w / m.step; m.weights[c] < 1e-6 {
+	for _, c := range inOrder(m.weights) {
+		if m.weights[c] /= m.step; m.weights[c] < 1e-6 {
 			delete(m.weights, c)
 			m.lifetimes.forget(c)
 		}
@@ -249,6 +267,11 @@ func (m *Mix) Distribution() *Distribution {
 		d.portions[i].Fraction /= total
 	}
 	return d
+}
+
+// inOrder returns the classes in a fixed order, in which sums of floating-point numbers are the same from run to run.
+func inOrder[V any](byClass map[Class]V) []Class {
+	return slices.SortedFunc(maps.Keys(byClass), Class.compare)
 }
 
 // compare orders classes by GPU, then by CPU and models.

@@ -103,6 +103,8 @@ func TestClassOf(t *testing.T) {
 		{CPUMilli: 8000}: {CPUMilli: 8000},
 		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10, Models: []string{"A", "B"}},
 		{CPUMilli: 2000}: {CPUMilli: 2000, Count: 1, ShareMemMiB: 32 << 10}, // more than any GPU has
+		{CPUMilli: 500, Count: 3, Milli: 233, Slices: "nvidia.com/mig-1g.5gb,nvidia.com/mig-3g.20gb"}: {CPUMilli: 500, Slices: []SliceCount{
+			{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}, {Resource: "nvidia.com/mig-3g.20gb", Count: 1, Milli: 420}}},
 		{CPUMilli: 500, Count: 2, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}: {CPUMilli: 500, Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}}},
 	} {
 		if diff := cmp.Diff(want, ClassOf(r, 16<<10)); diff != "" {
@@ -150,6 +152,64 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 				t.Errorf("fractions add up to %v", sum)
 			}
 		})
+	}
+}
+
+// TestAMixThatIsCoarsenedIsTheSameEachTime observes more classes than are told apart, with weights whose sum depends on
+// the order of adding.
+func TestAMixThatIsCoarsenedIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	play := func() *Mix {
+		m := NewMix()
+		for i := range 2*mostClasses + 500 {
+			c := Class{CPUMilli: int64(1000 + i), Count: 1, Milli: WholeMilli}
+			at := epoch.Add(time.Duration(i*i) * time.Millisecond)
+			m.Observe(c, "", true)
+			m.Started(c, at)
+			if i%3 == 0 {
+				m.Ended(c, at, at.Add(time.Duration(i)*1234567))
+			}
+		}
+		m.step *= 1e9 // all but the latest have faded
+		m.rescale()
+		for i := range 100 {
+			m.Observe(Class{CPUMilli: int64(1000 + 31*i), Count: 1, Milli: WholeMilli}, "", true)
+		}
+		return m
+	}
+	first := play()
+	for range 3 {
+		again := play()
+		if diff := cmp.Diff(first.weights, again.weights); diff != "" {
+			t.Fatalf("weights (-first +again):\n%s", diff)
+		}
+		if diff := cmp.Diff(first.lifetimes, again.lifetimes, cmp.AllowUnexported(lifetimes{}, lifetime{})); diff != "" {
+			t.Fatalf("lifetimes (-first +again):\n%s", diff)
+		}
+	}
+}
+
+// TestAClassWhosePodOutlivesItsWeightIsForgotten lets a class fade while its pod runs: its lifetime goes when it ends.
+func TestAClassWhosePodOutlivesItsWeightIsForgotten(t *testing.T) {
+	t.Parallel()
+	m := NewMix()
+	rare, usual := Class{CPUMilli: 1, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 2, Count: 1, Milli: WholeMilli}
+	m.Observe(rare, "", true)
+	m.Started(rare, epoch)
+	m.Started(rare, epoch)
+	m.Ended(rare, epoch, epoch.Add(time.Hour))
+	m.step *= 1e9
+	m.Observe(usual, "", true)
+	m.rescale()
+	if _, ok := m.weights[rare]; ok || m.lifetimes.byClass[rare] == nil {
+		t.Fatalf("weight known: %v; lifetime %v, want that of a pod which runs", ok, m.lifetimes.byClass[rare])
+	}
+	m.Ended(rare, epoch, epoch.Add(2*time.Hour))
+	if l := m.lifetimes.byClass[rare]; l != nil {
+		t.Errorf("%+v is still known of a class that has faded and of which nothing runs", *l)
+	}
+	if all := m.lifetimes.all; all != (lifetime{}) {
+		t.Errorf("all lifetimes are %+v, want none", all)
 	}
 }
 

@@ -2,8 +2,21 @@ package gpu
 
 import "strings"
 
+// Maker is who makes a GPU.
+type Maker uint8
+
+const (
+	// NVIDIA makes all GPUs that are not known to be made by others.
+	NVIDIA Maker = iota
+	// AMD is Advanced Micro Devices.
+	AMD
+	// Intel is Intel.
+	Intel
+)
+
 // Product is what the maker's data sheet says of a GPU.
 type Product struct {
+	Maker Maker
 	// Generation is the CUDA compute capability times ten; 0 for other makers.
 	Generation int
 	// MemMiB is the nominal memory.
@@ -19,55 +32,58 @@ var products = []struct {
 	part string
 	Product
 }{
-	{"GB300", Product{103, 288 << 10, true}},
-	{"GB200", Product{100, 186 << 10, true}},
-	{"B300", Product{103, 288 << 10, true}},
-	{"B200", Product{100, 180 << 10, true}},
-	{"GH200", Product{90, 96 << 10, false}},
-	{"H200-NVL", Product{90, 141 << 10, false}},
-	{"H200", Product{90, 141 << 10, true}},
-	{"H100-NVL", Product{90, 94 << 10, false}},
-	{"H100-PCIE", Product{90, 80 << 10, false}},
-	{"H100", Product{90, 80 << 10, true}},
-	{"H800-PCIE", Product{90, 80 << 10, false}},
-	{"H800", Product{90, 80 << 10, true}},
-	{"H20", Product{90, 96 << 10, true}},
-	{"A100-SXM4-80GB", Product{80, 80 << 10, true}},
-	{"A100-SXM4-40GB", Product{80, 40 << 10, true}},
-	{"A100-SXM", Product{80, 40 << 10, true}},
-	{"A100-PCIE-40GB", Product{80, 40 << 10, false}},
-	{"A100-80GB-PCIE", Product{80, 80 << 10, false}},
-	{"A100", Product{80, 40 << 10, false}},
-	{"A800-SXM4", Product{80, 80 << 10, true}},
-	{"A800", Product{80, 80 << 10, false}},
-	{"RTX-PRO-6000", Product{120, 96 << 10, false}},
-	{"A30", Product{80, 24 << 10, false}},
-	{"A10G", Product{86, 24 << 10, false}},
-	{"A40", Product{86, 48 << 10, false}},
-	{"A16", Product{86, 16 << 10, false}},
-	{"A10", Product{86, 24 << 10, false}},
-	{"A2", Product{86, 16 << 10, false}},
-	{"L40S", Product{89, 48 << 10, false}},
-	{"L40", Product{89, 48 << 10, false}},
-	{"L20", Product{89, 48 << 10, false}},
-	{"L4", Product{89, 24 << 10, false}},
-	{"T4G", Product{75, 16 << 10, false}},
-	{"T4", Product{75, 16 << 10, false}},
-	{"V100-SXM2-32GB", Product{70, 32 << 10, false}},
-	{"V100-SXM3-32GB", Product{70, 32 << 10, true}},
-	{"V100-PCIE-32GB", Product{70, 32 << 10, false}},
-	{"V100", Product{70, 16 << 10, false}},
-	{"P100", Product{60, 16 << 10, false}},
-	{"P40", Product{61, 24 << 10, false}},
-	{"P4", Product{61, 8 << 10, false}},
-	{"K80", Product{37, 12 << 10, false}},
-	{"MI355X", Product{0, 288 << 10, true}},
-	{"MI325X", Product{0, 256 << 10, true}},
-	{"MI300X", Product{0, 192 << 10, true}},
-	{"MI250X", Product{0, 128 << 10, false}},
-	{"PRO_V520", Product{0, 8 << 10, false}},
-	{"MAX_1550", Product{0, 128 << 10, false}},
-	{"MAX_1100", Product{0, 48 << 10, false}},
+	{"GB300", Product{NVIDIA, 103, 288 << 10, true}},
+	{"GB200", Product{NVIDIA, 100, 186 << 10, true}},
+	{"B300", Product{NVIDIA, 103, 288 << 10, true}},
+	{"B200", Product{NVIDIA, 100, 180 << 10, true}},
+	{"GH200", Product{NVIDIA, 90, 96 << 10, false}},
+	{"H200-NVL", Product{NVIDIA, 90, 141 << 10, false}},
+	{"H200", Product{NVIDIA, 90, 141 << 10, true}},
+	{"H100-NVL", Product{NVIDIA, 90, 94 << 10, false}},
+	{"H100-PCIE", Product{NVIDIA, 90, 80 << 10, false}},
+	{"H100", Product{NVIDIA, 90, 80 << 10, true}},
+	{"H800-PCIE", Product{NVIDIA, 90, 80 << 10, false}},
+	{"H800", Product{NVIDIA, 90, 80 << 10, true}},
+	{"H20", Product{NVIDIA, 90, 96 << 10, true}},
+	{"A100-SXM4-80GB", Product{NVIDIA, 80, 80 << 10, true}},
+	{"A100-SXM4-40GB", Product{NVIDIA, 80, 40 << 10, true}},
+	{"A100-SXM-80GB", Product{NVIDIA, 80, 80 << 10, true}},
+	{"A100-SXM-64GB", Product{NVIDIA, 80, 64 << 10, true}},
+	{"A100-SXM", Product{NVIDIA, 80, 40 << 10, true}},
+	{"A100-PCIE-40GB", Product{NVIDIA, 80, 40 << 10, false}},
+	{"A100-80GB-PCIE", Product{NVIDIA, 80, 80 << 10, false}},
+	{"A100", Product{NVIDIA, 80, 40 << 10, false}},
+	{"A800-SXM4", Product{NVIDIA, 80, 80 << 10, true}},
+	{"A800-40GB", Product{NVIDIA, 80, 40 << 10, false}},
+	{"A800", Product{NVIDIA, 80, 80 << 10, false}},
+	{"RTX-PRO-6000", Product{NVIDIA, 120, 96 << 10, false}},
+	{"A30", Product{NVIDIA, 80, 24 << 10, false}},
+	{"A10G", Product{NVIDIA, 86, 24 << 10, false}},
+	{"A40", Product{NVIDIA, 86, 48 << 10, false}},
+	{"A16", Product{NVIDIA, 86, 16 << 10, false}},
+	{"A10", Product{NVIDIA, 86, 24 << 10, false}},
+	{"A2", Product{NVIDIA, 86, 16 << 10, false}},
+	{"L40S", Product{NVIDIA, 89, 48 << 10, false}},
+	{"L40", Product{NVIDIA, 89, 48 << 10, false}},
+	{"L20", Product{NVIDIA, 89, 48 << 10, false}},
+	{"L4", Product{NVIDIA, 89, 24 << 10, false}},
+	{"T4G", Product{NVIDIA, 75, 16 << 10, false}},
+	{"T4", Product{NVIDIA, 75, 16 << 10, false}},
+	{"V100-SXM2-32GB", Product{NVIDIA, 70, 32 << 10, false}},
+	{"V100-SXM3-32GB", Product{NVIDIA, 70, 32 << 10, true}},
+	{"V100-PCIE-32GB", Product{NVIDIA, 70, 32 << 10, false}},
+	{"V100", Product{NVIDIA, 70, 16 << 10, false}},
+	{"P100", Product{NVIDIA, 60, 16 << 10, false}},
+	{"P40", Product{NVIDIA, 61, 24 << 10, false}},
+	{"P4", Product{NVIDIA, 61, 8 << 10, false}},
+	{"K80", Product{NVIDIA, 37, 12 << 10, false}},
+	{"MI355X", Product{AMD, 0, 288 << 10, true}},
+	{"MI325X", Product{AMD, 0, 256 << 10, true}},
+	{"MI300X", Product{AMD, 0, 192 << 10, true}},
+	{"MI250X", Product{AMD, 0, 128 << 10, false}},
+	{"PRO_V520", Product{AMD, 0, 8 << 10, false}},
+	{"MAX_1550", Product{Intel, 0, 128 << 10, false}},
+	{"MAX_1100", Product{Intel, 0, 48 << 10, false}},
 }
 
 // LookupProduct finds a product by its name as device plugins report it (NVIDIA-A100-SXM4-80GB, Tesla-T4). A name

@@ -85,7 +85,7 @@ var (
 // it asked, else openb's.
 func (r *GPURequest) answerDialect(a Assignment) Dialect {
 	switch {
-	case r.ServedByHAMi(a.UUIDs):
+	case r.ServedByHAMi(a):
 		return DialectHAMi
 	case r.Dialect == DialectKAI:
 		return DialectKAI

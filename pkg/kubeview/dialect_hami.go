@@ -49,10 +49,10 @@ var hami = dialect{
 	read:      readHAMi, tell: tellHAMi, told: toldHAMi,
 }
 
-// ServedByHAMi reports whether HAMi's device plugin gives the pod its GPUs on a node that registered these: the kubelet
-// asks it for whole GPUs too.
-func (r *GPURequest) ServedByHAMi(uuids []string) bool {
-	return r.Count > 0 && r.Resource != "" && len(uuids) > 0
+// ServedByHAMi reports whether HAMi's device plugin gives the pod its GPUs, where it registered them: the kubelet asks it
+// for whole GPUs too.
+func (r *GPURequest) ServedByHAMi(a Assignment) bool {
+	return r.Count > 0 && r.Resource != "" && a.Registered
 }
 
 // RefusedByHAMi reports whether HAMi's device plugin says that it could not give the pod its devices.
@@ -225,7 +225,7 @@ func addHAMiList(held *[]deviceShare, list string, node *GPUNode, add func(a, b 
 // with neither, the pod has all of the GPU.
 func readHAMiRecord(record string, node *GPUNode) (device int, share gpu.Share, ok bool) {
 	fields := strings.Split(record, ",")
-	if len(fields) < 4 {
+	if len(fields) < 4 || fields[0] == "" {
 		return 0, share, false
 	}
 	device = slices.Index(node.uuids, fields[0])

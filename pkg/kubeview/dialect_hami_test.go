@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v fits no free node", request)
 			}
-			a := Assignment{Node: "n", Devices: devices, Share: share, UUIDs: node.UUIDsOf(devices)}
+			a := node.Assign(devices, share)
 			got, err := AssignmentAnnotations(pod, &request, a, time.Unix(1_700_000_000, 0))
 			if err != nil {
 				t.Fatal(err)
@@ -197,6 +198,8 @@ func TestEnforcementIsSaid(t *testing.T) {
 		{"HAMi's share on a node of HAMi", hamiPod, hamiNode(), "enforced by HAMi's device plugin"},
 		{"another share on a node of HAMi", gpuPod(nil, strs{openbMilliKey: "300"}), hamiNode(),
 			"accounting only: nothing on the node holds the pod to its share"},
+		{"a node whose GPUs only the node agent lists", hamiPod, nodeWithAgent(t),
+			"accounting only: nothing on the node holds the pod to its share"},
 		{"a share on a node without an agent", gpuPod(nil, strs{kaiFractionKey: "0.5"}), sharedGPUs(),
 			"accounting only: nothing on the node holds the pod to its share"},
 		{"a share on a node with an agent of the user's", gpuPod(nil, strs{openbMilliKey: "300"}), labelled,
@@ -206,6 +209,46 @@ func TestEnforcementIsSaid(t *testing.T) {
 		if got := keys.Enforcement(tc.pod, tc.node); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
+	}
+}
+
+// nodeWithAgent is a shared node whose GPUs the node agent lists, without HAMi.
+func nodeWithAgent(t *testing.T) *v1.Node {
+	t.Helper()
+	node := sharedGPUs()
+	node.Annotations = strs{GPUDevicesKey: listed(t, 2, nil)}
+	return node
+}
+
+// TestTheNodeAgentIsNotHAMi tells a pod its GPUs on a node where only the node agent lists them: what is written for
+// HAMi's device plugin nobody would read there, or remove.
+func TestTheNodeAgentIsNotHAMi(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	pod := gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
+	request, err := keys.PodGPURequest(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, bad := keys.ReadGPUNode(nodeWithAgent(t))
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	a := node.Assign([]int{1}, gpu.Share{Milli: gpu.WholeMilli})
+	if request.ServedByHAMi(a) {
+		t.Error("HAMi's device plugin is said to serve the pod")
+	}
+	got, err := AssignmentAnnotations(pod, &request, a, time.Unix(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range got {
+		if strings.HasPrefix(key, "hami.io/") && value != nil {
+			t.Errorf("%s = %v", key, value)
+		}
+	}
+	if got[openbIndexKey] != "1" || !strings.Contains(fmt.Sprint(got[GPUAssignedKey]), `"uuids":["GPU-1"]`) {
+		t.Errorf("annotations %v, want index 1 and UUID GPU-1", got)
 	}
 }
 

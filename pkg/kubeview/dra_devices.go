@@ -226,6 +226,7 @@ func (r *deviceNodeReader) finish() {
 				cut[d.slice] = &gpu.SliceCount{Resource: d.slice, Milli: d.parts[0].milli}
 			}
 			cut[d.slice].Count++
+			cut[d.slice].Total++
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cut)) {

@@ -169,7 +169,7 @@ func TestGPUsOfSlices(t *testing.T) {
 		"slices of an unknown GPU are counted by profile": {
 			devices: []resourcev1.Device{mig("mig-0", "1g.10gb", ""), mig("mig-1", "1g.10gb", ""), mig("mig-2", "2g.20gb", "")},
 			held:    []string{"mig-1"},
-			slices:  []gpu.SliceCount{{Resource: testDriver + "/1g.10gb", Count: 1, Milli: 142}, {Resource: testDriver + "/2g.20gb", Count: 1, Milli: 285}},
+			slices:  []gpu.SliceCount{{Resource: testDriver + "/1g.10gb", Count: 1, Total: 2, Milli: 142}, {Resource: testDriver + "/2g.20gb", Count: 1, Total: 1, Milli: 285}},
 		},
 		"GPUs of two models are of none": {
 			devices: []resourcev1.Device{draDevice("gpu-0", a100, mem80), draDevice("gpu-1", strs{"productName": "Tesla T4"}, strs{"memory": "15Gi"})},

@@ -54,7 +54,7 @@ func (c *DeviceSlices) Node(name string) *DeviceNode { return c.nodes[name] }
 
 // Sole returns what slices say of a node whose kubelet offers no GPUs, so that none is counted twice; nil for nothing.
 func (c *DeviceSlices) Sole(g *GPUNode) *DeviceNode {
-	if g.empty.Mode != gpu.ModeDRA && (len(g.empty.Devices) > 0 || len(g.empty.Slices) > 0) {
+	if g.empty.Mode != gpu.ModeDRA && g.offered() {
 		return nil
 	}
 	return c.nodes[g.Node.Name]

@@ -111,18 +111,19 @@ func parseGPUs(value string) ([]PublishedGPU, error) {
 	return devices, nil
 }
 
-// published are the GPUs that the node's agent lists; nil without a list that can be used. The kubelet's count stands
-// above the list: one that has fewer GPUs than the kubelet offers is out of date.
-func (b *gpuNodeReader) published(allocatable int64) []PublishedGPU {
+// published are the GPUs that the node's agent lists, and whether these are all; nil without a list that can be used. The
+// kubelet's count stands above the list: one that has fewer GPUs than the kubelet offers is out of date, and tells no more
+// than which GPU has which index.
+func (b *gpuNodeReader) published(allocatable int64) (devices []PublishedGPU, all bool) {
 	value, ok := b.node.Annotations[GPUDevicesKey]
 	if !ok {
-		return nil
+		return nil, false
 	}
 	devices, err := parseGPUs(value)
 	if err != nil {
 		b.reject("annotation", GPUDevicesKey, value,
 			`a list of GPUs such as [{"index":0,"uuid":"GPU-…","healthy":true}]: `+err.Error())
-		return nil
+		return nil, false
 	}
 	whole, most := 0, int64(0)
 	for _, d := range devices {
@@ -133,13 +134,28 @@ func (b *gpuNodeReader) published(allocatable int64) []PublishedGPU {
 	}
 	switch {
 	case whole == 0:
-		return nil // the kubelet gives out slices, whatever it calls them
+		return nil, false // the kubelet gives out slices, whatever it calls them
 	case allocatable > most:
 		b.reject("annotation", GPUDevicesKey, value,
 			fmt.Sprintf("up to date: the kubelet offers %d, the list has %d", allocatable, most))
+		return devices, false
+	}
+	return devices, true
+}
+
+// placeUUIDs returns the UUIDs of n devices by their indices, empty for those that the list does not have; nil without a
+// list.
+func placeUUIDs(listed []PublishedGPU, n int) []string {
+	if len(listed) == 0 {
 		return nil
 	}
-	return devices
+	uuids := make([]string, n)
+	for _, d := range listed {
+		if d.Index < n {
+			uuids[d.Index] = d.UUID
+		}
+	}
+	return uuids
 }
 
 // publishedReplicas is into how many time slices the kubelet cuts each GPU, 1 for none.
@@ -172,6 +188,7 @@ func markAbsent(devices []gpu.Device, listed []PublishedGPU, offered int) {
 	}
 	for _, d := range listed {
 		switch {
+		case d.Index >= len(rank):
 		case d.MIG:
 			rank[d.Index] = 2
 		case !d.Healthy:

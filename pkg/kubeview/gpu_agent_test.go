@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -217,15 +218,60 @@ func TestTheAgentReadsEveryResourceOfNVIDIA(t *testing.T) {
 	}
 }
 
-func FuzzAgentAnnotations(f *testing.F) {
-	f.Add(`[{"index":0,"uuid":"GPU-a","model":"T4","memMiB":15360,"healthy":true}]`, bridges, "0,1", 4)
-	f.Add(`[{"index":63,"uuid":"GPU-a","replicas":1024,"mig":true}]`, `{"links":[]}`, "", 0)
-	f.Add("", "", "x", -1)
+// TestTheAgentNumbersTheGPUsOfAllResources reads a node on which some GPUs are whole and some are cut into time slices
+// under a name of their own: which index is behind which resource nobody says.
+func TestTheAgentNumbersTheGPUsOfAllResources(t *testing.T) {
+	t.Parallel()
 	keys := DefaultGPUKeys()
-	f.Fuzz(func(t *testing.T, devices, links, inUse string, offered int) {
-		offered = min(max(offered, 0), 64)
+	list := listed(t, 8, func(d []PublishedGPU) {
+		for i := range 4 {
+			d[i].Replicas = 4
+		}
+	})
+	node := gpuNode(strs{"nvidia.com/gpu": "4", "nvidia.com/gpu.shared": "16"}, nil,
+		strs{GPUDevicesKey: list, GPULinksKey: `{"links":[[4,7,"NV12"]]}`, GPUsInUseKey: "5,7"})
+	seen, bad := keys.ReadGPUNode(node)
+	if len(bad) > 0 {
+		t.Errorf("bad values %v, want none: the annotations name GPUs that the node has", bad)
+	}
+	var got []facts
+	for _, pool := range seen.Pools() {
+		got = append(got, factsOf(&GPUNode{empty: *pool.Empty()}))
+	}
+	want := []facts{
+		{gpu.ModeDevicePlugin, "nvidia.com/gpu", "NVIDIA-A100-SXM4-80GB", 80, 81920, 4, 4, 0, 1, 4, ""},
+		{gpu.ModeDevicePlugin, "nvidia.com/gpu.shared", "NVIDIA-A100-SXM4-80GB", 80, 81920, 4, 4, 0, 4, 4, ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pools (-want +got):\n%s", diff)
+	}
+	if seen.Empty().IndexKnown {
+		t.Error("the indices in use count for one resource of several")
+	}
+}
+
+func FuzzAgentAnnotations(f *testing.F) {
+	f.Add(`[{"index":0,"uuid":"GPU-a","model":"T4","memMiB":15360,"healthy":true}]`, bridges, "0,1", 4, 0)
+	f.Add(`[{"index":63,"uuid":"GPU-a","replicas":1024,"mig":true}]`, `{"links":[]}`, "", 0, 16)
+	f.Add(`[{"index":0,"uuid":"a"},{"index":7,"uuid":"b","replicas":4}]`, `{"links":[[0,7,"NV12"]]}`, "0,7", 1, 4)
+	f.Add("", "", "x", -1, 64)
+	keys := DefaultGPUKeys()
+	f.Fuzz(func(t *testing.T, devices, links, inUse string, offered, slices int) {
+		offered, slices = min(max(offered, 0), 64), min(max(slices, 0), 1<<20)
 		annotations := strs{GPUDevicesKey: devices, GPULinksKey: links, GPUsInUseKey: inUse}
 		node := gpuNode(strs{"nvidia.com/gpu": fmt.Sprint(offered)}, nil, annotations)
+		both := node.DeepCopy()
+		both.Status.Allocatable["nvidia.com/gpu.shared"] = *resource.NewQuantity(int64(slices), resource.DecimalSI)
+		several, _ := keys.ReadGPUNode(both)
+		for _, pool := range several.Pools() {
+			inv := keys.Inventory(pool, nodeInfo(both, holder(offered/2)), nil, "")
+			if n := len(inv.Devices); n > maxNodeGPUs || inv.Replicas < 1 {
+				t.Fatalf("%s: %d devices, %d replicas", inv.Resource, n, inv.Replicas)
+			}
+			if offered > 0 && slices > 0 && inv.Healthy() != len(inv.Devices) {
+				t.Fatalf("%s: %d of %d GPUs are healthy, want all that are offered", inv.Resource, inv.Healthy(), len(inv.Devices))
+			}
+		}
 		seen, _ := keys.ReadGPUNode(node)
 		inv := keys.Inventory(seen, nodeInfo(node, holder(offered/2)), nil, "")
 		if n := len(inv.Devices); n > maxNodeGPUs || inv.Replicas < 1 {

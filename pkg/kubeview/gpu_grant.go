@@ -17,30 +17,48 @@ type Assignment struct {
 	Share   gpu.Share
 	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
 	UUIDs []string
+	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
+	Registered bool
 }
 
-// DevicesOn are the indices of the devices as the node lists them now.
+// Assign is the assignment of devices of the node.
+func (g *GPUNode) Assign(devices []int, share gpu.Share) Assignment {
+	return Assignment{
+		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices), Registered: g.empty.Registered,
+	}
+}
+
+// DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left out;
+// their indices may be those of other devices by now.
 func (a *Assignment) DevicesOn(node *GPUNode) []int {
 	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
 		return a.Devices
 	}
 	devices := make([]int, 0, len(a.UUIDs))
-	for _, uuid := range a.UUIDs {
-		if i := slices.Index(node.uuids, uuid); i >= 0 {
+	for at, uuid := range a.UUIDs {
+		switch i := slices.Index(node.uuids, uuid); {
+		case uuid == "":
+			devices = append(devices, a.Devices[at]) // it was not listed
+		case i >= 0:
 			devices = append(devices, i)
 		}
 	}
 	return devices
 }
 
-// UUIDsOf are those of the devices at these indices; nil when the node does not list them.
-func (g *GPUNode) UUIDsOf(devices []int) []string {
+// uuidsOf are those of the devices at these indices; nil when the node does not list them.
+func (g *GPUNode) uuidsOf(devices []int) []string {
 	if len(g.uuids) == 0 {
 		return nil
 	}
 	uuids := make([]string, len(devices))
+	known := false
 	for i, d := range devices {
 		uuids[i] = g.uuids[d]
+		known = known || uuids[i] != ""
+	}
+	if !known {
+		return nil
 	}
 	return uuids
 }

@@ -1,12 +1,14 @@
 package kubeview
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -167,6 +169,48 @@ func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAGrantFollowsItsDevicesWhenAGPUVanishes takes the third of four GPUs away: nvidia-smi numbers the last one anew.
+func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
+	t.Parallel()
+	node := gpuNode(strs{"nvidia.com/gpu": "4"}, strs{GPUModeKey: "shared", "nvidia.com/gpu.count": "4"}, nil)
+	list := func(n int, tune func([]PublishedGPU)) { node.Annotations = strs{GPUDevicesKey: listed(t, n, tune)} }
+	list(4, nil)
+	keys := DefaultGPUKeys()
+	read, _ := keys.ReadGPUNode(node)
+	holder := func(device int, milli int) *v1.Pod {
+		pod := gpuPod(nil, nil)
+		pod.UID = types.UID(fmt.Sprint("pod-", device))
+		a := read.Assign([]int{device}, gpu.Share{Milli: milli})
+		value, err := grantValue(pod, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Annotations = strs{GPUAssignedKey: value}
+		return pod
+	}
+	first, third, fourth := holder(0, 100), holder(2, 300), holder(3, 500)
+	check := func(what string, want []int, healthy int) {
+		t.Helper()
+		free, inv := freeBeside(node, nil, first.DeepCopy(), third.DeepCopy(), fourth.DeepCopy())
+		if diff := cmp.Diff(want, free); diff != "" || inv.Healthy() != healthy {
+			t.Errorf("%s: %d healthy GPUs, want %d; free milli-GPU by device (-want +got):\n%s", what, inv.Healthy(), healthy, diff)
+		}
+	}
+	check("all are there", []int{900, 1000, 700, 500}, 4)
+	renumbered := func(d []PublishedGPU) { d[2].UUID = "GPU-3" }
+	list(3, renumbered)
+	check("the kubelet still offers four", []int{900, 1000, 500, 1000}, 4)
+	node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("3")
+	check("the kubelet offers three", []int{900, 1000, 500, 1000}, 3)
+	node.Labels["nvidia.com/gpu.count"] = "3"
+	check("feature discovery counts three", []int{900, 1000, 500}, 3)
+	list(4, nil)
+	node.Status.Allocatable["nvidia.com/gpu"], node.Labels["nvidia.com/gpu.count"] = resource.MustParse("4"), "4"
+	check("it is back", []int{900, 1000, 700, 500}, 4)
+	list(4, func(d []PublishedGPU) { d[2].Index, d[2].UUID, d[3].Index, d[3].UUID = 3, "GPU-2", 2, "GPU-3" })
+	check("two have changed places", []int{900, 1000, 500, 700}, 4)
 }
 
 func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {

@@ -3,6 +3,8 @@ package kubeview
 import (
 	"slices"
 	"strings"
+
+	"berth.dev/berth/pkg/gpu"
 )
 
 // Keys of Berth's own that describe GPUs.
@@ -106,6 +108,20 @@ func NVIDIAResources() []string {
 
 // nvidia is the domain of NVIDIA's resources and labels.
 const nvidia = "nvidia.com"
+
+// domains are those of each maker's resources and labels.
+var domains = map[gpu.Maker]string{gpu.NVIDIA: nvidia, gpu.AMD: "amd.com", gpu.Intel: "gpu.intel.com"}
+
+// resourceOf is the resource under which GPUs of a maker are offered while a device plugin runs: the first in the maker's
+// domain, else the first of all.
+func (k *GPUKeys) resourceOf(made gpu.Maker) string {
+	for _, resource := range k.Resources {
+		if maker(resource) == domains[made] {
+			return resource
+		}
+	}
+	return k.Resources[0]
+}
 
 // sharingStrategyLabel is set by NVIDIA's device plugin where it hands out replicas: none, mps or time-slicing.
 const sharingStrategyLabel = "nvidia.com/gpu.sharing-strategy"

@@ -25,7 +25,7 @@ type GPUNode struct {
 	allocatable int64
 	// inUse are the device indices that an agent saw in use; nil when nobody looks.
 	inUse []int
-	// uuids of the devices in index order, where the node lists them.
+	// uuids of the devices in index order, where the node lists them; empty for a device that is not listed.
 	uuids []string
 	// Clique is the NVLink domain across nodes; empty when there is none.
 	Clique string
@@ -51,13 +51,22 @@ func (g *GPUNode) WholeGPUs() int { return len(g.empty.Devices) }
 // MemMiB is the memory of each GPU; 0 when unknown.
 func (g *GPUNode) MemMiB() int { return g.empty.MemMiB }
 
-// NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources tell.
+// NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources and products tell.
 func (g *GPUNode) NVIDIA() bool {
 	return slices.ContainsFunc(g.Pools(), func(pool *GPUNode) bool {
-		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 {
+		product, _ := gpu.LookupProduct(pool.empty.Model)
+		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 && product.Maker == gpu.NVIDIA {
 			return true
 		}
 		return slices.ContainsFunc(pool.empty.Slices, func(s gpu.SliceCount) bool { return maker(s.Resource) == nvidia })
+	})
+}
+
+// offered reports whether a device plugin offers GPUs or slices of them. That a label, a list or the instance type tells
+// of GPUs says nothing of who gives them out.
+func (g *GPUNode) offered() bool {
+	return g.empty.Registered || slices.ContainsFunc(g.Pools(), func(pool *GPUNode) bool {
+		return pool.allocatable > 0 || len(pool.empty.Slices) > 0
 	})
 }
 
@@ -76,7 +85,8 @@ func (g *GPUNode) Unknown() []string {
 // Empty is the inventory of the node without pods. It must not be changed.
 func (g *GPUNode) Empty() *gpu.Inventory { return &g.empty }
 
-// UUIDs are the devices' UUIDs in index order, nil when the node does not list them.
+// UUIDs are the devices' UUIDs in index order, nil when the node does not list them. That of a device which is not listed
+// is empty.
 func (g *GPUNode) UUIDs() []string { return g.uuids }
 
 // Pools are the node's GPUs by the resource under which it offers them; the first is the node itself.
@@ -121,25 +131,34 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
 
 	var devices []registeredGPU
-	var listed []PublishedGPU
+	var named []PublishedGPU
 	if i == 0 {
-		devices, listed = b.registered(), b.published(g.allocatable)
+		devices = b.registered()
+		var all bool
+		if named, all = b.published(g.allocatable); all {
+			b.listed = named
+		}
 		inv.Mode = b.mode(len(devices) > 0)
 		inv.Registered = len(devices) > 0
 		inv.Agent = inv.Registered || b.node.Labels[GPUAgentKey] != ""
 	}
+	listed := b.listed
+	if i > 0 && maker(b.offer.resource) != maker(b.offers[0].resource) {
+		listed = nil // those are the GPUs of another maker
+	}
 	mig := b.migResources(i)
-	count := max(b.number(b.keys.CountLabels, maxNodeGPUs), publishedCount(listed))
+	count := max(b.count(), publishedCount(listed))
 	provided := b.provided(listed)
 	none := inv.Resource == "" && count == 0 && provided.count == 0
 	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
 		return g
 	}
-	if inv.Resource == "" && len(mig) == 0 {
-		inv.Resource = b.keys.Resources[0]
-	}
 	product := b.describe(inv, &provided)
-	replicas := b.replicas(count, &provided)
+	if inv.Resource == "" && len(mig) == 0 {
+		inv.Resource = b.keys.resourceOf(product.Maker)
+	}
+	partition := b.partition(&provided)
+	replicas := b.replicas(count, partition, &provided)
 	if len(devices) > 0 {
 		replicas = 1 // the agent lists the GPUs, whatever the units are
 	}
@@ -150,7 +169,11 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	if b.oneOfSeveral() {
 		count = whole // the count is that of all resources of the maker
 	}
-	partition := b.partition(&provided)
+	// The agent numbers all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
+	indexed := i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == ""
+	if !indexed {
+		listed, named = nil, nil
+	}
 	switch {
 	case partition != "" && g.allocatable > 0:
 		b.cutAll(inv, partition, replicas, count, g.allocatable)
@@ -168,20 +191,16 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 			g.uuids = append(g.uuids, d.uuid)
 		}
 	case inv.Mode != gpu.ModeDRA:
-		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
+		inv.Devices = gpu.NewDevices(min(maxNodeGPUs, max(count, whole)), inv.MemMiB)
 		markAbsent(inv.Devices, listed, whole)
-		if len(listed) == len(inv.Devices) {
-			for _, d := range listed {
-				g.uuids = append(g.uuids, d.UUID)
-			}
-		}
+		g.uuids = placeUUIDs(named, len(inv.Devices))
 	}
 	if inv.Mode == gpu.ModeDevicePlugin && partition == "" {
 		inv.Replicas = replicas
 		inv.FreeReplicas = int(min(g.allocatable, maxGPUs))
 	}
-	b.links(inv, product)
-	if i == 0 && inv.SlicedGPUs == 0 { // else the indices are those of GPUs in slices, too
+	b.links(inv, product, indexed)
+	if indexed && len(inv.Devices) > 0 {
 		g.inUse = b.inUse(len(inv.Devices))
 	}
 	inv.IndexKnown = inv.Mode == gpu.ModeShared || g.inUse != nil

@@ -114,13 +114,14 @@ func parseRegisterRecords(value string) ([]registeredGPU, error) {
 	return devices, nil
 }
 
-// links fills in the interconnect: from the matrix if there is one, else from the label, else from the product.
-func (b *gpuNodeReader) links(inv *gpu.Inventory, product gpu.Product) {
+// links fills in the interconnect: from the matrix if there is one whose indices are those of the devices, else from the
+// label, else from the product.
+func (b *gpuNodeReader) links(inv *gpu.Inventory, product gpu.Product, indexed bool) {
 	n := len(inv.Devices)
 	if n < 2 {
 		return
 	}
-	if value, ok := b.node.Annotations[GPULinksKey]; ok && inv.SlicedGPUs == 0 {
+	if value, ok := b.node.Annotations[GPULinksKey]; ok && indexed {
 		links, err := parseLinks(value, n)
 		if err == nil {
 			inv.Links = links

@@ -19,6 +19,8 @@ type gpuNodeReader struct {
 	// offers are the GPU resources of the node, offer the one that is read.
 	offers []gpuOffer
 	offer  gpuOffer
+	// listed are the GPUs that the agent lists, which are those of the first resource's maker.
+	listed []PublishedGPU
 	bad    []*BadValue
 }
 
@@ -98,7 +100,7 @@ func (b *gpuNodeReader) mode(registered bool) gpu.Mode {
 }
 
 func (b *gpuNodeReader) model() string {
-	return gpu.BaseModel(b.first(b.keys.ProductLabels))
+	return canonicalModel(gpu.BaseModel(b.first(b.keys.ProductLabels)))
 }
 
 // memory is the memory of each GPU in MiB.
@@ -195,15 +197,25 @@ func (b *gpuNodeReader) intelCount() int {
 	return millicores / 1000
 }
 
+// count is the number of physical GPUs by the labels of feature discovery, 0 where they say nothing. Where slices are
+// handed out as GPUs, these labels count slices.
+func (b *gpuNodeReader) count() int {
+	high := maxNodeGPUs
+	if gpu.SliceProfile(b.first(b.keys.ProductLabels)) != "" {
+		high = maxGPUs
+	}
+	return b.number(b.keys.CountLabels, high)
+}
+
 // replicas is into how many time slices each GPU is cut, 1 for none.
-func (b *gpuNodeReader) replicas(count int, p *provided) int {
+func (b *gpuNodeReader) replicas(count int, partition string, p *provided) int {
 	if b.oneOfSeveral() && !b.offer.shared {
 		return 1 // time slices have a resource of their own here
 	}
 	strategy := b.node.Labels[sharingStrategyLabel]
 	replicas := b.number(b.keys.ReplicasLabels, maxReplicas)
-	if strategy == "" && p.count > 0 {
-		// More units than the machine has GPUs are parts of GPUs.
+	if strategy == "" && replicas == 0 && partition == "" && p.count > 0 {
+		// More units than the machine has GPUs are parts of GPUs, and nothing says of what kind.
 		strategy, count = "parts", p.count
 	}
 	switch units := b.offer.units; {

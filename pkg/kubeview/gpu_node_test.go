@@ -67,11 +67,19 @@ func TestReadGPUNode(t *testing.T) {
 			facts{gpu.ModeDevicePlugin, nv, "Tesla-T4", 75, 16384, 2, 2, 0, 4, 1, ""}},
 		{"time slices without a label of their number", strs{nv: "8"}, strs{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.sharing-strategy": "mps"}, nil,
 			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 2, 2, 0, 4, 1, ""}},
+		{"a label of replicas leaves nothing to guess", strs{nv: "8"}, strs{"nvidia.com/gpu.replicas": "1", v1.LabelInstanceTypeStable: "g6.12xlarge"}, nil,
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-L4", 89, 24 << 10, 8, 8, 0, 1, 1, ""}},
 		{"time slices under a name of their own", strs{"nvidia.com/gpu.shared": "8"}, strs{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.replicas": "4"}, nil,
 			facts{gpu.ModeDevicePlugin, "nvidia.com/gpu.shared", "", 0, 0, 2, 2, 0, 4, 1, ""}},
 		{"GPUs that the device plugin took out", strs{nv: "7"}, strs{"nvidia.com/gpu.count": "8"}, nil,
 			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 7, 0, 1, 1, ""}},
 		{"a device plugin that is down", nil, strs{"nvidia.com/gpu.count": "8"}, nil, facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 0, 0, 1, 1, ""}},
+		{"AMD's device plugin is down, on a known machine", nil, strs{v1.LabelInstanceTypeStable: "Standard_ND96isr_MI300X_v5"}, nil,
+			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Instinct_MI300X_OAM", 0, 192 << 10, 8, 0, 0, 1, 8, ""}},
+		{"the same by the labels of Karpenter", nil, strs{"karpenter.k8s.aws/instance-gpu-name": "radeon-pro-v520", "karpenter.k8s.aws/instance-gpu-count": "4"}, nil,
+			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Radeon_Pro_V520", 0, 8 << 10, 4, 0, 0, 1, 1, ""}},
+		{"a device plugin that is down, on a known machine", nil, strs{v1.LabelInstanceTypeStable: "p4d.24xlarge"}, nil,
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-40GB", 80, 40 << 10, 8, 0, 0, 1, 8, ""}},
 		{"a shared node", strs{nv: "4"}, strs{GPUModeKey: "shared"}, nil, facts{gpu.ModeShared, nv, "", 0, 0, 4, 4, 0, 1, 1, ""}},
 		{"HAMi's records", strs{nv: "20"}, nil, strs{hamiRegisterKey: "GPU-a,10,32768,100,NVIDIA-V100,0,true:GPU-b,10,32768,100,NVIDIA-V100,0,false:"},
 			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1, ""}},
@@ -91,6 +99,29 @@ func TestReadGPUNode(t *testing.T) {
 				t.Errorf("ReadGPUNode, bad values %v (-want +got):\n%s", bad, diff)
 			}
 		})
+	}
+}
+
+func TestOnlyGPUsOfNVIDIAAreMeasured(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for machine, want := range map[string]bool{"g4ad.8xlarge": false, "bm.gpu.mi300x.8": false, "p4d.24xlarge": true} {
+		for _, allocatable := range []strs{nil, {"nvidia.com/gpu": "8"}} {
+			got, _ := keys.ReadGPUNode(gpuNode(allocatable, strs{v1.LabelInstanceTypeStable: machine}, nil))
+			if got.NVIDIA() != (want || allocatable != nil) {
+				t.Errorf("%s that offers %v: NVIDIA %t", machine, allocatable, got.NVIDIA())
+			}
+		}
+	}
+}
+
+func TestGPUsThatAreClaimedAreMeasuredByTheirProduct(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]bool{"NVIDIA-H200": true, "AMD_Instinct_MI300X_OAM": false, "": true} {
+		claimed := &GPUNode{empty: gpu.Inventory{Mode: gpu.ModeDRA, Model: model}, uuids: []string{"a"}}
+		if got := claimed.NVIDIA(); got != want {
+			t.Errorf("model %q: NVIDIA %t", model, got)
+		}
 	}
 }
 

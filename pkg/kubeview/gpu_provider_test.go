@@ -99,6 +99,33 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
+// TestOneProductOfTwoNames asks for a product by its name in data sheets on a node that is labeled as the driver names it,
+// and the other way round.
+func TestOneProductOfTwoNames(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for name, labels := range map[string]strs{
+		"feature discovery":          {"nvidia.com/gpu.product": "NVIDIA-B300-SXM6-AC"},
+		"a label in the older words": {"nvidia.com/gpu.product": "NVIDIA-B300"},
+		"the instance type":          {v1.LabelInstanceTypeStable: "p6-b300.48xlarge"},
+		"the labels of Karpenter":    {"karpenter.k8s.aws/instance-gpu-name": "b300"},
+	} {
+		node, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "8"}, labels, nil))
+		if node.Model() != "NVIDIA-B300-SXM6-AC" || len(bad) > 0 {
+			t.Errorf("%s: model %q, bad values %v", name, node.Model(), bad)
+		}
+		for _, model := range []string{"NVIDIA-B300", "nvidia-b300", "NVIDIA-B300-SXM6-AC"} {
+			r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{GPUModelsKey: model}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason := gpu.Fit(node.Empty(), &r.Request); reason.Cause != gpu.Fits {
+				t.Errorf("%s: a pod for %s: %s", name, model, reason)
+			}
+		}
+	}
+}
+
 func TestModelsInTheWordsOfAProvider(t *testing.T) {
 	t.Parallel()
 	keys := DefaultGPUKeys()
@@ -170,7 +197,7 @@ func FuzzProviderLabels(f *testing.F) {
 			{intelMemoryLabel: a, intelMillicoresLabel: b, "amd.com/gpu.vram": c, "amd.com/gpu.product-name": d},
 		} {
 			node := gpuNode(nil, labels, nil)
-			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb"}) {
+			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.6gb"}) {
 				metav1.SetMetaDataLabel(&node.ObjectMeta, name+".memory", d)
 				q := node.Status.Allocatable[v1.ResourceCPU].DeepCopy()
 				q.Set(units)
@@ -179,7 +206,7 @@ func FuzzProviderLabels(f *testing.F) {
 			g, _ := keys.ReadGPUNode(node)
 			for _, pool := range g.Pools() {
 				inv := pool.Empty()
-				if len(inv.Devices) > maxNodeGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxGPUs || inv.MemMiB < 0 || inv.Replicas < 1 {
+				if len(inv.Devices) > maxNodeGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxNodeGPUs || inv.MemMiB < 0 || inv.Replicas < 1 {
 					t.Fatalf("inventory out of range: %+v", inv)
 				}
 				for _, s := range inv.Slices {

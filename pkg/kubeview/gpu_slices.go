@@ -42,42 +42,50 @@ func (b *gpuNodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, c
 	total := int(min(units, maxGPUs))
 	s := gpu.SliceCount{Resource: inv.Resource, Count: total, Total: total, Replicas: replicas}
 	s.Milli = profile.Milli() / replicas
+	instances := (total + replicas - 1) / replicas
+	labelled := gpu.SliceProfile(b.first(b.keys.ProductLabels)) != ""
+	if labelled {
+		instances, count = max(instances, count), 0
+	}
+	perGPU := gpu.WholeMilli / profile.Milli()
 	if ok {
-		instances := (total + replicas - 1) / replicas
-		if labelled := gpu.SliceProfile(b.first(b.keys.ProductLabels)) != ""; labelled {
-			if mib := b.memory(); mib > 0 {
-				profile.MemMiB = mib
-			}
-			instances, count = max(instances, count), 0
+		perGPU = profile.MostPerGPU()
+		if mib := b.memory(); labelled && mib > 0 {
+			profile.MemMiB = mib
 		}
 		s.Profile = profile
-		inv.SlicedGPUs = max(count, (instances+profile.MostPerGPU()-1)/profile.MostPerGPU())
 	}
+	inv.SlicedGPUs = min(maxNodeGPUs, max(count, (instances+perGPU-1)/perGPU))
 	inv.Slices = []gpu.SliceCount{s}
 }
 
 // cutSome makes slices of the resources that are named after profiles. All GPUs that are not offered whole are taken to
 // be cut, and at least as many as the slices fill.
 func (b *gpuNodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, count, whole int) {
-	memorySlices, perGPU := 0, 8
+	filled := map[int]int{} // memory slices, or slices of an unknown geometry, by how many of them a GPU has
 	for i := range found {
 		s := &found[i]
 		base := strings.TrimSuffix(s.Resource, ".shared")
 		s.Replicas = max(1, b.number([]string{base + ".replicas"}, maxReplicas))
 		profile, ok := gpu.ParseProfile(b.keys.profileIn(base), inv.Model, inv.MemMiB)
 		s.Milli = profile.Milli() / s.Replicas
+		instances := (s.Total + s.Replicas - 1) / s.Replicas
 		if !ok {
+			filled[gpu.WholeMilli/profile.Milli()] += instances
 			continue
 		}
 		if mib, err := strconv.Atoi(b.node.Labels[base+".memory"]); err == nil && mib > 0 && mib <= 1<<30 {
 			profile.MemMiB = mib
 		}
 		s.Profile = profile
-		memorySlices += (s.Total + s.Replicas - 1) / s.Replicas * profile.Memory
-		perGPU = profile.MemorySlices
+		filled[profile.MemorySlices] += instances * profile.Memory
 	}
 	inv.Slices = found
-	inv.SlicedGPUs = min(maxNodeGPUs, max(count-whole, (memorySlices+perGPU-1)/perGPU))
+	least := 0
+	for perGPU, memorySlices := range filled {
+		least += (memorySlices + perGPU - 1) / perGPU
+	}
+	inv.SlicedGPUs = min(maxNodeGPUs, max(count-whole, least))
 }
 
 // profileIn is the name of the profile in that of a resource.

@@ -152,8 +152,9 @@ func ticks(lo, hi float64, n int) []float64 {
 		}
 	}
 	var list []float64
-	for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
-		list = append(list, i*step)
+	first := math.Ceil(lo/step - 1e-9) // which may be minus zero
+	for i := 0.0; (first+i)*step <= hi+step*1e-9; i++ {
+		list = append(list, (first+i)*step)
 	}
 	return list
 }

@@ -46,6 +46,13 @@ func TestAxes(t *testing.T) {
 	if diff := cmp.Diff([]float64{0, 10, 20, 30, 40}, ticks(0, 43, 5)); diff != "" {
 		t.Errorf("ticks up to 43 (-want +got):\n%s", diff)
 	}
+	for _, lo := range []float64{0, -0.4, -40, 1e-12} {
+		for _, v := range ticks(lo, 43, 5) {
+			if math.Signbit(v) && v == 0 {
+				t.Errorf("a tick from %v is minus zero", lo)
+			}
+		}
+	}
 }
 
 // drawing is what a reader finds in an SVG.

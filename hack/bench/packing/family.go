@@ -59,7 +59,8 @@ var podSizes = []sizes{
 	{"few models", []sized{{1, 1000, 40, nil}, {2, 1000, 15, nil}, {1, 1000, 20, []string{"T4"}}, {4, 1000, 10, []string{"A100"}}, {2, 1000, 10, []string{"A100"}}}, 1},
 }
 
-// Held-out shapes and sizes are those that nothing was chosen by.
+// Held-out shapes and sizes are those by which nothing was chosen but the weight of opening, of which three values were
+// compared on them.
 var (
 	heldOutShapes = []fleet{
 		{"2/8-GPU", []shape{{"n2", "A", 2, 24000, 100}, {"n8", "A", 8, 64000, 25}}},

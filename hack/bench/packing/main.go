@@ -69,7 +69,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.method, "method", "fill", "how pods come: fill (none leaves), churn (at a steady load), day (the load follows a curve)")
 	f.Float64Var(&o.load, "load", 0.85, "GPUs that are asked for in a churn, or at the peak of the day, as a part of all")
 	f.StringVar(&o.match, "families", "", "only families whose name contains this")
-	f.BoolVar(&o.heldOut, "held-out", false, "the families by which nothing was chosen, instead of the others")
+	f.BoolVar(&o.heldOut, "held-out", false, "the families by which no more than the weight of opening was chosen, instead of the others")
 	f.StringSliceVar(&o.policies, "policies", []string{"random", "best-fit", "most-allocated", "fgd", "given", "ours"},
 		"rules to compare: "+strings.Join(slices.Sorted(maps.Keys(policies())), ", "))
 	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
@@ -106,9 +106,8 @@ func (o *options) check() error {
 type result struct {
 	Family string `json:"family"`
 	Policy string `json:"policy"`
-	// Mean of the runs, and the Least and Most allocated of them.
-	Mean        outcome `json:"mean"`
-	Least, Most float64 `json:"-"`
+	// Mean of the runs.
+	Mean outcome `json:"mean"`
 }
 
 func run(ctx context.Context, o *options, out, progress io.Writer) error {
@@ -173,7 +172,7 @@ func measure(ctx context.Context, o *options, all []family, progress io.Writer) 
 }
 
 func (o *options) one(ctx context.Context, f *family, name string, rule maker) result {
-	r := result{Family: f.name, Policy: name, Least: math.Inf(1)}
+	r := result{Family: f.name, Policy: name}
 	n := float64(o.seeds)
 	for seed := range uint64(o.seeds) {
 		if ctx.Err() != nil {
@@ -192,7 +191,6 @@ func (o *options) one(ctx context.Context, f *family, name string, rule maker) r
 		r.Mean.Allocated += got.Allocated / n
 		r.Mean.BigMissing += got.BigMissing / n
 		r.Mean.Nodes += got.Nodes / n
-		r.Least, r.Most = min(r.Least, got.Allocated), max(r.Most, got.Allocated)
 	}
 	return r
 }

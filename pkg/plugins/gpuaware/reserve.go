@@ -60,9 +60,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		return reasons.Status(fwk.Unschedulable, gpu.Fit(inventory, &s.request.Request))
 	}
 	cycle.Write(promisedKey, promiseMark{})
-	p.cluster.ledger.promise(pod.UID, kubeview.Assignment{
-		Node: nodeName, Devices: devices, Share: share, UUIDs: node.UUIDsOf(devices),
-	})
+	p.cluster.ledger.promise(pod.UID, node.Assign(devices, share))
 	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices, "milliGPU", share.Milli)
 	return nil
 }
@@ -129,7 +127,7 @@ func (p *Plugin) PreBindPreFlight(
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	return &fwk.PreBindPreFlightResult{AllowParallel: !s.request.ServedByHAMi(a.UUIDs)}, nil
+	return &fwk.PreBindPreFlightResult{AllowParallel: !s.request.ServedByHAMi(a)}, nil
 }
 
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads them
@@ -147,7 +145,7 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if s.request.ServedByHAMi(promised.UUIDs) {
+	if s.request.ServedByHAMi(promised) {
 		value, err := p.cluster.locks.take(ctx, pod, nodeName)
 		if err != nil {
 			return fwk.AsStatus(err)

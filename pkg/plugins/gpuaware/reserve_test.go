@@ -97,6 +97,35 @@ func TestNoDeviceServesMoreContainersThanItIsRegisteredFor(t *testing.T) {
 	}
 }
 
+// TestPodsBesideTheNodeAgentWaitForNoLock places a whole GPU on a shared node whose GPUs the node agent lists. Without
+// HAMi's device plugin, a lock of the node would stay there.
+func TestPodsBesideTheNodeAgentWaitForNoLock(t *testing.T) {
+	t.Parallel()
+	node := sharedNode("n", 2)
+	node.Annotations = strs{"berth.dev/gpu-devices": `[{"index":0,"uuid":"GPU-a","healthy":true},{"index":1,"uuid":"GPU-b","healthy":true}]`}
+	h := newHarness(t, alone(defaultArgs()), node)
+	assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.framework.RunPreBindPreFlights(h.ctx, state, assumed, "n")
+	if !state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
+		t.Error("PreBind runs alone, as if it took a lock")
+	}
+	bound := h.bind(t, state, assumed)
+	if lock := h.lock(t); lock != "" {
+		t.Errorf("the node is locked: %q", lock)
+	}
+	for key, value := range bound.Annotations {
+		if strings.HasPrefix(key, "hami.io/") {
+			t.Errorf("%s = %q on a node without HAMi", key, value)
+		}
+	}
+	if got := bound.Annotations["alibabacloud.com/gpu-index"]; got != "0" {
+		t.Errorf("index = %q, want 0 (all: %v)", got, bound.Annotations)
+	}
+}
+
 func TestNothingIsWrittenWhereTheKubeletChooses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 2, "Tesla-T4"))
