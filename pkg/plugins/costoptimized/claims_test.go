@@ -43,7 +43,7 @@ func claimedWorld(t *testing.T, objects ...runtime.Object) (*clusterstate.GPUCla
 		t.Fatal(err)
 	}
 	dra := dynamicresources.NewDRAManager(t.Context(), claims, slices, factory)
-	g, err := clusterstate.GPUClaimsOf(factory, dra, kubeview.DefaultDeviceDrivers())
+	g, err := clusterstate.GPUClaimsOf(t.Context(), factory, dra, kubeview.DefaultDeviceDrivers())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, err
 	}
-	claims, err := clusterstate.GPUClaimsOf(factory, handle.SharedDRAManager(), kubeview.DefaultDeviceDrivers())
+	claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), kubeview.DefaultDeviceDrivers())
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 			return nil, err
 		}
 		gangs := clusterstate.GangsOf(factory)
-		claims, err := clusterstate.GPUClaimsOf(factory, handle.SharedDRAManager(), drivers)
+		claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), drivers)
 		if err != nil {
 			return nil, err
 		}
