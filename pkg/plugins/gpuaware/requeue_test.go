@@ -59,7 +59,7 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 	}
 	h.plugin.cluster.faulted.forget("gone")
 	over.Store(true)
-	for tried := 0; tried < 2; tried++ {
+	for tried := range 2 {
 		select {
 		case name := <-queue.pods:
 			if !strings.HasPrefix(name, "default/kept-off") {

@@ -53,7 +53,7 @@ var stateSeed = maphash.MakeSeed()
 // state is a number that is another for each state of a node and of the devices that can be claimed there: as they are in
 // this cycle for a pod that claims some, as they were a moment ago for others.
 func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
-	stamp := uint64(0)
+	var stamp uint64
 	if c != nil {
 		stamp = c.state.LocalStamp(info.Node().Name)
 	} else {
