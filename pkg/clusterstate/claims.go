@@ -286,9 +286,7 @@ func (g *GPUClaims) readSlices() (*kubeview.DeviceSlices, error) {
 func (g *GPUClaims) tell() {
 	g.mu.Lock()
 	names, followers, readers := g.untold, g.followers, g.readers
-	if len(names) > 0 {
-		g.untold = map[string]struct{}{}
-	}
+	g.untold = map[string]struct{}{}
 	g.mu.Unlock()
 	for name := range names {
 		for _, follow := range followers {
