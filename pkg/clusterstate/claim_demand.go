@@ -2,6 +2,7 @@ package clusterstate
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -12,9 +13,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
-
-// maxKinds is how many kinds of nodes are tried to find out what claims ask for.
-const maxKinds = 16
 
 // GPUNode is the node with the GPUs that its slices describe; the node as it was read where there are none, or where the
 // kubelet offers GPUs, so that none is counted twice.
@@ -30,7 +28,7 @@ func (g *GPUClaims) GPUNode(node *kubeview.GPUNode) *kubeview.GPUNode {
 
 // Demand is what a pod with these claims asks of GPUs: what the allocator gives it on the first kind of node that could
 // serve it if it were empty, or gave it where all is allocated. Claims are known only with all their conditions, and
-// these only by trying. It returns false where no node could serve them.
+// these only by trying. It returns false where no such node could serve them, or where that is not known.
 func (g *GPUClaims) Demand(ctx context.Context, c *kubeview.PodClaims) (r gpu.Request, ok bool) {
 	if g == nil || c == nil {
 		return r, false
@@ -39,13 +37,9 @@ func (g *GPUClaims) Demand(ctx context.Context, c *kubeview.PodClaims) (r gpu.Re
 	if err != nil || read.Len() == 0 {
 		return r, false
 	}
-	type known struct {
-		kinds   string
-		request gpu.Request
-		ok      bool
-	}
-	if k, found := g.demands.Get(c.Shape()); found && c.Shape() != "" && len(c.Allocated()) == 0 && k.(known).kinds == read.KindsKey() {
-		return k.(known).request, k.(known).ok
+	remembers := c.Shape() != "" && len(c.Allocated()) == 0
+	if k, found := g.demands.Get(c.Shape()); found && remembers && k.(demand).good(read) {
+		return k.(demand).request, k.(demand).ok
 	}
 	var given []gpu.Grant
 	for _, claim := range c.Allocated() {
@@ -56,39 +50,83 @@ func (g *GPUClaims) Demand(ctx context.Context, c *kubeview.PodClaims) (r gpu.Re
 			}
 		}
 	}
-	ok = true
+	ok, sure := true, true
 	if claims := c.Claims(c.Resources()); len(claims) > 0 {
-		var more []gpu.Grant
-		more, ok = g.try(ctx, read, claims)
-		given = append(given, more...)
+		if until, found := g.late.Get(c.Shape()); found && time.Now().Before(until.(time.Time)) {
+			return r, false
+		}
+		more := g.try(ctx, read, claims)
+		if more.late && !more.ok && c.Shape() != "" {
+			g.late.Add(c.Shape(), time.Now().Add(lateFor))
+		}
+		ok, sure = more.ok, more.sure
+		given = append(given, more.given...)
 	}
 	r = kubeview.RequestOf(given)
-	if c.Shape() != "" && len(c.Allocated()) == 0 {
-		g.demands.Add(c.Shape(), known{read.KindsKey(), r, ok})
+	if remembers && sure {
+		g.demands.Add(c.Shape(), demand{read.KindsKey(), read.Number(), r, ok})
 	}
 	return r, ok
 }
 
+// demand is what is remembered of claims of one shape.
+type demand struct {
+	// kinds and number are those of the slices for which it holds.
+	kinds   string
+	number  uint64
+	request gpu.Request
+	ok      bool
+}
+
+// good reports whether the demand is still known. A node of a kind that was tried before may serve claims that ask for more
+// than a kind says.
+func (d demand) good(read *kubeview.DeviceSlices) bool {
+	return d.kinds == read.KindsKey() && (d.ok || d.number == read.Number())
+}
+
+// trial is what came of allocating claims on empty nodes.
+type trial struct {
+	given []gpu.Grant
+	ok    bool
+	// sure reports that it would be the same if tried again, late that there was not enough time.
+	sure, late bool
+}
+
 // try allocates the claims on an empty node of each kind until one can serve them.
-func (g *GPUClaims) try(ctx context.Context, read *kubeview.DeviceSlices, claims []*resourcev1.ResourceClaim) ([]gpu.Grant, bool) {
+func (g *GPUClaims) try(ctx context.Context, read *kubeview.DeviceSlices, claims []*resourcev1.ResourceClaim) trial {
 	empty := structured.AllocatedState{
 		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
 	}
-	for _, n := range read.Kinds()[:min(len(read.Kinds()), maxKinds)] {
-		allocator, err := structured.NewAllocator(ctx, g.features, empty, g.dra.DeviceClasses(), read.List(), g.compiled)
-		if err != nil {
-			return nil, false
+	allocator, err := structured.NewAllocator(ctx, g.features, empty, g.dra.DeviceClasses(), read.List(), g.compiled)
+	if err != nil {
+		return trial{}
+	}
+	until := time.Now().Add(searchesWithin)
+	t := trial{sure: true}
+	for _, n := range read.Kinds() {
+		node, err := g.nodes.Get(n.Name())
+		if err != nil { // Without its labels it can have only devices of its own.
+			node, t.sure = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name()}}, false
 		}
-		results, err := allocator.Allocate(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name()}}, claims)
+		left := min(searchWithin, time.Until(until))
+		if left <= 0 || ctx.Err() != nil {
+			t.sure = false
+			break
+		}
+		search, cancel := context.WithTimeout(ctx, left)
+		results, err := allocator.Allocate(search, node, claims)
+		t.late = t.late || err != nil && ctx.Err() == nil && search.Err() != nil
+		cancel()
 		if err != nil || len(results) != len(claims) {
+			t.sure = t.sure && err == nil
 			continue
 		}
-		var given []gpu.Grant
 		for i := range results {
-			given = n.Given(given, results[i].Devices.Results)
+			t.given = n.Given(t.given, results[i].Devices.Results)
 		}
-		return given, true
+		t.ok = true
+		break
 	}
-	return nil, false
+	return t
 }

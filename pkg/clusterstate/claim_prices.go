@@ -15,7 +15,6 @@ func (g *GPUClaims) NodeNumber(node string) uint64 {
 	if g == nil {
 		return 0
 	}
-	g.Latest()
 	if n := g.slices.Load().Node(node); n != nil {
 		return n.Number()
 	}

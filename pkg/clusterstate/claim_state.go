@@ -2,10 +2,12 @@ package clusterstate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -29,6 +31,8 @@ type ClaimState struct {
 	allocator structured.Allocator
 	failed    error
 	elsewhere uint64
+	// late is on how many nodes the allocator has found nothing in time.
+	late atomic.Int64
 }
 
 // Outcome is what the allocator would allocate for a pod on a node.
@@ -60,19 +64,36 @@ func (s *ClaimState) Stamp(node string) uint64 {
 	if s == nil {
 		return 0
 	}
-	n := s.read.Node(node)
-	if n == nil {
+	if n := s.read.Node(node); n != nil {
+		return s.stamp(n)
+	}
+	return 0
+}
+
+// LocalStamp changes with what Allocate returns, unless for devices that several nodes can have; 0 where there are none.
+func (s *ClaimState) LocalStamp(node string) uint64 {
+	if s == nil {
 		return 0
 	}
-	if known, ok := s.stamps.Load(n); ok {
+	if l := s.read.Local(node); l != nil {
+		return s.stamp(l)
+	}
+	return 0
+}
+
+// stamp is worked out once.
+func (s *ClaimState) stamp(of interface {
+	Stamp(allocated *structured.AllocatedState) uint64
+}) uint64 {
+	if known, ok := s.stamps.Load(of); ok {
 		return known.(uint64)
 	}
-	stamp := n.Stamp(s.allocated)
-	s.stamps.Store(n, stamp)
+	stamp := of.Stamp(s.allocated)
+	s.stamps.Store(of, stamp)
 	return stamp
 }
 
-// Alone reports that devices belong to one node each, so that what a node can give depends on its own Stamp alone.
+// Alone reports that devices belong to one node each, so that what a node can give depends on its own LocalStamp alone.
 func (s *ClaimState) Alone() bool { return s != nil && len(s.read.Elsewhere()) == 0 }
 
 // Interchangeable reports that it makes no difference which of the node's GPUs the allocator gives, only how many.
@@ -125,8 +146,11 @@ type stamped struct {
 	outcome *Outcome
 }
 
+// errLate is why further nodes are not searched.
+var errLate = errors.New("too many nodes took too long")
+
 // Allocate asks upstream's allocator what it would give the pod on the node. The answer is remembered until the node's
-// slices or what is allocated of them changes.
+// slices or what is allocated of them changes. A search that takes too long is given up with an error, and is no answer.
 func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *kubeview.PodClaims) (*Outcome, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -139,8 +163,8 @@ func (s *ClaimState) Allocate(ctx context.Context, info fwk.NodeInfo, c *kubevie
 	h.SetSeed(stampSeed)
 	if n != nil {
 		simulated = n.Simulated(info, resources, s.allocated)
-		maphash.WriteComparable(&h, s.Stamp(node.Name))
 	}
+	maphash.WriteComparable(&h, s.LocalStamp(node.Name))
 	// Devices elsewhere are reached by the node's labels.
 	key := [3]any{s.elsewhere, simulated, len(resources)}
 	if len(s.read.Elsewhere()) > 0 {
@@ -190,8 +214,16 @@ func (s *ClaimState) allocate(ctx context.Context, node *v1.Node, n *kubeview.De
 	if len(claims) == 0 {
 		return &Outcome{OK: true}, nil // all is allocated
 	}
+	if s.late.Load() >= maxLate {
+		return nil, fmt.Errorf("trying to allocate devices on node %s: %w", node.Name, errLate)
+	}
+	ctx, cancel := context.WithTimeout(ctx, searchWithin)
+	defer cancel()
 	results, err := s.allocator.Allocate(ctx, node, claims)
 	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			s.late.Add(1)
+		}
 		return nil, fmt.Errorf("trying to allocate devices on node %s: %w", node.Name, err)
 	}
 	out := &Outcome{OK: len(results) == len(claims)}

@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	kubeinformers "k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/lru"
@@ -30,8 +32,14 @@ const (
 	// settleFor is how long to try for a picture of all claims at one moment, and how long after an event what is read may
 	// still lag behind it.
 	settleFor = time.Second
-	// readEvery is how often at most all is read for those who can do with what was read a moment ago.
+	// readEvery is how often at most all is read in the background.
 	readEvery = 100 * time.Millisecond
+	// searchWithin is how long the allocator may search one node, and searchesWithin how long all kinds of nodes. Its search is
+	// exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own filter waits for ten seconds.
+	searchWithin, searchesWithin = 200 * time.Millisecond, time.Second
+	// maxLate is how many nodes are searched in vain for one pod, and lateFor how long claims are not tried again for which
+	// there was not enough time.
+	maxLate, lateFor = 10, 10 * time.Second
 	// epochOfAtLeast is how long an epoch lasts at least.
 	epochOfAtLeast = 10 * time.Second
 )
@@ -40,21 +48,26 @@ const (
 // together, keeps what it read until a slice changes, and is safe for concurrent use. A nil one knows no GPUs.
 type GPUClaims struct {
 	dra      fwk.SharedDRAManager
+	nodes    corelisters.NodeLister
+	synced   []cache.InformerSynced
 	features structured.Features
 	compiled *cel.Cache
-	// event is when something may have changed last, readAt when all was read last, which latest holds.
-	event, readAt atomic.Int64
-	latest        atomic.Pointer[ClaimState]
-	// outcomes and demands are by the shape of claims.
-	outcomes, demands *lru.Cache
+	// event is when something may have changed last, of which wake tells.
+	event  atomic.Int64
+	wake   chan struct{}
+	latest atomic.Pointer[ClaimState]
+	// outcomes and demands are by the shape of claims, and so is until when claims are not tried again.
+	outcomes, demands, late *lru.Cache
 
 	slices atomic.Pointer[kubeview.DeviceSlices]
 
 	// mu is held to read slices.
 	mu sync.Mutex
-	// followers are told of nodes whose devices have changed, of which untold are those of which they have not been.
+	// followers are told of nodes whose devices have changed, of which untold are those of which they have not been, and
+	// readers that all was read.
 	followers []func(node string)
 	untold    map[string]struct{}
+	readers   []func()
 	// epoch is the number of the picture epochOf, which was looked at epochAt.
 	epoch   uint64
 	epochOf *ClaimState
@@ -62,8 +75,10 @@ type GPUClaims struct {
 }
 
 // GPUClaimsOf returns what the scheduler's profiles share of the devices of these drivers; nil where the scheduler does
-// not allocate devices.
-func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManager, drivers []string) (*GPUClaims, error) {
+// not allocate devices. They are read until ctx ends.
+func GPUClaimsOf(
+	ctx context.Context, factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManager, drivers []string,
+) (*GPUClaims, error) {
 	if dra == nil {
 		return nil, nil
 	}
@@ -73,26 +88,33 @@ func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAM
 			return nil, nil
 		}
 		g := &GPUClaims{
-			dra: dra, features: dynamicresources.AllocatorFeatures(features),
+			dra: dra, nodes: factory.Core().V1().Nodes().Lister(), features: dynamicresources.AllocatorFeatures(features),
 			compiled: cel.NewCache(maxExpressions, cel.Features{
 				EnableConsumableCapacity: features.EnableDRAConsumableCapacity, EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 			}),
-			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes),
+			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes), late: lru.New(maxShapes),
+			wake: make(chan struct{}, 1), untold: map[string]struct{}{},
 		}
 		g.slices.Store(kubeview.NoDeviceSlices(drivers))
-		g.untold = map[string]struct{}{}
-		g.Stale()
 		stale := cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { g.Stale() }, UpdateFunc: func(any, any) { g.Stale() }, DeleteFunc: func(any) { g.Stale() },
 		}
 		api := factory.Resource().V1()
-		for _, informer := range []cache.SharedIndexInformer{
+		watched := []cache.SharedIndexInformer{
 			api.ResourceSlices().Informer(), api.ResourceClaims().Informer(), api.DeviceClasses().Informer(),
-		} {
-			if _, err := informer.AddEventHandler(stale); err != nil {
+		}
+		if utilfeature.DefaultFeatureGate.Enabled(kubefeatures.DRADeviceTaintRules) {
+			watched = append(watched, api.DeviceTaintRules().Informer())
+		}
+		for _, informer := range watched {
+			handle, err := informer.AddEventHandler(stale)
+			if err != nil {
 				return nil, fmt.Errorf("watching devices: %w", err)
 			}
+			g.synced = append(g.synced, handle.HasSynced)
 		}
+		g.Stale()
+		go g.keep(ctx)
 		return g, nil
 	})
 }
@@ -101,11 +123,59 @@ func GPUClaimsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAM
 func (g *GPUClaims) Stale() {
 	if g != nil {
 		g.event.Store(time.Now().UnixNano())
+		g.poke()
 	}
 }
 
-// Follow registers a function that Now and Latest call for each node whose devices have changed. Call it while the
-// profiles are made.
+func (g *GPUClaims) poke() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep reads what has changed and tells the followers, until ctx ends. What is read may lag behind an event, so that it
+// goes on for a moment.
+func (g *GPUClaims) keep(ctx context.Context) {
+	ticker := time.NewTicker(readEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.wake:
+		}
+		for settled := false; !settled; {
+			settled = time.Since(time.Unix(0, g.event.Load())) > settleFor
+			// Without a picture of one moment the one before has to do.
+			_, _ = g.Now(ctx)
+			g.tell()
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}
+}
+
+// Synced waits until all devices and claims that there were at the start have been seen. It returns false when ctx ends.
+func (g *GPUClaims) Synced(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), g.synced...)
+}
+
+// OnRead registers a function that is called in the background after changes were read. Call it while the profiles are made.
+func (g *GPUClaims) OnRead(reader func()) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.readers = append(g.readers, reader)
+}
+
+// Follow registers a function that is called in the background for each node whose devices have changed. Call it while
+// the profiles are made.
 func (g *GPUClaims) Follow(follower func(node string)) {
 	if g == nil {
 		return
@@ -123,16 +193,29 @@ func (g *GPUClaims) Pod(pod *v1.Pod) *kubeview.PodClaims {
 	return kubeview.ReadPodClaims(pod, g.dra)
 }
 
+// MayHold is a cheap test that is false only for pods that hold no GPU by claims.
+func (g *GPUClaims) MayHold(pod *v1.Pod) bool {
+	return g.Serves(pod) && g.slices.Load().Len() > 0
+}
+
+// Serves is a cheap test that is false only for pods for which no device is allocated.
+func (g *GPUClaims) Serves(pod *v1.Pod) bool {
+	return g != nil && kubeview.ClaimsDevices(pod, g.dra.DeviceClassResolver())
+}
+
+// MayServe is a cheap test that is false only for nodes without devices for the claims of a pod.
+func (g *GPUClaims) MayServe(pod *v1.Pod, node string) bool {
+	if !g.Serves(pod) {
+		return false
+	}
+	read := g.slices.Load()
+	return read.Local(node) != nil || len(read.Elsewhere()) > 0
+}
+
 // Latest is the state of a moment ago, for those who do not allocate; nil without GPUs that can be claimed.
 func (g *GPUClaims) Latest() *ClaimState {
 	if g == nil {
 		return nil
-	}
-	if at := g.readAt.Load(); at < g.event.Load()+int64(settleFor) {
-		if now := time.Now().UnixNano(); now-at > int64(readEvery) && g.readAt.CompareAndSwap(at, now) {
-			// Without a picture of one moment the one before has to do.
-			_, _ = g.Now(context.Background())
-		}
 	}
 	return g.latest.Load()
 }
@@ -157,12 +240,10 @@ func (g *GPUClaims) Now(ctx context.Context) (*ClaimState, error) {
 	if g == nil {
 		return nil, nil
 	}
-	g.readAt.Store(time.Now().UnixNano())
 	read, err := g.readSlices()
 	if err != nil {
 		return nil, err
 	}
-	g.tell()
 	if read.Len() == 0 {
 		g.latest.Store(nil)
 		return nil, nil
@@ -187,29 +268,32 @@ func (g *GPUClaims) readSlices() (*kubeview.DeviceSlices, error) {
 		return nil, fmt.Errorf("listing resource slices: %w", err)
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	old := g.slices.Load()
 	fresh := old.Read(list)
-	g.slices.Store(fresh)
-	if fresh != old {
-		for _, name := range fresh.Changed(old) {
-			g.untold[name] = struct{}{}
-		}
+	if fresh == old {
+		return old, nil
 	}
-	g.mu.Unlock()
+	g.slices.Store(fresh)
+	for _, name := range fresh.Changed(old) {
+		g.untold[name] = struct{}{}
+	}
+	g.poke() // whoever reads may hold locks that followers need
 	return fresh, nil
 }
 
-// tell calls the followers. Only Now and Latest do so: event handlers may hold locks that followers need.
+// tell calls the followers and readers.
 func (g *GPUClaims) tell() {
 	g.mu.Lock()
-	names, followers := g.untold, g.followers
-	if len(names) > 0 {
-		g.untold = map[string]struct{}{}
-	}
+	names, followers, readers := g.untold, g.followers, g.readers
+	g.untold = map[string]struct{}{}
 	g.mu.Unlock()
 	for name := range names {
 		for _, follow := range followers {
 			follow(name)
 		}
+	}
+	for _, read := range readers {
+		read()
 	}
 }

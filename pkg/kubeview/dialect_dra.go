@@ -208,6 +208,27 @@ func classesOf(r *resourcev1.DeviceRequest) []string {
 	return classes
 }
 
+// ClassMayServe reports whether devices of the class may be allocated for the pod.
+func ClassMayServe(pod *v1.Pod, class *resourcev1.DeviceClass) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	_, asks := requests[v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name)]
+	if name := class.Spec.ExtendedResourceName; name != nil && !asks {
+		_, asks = requests[v1.ResourceName(*name)]
+	}
+	return asks
+}
+
+// Claims reports whether the claim is one of the pod's own.
+func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
+	return pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool {
+		name, _, err := resourceclaim.Name(pod, &c)
+		return err == nil && name != nil && *name == claim.Name
+	})
+}
+
 // MayClaim is a cheap test that is false only for pods for which no device is ever allocated.
 func MayClaim(pod *v1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
@@ -219,6 +240,18 @@ func MayClaim(pod *v1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands in.
+func ClaimsDevices(pod *v1.Pod, classes fwk.DeviceClassResolver) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	c := PodClaims{}
+	if classes != nil {
+		c.readResources(pod, classes)
+	}
+	return len(c.resources) > 0
 }
 
 // ClaimsNamed reports whether all claims of the pod exist by name. Those from a template are made after the pod.

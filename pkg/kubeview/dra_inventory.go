@@ -1,12 +1,10 @@
 package kubeview
 
 import (
-	"hash/maphash"
 	"math"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -78,35 +76,10 @@ func takeSlice(inv *gpu.Inventory, d *claimDevice) {
 	}
 }
 
-var stampSeed = maphash.MakeSeed()
-
 // Stamp is equal for states of the node that are alike: the same slices, of which the same is allocated.
 func (n *DeviceNode) Stamp(allocated *structured.AllocatedState) uint64 {
-	var h maphash.Hash
-	h.SetSeed(stampSeed)
-	maphash.WriteComparable(&h, n.number)
-	for i := range n.devices {
-		d := &n.devices[i]
-		if allocated.AllocatedDevices.Has(d.id) {
-			maphash.WriteComparable(&h, i)
-		} else if consumed := allocated.AggregatedCapacity[d.id]; len(consumed) > 0 {
-			// The order of a map is by chance, a sum is not.
-			var sum uint64
-			for name, q := range consumed {
-				sum += maphash.Comparable(stampSeed, amountKey{string(name), amountOf(q)})
-			}
-			maphash.WriteComparable(&h, [2]uint64{uint64(i), sum})
-		}
-	}
-	return max(1, h.Sum64()) // 0 stands for no devices
+	return stampOf(n.number, len(n.devices), func(i int) structured.DeviceID { return n.devices[i].id }, allocated)
 }
-
-type amountKey struct {
-	name   string
-	amount float64
-}
-
-func amountOf(q *resource.Quantity) float64 { return q.AsApproximateFloat64() }
 
 // GPUNode is the node with the GPUs that claims can have, without any that are allocated.
 func (n *DeviceNode) GPUNode(g *GPUNode) *GPUNode {

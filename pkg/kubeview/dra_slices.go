@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -18,12 +19,13 @@ type DeviceSlices struct {
 	known   map[*resourcev1.ResourceSlice]struct{}
 	list    []*resourcev1.ResourceSlice
 	nodes   map[string]*DeviceNode
+	locals  map[string]*LocalDevices
 	// numbered is the last number that was given to the state of a node.
 	numbered uint64
 	// elsewhere are slices with devices that belong to no single node.
 	elsewhere []*resourcev1.ResourceSlice
 	// kinds are nodes of which no two are alike, those with the least memory first. Two states of all slices have the same
-	// kinds if kindsKey is the same.
+	// kinds, and the same devices elsewhere, if kindsKey is the same.
 	kinds    []*DeviceNode
 	kindsKey string
 }
@@ -40,8 +42,11 @@ func (c *DeviceSlices) Elsewhere() []*resourcev1.ResourceSlice { return c.elsewh
 // Kinds returns nodes of which no two are alike, those with the least memory first.
 func (c *DeviceSlices) Kinds() []*DeviceNode { return c.kinds }
 
-// KindsKey is equal for states with the same kinds of nodes.
+// KindsKey is equal for states with the same kinds of nodes, and the same devices elsewhere.
 func (c *DeviceSlices) KindsKey() string { return c.kindsKey }
+
+// Number is another number when devices have come or changed.
+func (c *DeviceSlices) Number() uint64 { return c.numbered }
 
 // Len is the number of nodes with GPUs.
 func (c *DeviceSlices) Len() int { return len(c.nodes) }
@@ -51,6 +56,9 @@ func (c *DeviceSlices) Names() iter.Seq[string] { return maps.Keys(c.nodes) }
 
 // Node returns the GPUs of a node; nil for none.
 func (c *DeviceSlices) Node(name string) *DeviceNode { return c.nodes[name] }
+
+// Local returns the devices of all drivers that only this node can have; nil for none.
+func (c *DeviceSlices) Local(name string) *LocalDevices { return c.locals[name] }
 
 // Sole returns what slices say of a node whose kubelet offers no GPUs, so that none is counted twice; nil for nothing.
 func (c *DeviceSlices) Sole(g *GPUNode) *DeviceNode {
@@ -84,46 +92,54 @@ func (c *DeviceSlices) Read(list []*resourcev1.ResourceSlice) *DeviceSlices {
 	}
 	fresh := &DeviceSlices{
 		drivers: c.drivers, known: make(map[*resourcev1.ResourceSlice]struct{}, len(list)), list: list,
-		nodes: map[string]*DeviceNode{}, numbered: c.numbered,
+		nodes: map[string]*DeviceNode{}, locals: map[string]*LocalDevices{}, numbered: c.numbered,
 	}
 	newest := map[[2]string]int64{}
 	for _, s := range list {
 		fresh.known[s] = struct{}{}
-		pool := [2]string{s.Spec.Driver, s.Spec.Pool.Name}
-		newest[pool] = max(newest[pool], s.Spec.Pool.Generation)
+		newest[poolOf(s)] = max(newest[poolOf(s)], s.Spec.Pool.Generation)
 	}
-	devices, counters := map[string][]sourceDevice{}, map[counterKey]amounts{}
+	devices, others := map[string][]sourceDevice{}, map[string][]sourceDevice{}
+	counters := map[counterKey]amounts{}
 	for _, s := range list {
 		if s.Spec.NodeName == nil || *s.Spec.NodeName == "" {
 			fresh.elsewhere = append(fresh.elsewhere, s)
 		}
-		if !slices.Contains(c.drivers, s.Spec.Driver) || s.Spec.Pool.Generation < newest[[2]string{s.Spec.Driver, s.Spec.Pool.Name}] {
+		if s.Spec.Pool.Generation < newest[poolOf(s)] {
 			continue
 		}
-		for i := range s.Spec.SharedCounters {
-			set := &s.Spec.SharedCounters[i]
-			counters[counterKey{s.Spec.Driver, s.Spec.Pool.Name, set.Name}] = countersOf(set.Counters)
+		to := others
+		if slices.Contains(c.drivers, s.Spec.Driver) {
+			to = devices
+			for i := range s.Spec.SharedCounters {
+				set := &s.Spec.SharedCounters[i]
+				counters[counterKey{s.Spec.Driver, s.Spec.Pool.Name, set.Name}] = countersOf(set.Counters)
+			}
 		}
 		for i := range s.Spec.Devices {
 			if node := nodeOf(s, &s.Spec.Devices[i]); node != "" {
-				devices[node] = append(devices[node], sourceDevice{s, &s.Spec.Devices[i]})
+				to[node] = append(to[node], sourceDevice{s, &s.Spec.Devices[i]})
 			}
 		}
 	}
 	pools := changedPools(c, list, fresh.known)
 	for name, of := range devices {
-		// Counters may be in another slice of the pool than the devices that take of them.
-		if known := c.nodes[name]; known != nil && !slices.ContainsFunc(of, func(d sourceDevice) bool {
-			return pools.Has(poolOf(d.slice))
-		}) && len(of) == known.sources {
+		if known := c.nodes[name]; known != nil && len(of) == known.sources && !anyOf(pools, of) {
 			fresh.nodes[name] = known
 			continue
 		}
 		fresh.numbered++
 		fresh.nodes[name] = readDeviceNode(name, fresh.numbered, of, counters)
 	}
+	fresh.readLocals(c, pools, devices, others)
 	fresh.sortKinds()
 	return fresh
+}
+
+// anyOf reports whether a device belongs to one of the pools: the counters that it takes of may be in another slice of its
+// pool.
+func anyOf(pools sets.Set[[2]string], devices []sourceDevice) bool {
+	return slices.ContainsFunc(devices, func(d sourceDevice) bool { return pools.Has(poolOf(d.slice)) })
 }
 
 func poolOf(s *resourcev1.ResourceSlice) [2]string { return [2]string{s.Spec.Driver, s.Spec.Pool.Name} }
@@ -158,8 +174,9 @@ func nodeOf(s *resourcev1.ResourceSlice, d *resourcev1.Device) string {
 func (c *DeviceSlices) sortKinds() {
 	byKind := map[string]*DeviceNode{}
 	for _, n := range c.nodes {
-		if known := byKind[n.kind]; known == nil || n.name < known.name {
-			byKind[n.kind] = n
+		kind := c.kindOf(n)
+		if known := byKind[kind]; known == nil || n.name < known.name {
+			byKind[kind] = n
 		}
 	}
 	for _, n := range byKind {
@@ -169,12 +186,17 @@ func (c *DeviceSlices) sortKinds() {
 		if a.empty.MemMiB != b.empty.MemMiB {
 			return a.empty.MemMiB - b.empty.MemMiB
 		}
-		return strings.Compare(a.kind, b.kind)
+		return strings.Compare(c.kindOf(a), c.kindOf(b))
 	})
 	var key strings.Builder
 	for _, n := range c.kinds {
-		key.WriteString(n.kind)
-		key.WriteByte('\n')
+		fmt.Fprintln(&key, c.kindOf(n))
+	}
+	for _, s := range c.elsewhere {
+		fmt.Fprintf(&key, "%p\n", s)
 	}
 	c.kindsKey = key.String()
 }
+
+// kindOf is equal for nodes whose GPUs are alike, and which have as many devices of each other driver.
+func (c *DeviceSlices) kindOf(n *DeviceNode) string { return n.kind + c.locals[n.name].others }

@@ -44,7 +44,7 @@ func claimedWorld(t *testing.T, drivers []string, objects ...runtime.Object) (*c
 		t.Fatal(err)
 	}
 	dra := dynamicresources.NewDRAManager(t.Context(), claims, slices, factory)
-	g, err := clusterstate.GPUClaimsOf(factory, dra, drivers)
+	g, err := clusterstate.GPUClaimsOf(t.Context(), factory, dra, drivers)
 	if err != nil {
 		t.Fatal(err)
 	}

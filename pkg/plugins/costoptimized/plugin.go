@@ -73,7 +73,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	if err != nil {
 		return nil, err
 	}
-	claims, err := clusterstate.GPUClaimsOf(factory, handle.SharedDRAManager(), s.drivers)
+	claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), s.drivers)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ func (p *Plugin) readClaims(ctx context.Context, pod *v1.Pod, s *podState) error
 		if known && !claimed.WantsGPU() {
 			return nil // devices of other kinds
 		}
+		// What is not known may be GPUs: those that a node would give are held against the pod's annotations.
 		s.request.Count, s.request.Milli, s.request.Slices = claimed.Count, claimed.Milli, claimed.Slices
 	}
 	if state == nil && len(asked) == 0 {
@@ -60,29 +61,43 @@ func (c *claims) serves(info fwk.NodeInfo) bool {
 	return c != nil && (len(c.asked) == 0 || c.pod.Serves(info, c.asked))
 }
 
-// fit reports whether the node can serve the pod, and whether that is sure. What can be allocated is for the allocator to
-// say, which filters nodes itself: it is asked here only to make sure of a shortage, so that the shortage can be named, and
-// where the pod's annotations want devices of a kind, of which the allocator does not know.
-func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) (reason gpu.Reason, sure bool) {
+// fit says why the node cannot serve the pod. What can be allocated is for the allocator to say, which filters nodes itself:
+// it is asked here only to make sure of a shortage, so that the shortage can be named, and where the pod's annotations want
+// devices of a kind, of which the allocator does not know. Without an answer it returns an error.
+func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) (gpu.Reason, error) {
 	if c.state == nil {
-		return gpu.Reason{}, true
+		return gpu.Reason{}, nil
 	}
 	inventory := c.state.Devices(info, c.pod)
 	shortage := gpu.Fit(inventory, r)
-	if shortage.Cause == gpu.Fits && len(r.Models) == 0 && r.MinMemMiB == 0 && r.Interconnect != gpu.InterconnectRequired {
-		return shortage, true
+	if shortage.Cause == gpu.Fits && !picky(r) {
+		return shortage, nil
 	}
 	outcome, err := c.state.Allocate(ctx, info, c.pod)
 	switch {
 	case err != nil:
-		klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
-		return gpu.Reason{}, false // the allocator says so itself
+		return gpu.Reason{}, err
 	case outcome.OK:
-		return gpu.FitGranted(inventory, r, outcome.Granted), true
+		return gpu.FitGranted(inventory, r, outcome.Granted), nil
 	case c.pod.Reuses():
-		return gpu.Reason{}, true
+		return gpu.Reason{}, nil
 	}
-	return shortage, true
+	return shortage, nil
+}
+
+// picky reports whether annotations of the pod want devices of a kind.
+func picky(r *gpu.Request) bool {
+	return len(r.Models) > 0 || r.MinMemMiB > 0 || r.Interconnect == gpu.InterconnectRequired
+}
+
+// unanswered is the status of a node of which the allocator does not say in time, or not at all, what it would give. It says
+// so itself; only where the pod's annotations want devices of a kind, the pod must not go where others may be given.
+func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Request, err error) *fwk.Status {
+	klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
+	if picky(r) {
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) of which the allocator does not say which GPUs it would give")
+	}
+	return nil
 }
 
 // inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of it

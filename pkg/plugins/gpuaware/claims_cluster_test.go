@@ -124,10 +124,7 @@ func TestClaimsAreDemand(t *testing.T) {
 				} else if h.dra.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
 					return false
 				}
-				learner := h.plugin.cluster.learner
-				learner.mu.Lock()
-				defer learner.mu.Unlock()
-				class, ok = learner.classOf(pod)
+				class, _, ok = h.plugin.cluster.learner.classOf(h.ctx, pod)
 				return true
 			})
 			if diff := cmp.Diff(want, class); diff != "" || ok != known {

@@ -3,8 +3,8 @@ package gpuaware
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	kubeinformers "k8s.io/client-go/informers"
@@ -28,6 +28,9 @@ type cluster struct {
 	gangs   *clusterstate.Gangs
 	fleet   *fleet
 	kin     *kin
+	roll    *roll
+	// seeing is held to read a node and to count it, so that no older state of it is counted last.
+	seeing sync.Mutex
 	// faulted are the pods that a faulty GPU keeps pending.
 	faulted *faulted
 	// recorder records events on pods.
@@ -55,7 +58,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 			return nil, err
 		}
 		gangs := clusterstate.GangsOf(factory)
-		claims, err := clusterstate.GPUClaimsOf(factory, handle.SharedDRAManager(), drivers)
+		claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), drivers)
 		if err != nil {
 			return nil, err
 		}
@@ -69,6 +72,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
+		c.roll = newRoll(ctx, c)
 		if err := c.watch(factory); err != nil {
 			return nil, err
 		}
@@ -87,9 +91,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {
-				if kubeview.ClaimsNamed(pod) {
-					c.learner.arrived(pod)
-				}
+				c.roll.see(pod)
 				c.fleet.touch(pod.Spec.NodeName)
 				c.holds(nil, pod)
 				if pod.Spec.NodeName != "" {
@@ -101,9 +103,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 			before, _ := old.(*v1.Pod)
 			if pod, ok := obj.(*v1.Pod); ok {
 				c.fleet.touch(pod.Spec.NodeName)
-				if before != nil && !kubeview.ClaimsNamed(before) && kubeview.ClaimsNamed(pod) {
-					c.learner.arrived(pod)
-				}
+				c.roll.see(pod)
 				if before != nil && before.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 					c.placed(pod)
 				}
@@ -119,13 +119,11 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		DeleteFunc: func(obj any) {
 			if pod, ok := deleted[*v1.Pod](obj); ok {
 				c.fleet.touch(pod.Spec.NodeName)
-				held := c.ledger.release(pod.UID)
+				c.ledger.release(pod.UID)
+				c.roll.leave(pod)
 				c.locks.wake(pod.Spec.NodeName)
 				c.kin.gone(pod.UID)
 				c.faulted.forget(pod.UID)
-				if pod.Spec.NodeName != "" {
-					c.departed(pod, held)
-				}
 			}
 		},
 	})
@@ -133,62 +131,55 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.seeNode(obj) },
+		AddFunc: func(obj any) {
+			if node, ok := obj.(*v1.Node); ok {
+				c.seeNode(node.Name)
+			}
+		},
 		UpdateFunc: func(old, obj any) {
-			c.seeNode(obj)
 			before, _ := old.(*v1.Node)
 			if node, ok := obj.(*v1.Node); ok {
+				c.seeNode(node.Name)
 				c.locks.nodeChanged(before, node)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if node, ok := deleted[*v1.Node](obj); ok {
 				c.views.totals.set(node.Name)
-				c.fleet.touch(node.Name)
-				c.learner.nodeGone(node.Name)
+				c.seeNode(node.Name)
 			}
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
-	c.claims.Follow(func(name string) {
-		if obj, ok, _ := c.fleet.nodes.GetByKey(name); ok {
-			c.seeNode(obj)
-		}
-	})
+	c.claims.Follow(c.seeNode)
 	return nil
 }
 
-// placed counts a pod that was given a node.
+// placed takes note of a pod that was given a node.
 func (c *cluster) placed(pod *v1.Pod) {
-	c.learner.started(pod)
 	c.settled(pod, pod.Spec.NodeName)
 	c.faulted.forget(pod.UID)
-	if c.mayUseGPU(pod) {
-		c.views.totals.came()
-	}
-}
-
-// departed counts a pod that has left its node, on which it may have held devices whatever it says by now.
-func (c *cluster) departed(pod *v1.Pod, held bool) {
-	c.learner.ended(pod, time.Now())
-	if held || c.mayUseGPU(pod) {
-		c.views.totals.went()
-	}
 }
 
 // mayUseGPU reports whether the pod uses GPUs or claims what may be one.
 func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
-	return c.views.keys.MayUseGPU(pod) || len(pod.Spec.ResourceClaims) > 0 && c.claims.Latest() != nil
+	return c.views.keys.MayUseGPU(pod) || c.claims.MayHold(pod)
 }
 
-func (c *cluster) seeNode(obj any) {
-	if node, ok := obj.(*v1.Node); ok {
+// seeNode counts the node as the informer knows it.
+func (c *cluster) seeNode(name string) {
+	c.seeing.Lock()
+	defer c.seeing.Unlock()
+	obj, exists, _ := c.fleet.nodes.GetByKey(name)
+	if node, ok := obj.(*v1.Node); ok && exists {
 		seen, _ := c.views.keys.ReadGPUNode(node)
 		c.learner.nodeSeen(c.claims.GPUNode(seen))
-		c.fleet.touch(node.Name)
+	} else {
+		c.learner.nodeGone(name)
 	}
+	c.fleet.touch(name)
 }
 
 // deleted unwraps what a delete handler receives.

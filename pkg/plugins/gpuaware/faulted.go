@@ -75,7 +75,8 @@ func (p *Plugin) noteFault(ctx context.Context, s *podState, pod *v1.Pod, v *vie
 	if s.live.snapshot == nil || s.faulted.Load() || len(s.live.snapshot.Faults(v.node.Node.Name, s.live.now)) == 0 {
 		return
 	}
-	if gpu.Fit(v.inventory, &s.request.Request).Cause == gpu.Fits && !s.faulted.Swap(true) {
+	inventory, _ := v.of(&s.request.Request)
+	if gpu.Fit(inventory, &s.request.Request).Cause == gpu.Fits && !s.faulted.Swap(true) {
 		p.cluster.faulted.add(pod)
 		if len(p.signals.Snapshot().Faults(v.node.Node.Name, time.Now())) == 0 {
 			p.cluster.faulted.retry(ctx, p.handle) // it was over before the pod was remembered

@@ -17,7 +17,7 @@ func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return nil, rejection(err)
 	}
 	cycle.Write(stateKey, s)
-	if !s.request.WantsGPU() && !s.request.NeedsGPUNode && s.request.MinNodeCPUMilli == 0 {
+	if s.claims == nil && !s.request.WantsGPU() && !s.request.NeedsGPUNode && s.request.MinNodeCPUMilli == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
@@ -37,17 +37,15 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 		return p.refusals.status(number)
 	}
 	var reason gpu.Reason
-	sure := true
 	if s.claims.serves(info) {
-		reason, sure = s.claims.fit(ctx, info, &s.request.Request)
+		if reason, err = s.claims.fit(ctx, info, &s.request.Request); err != nil {
+			return s.claims.unanswered(ctx, info, &s.request.Request, err)
+		}
 	} else {
 		v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
 		if reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request); reason.Cause != gpu.Fits {
 			p.noteFault(ctx, s, pod, v)
 		}
-	}
-	if !sure {
-		return nil
 	}
 	number, ok := p.refusals.number(reason)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -26,9 +27,9 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 				fwk.UpdateNodeAnnotation | fwk.UpdateNodeTaint},
 			QueueingHintFn: p.afterNodeChange,
 		},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterDeviceChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterDeviceChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterDeviceChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterClassChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterSliceChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterClaimChange},
 		{
 			// Annotations have no action type of their own: their changes arrive as the general update.
 			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
@@ -42,19 +43,46 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	if !p.settings.keys.MayUseGPU(gone) {
+	if !p.cluster.mayUseGPU(gone) {
 		logger.V(5).Info("Deleted pod held no GPU", "pod", klog.KObj(pod), "deletedPod", klog.KObj(gone))
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
 }
 
-// afterDeviceChange queues pods that claims could serve: those that ask for an extended resource or bring claims.
-func (p *Plugin) afterDeviceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	if _, err := p.settings.request(pod); err == nil && kubeview.MayClaim(pod) {
-		return fwk.Queue, nil
+// afterClassChange queues pods that the class may serve: those that bring claims or ask for its extended resource.
+func (p *Plugin) afterClassChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	_, class, err := util.As[*resourcev1.DeviceClass](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
 	}
-	return fwk.QueueSkip, nil
+	return p.hint(pod, kubeview.ClassMayServe(pod, class))
+}
+
+// afterSliceChange queues pods that claims serve.
+func (p *Plugin) afterSliceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	return p.hint(pod, p.cluster.claims.Serves(pod))
+}
+
+// afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has changed.
+func (p *Plugin) afterClaimChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*resourcev1.ResourceClaim](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	gaveBack := before != nil && before.Status.Allocation != nil && (after == nil || after.Status.Allocation == nil)
+	return p.hint(pod, gaveBack && p.cluster.claims.Serves(pod) || after != nil && kubeview.Claims(pod, after))
+}
+
+// hint queues a pod that a change helps, unless its request cannot be read: then only a change of the pod itself does.
+func (p *Plugin) hint(pod *v1.Pod, helps bool) (fwk.QueueingHint, error) {
+	if !helps {
+		return fwk.QueueSkip, nil
+	}
+	if _, bad := p.settings.request(pod); bad != nil {
+		return fwk.QueueSkip, nil //nolint:nilerr // see above
+	}
+	return fwk.Queue, nil
 }
 
 // afterNodeChange queues the pod when the changed node, were it empty, could serve it, and either could not before or
@@ -70,8 +98,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	}
 	change := p.readChange(before, after)
 	now := change.now.For(&request.Request)
-	if now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0 {
-		return fwk.Queue, nil // claims may serve it
+	offersNone := now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0
+	if offersNone && p.cluster.claims.MayServe(pod, after.Name) {
+		return fwk.Queue, nil
 	}
 	// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
 	linked := request.Interconnect == gpu.InterconnectRequired && request.Count > 1

@@ -38,8 +38,10 @@ type learner struct {
 	// groups are those of which a pod has arrived, until the mix is known.
 	groups map[string]struct{}
 	nodes  map[string]gpuNode
-	// capacity is GPUs by model, memories are nodes by the memory of their GPUs, doors nodes by their taints.
+	// capacity is GPUs by model, sizes are nodes by how many GPUs they have, memories nodes by the memory of their GPUs,
+	// doors nodes by their taints.
 	capacity map[string]int
+	sizes    map[int]int
 	memories map[int]int
 	doors    map[string]door
 	// gpus is all capacity, counted what it was, and in how many models, when the pressure was last worked out.
@@ -72,7 +74,7 @@ type door struct {
 func newLearner(keys *kubeview.GPUKeys, gangs *clusterstate.Gangs, claims *clusterstate.GPUClaims) *learner {
 	l := &learner{
 		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
-		nodes: map[string]gpuNode{}, capacity: map[string]int{}, memories: map[int]int{}, doors: map[string]door{},
+		nodes: map[string]gpuNode{}, capacity: map[string]int{}, sizes: map[int]int{}, memories: map[int]int{}, doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
 	return l
@@ -81,17 +83,10 @@ func newLearner(keys *kubeview.GPUKeys, gangs *clusterstate.Gangs, claims *clust
 // learnt returns the mix in use.
 func (l *learner) learnt() *learnt { return l.now.Load() }
 
-// arrived counts a pod in. Pods that can only ever run outside of the GPU nodes say nothing of how those fill up.
-func (l *learner) arrived(pod *v1.Pod) {
-	if kubeview.Finished(pod) {
-		return
-	}
+// observe counts a pod in as one of that class.
+func (l *learner) observe(class gpu.Class, pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	class, ok := l.classOf(pod)
-	if !ok {
-		return
-	}
 	l.mix.Observe(class, ownerOf(pod), l.independent(pod))
 	now := l.now.Load()
 	d := l.mix.Redraw(now.demand.Distribution())
@@ -103,22 +98,18 @@ func (l *learner) arrived(pod *v1.Pod) {
 	l.now.Store(&learnt{number: now.number + 1, demand: gpu.NewDemand(d, l.capacity, l.largest())})
 }
 
-// started counts a pod that was given a node.
-func (l *learner) started(pod *v1.Pod) {
+// started counts a pod of that class that was given a node.
+func (l *learner) started(class gpu.Class, pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if class, ok := l.classOf(pod); ok {
-		l.mix.Started(class, began(pod))
-	}
+	l.mix.Started(class, began(pod))
 }
 
-// ended counts a pod that has left its node.
-func (l *learner) ended(pod *v1.Pod, at time.Time) {
+// ended counts a pod of that class that has left its node.
+func (l *learner) ended(class gpu.Class, pod *v1.Pod, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if class, ok := l.classOf(pod); ok {
-		l.mix.Ended(class, began(pod), at)
-	}
+	l.mix.Ended(class, began(pod), at)
 }
 
 // began is when the pod was given its node, or was created if its status does not say.
@@ -129,27 +120,29 @@ func began(pod *v1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// classOf reads what a pod is to the mix; false for pods that are no part of it. The lock is held.
-func (l *learner) classOf(pod *v1.Pod) (gpu.Class, bool) {
+// classOf reads what a pod is to the mix, of which pods that can only ever run outside of the GPU nodes are no part: they say
+// nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is known.
+func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mixed, known bool) {
 	if kubeview.BelongsToNode(pod) {
-		return gpu.Class{}, false
+		return gpu.Class{}, false, true
 	}
 	request, err := l.keys.PodGPURequest(pod)
 	if err != nil {
-		return gpu.Class{}, false
+		return gpu.Class{}, false, true
 	}
 	if !request.WantsGPU() {
-		claims := l.claims.Pod(pod)
-		claimed, known := l.claims.Demand(context.Background(), claims)
-		if !known && len(pod.Spec.ResourceClaims) > 0 {
-			return gpu.Class{}, false // It may claim GPUs, only not how many is known.
+		claimed, known := l.claims.Demand(ctx, l.claims.Pod(pod)) // without the lock: it may take long
+		if !known && (len(pod.Spec.ResourceClaims) > 0 || l.claims.Serves(pod)) {
+			return gpu.Class{}, false, false
 		}
 		request.Count, request.Milli, request.Slices = claimed.Count, claimed.Milli, claimed.Slices
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if !request.WantsGPU() && !l.admitted(pod) {
-		return gpu.Class{}, false
+		return gpu.Class{}, false, true
 	}
-	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true
+	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true, true
 }
 
 // ownerOf names the controller that made the pod, empty for none. The Jobs of a CronJob and the ReplicaSets of a
@@ -242,6 +235,7 @@ func (l *learner) nodeSeen(n *kubeview.GPUNode) {
 		l.capacity[now.model] += now.gpus
 	}
 	l.gpus += now.gpus
+	l.sizes[now.gpus]++
 	l.memories[now.memMiB]++
 	if now.clique != "" {
 		l.cliques.Add(1)
@@ -303,6 +297,9 @@ func (l *learner) remove(name string) bool {
 	if l.capacity[n.model] -= n.gpus; l.capacity[n.model] == 0 {
 		delete(l.capacity, n.model)
 	}
+	if l.sizes[n.gpus]--; l.sizes[n.gpus] == 0 {
+		delete(l.sizes, n.gpus)
+	}
 	if l.memories[n.memMiB]--; l.memories[n.memMiB] == 0 {
 		delete(l.memories, n.memMiB)
 	}
@@ -318,8 +315,8 @@ func (l *learner) remove(name string) bool {
 // largest is the most GPUs of one node.
 func (l *learner) largest() int {
 	most := 0
-	for _, n := range l.nodes {
-		most = max(most, n.gpus)
+	for gpus := range l.sizes {
+		most = max(most, gpus)
 	}
 	return most
 }

@@ -56,13 +56,13 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 	}
 	now := time.Now()
 	for i := range 200 {
-		c.learner.arrived(podObject(fmt.Sprint("fails-", i), strs{"nvidia.com/gpu": "1"}, nil))
+		c.roll.see(podObject(fmt.Sprint("fails-", i), strs{"nvidia.com/gpu": "1"}, nil))
 		fails := scheduled(fmt.Sprint("fails-", i), "1", now.Add(-time.Second))
-		c.placed(fails)
-		c.departed(fails, false)
+		c.roll.see(fails)
+		c.roll.leave(fails)
 		if i%10 == 0 {
-			c.learner.arrived(podObject(fmt.Sprint("train-", i), strs{"nvidia.com/gpu": "8"}, nil))
-			c.placed(scheduled(fmt.Sprint("train-", i), "8", now.Add(-10*time.Hour)))
+			c.roll.see(podObject(fmt.Sprint("train-", i), strs{"nvidia.com/gpu": "8"}, nil))
+			c.roll.see(scheduled(fmt.Sprint("train-", i), "8", now.Add(-10*time.Hour)))
 		}
 	}
 	one, eight := gpu.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, gpu.Class{CPUMilli: 1000, Count: 8, Milli: 1000}

@@ -57,24 +57,23 @@ func (l *ledger) add(uid types.UID, a kubeview.Assignment) {
 	pods[uid] = struct{}{}
 }
 
-// release forgets a pod and reports whether it held anything. It is idempotent.
-func (l *ledger) release(uid types.UID) bool {
+// release forgets a pod. It is idempotent.
+func (l *ledger) release(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.drop(uid)
+	l.drop(uid)
 }
 
-func (l *ledger) drop(uid types.UID) bool {
+func (l *ledger) drop(uid types.UID) {
 	e, ok := l.byPod[uid]
 	if !ok {
-		return false
+		return
 	}
 	delete(l.byPod, uid)
 	delete(l.byNode[e.Node], uid)
 	if len(l.byNode[e.Node]) == 0 {
 		delete(l.byNode, e.Node)
 	}
-	return true
 }
 
 // of returns what a pod holds.

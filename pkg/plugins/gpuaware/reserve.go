@@ -47,6 +47,9 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
 	}
+	if s.claims.serves(info) {
+		return nil // the allocator chooses
+	}
 	whole, _ := p.settings.keys.ReadGPUNode(info.Node())
 	node := whole.For(&s.request.Request)
 	if node.Empty().Mode != gpu.ModeShared {

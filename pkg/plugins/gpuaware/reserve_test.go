@@ -322,3 +322,26 @@ func TestLedger(t *testing.T) {
 		t.Error("a released promise is still there")
 	}
 }
+
+// On a node that HAMi has registered, whose GPUs a slice offers as well, the allocator chooses for a pod with a claim.
+func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
+	t.Parallel()
+	mixed := gpuNodeObject("n", 2, "Tesla-T4")
+	mixed.Annotations = strs{"hami.io/node-nvidia-register": hamiRegister}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"), ownClaim(exactly("a", "whole", 1)))
+	awaitClaim(t, h, 1)
+	pod := claiming("p", "c")
+	state, _, err := h.evaluate(t, h.framework, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := h.plugin.Reserve(h.ctx, state, pod, "n"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if a, ok := h.plugin.cluster.ledger.of(pod.UID); ok {
+		t.Errorf("promised %+v beside the claim", a)
+	}
+	if _, status := h.plugin.PreBindPreFlight(h.ctx, state, pod, "n"); !status.IsSkip() {
+		t.Errorf("there is something to write: %v", status)
+	}
+}

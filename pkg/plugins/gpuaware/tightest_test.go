@@ -152,35 +152,33 @@ func TestTheTightestGPUOfAllNodesWins(t *testing.T) {
 				}
 				f.plugin.cluster.learner.arrived(podObject(fmt.Sprint("arrived-", i), requests, asked))
 			}
-			sliver := gpu.DefaultWeights().Sliver / gpu.WholeMilli
 			exact := 0
+			// Cases that failed once.
+			for name, c := range map[string]struct {
+				milli int
+				free  [][]int
+				cores []int64
+			}{
+				"a node with more cores left has the GPU that the share fills": {
+					50, [][]int{{0}, {0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 100}, {0, 0, 0, 0, 0, 0, 0, 50}},
+					[]int64{1, 1, 1, 1, 1, 2},
+				},
+			} {
+				if !f.tightestWins(t, func(format string, args ...any) { t.Errorf(name+": "+format, args...) }, c.milli, c.free, c.cores) {
+					t.Errorf("%s: another wins", name)
+				}
+			}
 			rapid.Check(t, func(r *rapid.T) {
 				milli := stepMilli * rapid.IntRange(1, steps-1).Draw(r, "share")
-				free, cpu := make([][]int, len(f.nodes)), make([]int64, len(f.nodes))
+				free, cores := make([][]int, len(f.nodes)), make([]int64, len(f.nodes))
 				for n, node := range f.nodes {
 					gpus := node.Status.Allocatable["nvidia.com/gpu"]
 					for range gpus.Value() {
 						free[n] = append(free[n], stepMilli*rapid.IntRange(0, steps).Draw(r, "free"))
 					}
-					cpu[n] = 1000 * rapid.Int64Range(1, 64).Draw(r, "cores")
+					cores[n] = rapid.Int64Range(1, 64).Draw(r, "cores")
 				}
-				f.set(t, free, cpu)
-				f.pods++
-				all := f.judge(t, podObject(fmt.Sprint("new-", f.pods), nil, strs{"alibabacloud.com/gpu-milli": strconv.Itoa(milli)}), free, milli)
-				tightest := true
-				for _, won := range all {
-					for _, lost := range all {
-						if won.score < fwk.MaxScore || lost.left >= won.left {
-							continue
-						}
-						tightest = false
-						if gain := lost.others - won.others; gain < sliver*float64(won.left-lost.left)-1./scoreUnit {
-							r.Fatalf("a share of %d wins on %s and leaves %d, on %s it would leave %d, and the other terms gain only %f",
-								milli, won.node, won.left, lost.node, lost.left, gain)
-						}
-					}
-				}
-				if tightest && len(all) > 1 {
+				if f.tightestWins(t, r.Fatalf, milli, free, cores) {
 					exact++
 				}
 			})
@@ -189,4 +187,31 @@ func TestTheTightestGPUOfAllNodesWins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tightestWins places a share on nodes with so much free. It fails where the share goes elsewhere than to the tightest GPU
+// without a gain, and reports whether it goes there, with several nodes to choose from.
+func (f *sharedFleet) tightestWins(t *testing.T, fail func(format string, args ...any), milli int, free [][]int, cores []int64) bool {
+	cpuMilli := make([]int64, len(cores))
+	for n := range cores {
+		cpuMilli[n] = 1000 * cores[n]
+	}
+	f.set(t, free, cpuMilli)
+	f.pods++
+	all := f.judge(t, podObject(fmt.Sprint("new-", f.pods), nil, strs{"alibabacloud.com/gpu-milli": strconv.Itoa(milli)}), free, milli)
+	sliver := gpu.DefaultWeights().Sliver / gpu.WholeMilli
+	tightest := true
+	for _, won := range all {
+		for _, lost := range all {
+			if won.score < fwk.MaxScore || lost.left >= won.left {
+				continue
+			}
+			tightest = false
+			if gain := lost.others - won.others; gain < sliver*float64(won.left-lost.left)-1./scoreUnit {
+				fail("a share of %d wins on %s and leaves %d, on %s it would leave %d, and the other terms gain only %f",
+					milli, won.node, won.left, lost.node, lost.left, gain)
+			}
+		}
+	}
+	return tightest && len(all) > 1
 }

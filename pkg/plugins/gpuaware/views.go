@@ -53,11 +53,12 @@ var stateSeed = maphash.MakeSeed()
 // state is a number that is another for each state of a node and of the devices that can be claimed there: as they are in
 // this cycle for a pod that claims some, as they were a moment ago for others.
 func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
-	claimable := v.claims.Latest()
+	var stamp uint64
 	if c != nil {
-		claimable = c.state
+		stamp = c.state.LocalStamp(info.Node().Name)
+	} else {
+		stamp = v.claims.Latest().Stamp(info.Node().Name)
 	}
-	stamp := claimable.Stamp(info.Node().Name)
 	if stamp == 0 {
 		return info.GetGeneration()
 	}

@@ -1,0 +1,158 @@
+package gpuaware
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// rollEvery is how often at most pods are looked at again whose claims say nothing yet.
+const rollEvery = time.Second
+
+// roll is which pods were counted: in the mix, as they arrived, and in the turnover, as they were given a node. A pod is
+// counted out as what it was counted in, and not at all if it never was. What a pod claims is found out in the background:
+// its claims and the devices may come after it, and to find out may take long. It is safe for concurrent use.
+type roll struct {
+	cluster *cluster
+	wake    chan struct{}
+
+	mu   sync.Mutex
+	pods map[types.UID]enrolled
+	// waiting are pods of which it is not known what they claim.
+	waiting map[types.UID]*v1.Pod
+}
+
+// enrolled is what a pod was counted as.
+type enrolled struct {
+	class gpu.Class
+	// mixed reports that it is part of the mix, placed that it was given a node, and turns that it is part of the turnover.
+	mixed, placed, turns bool
+}
+
+// newRoll returns a roll that is kept until ctx ends.
+func newRoll(ctx context.Context, c *cluster) *roll {
+	r := &roll{cluster: c, wake: make(chan struct{}, 1), pods: map[types.UID]enrolled{}, waiting: map[types.UID]*v1.Pod{}}
+	if c.claims != nil {
+		c.claims.OnRead(r.poke)
+		go r.keep(ctx)
+	}
+	return r
+}
+
+// see counts a pod that has come or changed.
+func (r *roll) see(pod *v1.Pod) {
+	if kubeview.Finished(pod) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, known := r.pods[pod.UID]
+	if !known && r.mustAsk(pod) {
+		r.waiting[pod.UID] = pod
+		r.poke()
+		return
+	}
+	if !known {
+		e.class, e.mixed, _ = r.cluster.learner.classOf(context.Background(), pod)
+	}
+	r.count(pod, e, known)
+}
+
+// mustAsk reports whether only claims say what the pod asks of GPUs.
+func (r *roll) mustAsk(pod *v1.Pod) bool {
+	if r.cluster.claims == nil || kubeview.BelongsToNode(pod) || !kubeview.MayClaim(pod) {
+		return false
+	}
+	request, err := r.cluster.views.keys.PodGPURequest(pod)
+	return err == nil && !request.WantsGPU()
+}
+
+// count counts what has not been counted. The lock is held.
+func (r *roll) count(pod *v1.Pod, e enrolled, known bool) {
+	if !known && e.mixed {
+		r.cluster.learner.observe(e.class, pod)
+	}
+	if !e.placed && pod.Spec.NodeName != "" {
+		e.placed = true
+		if e.mixed {
+			r.cluster.learner.started(e.class, pod)
+		}
+		if e.turns = r.cluster.mayUseGPU(pod); e.turns {
+			r.cluster.views.totals.came()
+		}
+	}
+	r.pods[pod.UID] = e
+}
+
+// leave counts a pod out. It is idempotent.
+func (r *roll) leave(pod *v1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.pods[pod.UID]
+	delete(r.pods, pod.UID)
+	delete(r.waiting, pod.UID)
+	if e.placed && e.mixed {
+		r.cluster.learner.ended(e.class, pod, time.Now())
+	}
+	if e.turns {
+		r.cluster.views.totals.went()
+	}
+}
+
+func (r *roll) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep counts the pods that wait when their claims or the devices may be known.
+func (r *roll) keep(ctx context.Context) {
+	if !r.cluster.claims.Synced(ctx) {
+		return
+	}
+	pause := time.NewTicker(rollEvery)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		r.ask(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// ask counts those of the pods that wait of which it is known by now what they claim.
+func (r *roll) ask(ctx context.Context) {
+	r.mu.Lock()
+	waiting := maps.Clone(r.waiting)
+	r.mu.Unlock()
+	for uid, pod := range waiting {
+		if !kubeview.ClaimsNamed(pod) {
+			continue
+		}
+		class, mixed, known := r.cluster.learner.classOf(ctx, pod)
+		if !known {
+			continue
+		}
+		r.mu.Lock()
+		if latest := r.waiting[uid]; latest != nil {
+			delete(r.waiting, uid)
+			r.count(latest, enrolled{class: class, mixed: mixed}, false)
+		}
+		r.mu.Unlock()
+	}
+}

@@ -1,0 +1,136 @@
+package gpuaware
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// enrolledNow copies what pods are counted as.
+func (r *roll) enrolledNow() map[types.UID]enrolled {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[types.UID]enrolled{}
+	for uid, e := range r.pods {
+		all[uid] = e
+	}
+	return all
+}
+
+func (r *roll) waitingNow() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting)
+}
+
+// A scheduler that starts hears of pods before it hears of their claims and of the devices.
+func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi")}
+	want := map[types.UID]enrolled{}
+	for i := range 4 {
+		name := fmt.Sprint("p", i)
+		pod := claiming(name, name)
+		if i < 3 {
+			pod.Spec.NodeName = "n"
+			objects = append(objects, claimOf(name, "n", fmt.Sprint("gpu-", 2*i), fmt.Sprint("gpu-", 2*i+1)))
+		} else {
+			waits := ownClaim(exactly("a", "whole", 2))
+			waits.Name, waits.UID = name, types.UID(name)
+			objects = append(objects, waits)
+		}
+		objects = append(objects, pod)
+		want[pod.UID] = enrolled{class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
+	}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	roll := h.plugin.cluster.roll
+	var got map[types.UID]enrolled
+	eventually(t, func() bool { got = roll.enrolledNow(); return len(got) == len(want) })
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(enrolled{})); diff != "" {
+		t.Errorf("counted as (-want +got):\n%s", diff)
+	}
+	for i := range 4 {
+		if err := h.client.CoreV1().Pods("default").Delete(h.ctx, fmt.Sprint("p", i), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { return len(roll.enrolledNow()) == 0 })
+}
+
+// One GPU pod is there to stay. Three that were never counted go: that is no turnover.
+func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
+	t.Parallel()
+	stays := podObject("stays", strs{"nvidia.com/gpu": "1"}, nil)
+	stays.Spec.NodeName = "plugin"
+	objects := []runtime.Object{plainClass("whole"), gpuNodeObject("plugin", 4, "Tesla-T4"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), stays}
+	for i := range 3 {
+		pod := claiming(fmt.Sprint("lost-", i), "of-which-nothing-is-known")
+		pod.Spec.NodeName = "n"
+		objects = append(objects, pod)
+	}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	awaitDevices(t, h, 1)
+	roll, totals := h.plugin.cluster.roll, &h.plugin.cluster.views.totals
+	if _, _, err := h.evaluate(t, h.framework, podObject("looks", strs{"nvidia.com/gpu": "1"}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return len(roll.enrolledNow()) == 1 && roll.waitingNow() == 3 })
+	for i := range 3 {
+		if err := h.client.CoreV1().Pods("default").Delete(h.ctx, fmt.Sprint("lost-", i), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { return roll.waitingNow() == 0 })
+	totals.mu.Lock()
+	defer totals.mu.Unlock()
+	if filling := totals.supply.Filling(); filling != 1 {
+		t.Errorf("filling is %g after pods went that were never counted, want 1", filling)
+	}
+}
+
+// awaitDevices waits until so many nodes have devices that can be claimed.
+func awaitDevices(t *testing.T, h *harness, nodes int) {
+	t.Helper()
+	eventually(t, func() bool {
+		n := 0
+		for range h.plugin.cluster.claims.Latest().Names() {
+			n++
+		}
+		return n == nodes
+	})
+}
+
+// A share is measured by what the allocator would give while it waits, and by what it got afterwards, which may be more.
+func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
+	t.Parallel()
+	claim, allocated := ownClaim(exactly("a", "whole", 2)), claimOf("c", "n", "gpu-0", "gpu-1", "gpu-2")
+	claim.ResourceVersion, allocated.ResourceVersion = "1", "2"
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), claim)
+	awaitClaim(t, h, 1)
+	roll := h.plugin.cluster.roll
+	pod := h.add(t, claiming("p", "c"))
+	arrived := enrolled{class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true}
+	eventually(t, func() bool { return roll.enrolledNow()["p"] == arrived })
+	api := h.client.ResourceV1().ResourceClaims("default")
+	if _, err := api.Update(h.ctx, allocated, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		class, _, known := h.plugin.cluster.learner.classOf(h.ctx, pod)
+		return known && class.Count == 3
+	})
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = "n"
+	roll.see(bound)
+	arrived.placed, arrived.turns = true, true
+	if got := roll.enrolledNow()["p"]; got != arrived {
+		t.Errorf("bound as %+v, want %+v", got, arrived)
+	}
+	roll.leave(bound)
+}
