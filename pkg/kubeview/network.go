@@ -5,14 +5,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	kubeinformers "k8s.io/client-go/informers"
-
-	"berth.dev/berth/pkg/informers"
 )
 
 // NearKey is the annotation of a pod with label selectors of the pods that it talks to.
@@ -142,27 +138,4 @@ func (l NetworkLevels) Path(node *v1.Node) []string {
 		}
 	}
 	return path
-}
-
-// GangNetwork tells whoever plans for the gangs of a profile where nodes are in the network. It is safe for concurrent use.
-type GangNetwork struct {
-	path atomic.Pointer[func(*v1.Node) []string]
-}
-
-// GangNetworkOf returns the value for a profile of the scheduler.
-func GangNetworkOf(factory kubeinformers.SharedInformerFactory, profile string) *GangNetwork {
-	n, _ := informers.SharedBy(factory, profile, func() (*GangNetwork, error) { return &GangNetwork{}, nil })
-	return n
-}
-
-// Follow makes gangs of the profile be planned by these paths: the domains of a node, the widest level first, empty where it
-// lies in none.
-func (n *GangNetwork) Follow(path func(*v1.Node) []string) { n.path.Store(&path) }
-
-// Path returns what tells the paths of nodes; nil where the gangs of the profile may lie anywhere.
-func (n *GangNetwork) Path() func(*v1.Node) []string {
-	if path := n.path.Load(); path != nil {
-		return *path
-	}
-	return nil
 }

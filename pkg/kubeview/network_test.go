@@ -102,13 +102,6 @@ func TestNodeTellsItsDomainByTheFirstLabelThatItHas(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
-	var n GangNetwork
-	if n.Path() != nil {
-		t.Error("gangs are planned by paths that nobody asked for")
-	}
-	if n.Follow(levels.Path); n.Path() == nil {
-		t.Error("gangs are not planned by the paths that were asked for")
-	}
 }
 
 func FuzzNear(f *testing.F) {
