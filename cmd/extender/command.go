@@ -13,6 +13,7 @@ import (
 	componentconfig "k8s.io/component-base/config"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
+	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
@@ -55,11 +56,11 @@ Only one replica answers at a time, the one that holds the lease.`,
 
   # With an API server of 1.36
   berth-extender --config extender-config.yaml --emulated-version 1.36`,
-		Version:       version.Get().String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
 			if err := globals.Set(); err != nil {
 				return fmt.Errorf("setting feature gates: %w", err)
 			}
@@ -86,6 +87,7 @@ Only one replica answers at a time, the one that holds the lease.`,
 	f.BoolVar(&s.lease.elect, "leader-elect", true, "answer only while this replica holds the lease")
 	f.StringVar(&s.lease.namespace, "lease-namespace", "kube-system", "namespace of the lease")
 	f.StringVar(&s.lease.name, "lease-name", "berth-extender", "name of the lease")
+	verflag.AddFlags(f)
 	globals.AddFlags(f)
 	logsapi.AddFlags(logs, f)
 	return cmd
