@@ -89,6 +89,7 @@ Only one replica answers at a time, the one that holds the lease.`,
 	f.StringVar(&s.lease.name, "lease-name", "berth-extender", "name of the lease")
 	verflag.AddFlags(f)
 	globals.AddFlags(f)
+	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
 	logsapi.AddFlags(logs, f)
 	return cmd
 }

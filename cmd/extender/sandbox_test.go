@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
@@ -66,6 +67,10 @@ profiles:
 func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	if _, err := sandbox.CreateObjects(t.Context(), box.Config, metav1.NamespaceSystem, os.DirFS("../../manifests"),
+		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
+		t.Fatal(err)
+	}
 	address := freeAddress(t)
 	stop := startExtender(t, box, address)
 	startScheduler(t, box, address)
@@ -136,7 +141,7 @@ func freeAddress(t *testing.T) string {
 func startExtender(t *testing.T, box *sandboxtest.Box, address string) (stop func() error) {
 	t.Helper()
 	cmd := newCommand()
-	cmd.SetArgs([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, box.Kubeconfig())), "--listen=" + address, "--bind"})
+	cmd.SetArgs([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, asExtender(t, box))), "--listen=" + address, "--bind"})
 	cmd.SetOut(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -163,6 +168,24 @@ func startExtender(t *testing.T, box *sandboxtest.Box, address string) (stop fun
 		return response.StatusCode == http.StatusOK, nil
 	})
 	return stop
+}
+
+// asExtender is a kubeconfig with the rights that the manifests give to the extender.
+func asExtender(t *testing.T, box *sandboxtest.Box) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(box.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:kube-system:berth-extender"
+		user.ImpersonateGroups = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func startScheduler(t *testing.T, box *sandboxtest.Box, extender string) {
