@@ -178,18 +178,16 @@ func (s *settings) run(ctx context.Context) error {
 		}
 		over <- err
 	}()
-	// The lease is given back when the last request is answered, and the last request is answered when the lease is lost.
 	select {
 	case err = <-done:
+		// The lease is given back when the last request is answered.
 		end()
 		stop()
 		<-over
+		e.Close()
 	case err = <-over:
-		stop()
-		err = errors.Join(err, <-done)
-		end()
+		// Another replica answers, so what is being answered here must end now: with the process.
 	}
-	e.Close()
 	if ctx.Err() != nil {
 		return nil
 	}

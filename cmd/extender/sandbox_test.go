@@ -73,6 +73,7 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 	}
 	address := freeAddress(t)
 	stop := startExtender(t, box, address)
+	awaitAnswer(t, box, "http://"+address+"/readyz", "ok")
 	startScheduler(t, box, address)
 
 	// 40 GiB are on no T4; where the first has taken half of a node, the second fills it up, which stock spreads.
@@ -116,13 +117,22 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 			return false, nil
 		})
 	}
-	// It gives the lease back, so that the next replica need not wait until it expires.
+	// Another replica does not answer until the first gives the lease back. Then it knows of the shares.
+	other := freeAddress(t)
+	startExtender(t, box, other)
+	awaitAnswer(t, box, "http://"+other+"/readyz", "does not hold the lease kube-system/berth-extender")
 	if err := stop(); err != nil {
 		t.Errorf("stopping the extender: %v", err)
 	}
-	lease, err := box.Client.CoordinationV1().Leases("kube-system").Get(t.Context(), "berth-extender", metav1.GetOptions{})
-	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != "" {
-		t.Errorf("lease %v, error %v", lease.Spec, err)
+	awaitAnswer(t, box, "http://"+other+"/readyz", "ok")
+	answer, err := http.Post("http://"+other+"/filter", "application/json", strings.NewReader(
+		`{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if said, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(said), `"NodeNames":[]`) {
+		t.Errorf("a fifth share by the next replica: %s, error %v", said, err)
 	}
 }
 
@@ -154,20 +164,21 @@ func startExtender(t *testing.T, box *sandboxtest.Box, address string) (stop fun
 		return <-done
 	}
 	t.Cleanup(func() { _ = stop() })
-	box.Await(t, "the extender", func(context.Context) (bool, error) {
-		select {
-		case err := <-done:
-			return false, fmt.Errorf("the extender has ended: %w", err)
-		default:
-		}
-		response, err := http.Get("http://" + address + "/readyz")
+	return stop
+}
+
+// awaitAnswer waits until a page says something.
+func awaitAnswer(t *testing.T, box *sandboxtest.Box, url, want string) {
+	t.Helper()
+	box.Await(t, url+" to say "+want, func(context.Context) (bool, error) {
+		response, err := http.Get(url)
 		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
+			return false, nil //nolint:nilerr // nobody listens yet
 		}
 		defer func() { _ = response.Body.Close() }()
-		return response.StatusCode == http.StatusOK, nil
+		said, err := io.ReadAll(response.Body)
+		return strings.Contains(string(said), want), err
 	})
-	return stop
 }
 
 // asExtender is a kubeconfig with the rights that the manifests give to the extender.
