@@ -20,9 +20,9 @@ type run struct {
 	Nodes     int    `json:"nodes"`
 	Contender string `json:"contender"`
 	Pods      int    `json:"pods"`
-	// SharePercent is which part of the algorithm's time the policy takes. Of a plugin: its part of the extension points'
-	// time by the scheduler's CPU profile. Of an extender: what the algorithm does outside its extension points, less what
-	// stock does there, which is the calls with all that the scheduler does for them.
+	// SharePercent is which part of the algorithm's time the policy takes: GPUAware's part of the extension points' time, by
+	// the scheduler's CPU profile, and what the algorithm does outside its extension points beyond what stock does there.
+	// That is the calls of an extender with all that the scheduler does for them, or the ranking of candidates.
 	SharePercent          float64 `json:"sharePercent"`
 	AlgorithmMillis       float64 `json:"algorithmMillis"`
 	PodsPerSecond         float64 `json:"podsPerSecond"`
@@ -38,7 +38,7 @@ type run struct {
 const leadIn = 50
 
 // profileFor is how long the scheduler profiles itself.
-const profileFor = 2 * time.Second
+const profileFor = 5 * time.Second
 
 // measure starts the processes, creates the pods and follows them until the last is bound.
 func measure(ctx context.Context, bed *rig.Rig, c contender, namespace string, pods int) (_ run, err error) {
@@ -206,7 +206,7 @@ func account(c contender, pods int, before, after reading, samples *profile.Prof
 	return r
 }
 
-// withShares adds the shares of extenders, once it is known what stock does outside its extension points.
+// withShares adds what is outside the extension points, once it is known what stock does there.
 func withShares(runs []run) []run {
 	type sum struct{ millis, runs float64 }
 	stock := map[int]sum{}
@@ -217,10 +217,9 @@ func withShares(runs []run) []run {
 		}
 	}
 	for i := range runs {
-		r := &runs[i]
-		if find(r.Contender).extender != "" {
+		if r := &runs[i]; r.Contender != "stock" {
 			s := stock[r.Nodes]
-			r.SharePercent = 100 * max(0, r.OutsideMillis-s.millis/max(1, s.runs)) / r.AlgorithmMillis
+			r.SharePercent += 100 * max(0, r.OutsideMillis-s.millis/max(1, s.runs)) / r.AlgorithmMillis
 		}
 	}
 	return runs
