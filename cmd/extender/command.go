@@ -183,7 +183,7 @@ func (s *settings) run(ctx context.Context) error {
 		// The lease is given back when the last request is answered.
 		end()
 		stop()
-		<-over
+		err = errors.Join(err, <-over)
 		e.Close()
 	case err = <-over:
 		// Another replica answers, so what is being answered here must end now: with the process.

@@ -25,8 +25,8 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
+// The cases follow one another: feature gates belong to the process.
 func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
-	t.Parallel()
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	stock := write(t, "stock.yaml", head)
 	misspelt := write(t, "misspelt.yaml", head+"profiles:\n  - schedulerName: x\n    pluginConfig: [{name: GPUAware, args: {strategie: Pack}}]\n")

@@ -65,8 +65,10 @@ func (e *election) run(ctx context.Context) error {
 		return nil
 	}
 	e.elector.Run(ctx)
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
 	}
 	return errors.New("losing the lease " + e.name + ": another replica answers now")
 }

@@ -173,7 +173,7 @@ func awaitAnswer(t *testing.T, box *sandboxtest.Box, url, want string) {
 	box.Await(t, url+" to say "+want, func(context.Context) (bool, error) {
 		response, err := http.Get(url)
 		if err != nil {
-			return false, nil //nolint:nilerr // nobody listens yet
+			return false, nil // nobody listens yet
 		}
 		defer func() { _ = response.Body.Close() }()
 		said, err := io.ReadAll(response.Body)

@@ -64,29 +64,29 @@ func (c *cycle) nodes(names []string) []fwk.NodeInfo {
 	return infos
 }
 
-// verdict is what is said about one node.
-type verdict struct {
+// Verdict is what is said about one node.
+type Verdict struct {
 	// reason is empty where the pod fits.
 	reason string
 	// final is set where evicting pods would not help.
 	final bool
 }
 
-func verdictOf(status *fwk.Status) verdict {
-	return verdict{reason: status.Message(), final: status.Code() == fwk.UnschedulableAndUnresolvable}
+func verdictOf(status *fwk.Status) Verdict {
+	return Verdict{reason: status.Message(), final: status.Code() == fwk.UnschedulableAndUnresolvable}
 }
 
 // unknownNode may be a node that the extender has not seen yet, so the pod is to be tried again.
-var unknownNode = verdict{reason: "node(s) were not known to the extender (yet)"}
+var unknownNode = Verdict{reason: "node(s) were not known to the extender (yet)"}
 
-// Filter returns a verdict on each node, in the order of the names.
-func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]verdict, error) {
+// Filter returns a Verdict on each node, in the order of the names.
+func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]Verdict, error) {
 	c, err := e.begin(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end()
-	verdicts := make([]verdict, len(names))
+	verdicts := make([]Verdict, len(names))
 	if c.refused != nil {
 		for i := range verdicts {
 			verdicts[i] = verdictOf(c.refused)

@@ -114,7 +114,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	}
 	e.framework = e.sched.Profiles[profile.SchedulerName]
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
-		e.topScore += framework100 * int64(score.Weight)
+		e.topScore += topPluginScore * int64(score.Weight)
 	}
 	if !o.Binds {
 		if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {

@@ -44,13 +44,13 @@ func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
 	return mux
 }
 
-// badRequest is an error of the caller.
-type badRequest struct {
+// requestError is an error of the caller.
+type requestError struct {
 	status int
 	error
 }
 
-func (b badRequest) Unwrap() error { return b.error }
+func (b requestError) Unwrap() error { return b.error }
 
 // The values of the label result of the metrics.
 const resultDone, resultFailed, resultBad = "done", "failed", "bad_request"
@@ -64,7 +64,7 @@ func (s *service) serve(verb string, answer func(ctx context.Context, body io.Re
 		defer cancel()
 		result, err := answer(ctx, http.MaxBytesReader(w, r.Body, s.limits.BodyBytes))
 		outcome := resultDone
-		var bad badRequest
+		var bad requestError
 		switch {
 		case errors.As(err, &bad):
 			outcome = resultBad
@@ -102,10 +102,10 @@ func decode(body io.Reader, into any) error {
 		}
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		return badRequest{http.StatusRequestEntityTooLarge, fmt.Errorf(
+		return requestError{http.StatusRequestEntityTooLarge, fmt.Errorf(
 			"reading the request: it is larger than %d bytes (--max-request-bytes); nodeCacheCapable: true sends names instead of nodes", large.Limit)}
 	}
-	return badRequest{http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)}
+	return requestError{http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)}
 }
 
 // decodeArgs reads what filter and prioritize are given, and the names of the nodes.
@@ -116,9 +116,9 @@ func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, []string, error) {
 	}
 	switch {
 	case args.Pod == nil:
-		return nil, nil, badRequest{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
+		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
 	case (args.Nodes == nil) == (args.NodeNames == nil):
-		return nil, nil, badRequest{http.StatusBadRequest, errors.New("reading the request: want either Nodes or NodeNames")}
+		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: want either Nodes or NodeNames")}
 	case args.NodeNames != nil:
 		return args, *args.NodeNames, nil
 	}
@@ -134,7 +134,7 @@ func (s *service) answerFilter(ctx context.Context, body io.Reader) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	var verdicts []verdict
+	var verdicts []Verdict
 	if err = s.ready(); err == nil {
 		verdicts, err = s.Filter(ctx, args.Pod, names)
 	}
@@ -145,7 +145,7 @@ func (s *service) answerFilter(ctx context.Context, body io.Reader) (any, error)
 }
 
 // filterResult tells the verdicts in the form in which the nodes were given.
-func filterResult(args *extenderv1.ExtenderArgs, names []string, verdicts []verdict) *extenderv1.ExtenderFilterResult {
+func filterResult(args *extenderv1.ExtenderArgs, names []string, verdicts []Verdict) *extenderv1.ExtenderFilterResult {
 	result := &extenderv1.ExtenderFilterResult{
 		FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{},
 	}
@@ -195,7 +195,7 @@ func (s *service) answerBind(ctx context.Context, body io.Reader) (any, error) {
 		return nil, err
 	}
 	if args.PodName == "" || args.PodNamespace == "" || args.PodUID == "" || args.Node == "" {
-		return nil, badRequest{http.StatusBadRequest, errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
+		return nil, requestError{http.StatusBadRequest, errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
 	}
 	err := s.ready()
 	if err == nil {

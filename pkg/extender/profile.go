@@ -17,8 +17,8 @@ import (
 // orders the queue and holds pods back, for which the protocol has no verb.
 var served = []string{gpuaware.Name, costoptimized.Name}
 
-// framework100 is the highest score of a plugin.
-const framework100 = fwk.MaxNodeScore
+// topPluginScore is the highest score of a plugin.
+const topPluginScore = fwk.MaxScore
 
 // eventScheme names the kinds of objects about which plugins record events.
 var eventScheme = scheme.Scheme

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,9 +85,10 @@ func TestTheSchedulersClientIsAnsweredWithNamesAndWithNodes(t *testing.T) {
 	address := h.serve(t, Serving{})
 	for name, cached := range map[string]bool{"names": true, "nodes": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			client := caller(t, address, func(c *schedulerconfig.Extender) { c.NodeCacheCapable = cached })
 			pod := newPod("new", "", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})
-			asked := infos(append(nodes, gpuNode("stranger", 8, nil))...)
+			asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8, nil))...)
 			passed, failed, unresolvable, err := client.Filter(pod, asked)
 			if err != nil {
 				t.Fatal(err)
@@ -288,7 +290,7 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 		if args.Pod == nil || (args.Nodes == nil) == (args.NodeNames == nil) {
 			t.Fatalf("accepted %q", body)
 		}
-		verdicts := make([]verdict, len(names))
+		verdicts := make([]Verdict, len(names))
 		if result := filterResult(args, names, verdicts); len(names) != passedIn(result) {
 			t.Fatalf("%d of %d nodes pass", passedIn(result), len(names))
 		}

@@ -98,10 +98,12 @@ func TestOnlyCallersWithACertificateAreAnswered(t *testing.T) {
 		want   string
 	}{
 		"a scheduler of the authority": {ours, ""},
-		"a scheduler of another":       {theirs, "certificate"},
-		"a scheduler without":          {nil, "code 401"},
+		// How the end of the connection shows to the client depends on how much it has sent by then.
+		"a scheduler of another": {theirs, "/filter"},
+		"a scheduler without":    {nil, "code 401"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			client := caller(t, address, func(c *schedulerconfig.Extender) {
 				c.URLPrefix, c.EnableHTTPS = "https://"+address, true
 				c.TLSConfig = &schedulerconfig.ExtenderTLSConfig{CAFile: ours.file("authority.crt")}

@@ -154,7 +154,7 @@ func nodesFile(nodes int) []byte {
 // table shows the median of each figure.
 func table(w io.Writer, runs []run) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "nodes\tcontender\tshare of algorithm\talgorithm ms\tpods/s\tCPU ms a pod\tof it scheduler\tof it extender\tother cores\t")
+	fmt.Fprintln(t, "nodes\tcontender\tshare of algorithm\tms of it a pod\tpods/s\tCPU ms a pod\tof it scheduler\tof it extender\tother cores\t")
 	type key struct {
 		nodes     int
 		contender string
