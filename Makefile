@@ -32,12 +32,12 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent image image-node-agent demo test lint generate verify clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender demo test lint generate verify clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-build: scheduler node-agent ## bin/berth-scheduler, bin/berth and bin/berth-node-agent, static and stripped
+build: scheduler node-agent extender ## bin/berth-scheduler, bin/berth, bin/berth-node-agent and bin/berth-extender, static and stripped
 	@echo building bin/berth
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth ./cmd/berth
 
@@ -48,6 +48,10 @@ scheduler: ## bin/berth-scheduler alone
 node-agent: ## bin/berth-node-agent alone
 	@echo building bin/berth-node-agent
 	@go build -ldflags '$(LDFLAGS)' -o bin/berth-node-agent ./cmd/node-agent
+
+extender: ## bin/berth-extender alone
+	@echo building bin/berth-extender $(KUBE_VERSION)-berth.$(VERSION)
+	@go build -ldflags '$(LDFLAGS)' -o bin/berth-extender ./cmd/extender
 
 # For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
 IMAGE ?=
@@ -60,6 +64,9 @@ image: ## the scheduler's image, with docker, podman or buildah
 
 image-node-agent: ## the node agent's image
 	$(BUILD_IMAGE) $(or $(IMAGE),berth-node-agent:$(VERSION)) --target node-agent $(IMAGE_FLAGS)
+
+image-extender: ## the extender's image
+	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender $(IMAGE_FLAGS)
 
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)

@@ -26,7 +26,7 @@ check "go.mod and go.sum are tidy" go mod tidy -diff
 check "the modules are those of go.sum" go mod verify
 check "go vet" go vet ./...
 check "generated files are up to date" hack/generate.sh --check
-for name in berth-scheduler berth berth-node-agent; do
+for name in berth-scheduler berth berth-node-agent berth-extender; do
   check "bin/$name is version $EXPECTED_VERSION" grep -qwF "$EXPECTED_VERSION" <(bin/$name --version)
   check "bin/$name is static" test -z "$(go version -m bin/$name | grep -w CGO_ENABLED=1)"
 done

@@ -94,7 +94,7 @@ func read[T any](t *testing.T, file string) T {
 func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 	t.Parallel()
 	// Kinds with readers of their own: kustomize, the scheduler, berth up.
-	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "nodes.yaml"}
+	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "nodes.yaml", "extender-config.yaml", "stock-scheduler-config.yaml"}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" || slices.Contains(elsewhere, filepath.Base(path)) {
@@ -138,6 +138,20 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ServiceAccount kube-system/berth-scheduler",
 			"ValidatingAdmissionPolicy /berth-scheduler",
 			"ValidatingAdmissionPolicyBinding /berth-scheduler",
+		},
+		"extender": {
+			"ClusterRole /berth-extender",
+			"ClusterRole /berth-extender-binder",
+			"ClusterRoleBinding /berth-extender",
+			"ClusterRoleBinding /berth-extender-binder",
+			"ConfigMap kube-system/berth-extender-config-HASH",
+			"Deployment kube-system/berth-extender",
+			"Role kube-system/berth-extender-lease",
+			"RoleBinding kube-system/berth-extender-lease",
+			"Service kube-system/berth-extender",
+			"ServiceAccount kube-system/berth-extender",
+			"ValidatingAdmissionPolicy /berth-extender",
+			"ValidatingAdmissionPolicyBinding /berth-extender",
 		},
 		"node-agent": {
 			"ClusterRole /berth-node-agent",

@@ -37,7 +37,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		d.find(Warning, "lease", "leaderElection.resourceName", "leaderElection.resourceName is kube-scheduler, the lease of the cluster's own scheduler: the two would take turns; give this one a name of its own")
 	}
 	if len(c.Extenders) > 0 {
-		d.find(Warning, "batching", "extenders", "an extender switches the batching of identical pods off in every profile")
+		d.find(Warning, "batching", "extenders", "an extender switches the batching of identical pods and best-first candidates off in every profile")
 	}
 	ruled := slices.ContainsFunc(profiles, func(p Profile) bool { return holdsPolicies(&p) })
 	for i := range profiles {

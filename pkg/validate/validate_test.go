@@ -192,7 +192,8 @@ func TestTheShippedManifestsPassClean(t *testing.T) {
 	root := filepath.Join("..", "..", "manifests")
 	r := &Report{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+		// The folder holds configurations of the extender and of a scheduler that is not ours.
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || filepath.Base(filepath.Dir(path)) == "extender" {
 			return err
 		}
 		file, err := os.Open(path)
@@ -207,6 +208,10 @@ func TestTheShippedManifestsPassClean(t *testing.T) {
 	}
 	for _, f := range r.Findings {
 		// The shared nodes of the local control plane run nothing, so that nothing enforces shares there.
+		// The example of a scorer costs what it is warned of.
+		if f.Rule == "batching" && filepath.Base(filepath.Dir(f.File)) == "external-scorer" {
+			continue
+		}
 		if f.Severity != Note && (f.Rule != "unenforced-shares" || filepath.Base(f.File) != "nodes.yaml") {
 			t.Error(f)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -50,23 +51,74 @@ func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error)
 	if err := r.writeConfig(name+".yaml", config); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(name + ".log")
-	if err != nil {
-		return nil, fmt.Errorf("creating the scheduler's log: %w", err)
-	}
-	defer func() { _ = log.Close() }()
 	// What the scheduler says of itself is read without credentials, on loopback, from a certificate that it makes itself.
 	args := []string{"--config=" + name + ".yaml", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*"}
 	if len(gates) > 0 {
 		args = append(args, "--feature-gates="+strings.Join(gates, ","))
 	}
-	process := exec.Command(filepath.Join(filepath.Dir(binary), "berth-scheduler"), args...)
+	return r.run(filepath.Join(filepath.Dir(binary), "berth-scheduler"), name+".log", fmt.Sprintf("https://127.0.0.1:%d", port), args)
+}
+
+// Extender is an extender process under measurement, with the gauges of a scheduler, and where it listens.
+type Extender struct {
+	*Scheduler
+	Address string
+}
+
+// StartExtender starts an extender with a KubeSchedulerConfiguration, but for the connection. It waits until the extender
+// has seen the whole cluster.
+func (r *Rig) StartExtender(ctx context.Context, config []byte) (*Extender, error) {
+	binary, err := sandbox.FindBinary()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(r.dir, fmt.Sprintf("extender-%d", r.started))
+	r.started++
+	if err := r.writeConfig(name+".yaml", config); err != nil {
+		return nil, err
+	}
+	e := &Extender{Address: fmt.Sprintf("127.0.0.1:%d", port)}
+	e.Scheduler, err = r.run(filepath.Join(filepath.Dir(binary), "berth-extender"), name+".log", "http://"+e.Address,
+		[]string{"--config=" + name + ".yaml", "--listen=" + e.Address, "--leader-elect=false"})
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := e.get(ctx, "/readyz")
+		if err == nil {
+			return e, nil
+		}
+		select {
+		case <-tick.C:
+		case <-e.Exited():
+			return nil, fmt.Errorf("starting the extender: %s", e.LastWords())
+		case <-ctx.Done():
+			e.Stop()
+			return nil, fmt.Errorf("waiting for the extender: %w", errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// run starts a process that serves its metrics at a URL.
+func (r *Rig) run(binary, logFile, url string, args []string) (*Scheduler, error) {
+	log, err := os.Create(logFile)
+	if err != nil {
+		return nil, fmt.Errorf("creating a log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	process := exec.Command(binary, args...)
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	process.Stdout, process.Stderr = log, log
 	process.Env = append(os.Environ(), r.SchedulerEnv...)
 	if err := process.Start(); err != nil {
-		return nil, fmt.Errorf("starting the scheduler: %w", err)
+		return nil, fmt.Errorf("starting %s: %w", filepath.Base(binary), err)
 	}
 	exited := make(chan struct{})
 	go func() {
@@ -77,7 +129,7 @@ func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error)
 		process: process,
 		log:     log.Name(),
 		exited:  exited,
-		url:     fmt.Sprintf("https://127.0.0.1:%d", port),
+		url:     url,
 		http: &http.Client{
 			Timeout:   5 * time.Minute,
 			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // Its own child on loopback, with a certificate made at start.

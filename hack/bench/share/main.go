@@ -8,21 +8,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/pprof/profile"
-	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -120,7 +115,7 @@ func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace s
 			return err
 		}
 	}
-	tell(name, profiled, account(read(after).minus(read(before)), samples))
+	tell(name, profiled, rig.ReadAlgorithm(after).Minus(rig.ReadAlgorithm(before)), samples)
 	return bed.Empty(ctx, namespace)
 }
 
@@ -167,128 +162,15 @@ func save(path string, samples *profile.Profile) error {
 	return nil
 }
 
-// gauges are the metrics that the account is made from: seconds and numbers of the algorithm and of extension points.
-type gauges struct {
-	seconds, cycles float64
-	points          map[string]float64
-	hits, misses    float64
-}
-
-func read(families map[string]*dto.MetricFamily) gauges {
-	g := gauges{points: map[string]float64{}}
-	for _, m := range families["scheduler_scheduling_algorithm_duration_seconds"].GetMetric() {
-		g.seconds += m.GetHistogram().GetSampleSum()
-		g.cycles += float64(m.GetHistogram().GetSampleCount())
-	}
-	for _, m := range families["scheduler_framework_extension_point_duration_seconds"].GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == "extension_point" {
-				g.points[l.GetValue()] += m.GetHistogram().GetSampleSum()
-			}
-		}
-	}
-	for _, m := range families["scheduler_batch_rescore_duration_seconds"].GetMetric() {
-		g.points[batching] += m.GetHistogram().GetSampleSum()
-	}
-	for _, m := range families["berth_gpu_packing_cache_hits_total"].GetMetric() {
-		g.hits += m.GetCounter().GetValue()
-	}
-	for _, m := range families["berth_gpu_packing_cache_misses_total"].GetMetric() {
-		g.misses += m.GetCounter().GetValue()
-	}
-	return g
-}
-
-func (g gauges) minus(before gauges) gauges {
-	g.seconds -= before.seconds
-	g.cycles -= before.cycles
-	g.hits -= before.hits
-	g.misses -= before.misses
-	for point := range g.points {
-		g.points[point] -= before.points[point]
-	}
-	return g
-}
-
-// points are the extension points of the algorithm, and the frame within which each of their calls is.
-var points = []struct{ name, frame string }{
-	{"PreFilter", ").RunPreFilterPlugins"},
-	{"Filter", ").RunFilterPlugins"},
-	{"PreScore", ").RunPreScorePlugins"},
-	{"Score", ").RunScorePlugins"},
-	{batching, ").rescoreHintedNode"},
-}
-
-// batching is not an extension point: of a run of identical pods only the node of the last is scored again, and all are
-// normalized.
-const batching = "batch rescoring"
-
-// line is one plugin's part of the algorithm's time at one extension point.
-type line struct {
-	plugin, point string
-	percent       float64
-}
-
-// result is what a run has shown.
-type result struct {
-	cycles, millisPerCycle, hitPercent float64
-	points                             map[string]float64
-	lines                              []line
-}
-
-func account(g gauges, samples *profile.Profile) result {
-	r := result{cycles: g.cycles, millisPerCycle: 1000 * g.seconds / g.cycles, hitPercent: 100 * g.hits / max(1, g.hits+g.misses), points: map[string]float64{}}
-	for _, p := range points {
-		r.points[p.name] = 100 * g.points[p.name] / g.seconds
-		total, plugins := within(samples, p.frame)
-		if total == 0 {
-			continue
-		}
-		for plugin, n := range plugins {
-			r.lines = append(r.lines, line{plugin, p.name, r.points[p.name] * float64(n) / float64(total)})
-		}
-	}
-	slices.SortFunc(r.lines, func(a, b line) int { return cmp.Or(cmp.Compare(b.percent, a.percent), cmp.Compare(a.plugin, b.plugin)) })
-	return r
-}
-
-// pluginMethod finds the package of a plugin in the name of its method.
-var pluginMethod = regexp.MustCompile(`/plugins/([a-z]+)\.\(\*[A-Za-z]+\)\.(PreFilter|Filter|PreScore|Score|NormalizeScore)$`)
-
-// within counts the CPU time of samples within the frame, in all and in each plugin's method.
-func within(samples *profile.Profile, frame string) (total int64, plugins map[string]int64) {
-	plugins = map[string]int64{}
-	for _, s := range samples.Sample {
-		plugin, inside := "", false
-		// A stack begins with its innermost frame.
-		for _, location := range s.Location {
-			for _, l := range location.Line {
-				if m := pluginMethod.FindStringSubmatch(l.Function.Name); m != nil {
-					plugin = m[1]
-				}
-				inside = inside || strings.Contains(l.Function.Name, frame)
-			}
-		}
-		if !inside {
-			continue
-		}
-		cpu := s.Value[len(s.Value)-1]
-		total += cpu
-		if plugin != "" {
-			plugins[plugin] += cpu
-		}
-	}
-	return total, plugins
-}
-
-func tell(name string, created int, r result) {
+func tell(name string, created int, a rig.Algorithm, samples *profile.Profile) {
+	parts := a.Parts(samples)
 	_, _ = fmt.Fprintf(os.Stdout, "\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
-		name, *nodes, created, r.cycles, r.millisPerCycle, r.hitPercent)
-	for _, p := range points {
-		_, _ = fmt.Fprintf(os.Stdout, "  %-28s %5.1f%% of the algorithm's time\n", p.name, r.points[p.name])
-		for _, l := range r.lines {
-			if l.point == p.name && l.percent >= 0.1 {
-				_, _ = fmt.Fprintf(os.Stdout, "    %-26s %5.1f%%\n", l.plugin, l.percent)
+		name, *nodes, created, a.Cycles, a.MillisPerCycle(), 100*a.CacheHits/max(1, a.CacheHits+a.CacheMisses))
+	for _, point := range rig.AlgorithmPoints() {
+		_, _ = fmt.Fprintf(os.Stdout, "  %-28s %5.1f%% of the algorithm's time\n", point, a.Percent(point))
+		for _, l := range parts {
+			if l.Point == point && l.Percent >= 0.1 {
+				_, _ = fmt.Fprintf(os.Stdout, "    %-26s %5.1f%%\n", l.Plugin, l.Percent)
 			}
 		}
 	}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	componentconfig "k8s.io/component-base/config"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"berth.dev/berth/pkg/extender"
+	"berth.dev/berth/pkg/replay"
+)
+
+// settings are what the flags say.
+type settings struct {
+	config  string
+	profile string
+	bind    bool
+	serving extender.Serving
+	lease   lease
+}
+
+func newCommand() *cobra.Command {
+	var s settings
+	logs := logsapi.NewLoggingConfiguration()
+	globals := options.NewOptions().ComponentGlobalsRegistry
+	cmd := &cobra.Command{
+		Use:   "berth-extender",
+		Short: "Serve GPUAware and CostOptimized to a scheduler that cannot be replaced",
+		Long: `berth-extender answers kube-scheduler over HTTP (KubeSchedulerConfiguration, extenders): filter says which nodes can
+serve a pod's GPUs, prioritize which of them waste the least GPU and cost the least. It decides as the plugins GPUAware and
+CostOptimized do, with the args of a profile of --config. The profile's other plugins are ignored.
+
+What an extender cannot do: gangs, batches of identical pods, and waking a pod when its place becomes free. Shares of a GPU
+and all GPUs of shared nodes need devices that are assigned when the pod is bound. With --bind the extender assigns them
+and binds the pods, if the scheduler names it as its binder (bindVerb: bind). Without it, such pods are refused.
+
+Only one replica answers at a time, the one that holds the lease.`,
+		Example: `  # On the scheduler's machine, over loopback, for GPUs in one piece only
+  berth-extender --config extender-config.yaml --leader-elect=false
+  curl http://127.0.0.1:8888/readyz
+
+  # In a cluster, also for shares of a GPU, for a scheduler with a certificate of that authority
+  berth-extender --config extender-config.yaml --bind --listen :8888 --tls-cert-file tls.crt \
+    --tls-private-key-file tls.key --client-ca-file ca.crt
+
+  # With an API server of 1.36
+  berth-extender --config extender-config.yaml --emulated-version 1.36`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			if err := globals.Set(); err != nil {
+				return fmt.Errorf("setting feature gates: %w", err)
+			}
+			if err := logsapi.ValidateAndApply(logs, nil); err != nil {
+				return fmt.Errorf("setting up logs: %w", err)
+			}
+			if err := s.check(); err != nil {
+				return err
+			}
+			return s.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration with the args of GPUAware and CostOptimized (required); "+
+		"clientConnection says how to reach the API server")
+	f.StringVar(&s.profile, "profile", "", "schedulerName of the profile to serve; empty: berth-scheduler if there is one, else the first")
+	f.BoolVar(&s.bind, "bind", false, "assign devices and bind pods; the scheduler's configuration needs bindVerb: bind")
+	f.StringVar(&s.serving.Address, "listen", "127.0.0.1:8888", "address to serve on; beyond loopback it needs TLS")
+	f.StringVar(&s.serving.CertFile, "tls-cert-file", "", "certificate of the server, read again when it changes; empty: plain HTTP")
+	f.StringVar(&s.serving.KeyFile, "tls-private-key-file", "", "key of the certificate")
+	f.StringVar(&s.serving.ClientCAFile, "client-ca-file", "", "authorities of callers; with it, only callers with a certificate are answered")
+	f.Int64Var(&s.serving.Limits.BodyBytes, "max-request-bytes", 64<<20, "size of the largest request that is read")
+	f.DurationVar(&s.serving.Limits.Time, "timeout", 30*time.Second, "how long an answer may take; httpTimeout of the scheduler should be no longer")
+	f.BoolVar(&s.lease.elect, "leader-elect", true, "answer only while this replica holds the lease")
+	f.StringVar(&s.lease.namespace, "lease-namespace", "kube-system", "namespace of the lease")
+	f.StringVar(&s.lease.name, "lease-name", "berth-extender", "name of the lease")
+	verflag.AddFlags(f)
+	globals.AddFlags(f)
+	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
+	logsapi.AddFlags(logs, f)
+	return cmd
+}
+
+// check refuses flags that cannot be used.
+func (s *settings) check() error {
+	tls := s.serving.CertFile != ""
+	switch {
+	case s.config == "":
+		return errors.New("--config is not given: want a KubeSchedulerConfiguration whose profile enables GPUAware or CostOptimized")
+	case tls != (s.serving.KeyFile != ""):
+		return errors.New("--tls-cert-file and --tls-private-key-file: want both or neither")
+	case s.serving.ClientCAFile != "" && !tls:
+		return errors.New("--client-ca-file is given without --tls-cert-file: certificates of callers need TLS")
+	case s.serving.Limits.BodyBytes < 1<<10:
+		return fmt.Errorf("--max-request-bytes is %d: want at least 1024", s.serving.Limits.BodyBytes)
+	case s.serving.Limits.Time < 100*time.Millisecond:
+		return fmt.Errorf("--timeout is %s: want at least 100ms", s.serving.Limits.Time)
+	}
+	host, _, err := net.SplitHostPort(s.serving.Address)
+	if err != nil {
+		return fmt.Errorf("--listen is %q: want an address such as 127.0.0.1:8888: %w", s.serving.Address, err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	switch {
+	case !tls:
+		return fmt.Errorf("--listen is %q, which other machines reach: want --tls-cert-file and --tls-private-key-file, or an address on loopback", s.serving.Address)
+	case s.bind && s.serving.ClientCAFile == "":
+		return fmt.Errorf("--listen is %q and --bind lets callers bind pods: want --client-ca-file", s.serving.Address)
+	}
+	return nil
+}
+
+// run is the extender until the context ends or another replica takes the lease.
+func (s *settings) run(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	configuration, err := replay.LoadConfiguration(s.config)
+	if err != nil {
+		return err
+	}
+	profile, err := configuration.Profile(s.profile)
+	if err != nil {
+		return err
+	}
+	api, err := apiConfig(&configuration.Component.ClientConnection)
+	if err != nil {
+		return err
+	}
+	// What the plugins do in the background lasts until the last request is answered.
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	e, err := extender.New(background, extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: api})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.config, err)
+	}
+	elected, err := s.lease.elector(api)
+	if err != nil {
+		return err
+	}
+	ready := func() error {
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("the extender is stopping")
+		case !e.Synced():
+			return errors.New("the extender has not seen the whole cluster yet")
+		}
+		return elected.leads()
+	}
+	server, err := extender.NewServer(e, s.serving, ready)
+	if err != nil {
+		return err
+	}
+	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String(), "bind", s.bind)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- server.Run(serving) }()
+	over := make(chan error, 1)
+	go func() {
+		err := e.Start(serving)
+		if err == nil {
+			logger.Info("Seen the whole cluster")
+			err = elected.run(background)
+		}
+		over <- err
+	}()
+	select {
+	case err = <-done:
+		// The lease is given back when the last request is answered.
+		end()
+		stop()
+		err = errors.Join(err, <-over)
+		e.Close()
+	case err = <-over:
+		// Another replica answers, so what is being answered here must end now: with the process.
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// apiConfig is how the API server is reached. Without a kubeconfig this is the configuration of a pod.
+func apiConfig(connection *componentconfig.ClientConnectionConfiguration) (*rest.Config, error) {
+	api, err := clientcmd.BuildConfigFromFlags("", connection.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading how to reach the API server: %w", err)
+	}
+	api.QPS, api.Burst = connection.QPS, int(connection.Burst)
+	return rest.AddUserAgent(api, "berth-extender"), nil
+}

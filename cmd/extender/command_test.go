@@ -1,0 +1,60 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+func TestMain(m *testing.M) {
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged // the tests run several commands in one process
+	os.Exit(m.Run())
+}
+
+// write writes a file of the test's.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The cases follow one another: feature gates belong to the process.
+func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
+	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	stock := write(t, "stock.yaml", head)
+	misspelt := write(t, "misspelt.yaml", head+"profiles:\n  - schedulerName: x\n    pluginConfig: [{name: GPUAware, args: {strategie: Pack}}]\n")
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no configuration":                  {nil, "--config is not given"},
+		"an argument":                       {[]string{"x"}, "unknown command"},
+		"a certificate without a key":       {[]string{"--config=c", "--tls-cert-file=x"}, "want both or neither"},
+		"authorities without TLS":           {[]string{"--config=c", "--client-ca-file=x"}, "without --tls-cert-file"},
+		"no room for a request":             {[]string{"--config=c", "--max-request-bytes=1"}, "want at least 1024"},
+		"no time for an answer":             {[]string{"--config=c", "--timeout=1ms"}, "want at least 100ms"},
+		"an address that is none":           {[]string{"--config=c", "--listen=8888"}, `--listen is "8888"`},
+		"plain HTTP for all":                {[]string{"--config=c", "--listen=:8888"}, "which other machines reach"},
+		"binding for all":                   {[]string{"--config=c", "--listen=0.0.0.0:8888", "--tls-cert-file=x", "--tls-private-key-file=y", "--bind"}, "want --client-ca-file"},
+		"a configuration that is not there": {[]string{"--config=/nowhere"}, "/nowhere"},
+		"a misspelt argument":               {[]string{"--config=" + misspelt}, "strategie"},
+		"a profile that is not there":       {[]string{"--config=" + stock, "--profile=mine"}, `there is no profile "mine"; it has default-scheduler`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := newCommand()
+			cmd.SetArgs(tc.args)
+			cmd.SetOut(io.Discard)
+			cmd.SetErr(io.Discard)
+			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+const nodes = `shapes:
+- name: a100
+  count: 2
+  labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.memory: "81920", nvidia.com/gpu.count: "8"}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "8"}
+- name: t4
+  count: 2
+  labels: {nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.memory: "15360", nvidia.com/gpu.count: "4"}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
+- name: shared
+  count: 1
+  labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.memory: "23034", nvidia.com/gpu.count: "2", berth.dev/gpu-mode: shared}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "2"}
+`
+
+// The stock profile of a scheduler without a plugin of ours, with the extender as its filter, judge and binder.
+const stockWithExtender = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q}
+podMaxBackoffSeconds: 1
+extenders:
+  - urlPrefix: http://%s
+    filterVerb: filter
+    prioritizeVerb: prioritize
+    bindVerb: bind
+    weight: 20
+    nodeCacheCapable: true
+    httpTimeout: 30s
+`
+
+const extenderConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: %q}
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      multiPoint: {enabled: [{name: GPUAware, weight: 20}, {name: CostOptimized, weight: 5}]}
+`
+
+// TestAStockSchedulerPlacesPodsAsTheExtenderSays runs the real commands on a real API server.
+func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	if _, err := sandbox.CreateObjects(t.Context(), box.Config, metav1.NamespaceSystem, os.DirFS("../../manifests"),
+		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	stop := startExtender(t, box, address)
+	awaitAnswer(t, box, "http://"+address+"/readyz", "ok")
+	startScheduler(t, box, address)
+
+	// 40 GiB are on no T4; where the first has taken half of a node, the second fills it up, which stock spreads.
+	first := place(t, box, pod("first", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
+	second := place(t, box, pod("second", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
+	if !strings.HasPrefix(first, "a100-") || second != first {
+		t.Errorf("pods of 4 GPUs went to %s and %s, want both on one a100", first, second)
+	}
+	if third := place(t, box, pod("third", 2, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})); !strings.HasPrefix(third, "t4-") {
+		t.Errorf("a pod for a T4 went to %s", third)
+	}
+	for i := range 4 {
+		name := fmt.Sprintf("share-%d", i)
+		node := place(t, box, pod(name, 0, map[string]string{"alibabacloud.com/gpu-milli": "500", "alibabacloud.com/gpu-count": "1"}))
+		bound, err := box.Client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if device := bound.Annotations["alibabacloud.com/gpu-index"]; node != "shared-0" || device == "" {
+			t.Errorf("share %d: node %s, device %q", i, node, device)
+		}
+	}
+	for name, tc := range map[string]struct {
+		pod  *v1.Pod
+		want string
+	}{
+		"a share too many": {pod("share-4", 0, map[string]string{"alibabacloud.com/gpu-milli": "500", "alibabacloud.com/gpu-count": "1"}), "GPU"},
+		"a wrong value":    {pod("wrong", 1, map[string]string{"berth.dev/gpu-memory-min": "much"}), "berth.dev/gpu-memory-min"},
+	} {
+		create(t, box, tc.pod)
+		box.Await(t, name+" to be refused", func(ctx context.Context) (bool, error) {
+			p, err := box.Client.CoreV1().Pods("default").Get(ctx, tc.pod.Name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			for _, c := range p.Status.Conditions {
+				if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && strings.Contains(c.Message, tc.want) {
+					return true, nil
+				}
+			}
+			return false, nil
+		})
+	}
+	// Another replica does not answer until the first gives the lease back. Then it knows of the shares.
+	other := freeAddress(t)
+	startExtender(t, box, other)
+	awaitAnswer(t, box, "http://"+other+"/readyz", "does not hold the lease kube-system/berth-extender")
+	if err := stop(); err != nil {
+		t.Errorf("stopping the extender: %v", err)
+	}
+	awaitAnswer(t, box, "http://"+other+"/readyz", "ok")
+	answer, err := http.Post("http://"+other+"/filter", "application/json", strings.NewReader(
+		`{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if said, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(said), `"NodeNames":[]`) {
+		t.Errorf("a fifth share by the next replica: %s, error %v", said, err)
+	}
+}
+
+// freeAddress is where nothing listens at the moment.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// startExtender runs the command until the test calls stop, which returns its error, or ends.
+func startExtender(t *testing.T, box *sandboxtest.Box, address string) (stop func() error) {
+	t.Helper()
+	cmd := newCommand()
+	cmd.SetArgs([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, asExtender(t, box))), "--listen=" + address, "--bind"})
+	cmd.SetOut(io.Discard)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- cmd.ExecuteContext(ctx)
+		close(done)
+	}()
+	stop = func() error {
+		cancel()
+		return <-done
+	}
+	t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// awaitAnswer waits until a page says something.
+func awaitAnswer(t *testing.T, box *sandboxtest.Box, url, want string) {
+	t.Helper()
+	box.Await(t, url+" to say "+want, func(context.Context) (bool, error) {
+		response, err := http.Get(url)
+		if err != nil {
+			return false, nil // nobody listens yet
+		}
+		defer func() { _ = response.Body.Close() }()
+		said, err := io.ReadAll(response.Body)
+		return strings.Contains(string(said), want), err
+	})
+}
+
+// asExtender is a kubeconfig with the rights that the manifests give to the extender.
+func asExtender(t *testing.T, box *sandboxtest.Box) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(box.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:kube-system:berth-extender"
+		user.ImpersonateGroups = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func startScheduler(t *testing.T, box *sandboxtest.Box, extender string) {
+	t.Helper()
+	berth, err := sandbox.FindBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "scheduler.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler := exec.Command(filepath.Join(filepath.Dir(berth), "berth-scheduler"),
+		"--config="+write(t, "scheduler.yaml", fmt.Sprintf(stockWithExtender, box.Kubeconfig(), extender)), "--secure-port=0")
+	scheduler.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	scheduler.Stdout, scheduler.Stderr = log, log
+	if err := scheduler.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = scheduler.Process.Kill()
+		_ = scheduler.Wait()
+		_ = log.Close()
+		if said, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("the scheduler's log:\n%s", said)
+		}
+	})
+}
+
+func pod(name string, gpus int64, annotations map[string]string) *v1.Pod {
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	limits := v1.ResourceList{}
+	if gpus > 0 {
+		limits["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+		maps.Copy(requests, limits)
+	}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations},
+		Spec: v1.PodSpec{Containers: []v1.Container{
+			{Name: "c", Image: "work:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
+		}},
+	}
+}
+
+func create(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) {
+	t.Helper()
+	// Without a controller manager nobody makes the service account.
+	no := false
+	pod.Spec.AutomountServiceAccountToken = &no
+	if _, err := box.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// place creates a pod and returns the node that it gets.
+func place(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) (node string) {
+	t.Helper()
+	create(t, box, pod)
+	box.Await(t, "a node for "+pod.Name, func(ctx context.Context) (bool, error) {
+		p, err := box.Client.CoreV1().Pods("default").Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		node = p.Spec.NodeName
+		return node != "", nil
+	})
+	return node
+}

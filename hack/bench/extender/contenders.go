@@ -1,0 +1,59 @@
+package main
+
+import "fmt"
+
+// contender is a scheduler's configuration, and that of an extender it may call.
+type contender struct {
+	name, description string
+	// profile are the lines under profiles: of the scheduler; empty: the stock profile.
+	profile string
+	// extender says which verbs the scheduler calls, and extenderProfile what is behind them.
+	extender, extenderProfile string
+}
+
+const (
+	head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	// filterOnly and filterAndScore enable the same in a scheduler and in an extender.
+	filterOnly = `profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      preFilter: {enabled: [{name: GPUAware}]}
+      filter: {enabled: [{name: GPUAware}]}
+`
+	filterAndScore = filterOnly + "      score: {enabled: [{name: GPUAware, weight: 20}]}\n"
+	// allNodes lets the plugin look at as many nodes as the stock scheduler and the extender do.
+	allNodes = "    pluginConfig: [{name: GPUAware, args: {candidates: 0}}]\n"
+
+	filterVerb = "    filterVerb: filter\n"
+	bothVerbs  = filterVerb + "    prioritizeVerb: prioritize\n    weight: 20\n"
+	names      = "    nodeCacheCapable: true\n"
+)
+
+var contenders = []contender{
+	{name: "stock", description: "the stock profile alone"},
+	{name: "filter-plugin", description: "Filter of GPUAware as a plugin", profile: filterOnly + allNodes},
+	{name: "filter-extender", description: "the same as an extender that is sent names of nodes", extender: filterVerb + names, extenderProfile: filterOnly},
+	{name: "filter-extender-nodes", description: "the same as an extender that is sent whole nodes", extender: filterVerb, extenderProfile: filterOnly},
+	{name: "plugin", description: "Filter and Score of GPUAware as a plugin", profile: filterAndScore + allNodes},
+	{name: "plugin-candidates", description: "the same with candidates, which is how we ship it", profile: filterAndScore},
+	{name: "extender", description: "Filter and Score as an extender that is sent names", extender: bothVerbs + names, extenderProfile: filterAndScore},
+	{name: "extender-nodes", description: "the same as an extender that is sent whole nodes", extender: bothVerbs, extenderProfile: filterAndScore},
+}
+
+func find(name string) contender {
+	for _, c := range contenders {
+		if c.name == name {
+			return c
+		}
+	}
+	return contender{}
+}
+
+// config is the scheduler's configuration.
+func (c contender) config(extender string) []byte {
+	text := head + c.profile
+	if c.extender != "" {
+		text += fmt.Sprintf("extenders:\n  - urlPrefix: http://%s\n    httpTimeout: 30s\n%s", extender, c.extender)
+	}
+	return []byte(text)
+}

@@ -1,0 +1,63 @@
+package manifests_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+func TestTheSchedulerOfTheExampleReachesTheExtenderOfTheManifests(t *testing.T) {
+	t.Parallel()
+	configuration, err := replay.LoadConfiguration("extender/stock-scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(configuration.Component.Extenders); n != 1 {
+		t.Fatalf("%d extenders", n)
+	}
+	extender := configuration.Component.Extenders[0]
+	var service *corev1.Service
+	var deployment *appsv1.Deployment
+	for _, object := range build(t, "extender") {
+		switch o := object.(type) {
+		case *corev1.Service:
+			service = o
+		case *appsv1.Deployment:
+			deployment = o
+		}
+	}
+	host := service.Name + "." + service.Namespace + ".svc"
+	if want := fmt.Sprintf("https://%s:%d", host, service.Spec.Ports[0].Port); extender.URLPrefix != want || extender.TLSConfig.ServerName != host {
+		t.Errorf("it calls %s as %s, want %s", extender.URLPrefix, extender.TLSConfig.ServerName, want)
+	}
+	if diff := cmp.Diff(deployment.Spec.Template.Labels, service.Spec.Selector); diff != "" {
+		t.Errorf("labels of the pods and selector of the Service (-pods +Service):\n%s", diff)
+	}
+	container := deployment.Spec.Template.Spec.Containers[0]
+	if binds := slices.Contains(container.Args, "--bind"); binds != (extender.BindVerb != "") {
+		t.Errorf("the extender has --bind: %v, the scheduler's binder is %q", binds, extender.BindVerb)
+	}
+	// A Deployment that the scheduler can place only when it runs would never run again.
+	if len(extender.ManagedResources) == 0 {
+		t.Error("the scheduler asks the extender about pods without GPUs, the extender's own among them")
+	}
+	for name := range container.Resources.Requests {
+		if slices.ContainsFunc(strings.Split(name.String(), "/"), func(part string) bool { return part == "gpu" }) {
+			t.Errorf("the extender asks for %s", name)
+		}
+	}
+}
+
+func TestTheExtendersConfigurationLoads(t *testing.T) {
+	t.Parallel()
+	if _, err := replay.LoadConfiguration("extender/extender-config.yaml"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,205 @@
+package extender
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// binding is what the scheduler sends.
+func binding(pod *v1.Pod, node string) *v1.Binding {
+	return &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     v1.ObjectReference{Kind: "Node", Name: node},
+	}
+}
+
+// passes says whether one node passes.
+func passes(t *testing.T, client fwk.Extender, pod *v1.Pod, node *v1.Node) (bool, string) {
+	t.Helper()
+	passed, failed, unresolvable, err := client.Filter(pod, infos(node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(passed) == 1, failed[node.Name] + unresolvable[node.Name]
+}
+
+func TestSharesAreRefusedByAnExtenderThatDoesNotBind(t *testing.T) {
+	t.Parallel()
+	node := shared("shared", 2)
+	h := newHarness(t, plain, false, node, gpuNode("whole", 2, nil))
+	await(t, "the nodes", func() bool { return h.sched.Cache.NodeCount() == 2 })
+	client := caller(t, h.serve(t, Serving{}), nil)
+	for name, pod := range map[string]*v1.Pod{
+		"a share": share("s", "500"), "a whole GPU": newPod("w", "", 1, map[string]string{"berth.dev/gpu-sharing": "shared"}),
+	} {
+		if ok, reason := passes(t, client, pod, node); ok || reason != reasonUnassigned {
+			t.Errorf("%s on a node that shares: passes %v, reason %q", name, ok, reason)
+		}
+	}
+	if ok, reason := passes(t, client, newPod("c", "", 0, nil), node); !ok {
+		t.Errorf("a pod without GPUs: %s", reason)
+	}
+	if ok, reason := passes(t, client, newPod("w", "", 1, nil), gpuNode("whole", 2, nil)); !ok {
+		t.Errorf("a whole GPU elsewhere: %s", reason)
+	}
+}
+
+// Ten shares of 0.4 are bound at once to a node with two GPUs: four have room, and no GPU is promised beyond what it has.
+func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
+	t.Parallel()
+	node := shared("shared", 2)
+	h := newHarness(t, plain, true, node)
+	client := caller(t, h.serve(t, Serving{}), nil)
+	pods := make([]*v1.Pod, 10)
+	for i := range pods {
+		pods[i] = share(fmt.Sprintf("s%d", i), "400")
+		h.add(t, pods[i])
+		if ok, reason := passes(t, client, pods[i], node); !ok {
+			t.Fatal(reason)
+		}
+	}
+	failures := make(chan error, len(pods))
+	for _, pod := range pods {
+		go func() { failures <- client.Bind(binding(pod, "shared")) }()
+	}
+	refused := 0
+	for range pods {
+		if err := <-failures; err != nil {
+			refused++
+			if !strings.Contains(err.Error(), "GPU") {
+				t.Errorf("refused: %v", err)
+			}
+		}
+	}
+	if refused != 6 {
+		t.Errorf("%d of 10 shares were refused, want 6", refused)
+	}
+	perDevice := map[string]int{}
+	for _, pod := range pods {
+		stored := h.stored(t, pod.Name)
+		assigned, known := stored.Annotations[kubeview.GPUAssignedKey]
+		if known != (stored.Spec.NodeName != "") {
+			t.Errorf("pod %s on node %q has the assignment %q", pod.Name, stored.Spec.NodeName, assigned)
+		}
+		if known {
+			perDevice[stored.Annotations["alibabacloud.com/gpu-index"]]++
+		}
+	}
+	if len(perDevice) != 2 || perDevice["0"] != 2 || perDevice["1"] != 2 {
+		t.Errorf("shares by device: %v, want two each", perDevice)
+	}
+	await(t, "the refused pods to be off the node", func() bool {
+		n, err := h.sched.Cache.PodCount()
+		return err == nil && n == 4
+	})
+	if ok, _ := passes(t, client, share("late", "400"), node); ok {
+		t.Error("a fifth share passes")
+	}
+}
+
+func TestBindRefusesWhatIsNotAsTheSchedulerThinks(t *testing.T) {
+	t.Parallel()
+	node := gpuNode("n", 2, nil)
+	pod := newPod("p", "", 2, nil)
+	h := newHarness(t, plain, true, node, gpuNode("m", 2, nil), pod)
+	client := caller(t, h.serve(t, Serving{}), nil)
+	other := pod.DeepCopy()
+	other.UID = "another"
+	if err := client.Bind(binding(other, "n")); err == nil || !strings.Contains(err.Error(), "it was replaced") {
+		t.Errorf("a pod of the same name: error %v", err)
+	}
+	if err := client.Bind(binding(newPod("gone", "", 1, nil), "n")); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("a pod that is gone: error %v", err)
+	}
+	if err := client.Bind(binding(pod, "nowhere")); err == nil || !strings.Contains(err.Error(), "finding the node") {
+		t.Errorf("a node that is not there: error %v", err)
+	}
+	for range 2 { // the second time is a request whose first answer was lost
+		if err := client.Bind(binding(pod, "n")); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the pod on its node", func() bool {
+			p, err := h.pods.Pods("default").Get("p")
+			return err == nil && p.Spec.NodeName == "n"
+		})
+	}
+	if err := client.Bind(binding(pod, "m")); err == nil || !strings.Contains(err.Error(), "it is bound to node n") {
+		t.Errorf("another node: error %v", err)
+	}
+	late := newPod("late", "", 1, nil)
+	h.add(t, late)
+	if err := client.Bind(binding(late, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
+		t.Errorf("a node that is full by now: error %v", err)
+	}
+}
+
+// A replica that takes over knows what its predecessor has assigned.
+func TestAnotherExtenderKnowsWhatWasAssigned(t *testing.T) {
+	t.Parallel()
+	node := shared("shared", 1)
+	first := newHarness(t, plain, true, node)
+	pod := share("s", "700")
+	first.add(t, pod)
+	if err := caller(t, first.serve(t, Serving{}), nil).Bind(binding(pod, "shared")); err != nil {
+		t.Fatal(err)
+	}
+	second := newHarness(t, plain, true, node, first.stored(t, "s"))
+	client := caller(t, second.serve(t, Serving{}), nil)
+	if ok, _ := passes(t, client, share("large", "400"), node); ok {
+		t.Error("a share that no longer fits passes")
+	}
+	if ok, reason := passes(t, client, share("small", "300"), node); !ok {
+		t.Errorf("a share that fits: %s", reason)
+	}
+}
+
+func TestProfilesAreReducedToWhatCanBeServed(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+	t.Run("a profile without the plugins", func(t *testing.T) {
+		t.Parallel()
+		c := load(t, head+"  - schedulerName: x\n")
+		if _, err := reduce(c.Component, "x"); err == nil || !strings.Contains(err.Error(), "enables neither GPUAware nor CostOptimized") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("a shipped configuration", func(t *testing.T) {
+		t.Parallel()
+		h := newHarness(t, shipped(t), true, gpuNode("n", 1, nil))
+		list := h.framework.ListPlugins()
+		for point, set := range map[string]int{"filter": len(list.Filter.Enabled), "score": len(list.Score.Enabled)} {
+			if set != 2 {
+				t.Errorf("%d plugins at %s, want 2: %v", set, point, list)
+			}
+		}
+		if h.topScore != 4000 {
+			t.Errorf("highest score %d, want 100 times the weights 20 and 20", h.topScore)
+		}
+	})
+	t.Run("scores alone", func(t *testing.T) {
+		t.Parallel()
+		h := newHarness(t, head+`
+  - schedulerName: x
+    plugins:
+      score: {enabled: [{name: CostOptimized, weight: 3}]}
+`, false, gpuNode("n", 1, nil))
+		if list := h.framework.ListPlugins(); len(list.Filter.Enabled) != 0 || len(list.Score.Enabled) != 1 || h.topScore != 300 {
+			t.Errorf("plugins %v, highest score %d", list, h.topScore)
+		}
+	})
+	t.Run("args that are wrong", func(t *testing.T) {
+		t.Parallel()
+		c := load(t, plain+"    pluginConfig: [{name: GPUAware, args: {candidates: -1}}]\n")
+		_, err := New(t.Context(), Options{Component: c.Component, Profile: "default-scheduler", API: newHarness(t, plain, false).api.RESTConfig()})
+		if err == nil || !strings.Contains(err.Error(), "default-scheduler") || !strings.Contains(err.Error(), "candidates") {
+			t.Errorf("error %v", err)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+// Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose scheduler
+// cannot be replaced: filter, prioritize and, where it is asked for, bind.
+//
+// It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced to
+// the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
+// framework's own PreFilter, Filter, PreScore and Score. So the args, the policy, the messages and the state behind them,
+// such as the ledger of devices, are those of the scheduler, and nothing of them is written a second time. What is left
+// for this package is the protocol.
+//
+// The scheduler that calls knows of pods that it has assumed but not bound yet; the extender learns of a pod when it is
+// bound. In between the extender may find a node better than it is. The count of GPUs on a node is safe all the same,
+// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so they are given out by the verb bind
+// only, which checks the node again, promises the devices in the same step and then binds the pod.
+package extender
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"berth.dev/berth/pkg/plugins"
+)
+
+// Options are what an extender is made from.
+type Options struct {
+	// Component is a validated configuration, and Profile the name of one of its profiles.
+	Component *schedulerconfig.KubeSchedulerConfiguration
+	Profile   string
+	// Binds makes the extender assign devices and bind pods. Without it no pod with GPUs passes on nodes that share them.
+	Binds bool
+	// API is how the API server is reached.
+	API *rest.Config
+}
+
+// Extender decides about pods on request. Its methods may be called from any goroutine.
+type Extender struct {
+	client    kubernetes.Interface
+	factory   kubeinformers.SharedInformerFactory
+	dynamic   dynamicinformer.DynamicSharedInformerFactory
+	pods      corelisters.PodLister
+	events    events.EventBroadcaster
+	sched     *scheduler.Scheduler
+	framework framework.Framework
+	snapshot  *internalcache.Snapshot
+	// turn admits one cycle at a time, as a scheduler does: the snapshot and some plugins' state belong to the cycle.
+	turn chan struct{}
+	// topScore is the highest sum of weighted scores that a node can get.
+	topScore int64
+	// unassigned refuses what needs an assignment of devices; nil if the extender assigns.
+	unassigned *unassigned
+	binds      bool
+	synced     atomic.Bool
+}
+
+// New makes an extender. It asks the network for nothing. The context ends what the plugins do in the background.
+func New(ctx context.Context, o Options) (*Extender, error) {
+	profile, err := reduce(o.Component, o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	protobuf := rest.CopyConfig(o.API)
+	protobuf.AcceptContentTypes, protobuf.ContentType = o.Component.ClientConnection.AcceptContentTypes, o.Component.ClientConnection.ContentType
+	client, err := kubernetes.NewForConfig(protobuf)
+	if err != nil {
+		return nil, fmt.Errorf("making the API client: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(o.API)
+	if err != nil {
+		return nil, fmt.Errorf("making the dynamic API client: %w", err)
+	}
+	registry := frameworkruntime.Registry{}
+	for _, option := range plugins.Options() {
+		if err := option(registry); err != nil {
+			return nil, fmt.Errorf("registering plugins: %w", err)
+		}
+	}
+	e := &Extender{
+		client:   client,
+		factory:  scheduler.NewInformerFactory(client, 0, nil),
+		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
+		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
+		snapshot: internalcache.NewEmptySnapshot(),
+		turn:     make(chan struct{}, 1),
+		binds:    o.Binds,
+	}
+	e.pods = e.factory.Core().V1().Pods().Lister()
+	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,
+		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(eventScheme, name) },
+		scheduler.WithComponentConfigVersion(o.Component.APIVersion),
+		scheduler.WithKubeConfig(protobuf),
+		scheduler.WithProfiles(*profile),
+		scheduler.WithFrameworkOutOfTreeRegistry(registry),
+		scheduler.WithParallelism(o.Component.Parallelism),
+		scheduler.WithNodeInfoSnapshot(e.snapshot),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	e.framework = e.sched.Profiles[profile.SchedulerName]
+	for _, score := range e.framework.ListPlugins().Score.Enabled {
+		e.topScore += topPluginScore * int64(score.Weight)
+	}
+	if !o.Binds {
+		if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
+			return nil, err
+		}
+	}
+	registerMetrics()
+	return e, nil
+}
+
+// Start begins to watch the cluster and returns when the extender has seen all of it, or when the context ends.
+func (e *Extender) Start(ctx context.Context) error {
+	if err := e.events.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("starting to record events: %w", err)
+	}
+	e.factory.StartWithContext(ctx)
+	e.dynamic.Start(ctx.Done())
+	logged := time.AfterFunc(slowStart, func() {
+		klog.FromContext(ctx).Info("Still waiting for all objects of the cluster; the log of the informers says which are missing")
+	})
+	defer logged.Stop()
+	e.factory.WaitForCacheSync(ctx.Done())
+	e.dynamic.WaitForCacheSync(ctx.Done())
+	if err := e.sched.WaitForHandlersSync(ctx); err != nil {
+		return fmt.Errorf("reading the cluster: %w", err)
+	}
+	e.synced.Store(true)
+	return nil
+}
+
+// slowStart is after how long a start is worth a word.
+const slowStart = 15 * time.Second
+
+// Synced reports whether the extender has seen the whole cluster.
+func (e *Extender) Synced() bool { return e.synced.Load() }
+
+// Close ends what the extender does in the background, when the context of New and Start has ended.
+func (e *Extender) Close() {
+	e.sched.SchedulingQueue.Close()
+	e.events.Shutdown()
+	e.factory.Shutdown()
+	e.dynamic.Shutdown()
+	if err := e.sched.Profiles.Close(); err != nil {
+		klog.Background().Error(err, "Closing plugins failed")
+	}
+}

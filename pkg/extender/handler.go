@@ -1,0 +1,208 @@
+package extender
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+)
+
+// Limits bound what one request may take.
+type Limits struct {
+	// BodyBytes is the size of the largest body that is read.
+	BodyBytes int64
+	// Time is how long an answer may take.
+	Time time.Duration
+}
+
+// service answers requests with what the extender decides.
+type service struct {
+	*Extender
+	limits Limits
+	ready  func() error
+}
+
+// Handler serves the verbs of the protocol. ready says why no request may be answered now, and nil if one may.
+//
+// A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the answer
+// where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
+func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
+	s := &service{e, limits, ready}
+	mux := http.NewServeMux()
+	mux.Handle("POST /filter", s.serve("filter", s.answerFilter))
+	mux.Handle("POST /prioritize", s.serve("prioritize", s.answerPrioritize))
+	if e.binds {
+		mux.Handle("POST /bind", s.serve("bind", s.answerBind))
+	}
+	return mux
+}
+
+// requestError is an error of the caller.
+type requestError struct {
+	status int
+	error
+}
+
+func (b requestError) Unwrap() error { return b.error }
+
+// The values of the label result of the metrics.
+const resultDone, resultFailed, resultBad = "done", "failed", "bad_request"
+
+// serve reads a request within the limits and writes the answer, which may hold an error of its own.
+func (s *service) serve(verb string, answer func(ctx context.Context, body io.Reader) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		// The context ends as well when the caller is gone.
+		ctx, cancel := context.WithTimeout(r.Context(), s.limits.Time)
+		defer cancel()
+		result, err := answer(ctx, http.MaxBytesReader(w, r.Body, s.limits.BodyBytes))
+		outcome := resultDone
+		var bad requestError
+		switch {
+		case errors.As(err, &bad):
+			outcome = resultBad
+			http.Error(w, err.Error(), bad.status)
+		case err != nil && result == nil:
+			outcome = resultFailed
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			if err != nil {
+				outcome = resultFailed
+			}
+			w.Header().Set("Content-Type", "application/json")
+			if err := json.NewEncoder(w).Encode(result); err != nil {
+				klog.FromContext(ctx).V(2).Info("Writing an answer failed", "verb", verb, "err", err)
+			}
+		}
+		if err != nil {
+			klog.FromContext(ctx).Info("A request failed", "verb", verb, "from", r.RemoteAddr, "err", err)
+		}
+		requests.WithLabelValues(verb, outcome).Inc()
+		durations.WithLabelValues(verb).Observe(time.Since(started).Seconds())
+	})
+}
+
+// decode reads one JSON value and nothing after it.
+func decode(body io.Reader, into any) error {
+	decoder := json.NewDecoder(body)
+	err := decoder.Decode(into)
+	if err == nil {
+		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = errors.New("more follows the first JSON value")
+		}
+	}
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return requestError{http.StatusRequestEntityTooLarge, fmt.Errorf(
+			"reading the request: it is larger than %d bytes (--max-request-bytes); nodeCacheCapable: true sends names instead of nodes", large.Limit)}
+	}
+	return requestError{http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)}
+}
+
+// decodeArgs reads what filter and prioritize are given, and the names of the nodes.
+func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, []string, error) {
+	args := &extenderv1.ExtenderArgs{}
+	if err := decode(body, args); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case args.Pod == nil:
+		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
+	case (args.Nodes == nil) == (args.NodeNames == nil):
+		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: want either Nodes or NodeNames")}
+	case args.NodeNames != nil:
+		return args, *args.NodeNames, nil
+	}
+	names := make([]string, len(args.Nodes.Items))
+	for i := range args.Nodes.Items {
+		names[i] = args.Nodes.Items[i].Name
+	}
+	return args, names, nil
+}
+
+func (s *service) answerFilter(ctx context.Context, body io.Reader) (any, error) {
+	args, names, err := decodeArgs(body)
+	if err != nil {
+		return nil, err
+	}
+	var verdicts []Verdict
+	if err = s.ready(); err == nil {
+		verdicts, err = s.Filter(ctx, args.Pod, names)
+	}
+	if err != nil {
+		return &extenderv1.ExtenderFilterResult{Error: err.Error()}, err
+	}
+	return filterResult(args, names, verdicts), nil
+}
+
+// filterResult tells the verdicts in the form in which the nodes were given.
+func filterResult(args *extenderv1.ExtenderArgs, names []string, verdicts []Verdict) *extenderv1.ExtenderFilterResult {
+	result := &extenderv1.ExtenderFilterResult{
+		FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{},
+	}
+	passed, nodes := []string{}, &v1.NodeList{Items: []v1.Node{}}
+	for i, v := range verdicts {
+		switch {
+		case v.reason == "" && args.Nodes != nil:
+			nodes.Items = append(nodes.Items, args.Nodes.Items[i])
+		case v.reason == "":
+			passed = append(passed, names[i])
+		case v.final:
+			result.FailedAndUnresolvableNodes[names[i]] = v.reason
+		default:
+			result.FailedNodes[names[i]] = v.reason
+		}
+	}
+	if args.Nodes != nil {
+		result.Nodes = nodes
+	} else {
+		result.NodeNames = &passed
+	}
+	return result
+}
+
+func (s *service) answerPrioritize(ctx context.Context, body io.Reader) (any, error) {
+	args, names, err := decodeArgs(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	scores, err := s.Prioritize(ctx, args.Pod, names)
+	if err != nil {
+		return nil, err
+	}
+	list := make(extenderv1.HostPriorityList, len(names))
+	for i, name := range names {
+		list[i] = extenderv1.HostPriority{Host: name, Score: scores[i]}
+	}
+	return list, nil
+}
+
+func (s *service) answerBind(ctx context.Context, body io.Reader) (any, error) {
+	args := &extenderv1.ExtenderBindingArgs{}
+	if err := decode(body, args); err != nil {
+		return nil, err
+	}
+	if args.PodName == "" || args.PodNamespace == "" || args.PodUID == "" || args.Node == "" {
+		return nil, requestError{http.StatusBadRequest, errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
+	}
+	err := s.ready()
+	if err == nil {
+		err = s.Bind(ctx, args)
+	}
+	if err != nil {
+		return &extenderv1.ExtenderBindingResult{Error: err.Error()}, err
+	}
+	return &extenderv1.ExtenderBindingResult{}, nil
+}

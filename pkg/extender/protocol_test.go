@@ -1,0 +1,308 @@
+package extender
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// caller is the scheduler's own client.
+func caller(t *testing.T, address string, tune func(*schedulerconfig.Extender)) fwk.Extender {
+	t.Helper()
+	config := &schedulerconfig.Extender{
+		URLPrefix: "http://" + address, FilterVerb: "filter", PrioritizeVerb: "prioritize", BindVerb: "bind", Weight: 2,
+		HTTPTimeout: metav1.Duration{Duration: time.Minute}, NodeCacheCapable: true,
+	}
+	if tune != nil {
+		tune(config)
+	}
+	e, err := scheduler.NewHTTPExtender(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func infos(nodes ...*v1.Node) []fwk.NodeInfo {
+	list := make([]fwk.NodeInfo, len(nodes))
+	for i, node := range nodes {
+		info := framework.NewNodeInfo()
+		info.SetNode(node)
+		list[i] = info
+	}
+	return list
+}
+
+func namesOf(list []fwk.NodeInfo) []string {
+	names := make([]string, len(list))
+	for i, info := range list {
+		names[i] = info.Node().Name
+	}
+	return names
+}
+
+// world has nodes that differ in what they have left, and one with another model.
+func world() (nodes []*v1.Node, pods []*v1.Pod) {
+	empty, half, full := gpuNode("empty", 8, nil), gpuNode("half", 8, nil), gpuNode("full", 8, nil)
+	t4 := gpuNode("t4", 8, map[string]string{"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.memory": "15360"})
+	return []*v1.Node{empty, half, full, t4}, []*v1.Pod{newPod("a", "half", 4, nil), newPod("b", "full", 8, nil)}
+}
+
+func newWorld(t *testing.T) (*harness, []*v1.Node) {
+	t.Helper()
+	nodes, pods := world()
+	h := newHarness(t, plain, false)
+	for _, node := range nodes {
+		h.add(t, node)
+	}
+	for _, pod := range pods {
+		h.add(t, pod)
+	}
+	await(t, "the nodes and pods in the cache", func() bool {
+		n, err := h.sched.Cache.PodCount()
+		return err == nil && n == len(pods) && h.sched.Cache.NodeCount() == len(nodes)
+	})
+	return h, nodes
+}
+
+func TestTheSchedulersClientIsAnsweredWithNamesAndWithNodes(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	address := h.serve(t, Serving{})
+	for name, cached := range map[string]bool{"names": true, "nodes": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := caller(t, address, func(c *schedulerconfig.Extender) { c.NodeCacheCapable = cached })
+			pod := newPod("new", "", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})
+			asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8, nil))...)
+			passed, failed, unresolvable, err := client.Filter(pod, asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"empty", "half"}, namesOf(passed)); diff != "" {
+				t.Errorf("nodes that pass (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(failed["full"], "GPU") || len(failed) != 2 || failed["stranger"] != unknownNode.reason {
+				t.Errorf("nodes on which evictions may help: %v", failed)
+			}
+			if len(unresolvable) != 1 || !strings.Contains(unresolvable["t4"], "model") {
+				t.Errorf("nodes on which evictions do not help: %v", unresolvable)
+			}
+			list, weight, err := client.Prioritize(pod, infos(nodes[0], nodes[1], gpuNode("stranger", 8, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			score := map[string]int64{}
+			for _, s := range *list {
+				score[s.Host] = s.Score
+			}
+			if weight != 2 || len(score) != 3 || score["half"] <= score["empty"] || score["half"] > 10 || score["stranger"] != 0 {
+				t.Errorf("priorities %v with weight %d, want half above empty", score, weight)
+			}
+		})
+	}
+}
+
+func TestAPodThatCannotBeReadIsRefusedOnAllNodesWithTheReason(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	client := caller(t, h.serve(t, Serving{}), nil)
+	pod := newPod("new", "", 1, map[string]string{"berth.dev/gpu-memory-min": "much"})
+	passed, _, unresolvable, err := client.Filter(pod, infos(nodes...))
+	if err != nil || len(passed) > 0 || len(unresolvable) != len(nodes) || !strings.Contains(unresolvable["empty"], "berth.dev/gpu-memory-min") {
+		t.Errorf("passed %v, refused %v, error %v", namesOf(passed), unresolvable, err)
+	}
+	if list, _, err := client.Prioritize(pod, infos(nodes...)); err == nil {
+		t.Errorf("priorities %v for a pod that cannot be read", list)
+	}
+}
+
+func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
+	t.Parallel()
+	h, _ := newWorld(t)
+	address := "http://" + h.serve(t, Serving{Limits: Limits{BodyBytes: 4096, Time: time.Minute}})
+	for name, tc := range map[string]struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		"garbage":                        {"POST", "/filter", "{]", 400, "reading the request"},
+		"nothing":                        {"POST", "/filter", "", 400, "reading the request"},
+		"another type":                   {"POST", "/prioritize", `[1]`, 400, "reading the request"},
+		"null":                           {"POST", "/filter", `null`, 400, "it has no Pod"},
+		"more after the end":             {"POST", "/filter", `{"Pod":{},"NodeNames":[]} {}`, 400, "more follows"},
+		"no pod":                         {"POST", "/filter", `{"NodeNames":["a"]}`, 400, "it has no Pod"},
+		"no nodes":                       {"POST", "/prioritize", `{"Pod":{}}`, 400, "either Nodes or NodeNames"},
+		"nodes and names":                {"POST", "/filter", `{"Pod":{},"NodeNames":[],"Nodes":{}}`, 400, "either Nodes or NodeNames"},
+		"a body above the limit":         {"POST", "/filter", `{"Pod":{"x":"` + strings.Repeat("x", 5000) + `"}}`, 413, "--max-request-bytes"},
+		"another method":                 {"GET", "/filter", "", 405, "Method Not Allowed"},
+		"a verb that does not exist":     {"POST", "/preempt", "{}", 404, "not found"},
+		"bind of one that does not bind": {"POST", "/bind", "{}", 404, "not found"},
+		"no nodes at all are no error":   {"POST", "/filter", `{"Pod":{},"NodeNames":[]}`, 200, `"NodeNames":[]`},
+		"a node without a name":          {"POST", "/filter", `{"Pod":{},"Nodes":{"items":[{}]}}`, 200, "not known to the extender"},
+		"a null node list":               {"POST", "/filter", `{"Pod":{},"Nodes":{"items":null}}`, 200, `"items":[]`},
+		"health":                         {"GET", "/healthz", "", 200, "ok"},
+		"readiness":                      {"GET", "/readyz", "", 200, "ok"},
+		"metrics":                        {"GET", "/metrics", "", 200, "berth_extender_unknown_nodes_total"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			request, err := http.NewRequestWithContext(t.Context(), tc.method, address+tc.path, strings.NewReader(tc.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = response.Body.Close() }()
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != tc.status || !bytes.Contains(body, []byte(tc.want)) {
+				t.Errorf("%d %s\nwant %d and %q", response.StatusCode, body, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnExtenderThatMayNotAnswerSaysWhy(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	server, err := NewServer(h.Extender, Serving{Address: "127.0.0.1:0", Limits: Limits{1 << 20, time.Minute}}, func() error { return io.ErrNoProgress })
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Run(t.Context()) }()
+	client := caller(t, server.Addr().String(), nil)
+	if _, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err == nil || err.Error() != io.ErrNoProgress.Error() {
+		t.Errorf("filter: error %v", err)
+	}
+	if _, _, err := client.Prioritize(newPod("new", "", 1, nil), infos(nodes...)); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("prioritize: error %v", err)
+	}
+	response, err := http.Get("http://" + server.Addr().String() + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("ready: %s", response.Status)
+	}
+}
+
+// A request that is out of time must not pass nodes that nobody has looked at.
+func TestARequestOutOfTimeIsAnError(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	client := caller(t, h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: 50 * time.Millisecond}}), nil)
+	h.turn <- struct{}{}
+	_, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
+	<-h.turn
+	if err == nil || !strings.Contains(err.Error(), "waiting for earlier requests") {
+		t.Errorf("error %v", err)
+	}
+	if passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
+		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
+	}
+}
+
+func TestRequestsAtTheSameTimeDoNotDisturbEachOther(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	client := caller(t, h.serve(t, Serving{}), nil)
+	done := make(chan string, 32)
+	for i := range cap(done) {
+		go func() {
+			pod, want := newPod("new", "", 8, nil), []string{"empty", "t4"}
+			if i%2 == 0 {
+				pod, want = newPod("new", "", 4, nil), []string{"empty", "half", "t4"}
+			}
+			passed, _, _, err := client.Filter(pod, infos(nodes...))
+			if err != nil {
+				done <- err.Error()
+				return
+			}
+			done <- cmp.Diff(want, namesOf(passed))
+		}()
+	}
+	for range cap(done) {
+		if diff := <-done; diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestPriorities(t *testing.T) {
+	t.Parallel()
+	scores := func(totals ...int64) (list []fwk.NodePluginScores) {
+		for i, total := range totals {
+			list = append(list, fwk.NodePluginScores{Name: string(rune('a' + i)), TotalScore: total})
+		}
+		return list
+	}
+	for name, tc := range map[string]struct {
+		scores []fwk.NodePluginScores
+		want   []int64
+	}{
+		"the best alone gets the highest":        {scores(2000, 1999, 1000, 0), []int64{10, 9, 5, 0}},
+		"nodes that are equally good are equal":  {scores(2000, 2000), []int64{10, 10}},
+		"the best keeps a step of its own":       {scores(1010, 1005, 990), []int64{6, 5, 4}},
+		"a best that is hardly better than none": {scores(1, 0), []int64{1, 0}},
+		"nodes without scores":                   {scores(0, 0), []int64{0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			for _, s := range tc.scores {
+				names = append(names, s.Name)
+			}
+			if diff := cmp.Diff(tc.want, priorities(names, tc.scores, 2000)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzRequestsAreAnswered(f *testing.F) {
+	f.Add([]byte(`{"Pod":{"metadata":{"name":"p"}},"NodeNames":["a"]}`))
+	f.Add([]byte(`{"pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"-1"}}}]}},"nodes":{"items":[{}]}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		args, names, err := decodeArgs(bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		if args.Pod == nil || (args.Nodes == nil) == (args.NodeNames == nil) {
+			t.Fatalf("accepted %q", body)
+		}
+		verdicts := make([]Verdict, len(names))
+		if result := filterResult(args, names, verdicts); len(names) != passedIn(result) {
+			t.Fatalf("%d of %d nodes pass", passedIn(result), len(names))
+		}
+		if _, err := json.Marshal(filterResult(args, names, verdicts)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func passedIn(r *extenderv1.ExtenderFilterResult) int {
+	if r.Nodes != nil {
+		return len(r.Nodes.Items)
+	}
+	return len(*r.NodeNames)
+}

@@ -1,0 +1,164 @@
+package extender
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+)
+
+// authority signs certificates for loopback, of servers and clients.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	dir  string
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{dir: t.TempDir()}
+	a.cert, a.key = a.sign(t, "authority", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return a
+}
+
+// file is where something of that name is.
+func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
+
+func (a *authority) sign(t *testing.T, name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber, template.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{
+		name + ".crt": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: secret},
+	} {
+		// As a volume of a Secret does: the file is replaced, never half written.
+		if err := os.WriteFile(a.file(file+".new"), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(a.file(file+".new"), a.file(file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+func (a *authority) leaf(t *testing.T, name string) *x509.Certificate {
+	t.Helper()
+	cert, _ := a.sign(t, name, &x509.Certificate{
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+	return cert
+}
+
+func TestOnlyCallersWithACertificateAreAnswered(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	ours, theirs := newAuthority(t), newAuthority(t)
+	ours.leaf(t, "server")
+	ours.leaf(t, "scheduler")
+	theirs.leaf(t, "scheduler")
+	address := h.serve(t, Serving{
+		CertFile: ours.file("server.crt"), KeyFile: ours.file("server.key"), ClientCAFile: ours.file("authority.crt"),
+	})
+	for name, tc := range map[string]struct {
+		client *authority
+		want   string
+	}{
+		"a scheduler of the authority": {ours, ""},
+		// How the end of the connection shows to the client depends on how much it has sent by then.
+		"a scheduler of another": {theirs, "/filter"},
+		"a scheduler without":    {nil, "code 401"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := caller(t, address, func(c *schedulerconfig.Extender) {
+				c.URLPrefix, c.EnableHTTPS = "https://"+address, true
+				c.TLSConfig = &schedulerconfig.ExtenderTLSConfig{CAFile: ours.file("authority.crt")}
+				if tc.client != nil {
+					c.TLSConfig.CertFile, c.TLSConfig.KeyFile = tc.client.file("scheduler.crt"), tc.client.file("scheduler.key")
+				}
+			})
+			passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
+			if tc.want == "" && (err != nil || len(passed) != 3) {
+				t.Errorf("passed %v, error %v", namesOf(passed), err)
+			}
+			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+	plain := caller(t, address, nil)
+	if _, _, _, err := plain.Filter(newPod("new", "", 1, nil), infos(nodes...)); err == nil {
+		t.Error("a caller without TLS is answered")
+	}
+}
+
+func TestANewCertificateIsUsedWithoutARestart(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, plain, false)
+	a := newAuthority(t)
+	a.leaf(t, "server")
+	address := h.serve(t, Serving{CertFile: a.file("server.crt"), KeyFile: a.file("server.key")})
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	next := a.leaf(t, "server")
+	await(t, "the new certificate", func() bool {
+		conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Cmp(next.SerialNumber) == 0
+	})
+}
+
+func TestCertificatesThatCannotBeUsedEndTheStart(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, plain, false)
+	a := newAuthority(t)
+	a.leaf(t, "server")
+	a.leaf(t, "other")
+	for name, s := range map[string]Serving{
+		"no file":                      {CertFile: a.file("none"), KeyFile: a.file("server.key")},
+		"a key of another certificate": {CertFile: a.file("server.crt"), KeyFile: a.file("other.key")},
+		"authorities that are none":    {CertFile: a.file("server.crt"), KeyFile: a.file("server.key"), ClientCAFile: a.file("server.key")},
+	} {
+		s.Address = "127.0.0.1:0"
+		if _, err := NewServer(h.Extender, s, func() error { return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
