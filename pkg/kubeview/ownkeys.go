@@ -12,7 +12,7 @@ const ownPrefix = "berth.dev/"
 var ownKeys = []string{
 	BackfillKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, LicensesKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
-	SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey, StandInKey, StartWindowKey,
+	SchedulerKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }
 
