@@ -25,7 +25,7 @@ import (
 // team is a user who may write pods in every way.
 const team = "team"
 
-// guarded is a control plane with the policies of manifests/admission. Its API server alone runs.
+// guarded is a control plane with the policies of manifests/admission. Beside its API server only the controller of quotas runs.
 type guarded struct {
 	*sandboxtest.Box
 	// user writes as the team.
@@ -36,7 +36,7 @@ type guarded struct {
 // others rely on.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true, NoKubelet: true})
+	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true, NoKubelet: true, Controllers: []string{"resourcequota-controller"}})
 	w := &guarded{Box: box}
 	w.install(t)
 	w.user = w.as(t, team)
@@ -51,6 +51,7 @@ func TestAdmission(t *testing.T) {
 		{"only the scheduler writes devices", testDevices},
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},
+		{"quotas count shares that are resources", testQuota},
 		{"the taint is for Berth's own pods", testTaint},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, w) })
