@@ -154,12 +154,15 @@ func testOverlay(t *testing.T, w *guarded) {
 		t.Fatalf("subjects of the overlay: %v", subjects)
 	}
 	w.bind(t, "berth-scheduler", subjects[0])
+	const hami = "system:serviceaccount:kube-system:hami-device-plugin"
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "hami-device-plugin"})
 	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for account, want := range map[string]string{
 		"system:serviceaccount:gpu-system:berth-scheduler": "",
+		hami: "",
 		// A team can make an account of any name in its own namespace, and give it the rights that it has itself.
 		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices: only the scheduler writes it",
 	} {
