@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,23 @@ func testDevices(t *testing.T, w *guarded) {
 	if _, err := w.user.CoreV1().Pods("default").Create(ctx, placed, dryRun); err != nil {
 		t.Errorf("a pod on a node that asks for nothing: %v", err)
 	}
+}
+
+// The scheduler of the control plane has the shipped role and no more.
+func testScheduled(t *testing.T, w *guarded) {
+	pod := podWith(map[string]string{"alibabacloud.com/gpu-milli": "300"})
+	pod.Spec.SchedulerName = "gpu-aware-scheduler"
+	created, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Await(t, "the pod to be bound with its device", func(ctx context.Context) (bool, error) {
+		got, err := w.user.CoreV1().Pods("default").Get(ctx, created.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" && got.Annotations[kubeview.GPUAssignedKey] != "", nil
+	})
 }
 
 // goodRequests are values of the asking keys that policies of values read.

@@ -22,10 +22,15 @@ import (
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
+// sharedNode is a node with one GPU that pods share.
+const sharedNode = `shapes:
+- {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "1", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "1"}}
+`
+
 // team is a user who may write pods in every way.
 const team = "team"
 
-// guarded is a control plane with the policies of manifests/admission. Beside its API server only the controller of quotas runs.
+// guarded is a control plane with the policies of manifests/admission. Beside its API server run the scheduler and the controller of quotas.
 type guarded struct {
 	*sandboxtest.Box
 	// user writes as the team.
@@ -36,7 +41,7 @@ type guarded struct {
 // others rely on.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true, NoKubelet: true, Controllers: []string{"resourcequota-controller"}})
+	box := sandboxtest.Start(t, sharedNode, sandbox.Options{NoKubelet: true, Controllers: []string{"resourcequota-controller"}})
 	w := &guarded{Box: box}
 	w.install(t)
 	w.user = w.as(t, team)
@@ -49,12 +54,16 @@ func TestAdmission(t *testing.T) {
 		{"PodGroups are refused in the words of the scheduler", testPodGroups},
 		{"a bad value from before does not stop other changes", testOldValues},
 		{"only the scheduler writes devices", testDevices},
+		{"the scheduler places a pod with a share", testScheduled},
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},
 		{"quotas count shares that are resources", testQuota},
 		{"the taint is for Berth's own pods", testTaint},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.run(t, w) })
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.run(t, w)
+		})
 	}
 }
 
