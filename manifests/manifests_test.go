@@ -121,6 +121,20 @@ func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string][]string{
+		"admission": {
+			"ClusterRole /berth-device-assigner",
+			"ClusterRoleBinding /berth-device-assigner-hami",
+			"MutatingAdmissionPolicy /berth-scheduler-name",
+			"MutatingAdmissionPolicyBinding /berth-scheduler-name",
+			"ValidatingAdmissionPolicy /berth-pod-devices",
+			"ValidatingAdmissionPolicy /berth-pod-values",
+			"ValidatingAdmissionPolicy /berth-podgroup-values",
+			"ValidatingAdmissionPolicy /berth-scheduler-taint",
+			"ValidatingAdmissionPolicyBinding /berth-pod-devices",
+			"ValidatingAdmissionPolicyBinding /berth-pod-values",
+			"ValidatingAdmissionPolicyBinding /berth-podgroup-values",
+			"ValidatingAdmissionPolicyBinding /berth-scheduler-taint",
+		},
 		"base": {
 			"ClusterRole /berth-scheduler",
 			"ClusterRole /berth-scheduler-hami",

@@ -103,6 +103,7 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"list berth.dev/placementpolicies",
 		"watch berth.dev/placementpolicies",
 		"patch berth.dev/placementpolicies/status",
+		"assign berth.dev/devices",
 		"patch scheduling.x-k8s.io/podgroups/status",
 		"update scheduling.x-k8s.io/podgroups/status",
 		"get scheduling.k8s.io/priorityclasses",

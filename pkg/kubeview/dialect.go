@@ -81,6 +81,12 @@ var (
 	shareResources = dialectKeys(func(d *dialect) []string { return d.resources })
 )
 
+// AnswerKeys returns the annotations by which schedulers and device plugins tell a pod its devices or its node, sorted.
+func AnswerKeys() []string { return slices.Sorted(slices.Values(answerKeys)) }
+
+// AskingKeys returns the annotations by which a pod asks for GPUs or narrows the choice of them, sorted.
+func AskingKeys() []string { return slices.Sorted(slices.Values(askingAnnotations)) }
+
 // answerDialect is the dialect in which a pod is told its devices: that of the agent that serves it, else that in which
 // it asked, else openb's.
 func (r *GPURequest) answerDialect(a Assignment) Dialect {

@@ -7,6 +7,9 @@ package kubeview
 const (
 	// SpotKey is the annotation of a pod or a PriorityClass that says how the pod stands to spot capacity.
 	SpotKey = "berth.dev/spot"
+	// SchedulerKey is the taint of nodes that Berth alone serves, and the label of a namespace with the profile that its pods
+	// get. The policies of manifests/admission read it.
+	SchedulerKey = "berth.dev/scheduler"
 	// PricePerHourKey is the annotation of a node that states its price in decimal dollars an hour.
 	PricePerHourKey = "berth.dev/price-per-hour"
 	// StartWindowKey is the annotation of a pod that names the price window it may start in.

@@ -1,0 +1,279 @@
+package manifests_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+func TestThePolicyOfDevicesNamesEveryKeyOfEveryDialect(t *testing.T) {
+	t.Parallel()
+	for _, object := range build(t, "admission") {
+		policy, ok := object.(*admissionv1.ValidatingAdmissionPolicy)
+		if !ok || policy.Name != "berth-pod-devices" {
+			continue
+		}
+		for name, keys := range map[string][]string{"answers": kubeview.AnswerKeys(), "requests": kubeview.AskingKeys()} {
+			want := "['" + strings.Join(keys, "', '") + "']"
+			i := slices.IndexFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
+			if diff := cmp.Diff(want, policy.Spec.Variables[i].Expression); diff != "" {
+				t.Errorf("variable %s (-keys +policy):\n%s", name, diff)
+			}
+		}
+		return
+	}
+	t.Error("no policy")
+}
+
+func TestThePoliciesNameEveryShippedProfile(t *testing.T) {
+	t.Parallel()
+	shipped := profiles(t, "base/scheduler-config.yaml")
+	found := 0
+	check := func(name, list string) {
+		found++
+		names := strings.Split(strings.Trim(list, "[]'"), "', '")
+		for _, profile := range names {
+			if _, ok := shipped[profile]; !ok {
+				t.Errorf("%s names %s, which is no profile", name, profile)
+			}
+		}
+		if len(names) != len(shipped) {
+			t.Errorf("%s names %d profiles of %d", name, len(names), len(shipped))
+		}
+	}
+	for _, object := range build(t, "admission") {
+		switch policy := object.(type) {
+		case *admissionv1.ValidatingAdmissionPolicy:
+			for _, v := range policy.Spec.Variables {
+				if v.Name == "profiles" {
+					check(policy.Name, v.Expression)
+				}
+			}
+		case *admissionv1.MutatingAdmissionPolicy:
+			for _, v := range policy.Spec.Variables {
+				if v.Name == "profiles" {
+					check(policy.Name, v.Expression)
+				}
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("found %d lists of profiles, want 2", found)
+	}
+}
+
+func testDevices(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	scheduler := w.as(t, "system:serviceaccount:kube-system:berth-scheduler")
+	fresh := func() *corev1.Pod {
+		pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	pod, other := fresh(), fresh()
+	write := func(key, value string, sub ...string) error {
+		patch := []byte(`{"metadata":{"annotations":{"` + key + `":` + value + `}}}`)
+		_, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, sub...)
+		return err
+	}
+	for _, key := range kubeview.AnswerKeys() {
+		told := "annotation " + key + " tells a pod its devices: only the scheduler writes it"
+		refused := func(what, want string, err error) {
+			t.Helper()
+			if got := denial(err); got != want {
+				t.Errorf("%s with %s: got %q, want %q", what, key, got, want)
+			}
+		}
+		_, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(map[string]string{key: "0"}), dryRun)
+		refused("creating a pod", told, err)
+		refused("patching a pod", told, write(key, `"0"`))
+		refused("patching a pod's status", told, write(key, `"0"`, "status"))
+		binding := &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Annotations: map[string]string{key: "0"}},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: "n"},
+		}
+		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}))
+		patch := []byte(`{"metadata":{"annotations":{"` + key + `":"1"}}}`)
+		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Errorf("the scheduler writes %s: %v", key, err)
+		}
+		refused("changing it", told, write(key, `"2"`))
+		refused("removing it", "annotation "+key+" tells the pod its devices: only the scheduler removes it", write(key, "null"))
+	}
+	if err := write("example.com/note", `"x"`); err != nil {
+		t.Errorf("another annotation of a pod that has devices: %v", err)
+	}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: other.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	if err := w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a binding without such annotations: %v", err)
+	}
+	for _, key := range kubeview.AskingKeys() {
+		squatter := podWith(map[string]string{key: goodRequests[key]})
+		if _, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun); err != nil {
+			t.Errorf("a pod that asks by %s: %v", key, err)
+		}
+		squatter.Spec.NodeName = "n"
+		_, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun)
+		want := "pod with spec.nodeName may not have the annotation " + key + ": only the scheduler places pods that ask for GPUs with it"
+		if got := denial(err); got != want {
+			t.Errorf("a pod on a node that asks by %s: got %q, want %q", key, got, want)
+		}
+	}
+	placed := podWith(nil)
+	placed.Spec.NodeName = "n"
+	if _, err := w.user.CoreV1().Pods("default").Create(ctx, placed, dryRun); err != nil {
+		t.Errorf("a pod on a node that asks for nothing: %v", err)
+	}
+}
+
+// The scheduler of the control plane has the shipped role and no more.
+func testScheduled(t *testing.T, w *guarded) {
+	pod := podWith(map[string]string{"alibabacloud.com/gpu-milli": "300"})
+	pod.Spec.SchedulerName = "gpu-aware-scheduler"
+	created, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Await(t, "the pod to be bound with its device", func(ctx context.Context) (bool, error) {
+		got, err := w.user.CoreV1().Pods("default").Get(ctx, created.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" && got.Annotations[kubeview.GPUAssignedKey] != "", nil
+	})
+}
+
+// goodRequests are values of the asking keys that policies of values read.
+var goodRequests = map[string]string{
+	kubeview.GPUInterconnectKey: "required", kubeview.GPUMemoryMinKey: "40Gi", kubeview.GPUModelsKey: "Tesla-T4", kubeview.GPUSharingKey: "shared",
+}
+
+func testOverlay(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	var subjects []rbacv1.Subject
+	for _, object := range decode(t, "overlay", rendered(t, "gpu-system", "base", "admission")) {
+		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok && binding.Name == "berth-scheduler" {
+			subjects = binding.Subjects
+		}
+	}
+	if len(subjects) != 1 || subjects[0].Namespace != "gpu-system" {
+		t.Fatalf("subjects of the overlay: %v", subjects)
+	}
+	w.bind(t, "berth-scheduler", subjects[0])
+	const hami = "system:serviceaccount:kube-system:hami-device-plugin"
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "hami-device-plugin"})
+	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[string]string{
+		"system:serviceaccount:gpu-system:berth-scheduler": "",
+		hami: "",
+		// A team can make an account of any name in its own namespace, and give it the rights that it has itself.
+		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices: only the scheduler writes it",
+	} {
+		if want != "" {
+			w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ml", Name: "berth-scheduler"})
+		}
+		patch := []byte(`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}}}`)
+		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun})
+		if got := denial(err); got != want {
+			t.Errorf("%s: got %q, want %q", account, got, want)
+		}
+	}
+}
+
+func testSchedulerName(t *testing.T, w *guarded) {
+	ours := corev1.Toleration{Key: kubeview.SchedulerKey, Operator: corev1.TolerationOpExists}
+	others := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}
+	for _, test := range []struct {
+		name, namespace, scheduler string
+		has, want                  []corev1.Toleration
+		wantScheduler              string
+	}{
+		{"a pod that says nothing", "ml", "", nil, []corev1.Toleration{ours}, "berth-scheduler"},
+		{"a pod with tolerations", "ml", "", []corev1.Toleration{others}, []corev1.Toleration{others, ours}, "berth-scheduler"},
+		{"a pod that tolerates it already", "ml", "", []corev1.Toleration{ours}, []corev1.Toleration{ours}, "berth-scheduler"},
+		{"a pod of another profile keeps it", "ml", "gang-scheduler", nil, []corev1.Toleration{ours}, "gang-scheduler"},
+		{"a pod of another scheduler keeps it and gets no toleration", "ml", "volcano", nil, nil, "volcano"},
+		{"a namespace without the label", "default", "", nil, nil, "default-scheduler"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := podWith(nil)
+			pod.Spec.SchedulerName, pod.Spec.Tolerations = test.scheduler, test.has
+			got, err := w.user.CoreV1().Pods(test.namespace).Create(t.Context(), pod, dryRun)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The API server adds tolerations of its own to every pod.
+			tolerations := slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+			if len(tolerations) == 0 {
+				tolerations = nil
+			}
+			if diff := cmp.Diff(test.want, tolerations); diff != "" || got.Spec.SchedulerName != test.wantScheduler {
+				t.Errorf("scheduler %s, want %s; tolerations (-want +got):\n%s", got.Spec.SchedulerName, test.wantScheduler, diff)
+			}
+		})
+	}
+}
+
+func testTaint(t *testing.T, w *guarded) {
+	daemon := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "daemon-set-controller"})
+	owned := func(pod *corev1.Pod) *corev1.Pod {
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1", Controller: &yes}}
+		return pod
+	}
+	tolerant := func(scheduler, key string) *corev1.Pod {
+		pod := podWith(nil)
+		pod.Spec.SchedulerName = scheduler
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
+		return pod
+	}
+	const refused = "pod of scheduler default-scheduler may not tolerate the taint berth.dev/scheduler: nodes with it are for gpu-aware-scheduler, " +
+		"cost-optimized-scheduler, gang-scheduler, scheduler-plugins-scheduler, berth-scheduler"
+	for _, test := range []struct {
+		name, want string
+		err        func() error
+	}{
+		{"a pod of the default scheduler", refused, func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", kubeview.SchedulerKey), dryRun)
+			return err
+		}},
+		{"a pod that claims to be a DaemonSet's", refused, func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), owned(tolerant("", kubeview.SchedulerKey)), dryRun)
+			return err
+		}},
+		{"a pod of a DaemonSet", "", func() error {
+			_, err := daemon.CoreV1().Pods("ml").Create(t.Context(), owned(tolerant("", kubeview.SchedulerKey)), dryRun)
+			return err
+		}},
+		{"a pod of Berth", "", func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", kubeview.SchedulerKey), dryRun)
+			return err
+		}},
+		{"a pod that tolerates everything", "", func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", ""), dryRun)
+			return err
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := denial(test.err()); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
