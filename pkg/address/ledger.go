@@ -239,7 +239,9 @@ func (l *Ledger) pool(ask *Ask) (*counted, string) {
 	p := l.pools[ask.Pool]
 	switch {
 	case p == nil:
-		return nil, fmt.Sprintf("there is no IPPool %s that can be used", ask.Pool)
+		return nil, fmt.Sprintf("there is no IPPool %s", ask.Pool)
+	case p.Problem != "":
+		return nil, fmt.Sprintf("pool %s cannot be used: %s", ask.Pool, p.Problem)
 	case !p.Admits(ask.Namespace):
 		return nil, fmt.Sprintf("pool %s is not for pods of namespace %s", ask.Pool, ask.Namespace)
 	}

@@ -52,7 +52,8 @@ func TestWhatAPodIsPromised(t *testing.T) {
 		"nothing where its reservation is not routed":   {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "pool"), labels: rackA, reason: "node(s) where the pod's address is not routable: 10.0.0.9 (rack=b)"},
 		"nothing while its reservation is given back":   {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u") }, ask: ask("p", ""), labels: rackB, reason: "address 10.0.0.9 of the pod is being given back"},
 		"its reservation if that was not deleted":       {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u"); l.EndRelease(held.Address) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
-		"nothing of a pool that does not exist":         {ask: ask("p", "nil"), labels: rackA, reason: "there is no IPPool nil that can be used"},
+		"nothing of a pool that does not exist":         {ask: ask("p", "nil"), labels: rackA, reason: "there is no IPPool nil"},
+		"nothing of a pool that is broken":              {ask: ask("p", "broken"), labels: rackA, reason: "pool broken cannot be used: why"},
 		"nothing of a pool of another namespace":        {ask: ask("p", "closed"), labels: rackA, reason: "pool closed is not for pods of namespace default"},
 		"nothing outside of the domains":                {ask: ask("p", "pool"), labels: nil, reason: "node(s) outside the domains of pool pool"},
 		"nothing of a domain that is full":              {prepare: func(l *Ledger) { l.Reserve(ask("q", "pool"), rackB) }, ask: ask("p", "pool"), labels: rackB, reason: "pool pool has no free address in domain rack=b"},
@@ -68,6 +69,7 @@ func TestWhatAPodIsPromised(t *testing.T) {
 			l.SetPools([]*Pool{
 				{Name: "pool", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.3"), subnet(t, "b", "10.0.1.1")}},
 				{Name: "closed", Namespaces: []string{"secret"}, Subnets: []Subnet{subnet(t, "", "10.9.0.0/24")}},
+				{Name: "broken", Problem: "why"},
 				{Name: "any", Subnets: []Subnet{subnet(t, "", "2001:db8::/32")}},
 			})
 			if test.prepare != nil {

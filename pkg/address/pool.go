@@ -33,6 +33,8 @@ type Pool struct {
 	Subnets []Subnet
 	// Namespaces are all if there are none.
 	Namespaces []string
+	// Problem says why the pool cannot be used, if it cannot.
+	Problem string
 }
 
 // Admits reports whether pods of the namespace may use the pool.

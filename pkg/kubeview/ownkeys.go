@@ -11,7 +11,7 @@ const ownPrefix = "berth.dev/"
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
 	BackfillKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, LicensesKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, IPAddressKey, IPPoolKey, LicensesKey, MinMembersByRoleKey, NearKey, PricePerHourKey, RoleKey, RoleLabelKey,
 	SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey, StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }
