@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -57,6 +58,16 @@ func PodIdentities(pod *v1.Pod) []address.Identity {
 		return []address.Identity{own}
 	}
 	return []address.Identity{{Namespace: pod.Namespace, StatefulSet: owner.Name, Ordinal: int32(ordinal)}, own}
+}
+
+// ReservationName is the only name that an IPReservation of the address may have: so the API server lets there be one of each
+// address.
+func ReservationName(a netip.Addr) string {
+	name := "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a.String())
+	if strings.HasSuffix(name, "-") {
+		return name + "0"
+	}
+	return name
 }
 
 // AddressPool reads an IPPool. What cannot be read is named, and the pool then has a problem and no addresses.

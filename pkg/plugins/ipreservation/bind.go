@@ -58,7 +58,7 @@ func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 // create reserves a new address.
 func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	made := &networkv1alpha1.IPReservation{}
-	name := reservationName(promise.Address)
+	name := kubeview.ReservationName(promise.Address)
 	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
 	if apierrors.IsAlreadyExists(err) {
 		// Our own if the API server's answer to an earlier attempt was lost.
@@ -80,7 +80,7 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 
 // renew says in the reservation that the pod has it. That also keeps a scheduler that led before from deleting it.
 func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
-	name := reservationName(promise.Address)
+	name := kubeview.ReservationName(promise.Address)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object}, "spec": map[string]any{"podUID": pod.UID}})
 	if err != nil {
 		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
@@ -100,7 +100,7 @@ func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise)
 func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1alpha1.IPReservation {
 	r := &networkv1alpha1.IPReservation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPReservation"},
-		ObjectMeta: metav1.ObjectMeta{Name: reservationName(promise.Address)},
+		ObjectMeta: metav1.ObjectMeta{Name: kubeview.ReservationName(promise.Address)},
 		Spec: networkv1alpha1.IPReservationSpec{
 			Address: promise.Address.String(), Pool: promise.Pool, PodUID: string(pod.UID),
 			ReleasePolicy: networkv1alpha1.OnStatefulSetDeletion,

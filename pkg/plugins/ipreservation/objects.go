@@ -2,21 +2,10 @@ package ipreservation
 
 import (
 	"fmt"
-	"net/netip"
-	"strings"
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 )
-
-// reservationName is the only name that a reservation of the address may have.
-func reservationName(a netip.Addr) string {
-	name := "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a.String())
-	if strings.HasSuffix(name, "-") {
-		return name + "0"
-	}
-	return name
-}
 
 // holdingOf reads a reservation.
 func holdingOf(r *networkv1alpha1.IPReservation) (address.Holding, error) {

@@ -109,7 +109,7 @@ type Domain struct {
 // +kubebuilder:printcolumn:name="Release",type=string,JSONPath=`.spec.releasePolicy`
 // +kubebuilder:printcolumn:name="Unused",type=date,JSONPath=`.status.unusedSince`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'ip-' + self.spec.address.replace('.', '-').replace(':', '-') + (self.spec.address.endsWith(':') ? '0' : '')",message="the name must be ip- and the address, with hyphens instead of dots and colons, and 0 at the end of an address that ends in a colon"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'ip-' + (self.spec.address.endsWith(':') ? self.spec.address + '0' : self.spec.address).replace('.', '-').replace(':', '-')",message="the name must be ip- and the address, with hyphens instead of dots and colons, and 0 at the end of an address that ends in a colon"
 type IPReservation struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
