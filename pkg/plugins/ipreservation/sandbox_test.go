@@ -260,7 +260,7 @@ func (w *world) statefulSet(t *testing.T) {
 	for i, a := range had {
 		names[i] = "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a)
 	}
-	if err := w.Client.AppsV1().StatefulSets("default").Delete(t.Context(), "db", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan)}); err != nil {
+	if err := w.Client.AppsV1().StatefulSets("default").Delete(t.Context(), "db", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
