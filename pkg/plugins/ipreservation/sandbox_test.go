@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -144,6 +145,7 @@ func TestAddressesOnARealControlPlane(t *testing.T) {
 
 	t.Run("the API server refuses what makes no sense", w.refuses)
 	t.Run("two pods race for the last address, and the loser gets it later", w.race)
+	t.Run("a gang starts when there are addresses for all of it", w.gang)
 	t.Run("a StatefulSet keeps its addresses over restarts", w.statefulSet)
 	t.Run("a pod goes where its reservation is routable", w.byHand)
 	t.Run("an address that somebody else takes is not given", w.stranger)
@@ -219,6 +221,36 @@ func (w *world) race(t *testing.T) {
 	w.remove(t, loser)
 	w.released(t, "ip-10-0-0-1")
 	w.released(t, "ip-10-0-0-2")
+}
+
+func (w *world) gang(t *testing.T) {
+	w.mustApply(t, "IPPool", "gang", `{releasePolicy: OnPodDeletion, subnets: [{domain: {key: rack, value: r1}, ranges: [10.2.0.1-10.2.0.2]}]}`)
+	names := []string{"g-0", "g-1", "g-2"}
+	for _, name := range names {
+		p := podNamed(name, "gang")
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		w.run(t, p)
+	}
+	w.pending(t, "g-0", "gang default/g needs 3 × pod, fits 2: 1 node outside the domains of pool gang")
+	r, err := w.resource("IPReservation").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(r.Items) > 0 {
+		t.Errorf("a gang that only is planned has %d reservations (%v)", len(r.Items), err)
+	}
+	patch := []byte(`{"spec": {"subnets": [{"domain": {"key": "rack", "value": "r1"}, "ranges": ["10.2.0.1-10.2.0.2"]}, {"domain": {"key": "rack", "value": "r2"}, "ranges": ["10.2.1.1"]}]}}`)
+	if _, err := w.resource("IPPool").Patch(t.Context(), "gang", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]bool{}
+	for _, name := range names {
+		given[w.placed(t, name, "")] = true
+	}
+	if !given["10.2.0.1"] || !given["10.2.0.2"] || !given["10.2.1.1"] {
+		t.Errorf("the gang has addresses %v", given)
+	}
+	for _, name := range names {
+		w.remove(t, name)
+	}
+	w.released(t, "ip-10-2-1-1")
 }
 
 // member is a pod as the StatefulSet controller makes it, which does not run here.
