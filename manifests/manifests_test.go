@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
@@ -39,6 +40,7 @@ var strict = func() runtime.Decoder {
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	utilruntime.Must(schedulingv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(placementv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(networkv1alpha1.AddToScheme(scheme))
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }()
 
@@ -142,6 +144,8 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler-volumes",
 			"ConfigMap kube-system/berth-scheduler-config-HASH",
+			"CustomResourceDefinition /ippools.berth.dev",
+			"CustomResourceDefinition /ipreservations.berth.dev",
 			"CustomResourceDefinition /placementpolicies.berth.dev",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 			"Deployment kube-system/berth-scheduler",
@@ -180,6 +184,8 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRole /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
+			"CustomResourceDefinition /ippools.berth.dev",
+			"CustomResourceDefinition /ipreservations.berth.dev",
 			"CustomResourceDefinition /placementpolicies.berth.dev",
 			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 			"ValidatingAdmissionPolicy /berth-scheduler",

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
@@ -70,9 +71,14 @@ var kinds = func() []Kind {
 		kind(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup"),
 		kind(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup"),
 	}
-	policies := kind(placementv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy")
-	policies.Cluster, policies.Foreign = true, true
-	kinds = append(kinds, policies)
+	for _, own := range []Kind{
+		kind(placementv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy"),
+		kind(networkv1alpha1.SchemeGroupVersion, "ippools", "IPPool"),
+		kind(networkv1alpha1.SchemeGroupVersion, "ipreservations", "IPReservation"),
+	} {
+		own.Cluster, own.Foreign = true, true
+		kinds = append(kinds, own)
+	}
 	for _, owner := range kubeview.GangOwnerKinds() {
 		for _, version := range owner.Versions {
 			gv := schema.GroupVersion{Group: owner.Group, Version: version}
@@ -85,6 +91,13 @@ var kinds = func() []Kind {
 	}
 	return append(kinds, pods)
 }()
+
+// ClusterScoped says whether objects of a kind of Berth's own have no namespace.
+func ClusterScoped(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(kinds, func(k Kind) bool {
+		return k.Cluster && k.Kind == gvk.Kind && k.GroupVersion() == gvk.GroupVersion()
+	})
+}
 
 // Holds says whether a dump may hold objects of that kind.
 func Holds(gvk schema.GroupVersionKind) bool {
@@ -154,6 +167,14 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 	case placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"):
 		return keepCustom(obj, func(p *placementv1alpha1.PlacementPolicy) *placementv1alpha1.PlacementPolicy {
 			return &placementv1alpha1.PlacementPolicy{TypeMeta: p.TypeMeta, ObjectMeta: keepMeta(p.ObjectMeta), Spec: p.Spec}
+		})
+	case networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"):
+		return keepCustom(obj, func(p *networkv1alpha1.IPPool) *networkv1alpha1.IPPool {
+			return &networkv1alpha1.IPPool{TypeMeta: p.TypeMeta, ObjectMeta: keepMeta(p.ObjectMeta), Spec: p.Spec}
+		})
+	case networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"):
+		return keepCustom(obj, func(r *networkv1alpha1.IPReservation) *networkv1alpha1.IPReservation {
+			return &networkv1alpha1.IPReservation{TypeMeta: r.TypeMeta, ObjectMeta: keepMeta(r.ObjectMeta), Spec: r.Spec}
 		})
 	case schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"):
 		return keepCustom(obj, func(g *schedulingv1alpha1.PodGroup) *schedulingv1alpha1.PodGroup {

@@ -71,6 +71,8 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"externalName":"hush","selector":{"a":"b"}}}`,
 		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":{"a":"hush"}}}]}}}`,
 		`{"apiVersion":"berth.dev/v1alpha1","kind":"PlacementPolicy","metadata":{"name":"p","annotations":{"x":"hush"}},"spec":{"licenses":[{"name":"m","count":1,"x":"hush"}]},"status":{"conditions":[{"message":"hush"}]}}`,
+		`{"apiVersion":"berth.dev/v1alpha1","kind":"IPPool","metadata":{"name":"p","annotations":{"x":"hush"}},"spec":{"subnets":[{"ranges":["10.0.0.1"],"x":"hush"}]}}`,
+		`{"apiVersion":"berth.dev/v1alpha1","kind":"IPReservation","metadata":{"name":"ip-10-0-0-1","annotations":{"x":"hush"}},"spec":{"address":"10.0.0.1","pod":{"namespace":"n","name":"p"},"x":"hush"},"status":{"x":"hush"}}`,
 		`{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"g","annotations":{"x":"hush"}},"spec":{"minMember":2,"x":"hush"}}`,
 	} {
 		if text := asJSON(t, keptOf(t, other)); strings.Contains(text, "hush") {

@@ -71,7 +71,7 @@ var nameFields = []string{
 	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName", "storageClassName",
 	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName", "podGroupName",
 	"node", "nodeID", "pool", "device", "volumeHandle", "pdName", "volumeID", "diskName", "diskURI", "iqn", "targetPortal",
-	"license", "dataset", "runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
+	"license", "dataset", "statefulSet", "podUID", "runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
 }
 
 // nameLists hold lists of names, and ownNames things whose own name is none of the cluster's: gates, drivers, and what a
@@ -168,7 +168,7 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 	if near, ok := annotations[kubeview.NearKey].(string); ok {
 		annotations[kubeview.NearKey] = kubeview.MapNear(near, h.labelValue)
 	}
-	for _, key := range []string{kubeview.LicensesKey, kubeview.DatasetsKey} {
+	for _, key := range []string{kubeview.LicensesKey, kubeview.DatasetsKey, kubeview.IPPoolKey} {
 		if value, ok := annotations[key].(string); ok {
 			items := strings.Split(value, ",")
 			for i, item := range items {

@@ -127,6 +127,11 @@ func TestAPodIsExplained(t *testing.T) {
 	reader.Annotations = map[string]string{"berth.dev/datasets": "imagenet"}
 	licensed := pod("p", "", "1", 0)
 	licensed.Annotations = map[string]string{"berth.dev/licenses": "matlab"}
+	addressed := pod("p", "", "1", 0)
+	addressed.Annotations = map[string]string{"berth.dev/ip-pool": "racks"}
+	pool := policy("racks", map[string]any{"subnets": []any{map[string]any{
+		"domain": map[string]any{"key": "rack", "value": "r1"}, "ranges": []any{"10.0.0.1"}}}})
+	pool.SetKind("IPPool")
 	for _, tt := range []struct {
 		name    string
 		pod     *v1.Pod
@@ -156,6 +161,9 @@ func TestAPodIsExplained(t *testing.T) {
 		{"data that is near a node", reader, []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), data}, "goes to a, ",
 			[]string{"% of the data", "distance"}},
 		{"a license that nobody has", licensed, []runtime.Object{node("a", "8")}, "", []string{"no placement policy has a license matlab"}},
+		{"a pool of addresses that are routable on one node", addressed, []runtime.Object{labelled("a", "rack", "r1"), node("b", "8"), pool},
+			"goes to a, the only one of 2 nodes that it fits", []string{"IPReservation", "outside the domains of pool racks"}},
+		{"a pool of addresses that does not exist", addressed, []runtime.Object{node("a", "8")}, "", []string{"there is no IPPool racks"}},
 		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
 		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: g-0, g-1"}},
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},

@@ -122,7 +122,7 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	if obj.GetName() == "" && obj.GetGenerateName() == "" {
 		return fmt.Errorf("%s without a name", obj.GetKind())
 	}
-	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && obj.GetKind() != "PlacementPolicy" {
+	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && !dump.ClusterScoped(obj.GroupVersionKind()) {
 		obj.SetNamespace(namespace)
 	}
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())

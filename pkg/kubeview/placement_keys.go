@@ -13,7 +13,7 @@ import (
 func PlacementAnnotations() []string { return slices.Clone(placementAnnotations) }
 
 var placementAnnotations = append([]string{
-	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, LicensesKey, DatasetsKey,
+	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, LicensesKey, DatasetsKey, IPPoolKey,
 	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, NearKey, leaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
 	v1.MirrorPodAnnotationKey,

@@ -7,6 +7,7 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
+	"berth.dev/berth/pkg/plugins/ipreservation"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/pkg/plugins/slaaware"
@@ -22,5 +23,6 @@ func Options() []app.Option {
 		app.WithPlugin(networktopology.Name, networktopology.New),
 		app.WithPlugin(slaaware.Name, slaaware.New),
 		app.WithPlugin(placementpolicy.Name, placementpolicy.New),
+		app.WithPlugin(ipreservation.Name, ipreservation.New),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/dump"
@@ -128,11 +129,11 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	return c, nil
 }
 
-// ServeCustomKinds makes the API know PodGroups, placement policies and those custom resources of a dump's that are among the
-// objects, in the version that these have: whoever reads them takes the newest that is served.
+// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources of a dump's that are among the objects, in the version that these have: whoever reads them takes the newest that is served.
 func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
 	present := map[schema.GroupVersionKind]bool{
-		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true}
+		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,
+		networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"): true, networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"): true}
 	for _, obj := range objects {
 		present[obj.GetObjectKind().GroupVersionKind()] = true
 	}

@@ -21,6 +21,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/api/types"
 
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
@@ -33,6 +34,7 @@ var manifestScheme = func() *runtime.Scheme {
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
 	utilruntime.Must(schedulingv1alpha1.AddToScheme(s))
 	utilruntime.Must(placementv1alpha1.AddToScheme(s))
+	utilruntime.Must(networkv1alpha1.AddToScheme(s))
 	return s
 }()
 
@@ -170,6 +172,12 @@ func (d *document) keys(obj runtime.Object) {
 	case *placementv1alpha1.PlacementPolicy:
 		d.policy(o)
 		d.unknownKeys("metadata")
+	case *networkv1alpha1.IPPool:
+		d.pool(o)
+		d.unknownKeys("metadata")
+	case *networkv1alpha1.IPReservation:
+		d.reservation(o)
+		d.unknownKeys("metadata")
 	default:
 		// Reads the labels that every object has, and nothing else.
 		if _, ok := obj.(*unstructured.Unstructured); !ok {
@@ -226,7 +234,8 @@ func (d *document) pod(pod *v1.Pod, at string) {
 	}
 	_, badLicenses := kubeview.PodLicenses(pod)
 	_, badDatasets := kubeview.PodDatasets(pod)
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets} {
+	_, badPool := kubeview.PodIPPool(pod)
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badPool} {
 		if bad != nil {
 			d.bad(at, bad)
 		}

@@ -39,9 +39,10 @@ func addVersionedTypes(s *runtime.Scheme) error {
 	s.AddTypeDefaultingFunc(&CoschedulingArgs{}, func(o any) { SetDefaultsCoschedulingArgs(o.(*CoschedulingArgs)) })
 	s.AddTypeDefaultingFunc(&NetworkTopologyArgs{}, func(o any) { SetDefaultsNetworkTopologyArgs(o.(*NetworkTopologyArgs)) })
 	s.AddTypeDefaultingFunc(&SLAAwareArgs{}, func(o any) { SetDefaultsSLAAwareArgs(o.(*SLAAwareArgs)) })
+	s.AddTypeDefaultingFunc(&IPReservationArgs{}, func(o any) { SetDefaultsIPReservationArgs(o.(*IPReservationArgs)) })
 	return nil
 }
 
 func argsTypes() []runtime.Object {
-	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &NetworkTopologyArgs{}, &SLAAwareArgs{}}
+	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &NetworkTopologyArgs{}, &SLAAwareArgs{}, &IPReservationArgs{}}
 }

@@ -22,7 +22,8 @@ func reserves(profile framework.Framework, pod *v1.Pod) bool {
 }
 
 // transparent are the plugins whose Reserve concerns only pods with claims or volumes, or what NodeInfo or AddPod shows as well.
-var transparent = []string{names.VolumeBinding, names.DynamicResources, Name, "GPUAware", "CostOptimized", "NetworkTopology", "PlacementPolicy"}
+var transparent = []string{names.VolumeBinding, names.DynamicResources, Name, "GPUAware", "CostOptimized", "NetworkTopology", "PlacementPolicy",
+	"IPReservation"}
 
 // claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
 func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {

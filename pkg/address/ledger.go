@@ -1,0 +1,306 @@
+package address
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// Identity is who an address is for: a pod that may be deleted and come back. Either StatefulSet and Ordinal are set or
+// Pod.
+type Identity struct {
+	Namespace, StatefulSet string
+	Ordinal                int32
+	Pod                    string
+}
+
+// Holding is a reservation that exists.
+type Holding struct {
+	Address netip.Addr
+	// Object tells this reservation from later ones of the same address.
+	Object   string
+	Pool     string
+	Domain   Domain
+	Identity Identity
+}
+
+// Ask is what a pod wants.
+type Ask struct {
+	// Pod is its UID.
+	Pod        string
+	Namespace  string
+	Identities []Identity
+	// Pool is empty for a pod that asks for none.
+	Pool string
+}
+
+// Promise is an address that a pod is about to get.
+type Promise struct {
+	Address netip.Addr
+	Pool    string
+	Domain  Domain
+	// Object is the reservation that exists already; empty if one is to be made.
+	Object string
+}
+
+// Ledger knows who has which address. It is safe for concurrent use; the zero Ledger is empty.
+type Ledger struct {
+	mu         sync.RWMutex
+	pools      map[string]*counted
+	held       map[netip.Addr]Holding
+	byIdentity map[Identity][]netip.Addr
+	promises   map[string]Promise
+	promised   map[netip.Addr]string
+	// leaving are addresses whose reservation is being deleted.
+	leaving map[netip.Addr]bool
+}
+
+// SetPools replaces all pools.
+func (l *Ledger) SetPools(pools []*Pool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pools = make(map[string]*counted, len(pools))
+	for _, p := range pools {
+		l.pools[p.Name] = count(p, func(take func(netip.Addr)) {
+			for a := range l.held {
+				take(a)
+			}
+			for a := range l.promised {
+				if _, both := l.held[a]; !both {
+					take(a)
+				}
+			}
+		})
+	}
+}
+
+// taken reports whether the address is reserved or promised.
+func (l *Ledger) taken(a netip.Addr) bool {
+	_, held := l.held[a]
+	_, promised := l.promised[a]
+	return held || promised
+}
+
+// change runs f, which takes or gives back the address, and counts what it did.
+func (l *Ledger) change(a netip.Addr, f func()) {
+	before := l.taken(a)
+	f()
+	after := l.taken(a)
+	for _, p := range l.pools {
+		switch {
+		case after && !before:
+			p.take(a)
+		case before && !after:
+			p.giveBack(a)
+		}
+	}
+}
+
+// Observe notes a reservation that exists.
+func (l *Ledger) Observe(h Holding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held, l.byIdentity = map[netip.Addr]Holding{}, map[Identity][]netip.Addr{}
+	}
+	l.change(h.Address, func() {
+		if before, known := l.held[h.Address]; known {
+			l.forgetIdentity(before)
+			if before.Object != h.Object {
+				delete(l.leaving, h.Address)
+			}
+		}
+		l.held[h.Address] = h
+		addresses := append(l.byIdentity[h.Identity], h.Address)
+		slices.SortFunc(addresses, netip.Addr.Compare)
+		l.byIdentity[h.Identity] = addresses
+	})
+}
+
+func (l *Ledger) forgetIdentity(h Holding) {
+	left := slices.DeleteFunc(l.byIdentity[h.Identity], func(a netip.Addr) bool { return a == h.Address })
+	if len(left) == 0 {
+		delete(l.byIdentity, h.Identity)
+		return
+	}
+	l.byIdentity[h.Identity] = left
+}
+
+// Forget notes that a reservation is gone, and reports whether it was known: what is told of an earlier one of the same
+// address frees nothing.
+func (l *Ledger) Forget(a netip.Addr, object string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, known := l.held[a]
+	if !known || h.Object != object {
+		return false
+	}
+	l.change(a, func() {
+		l.forgetIdentity(h)
+		delete(l.held, a)
+		delete(l.leaving, a)
+	})
+	// A promise of what is gone is kept by making it anew.
+	if pod, ok := l.promised[a]; ok {
+		p := l.promises[pod]
+		p.Object = ""
+		l.promises[pod] = p
+	}
+	return true
+}
+
+// BeginRelease keeps a reservation from being promised while it is deleted. It reports false if a pod is about to get the
+// address, or if the reservation is not known.
+func (l *Ledger) BeginRelease(a netip.Addr, object string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h, known := l.held[a]; !known || h.Object != object {
+		return false
+	}
+	if _, promised := l.promised[a]; promised {
+		return false
+	}
+	if l.leaving == nil {
+		l.leaving = map[netip.Addr]bool{}
+	}
+	l.leaving[a] = true
+	return true
+}
+
+// EndRelease says that the reservation was not deleted.
+func (l *Ledger) EndRelease(a netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.leaving, a)
+}
+
+// Concerns reports whether there is a reservation for one of the identities.
+func (l *Ledger) Concerns(identities []Identity) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.ContainsFunc(identities, func(i Identity) bool { return len(l.byIdentity[i]) > 0 })
+}
+
+// Empty reports whether there are no reservations, so that only pods that name a pool are concerned.
+func (l *Ledger) Empty() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.held) == 0
+}
+
+// holdings returns the reservations for the pod, in the order in which they are preferred.
+func (l *Ledger) holdings(identities []Identity) []Holding {
+	var found []Holding
+	for _, i := range identities {
+		for _, a := range l.byIdentity[i] {
+			found = append(found, l.held[a])
+		}
+	}
+	return found
+}
+
+// Reserve promises an address to the pod that is routable on a node with the labels, or says why not. A pod that has
+// reservations gets one of these and no other address.
+func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(ask.Pod)
+	if own := l.holdings(ask.Identities); len(own) > 0 {
+		for _, h := range own {
+			if _, promised := l.promised[h.Address]; !promised && !l.leaving[h.Address] && h.Domain.Holds(labels) {
+				return l.promise(ask.Pod, Promise{Address: h.Address, Pool: h.Pool, Domain: h.Domain, Object: h.Object}), ""
+			}
+		}
+		return Promise{}, fmt.Sprintf("address %s of the pod is not free, or not routable on the node", own[0].Address)
+	}
+	p, reason := l.pool(ask)
+	if reason != "" {
+		return Promise{}, reason
+	}
+	full := ""
+	for i, s := range p.Subnets {
+		if !s.Domain.Holds(labels) {
+			continue
+		}
+		if a, ok := p.find(i, l.taken); ok {
+			return l.promise(ask.Pod, Promise{Address: a, Pool: p.Name, Domain: s.Domain}), ""
+		}
+		full = exhausted(p.Name, s.Domain)
+	}
+	if full == "" {
+		full = outside(p.Name)
+	}
+	return Promise{}, full
+}
+
+// pool returns the pool that the pod asks for, or says why it cannot have addresses of it.
+func (l *Ledger) pool(ask *Ask) (*counted, string) {
+	p := l.pools[ask.Pool]
+	switch {
+	case p == nil:
+		return nil, fmt.Sprintf("there is no IPPool %s", ask.Pool)
+	case p.Problem != "":
+		return nil, fmt.Sprintf("pool %s cannot be used: %s", ask.Pool, p.Problem)
+	case !p.Admits(ask.Namespace):
+		return nil, fmt.Sprintf("pool %s is not for pods of namespace %s", ask.Pool, ask.Namespace)
+	}
+	return p, ""
+}
+
+func (l *Ledger) promise(pod string, p Promise) Promise {
+	if l.promises == nil {
+		l.promises, l.promised = map[string]Promise{}, map[netip.Addr]string{}
+	}
+	l.change(p.Address, func() { l.promises[pod], l.promised[p.Address] = p, pod })
+	return p
+}
+
+// Promised returns what is promised to the pod.
+func (l *Ledger) Promised(pod string) (Promise, bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	p, ok := l.promises[pod]
+	return p, ok
+}
+
+// Drop ends the promise to the pod: it is kept, or the pod does not need it. A reservation that exists stays.
+func (l *Ledger) Drop(pod string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.drop(pod)
+}
+
+func (l *Ledger) drop(pod string) bool {
+	p, ok := l.promises[pod]
+	if !ok {
+		return false
+	}
+	l.change(p.Address, func() {
+		delete(l.promises, pod)
+		delete(l.promised, p.Address)
+	})
+	return true
+}
+
+// Usage is how much of a pool is in use in a domain.
+type Usage struct {
+	Pool       string
+	Domain     Domain
+	Free, Used uint64
+}
+
+// Usages tells how much of each pool is in use, by pool and subnet.
+func (l *Ledger) Usages() []Usage {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var all []Usage
+	for _, p := range l.pools {
+		for domain, u := range p.byDomain() {
+			u.Pool, u.Domain = p.Name, domain
+			all = append(all, u)
+		}
+	}
+	slices.SortFunc(all, func(a, b Usage) int { return compareUsages(&a, &b) })
+	return all
+}

@@ -1,0 +1,280 @@
+package address
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var (
+	rackA = map[string]string{"rack": "a"}
+	rackB = map[string]string{"rack": "b"}
+)
+
+func subnet(t testing.TB, rack string, ranges ...string) Subnet {
+	t.Helper()
+	set, err := NewSet(ranges, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Subnet{Addresses: set}
+	if rack != "" {
+		s.Domain = Domain{"rack", rack}
+	}
+	return s
+}
+
+func ask(pod, pool string) *Ask {
+	return &Ask{Pod: pod, Namespace: "default", Identities: []Identity{{Namespace: "default", Pod: pod}}, Pool: pool}
+}
+
+func TestWhatAPodIsPromised(t *testing.T) {
+	t.Parallel()
+	held := Holding{Address: netip.MustParseAddr("10.0.0.9"), Object: "u", Domain: Domain{"rack", "b"}, Identity: Identity{Namespace: "default", Pod: "p"}}
+	tests := map[string]struct {
+		prepare func(l *Ledger)
+		ask     *Ask
+		labels  map[string]string
+		want    string
+		reason  string
+	}{
+		"the lowest address of the node's domain": {ask: ask("p", "pool"), labels: rackB, want: "10.0.1.1"},
+		"the next one if the first is reserved": {prepare: func(l *Ledger) {
+			l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "x", Identity: Identity{Pod: "other"}})
+		}, ask: ask("p", "pool"), labels: rackA, want: "10.0.0.2"},
+		"its reservation, whatever the pool":            {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "pool"), labels: rackB, want: "10.0.0.9"},
+		"its reservation without a pool":                {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
+		"nothing where its reservation is not routed":   {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "pool"), labels: rackA, reason: "node(s) where the pod's address is not routable: 10.0.0.9 (rack=b)"},
+		"nothing while its reservation is given back":   {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u") }, ask: ask("p", ""), labels: rackB, reason: "address 10.0.0.9 of the pod is being given back"},
+		"its reservation if that was not deleted":       {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u"); l.EndRelease(held.Address) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
+		"nothing of a pool that does not exist":         {ask: ask("p", "nil"), labels: rackA, reason: "there is no IPPool nil"},
+		"nothing of a pool that is broken":              {ask: ask("p", "broken"), labels: rackA, reason: "pool broken cannot be used: why"},
+		"nothing of a pool of another namespace":        {ask: ask("p", "closed"), labels: rackA, reason: "pool closed is not for pods of namespace default"},
+		"nothing outside of the domains":                {ask: ask("p", "pool"), labels: nil, reason: "node(s) outside the domains of pool pool"},
+		"nothing of a domain that is full":              {prepare: func(l *Ledger) { l.Reserve(ask("q", "pool"), rackB) }, ask: ask("p", "pool"), labels: rackB, reason: "pool pool has no free address in domain rack=b"},
+		"an address that was given back":                {prepare: func(l *Ledger) { l.Reserve(ask("q", "pool"), rackB); l.Drop("q") }, ask: ask("p", "pool"), labels: rackB, want: "10.0.1.1"},
+		"an address of a pool for every node":           {ask: ask("p", "any"), want: "2001:db8::1"},
+		"an address of a pool without enumerating it":   {prepare: func(l *Ledger) { l.Reserve(ask("q", "any"), nil) }, ask: ask("p", "any"), want: "2001:db8::2"},
+		"the same address when it is reserved for good": {prepare: func(l *Ledger) { l.Reserve(ask("p", "pool"), rackA) }, ask: ask("p", "pool"), labels: rackA, want: "10.0.0.1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var l Ledger
+			l.SetPools([]*Pool{
+				{Name: "pool", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.3"), subnet(t, "b", "10.0.1.1")}},
+				{Name: "closed", Namespaces: []string{"secret"}, Subnets: []Subnet{subnet(t, "", "10.9.0.0/24")}},
+				{Name: "broken", Problem: "why"},
+				{Name: "any", Subnets: []Subnet{subnet(t, "", "2001:db8::/32")}},
+			})
+			if test.prepare != nil {
+				test.prepare(&l)
+			}
+			plan, reason := l.Plan(test.ask)
+			if plan != nil {
+				reason, _ = plan.Refuses(test.labels)
+			}
+			if reason != test.reason {
+				t.Errorf("the plan says %q, want %q", reason, test.reason)
+			}
+			p, refusal := l.Reserve(test.ask, test.labels)
+			if got := p.Address.String(); test.want != "" && got != test.want {
+				t.Errorf("promised %s (%s), want %s", got, refusal, test.want)
+			}
+			if (refusal != "") != (test.reason != "") {
+				t.Errorf("Reserve says %q, the plan says %q", refusal, reason)
+			}
+		})
+	}
+}
+
+// Members of a gang are planned on the snapshot one after the other: each of them takes an address, and nobody else notices.
+func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
+	t.Parallel()
+	var l Ledger
+	l.SetPools([]*Pool{{Name: "pool", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.2"), subnet(t, "b", "10.0.1.1")}}})
+	plan, reason := l.Plan(ask("p", "pool"))
+	if reason != "" {
+		t.Fatal(reason)
+	}
+	plan.Add(&l, ask("q", "pool"), rackB)
+	plan.Add(&l, ask("q", "pool"), rackB)
+	plan.Add(&l, ask("other pool", "x"), rackA)
+	clone := plan.Clone()
+	clone.Add(&l, ask("r", "pool"), rackA)
+	clone.Add(&l, ask("s", "pool"), rackA)
+	for _, labels := range []map[string]string{rackA, rackB} {
+		if reason, planned := clone.Refuses(labels); reason != "pool pool has no free address in domain rack="+labels["rack"] || !planned {
+			t.Errorf("on %v the clone says %q, for planned pods: %t", labels, reason, planned)
+		}
+	}
+	if reason, _ := plan.Refuses(rackA); reason != "" {
+		t.Errorf("what the clone counts changes the plan: %s", reason)
+	}
+	clone.Remove("s")
+	if reason, _ := clone.Refuses(rackA); reason != "" {
+		t.Errorf("a pod that is taken off keeps its address: %s", reason)
+	}
+	if used := l.Usages(); used[0].Used+used[1].Used != 0 {
+		t.Errorf("a plan takes addresses: %v", used)
+	}
+}
+
+// Whatever happens in whatever order, no address is promised twice, each is freed once, and a ledger that is built of the
+// objects alone counts the same.
+func TestAnAddressIsNeverGivenTwice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		pools := []*Pool{
+			{Name: "p", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.3", "10.0.0.6"), subnet(t, "b", "10.0.1.0/30")}},
+			{Name: "overlaps", Subnets: []Subnet{subnet(t, "", "10.0.0.3-10.0.0.4", "2001:db8::/64")}},
+		}
+		var l Ledger
+		l.SetPools(pools)
+		objects := map[netip.Addr]Holding{}
+		promised := map[string]Promise{}
+		created := 0
+		pods := rapid.SampledFrom([]string{"u", "v", "w", "x", "y", "z"})
+		known := func(rt *rapid.T) Holding {
+			var all []Holding
+			for _, h := range objects {
+				all = append(all, h)
+			}
+			if len(all) == 0 {
+				rt.Skip()
+			}
+			least := all[0]
+			for _, h := range all {
+				if h.Address.Less(least.Address) {
+					least = h
+				}
+			}
+			return least
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"reserve": func(rt *rapid.T) {
+				pod := pods.Draw(rt, "pod")
+				labels := rapid.SampledFrom([]map[string]string{rackA, rackB, nil}).Draw(rt, "labels")
+				delete(promised, pod)
+				p, reason := l.Reserve(ask(pod, rapid.SampledFrom([]string{"p", "overlaps"}).Draw(rt, "pool")), labels)
+				if reason != "" {
+					return
+				}
+				if h, exists := objects[p.Address]; exists && (h.Identity.Pod != pod || p.Object != h.Object) {
+					rt.Fatalf("%s of %s is promised to %s", p.Address, h.Identity.Pod, pod)
+				}
+				for other, q := range promised {
+					if q.Address == p.Address {
+						rt.Fatalf("%s is promised to %s and %s", p.Address, other, pod)
+					}
+				}
+				if !p.Domain.Holds(labels) {
+					rt.Fatalf("%s is in domain %s, the node has %v", p.Address, p.Domain, labels)
+				}
+				promised[pod] = p
+			},
+			"write": func(rt *rapid.T) {
+				pod := pods.Draw(rt, "pod")
+				p, ok := promised[pod]
+				if !ok {
+					rt.Skip()
+				}
+				if p.Object == "" {
+					if _, exists := objects[p.Address]; exists {
+						rt.Skip() // the API server refuses
+					}
+					created++
+					objects[p.Address] = Holding{Address: p.Address, Object: fmt.Sprint(created), Pool: p.Pool, Domain: p.Domain, Identity: Identity{Namespace: "default", Pod: pod}}
+					l.Observe(objects[p.Address])
+				}
+				delete(promised, pod)
+				l.Drop(pod)
+			},
+			"give up": func(rt *rapid.T) {
+				pod := pods.Draw(rt, "pod")
+				_, ok := promised[pod]
+				if l.Drop(pod) != ok || l.Drop(pod) {
+					rt.Fatalf("the promise to %s ended never or twice", pod)
+				}
+				delete(promised, pod)
+			},
+			"somebody else writes": func(rt *rapid.T) {
+				a := netip.MustParseAddr(rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.1.1", "192.0.2.1"}).Draw(rt, "address"))
+				if _, exists := objects[a]; exists {
+					rt.Skip()
+				}
+				created++
+				objects[a] = Holding{Address: a, Object: fmt.Sprint(created), Identity: Identity{Namespace: "default", Pod: "stranger"}}
+				l.Observe(objects[a])
+				for pod, p := range promised {
+					if p.Address == a {
+						delete(promised, pod)
+						l.Drop(pod)
+					}
+				}
+			},
+			"release": func(rt *rapid.T) {
+				h := known(rt)
+				begun := l.BeginRelease(h.Address, h.Object)
+				for pod, p := range promised {
+					if p.Address == h.Address && begun {
+						rt.Fatalf("%s is released though promised to %s", h.Address, pod)
+					}
+				}
+				if !begun {
+					return
+				}
+				if rapid.Bool().Draw(rt, "fails") {
+					l.EndRelease(h.Address)
+					return
+				}
+				delete(objects, h.Address)
+				if !l.Forget(h.Address, h.Object) || l.Forget(h.Address, h.Object) {
+					rt.Fatalf("%s was freed never or twice", h.Address)
+				}
+			},
+			"an old event": func(rt *rapid.T) {
+				h := known(rt)
+				if l.Forget(h.Address, "older") {
+					rt.Fatalf("an event of an older object frees %s", h.Address)
+				}
+				l.Observe(h)
+			},
+			"": func(rt *rapid.T) {
+				var fresh Ledger
+				for _, h := range objects {
+					fresh.Observe(h)
+				}
+				fresh.SetPools(pools)
+				for _, p := range promised {
+					if _, exists := objects[p.Address]; !exists {
+						fresh.Observe(Holding{Address: p.Address, Object: "promise"})
+					}
+				}
+				if diff := cmp.Diff(fresh.Usages(), l.Usages()); diff != "" {
+					rt.Fatalf("built of the objects (-) and kept over time (+):\n%s", diff)
+				}
+			},
+		})
+	})
+}
+
+func TestAHugePoolIsNotEnumerated(t *testing.T) {
+	t.Parallel()
+	var l Ledger
+	l.SetPools([]*Pool{{Name: "six", Subnets: []Subnet{subnet(t, "", "2001:db8::/32")}}})
+	for i := range 1000 {
+		p, reason := l.Reserve(ask(fmt.Sprint(i), "six"), nil)
+		if want := netip.MustParsePrefix("2001:db8::/32"); reason != "" || !want.Contains(p.Address) || !strings.HasPrefix(p.Address.String(), "2001:db8::") {
+			t.Fatalf("pod %d: %s %s", i, p.Address, reason)
+		}
+	}
+	if u := l.Usages()[0]; u.Used != 1000 || u.Free != math.MaxUint64-1000 {
+		t.Errorf("used %d, free %d", u.Used, u.Free)
+	}
+}

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// +kubebuilder:object:root=true
+
+// IPReservationArgs tunes the IPReservation plugin.
+type IPReservationArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// AddressAnnotation is the annotation of the pod that the address is written into, for the CNI plugin to read. Default:
+	// berth.dev/ip-address.
+	AddressAnnotation *string `json:"addressAnnotation,omitempty"`
+	// AddressFormat is the form of the annotation's value. Default: Plain.
+	AddressFormat *AddressFormat `json:"addressFormat,omitempty"`
+}
+
+// AddressFormat is how an address is written into an annotation.
+type AddressFormat string
+
+const (
+	// AddressPlain is the address alone: 10.0.0.5.
+	AddressPlain AddressFormat = "Plain"
+	// AddressJSONList is a JSON list of one address: ["10.0.0.5"].
+	AddressJSONList AddressFormat = "JSONList"
+)
+
+// DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
+const DefaultAddressAnnotation = "berth.dev/ip-address"
+
+// SetDefaultsIPReservationArgs fills the fields that were left out.
+func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
+	setDefault(&a.AddressAnnotation, DefaultAddressAnnotation)
+	setDefault(&a.AddressFormat, AddressPlain)
+}
+
+// ValidateIPReservationArgs checks defaulted args that stand at path in the configuration.
+func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
+	var errs field.ErrorList
+	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, strings.Join(problems, "; ")))
+	}
+	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat, []AddressFormat{AddressPlain, AddressJSONList})...)
+	return errs.ToAggregate()
+}

@@ -1,0 +1,145 @@
+package ipreservation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/address"
+	"berth.dev/berth/pkg/apis/config"
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+var (
+	// errTaken means that another scheduler or a user was faster.
+	errTaken = errors.New("the address is reserved for another pod; trying again with another address")
+	// errGone means that the reservation was deleted since the pod was promised its address.
+	errGone = errors.New("the reservation was deleted; trying again")
+)
+
+// PreBindPreFlight skips PreBind for pods without an address.
+func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	if _, ok := p.book.ledger.Promised(string(pod.UID)); !ok {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
+}
+
+// PreBind writes the reservation, which only one scheduler can do for an address, and then tells the pod.
+func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	promise, ok := p.book.ledger.Promised(string(pod.UID))
+	if !ok {
+		return nil
+	}
+	write := p.book.create
+	if promise.Object != "" {
+		write = p.book.renew
+	}
+	if err := write(ctx, pod, &promise); err != nil {
+		return fwk.AsStatus(err)
+	}
+	if err := p.tell(ctx, pod, promise.Address.String()); err != nil {
+		return fwk.AsStatus(err)
+	}
+	p.book.ledger.Drop(string(pod.UID))
+	klog.FromContext(ctx).V(3).Info("Reserved an address", "pod", klog.KObj(pod), "address", promise.Address, "domain", promise.Domain)
+	return nil
+}
+
+// create reserves a new address.
+func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
+	made := &networkv1alpha1.IPReservation{}
+	name := kubeview.ReservationName(promise.Address)
+	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
+	if apierrors.IsAlreadyExists(err) {
+		// Our own if the API server's answer to an earlier attempt was lost.
+		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
+			return fmt.Errorf("reading IPReservation %s: %w", name, err)
+		}
+		b.observe(made)
+		if made.Spec.PodUID == string(pod.UID) {
+			return nil
+		}
+		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errTaken)
+	}
+	if err != nil {
+		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
+	}
+	b.observe(made)
+	return nil
+}
+
+// renew says in the reservation that the pod has it. That also keeps a scheduler that led before from deleting it.
+func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
+	name := kubeview.ReservationName(promise.Address)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object}, "spec": map[string]any{"podUID": pod.UID}})
+	if err != nil {
+		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
+	}
+	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Error()
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		b.ledger.Forget(promise.Address, promise.Object)
+		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errGone)
+	}
+	if err != nil {
+		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// reservationFor is the reservation of an address of a pool.
+func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1alpha1.IPReservation {
+	r := &networkv1alpha1.IPReservation{
+		TypeMeta:   metav1.TypeMeta{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPReservation"},
+		ObjectMeta: metav1.ObjectMeta{Name: kubeview.ReservationName(promise.Address)},
+		Spec: networkv1alpha1.IPReservationSpec{
+			Address: promise.Address.String(), Pool: promise.Pool, PodUID: string(pod.UID),
+			ReleasePolicy: networkv1alpha1.OnStatefulSetDeletion,
+		},
+	}
+	if promise.Domain.Key != "" {
+		r.Spec.Domain = &networkv1alpha1.Domain{Key: promise.Domain.Key, Value: promise.Domain.Value}
+	}
+	who := kubeview.PodIdentities(pod)[0]
+	r.Spec.Pod = networkv1alpha1.PodIdentity{Namespace: who.Namespace, StatefulSet: who.StatefulSet, Name: who.Pod}
+	if who.StatefulSet != "" {
+		r.Spec.Pod.Ordinal = &who.Ordinal
+	}
+	if pool := b.poolNamed(promise.Pool); pool != nil {
+		r.Spec.ReleaseAfter = pool.Spec.ReleaseAfter
+		if pool.Spec.ReleasePolicy != "" {
+			r.Spec.ReleasePolicy = pool.Spec.ReleasePolicy
+		}
+	}
+	return r
+}
+
+// tell writes the address into the pod's annotation. The UID makes the API server refuse the patch when a new pod has
+// taken the name.
+func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
+	if *p.args.AddressFormat == config.AddressJSONList {
+		text = `["` + text + `"]`
+	}
+	key := *p.args.AddressAnnotation
+	if pod.Annotations[key] == text {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]string{key: text}}})
+	if err != nil {
+		return fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package ipreservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/address"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+const stateKey fwk.StateKey = "berth.dev/" + Name
+
+// cycleState is what a cycle keeps of a pod that gets an address.
+type cycleState struct{ plan *address.Plan }
+
+// Clone copies what AddPod and RemovePod change.
+func (s *cycleState) Clone() fwk.StateData { return &cycleState{s.plan.Clone()} }
+
+// PreFilter works out where an address is free for the pod. Without need of one Filter is skipped.
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.book.begin()
+	if p.book.indifferentTo(pod) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	ask, bad := askOf(pod)
+	if bad != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
+	}
+	if !p.book.concerned(ask) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	plan, reason := p.book.ledger.Plan(ask)
+	if reason != "" {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
+	}
+	s := &cycleState{plan}
+	if pod.Spec.SchedulingGroup != nil && state.IsPodGroupSchedulingCycle() {
+		p.countGroup(pod, s, nodes)
+	}
+	state.Write(stateKey, s)
+	return nil, nil
+}
+
+// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in
+// the nodes alone.
+func (p *Plugin) countGroup(pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
+	for _, node := range nodes {
+		for _, other := range node.GetPods() {
+			if o := other.GetPod(); o.Spec.SchedulingGroup != nil && o.Namespace == pod.Namespace && o.UID != pod.UID {
+				p.add(s, o, node)
+			}
+		}
+	}
+}
+
+func (p *Plugin) add(s *cycleState, other *v1.Pod, node fwk.NodeInfo) {
+	if _, asks := other.Annotations[kubeview.IPPoolKey]; !asks {
+		return // at most it has a reservation, which is counted
+	}
+	if ask, bad := askOf(other); bad == nil {
+		s.plan.Add(&p.book.ledger, ask, node.Node().Labels)
+	}
+}
+
+// PreFilterExtensions returns the plugin: pods that are tried together need an address each.
+func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
+
+// AddPod counts the address of a pod that is put on a node.
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+	s, err := readState(state)
+	switch {
+	case errors.Is(err, fwk.ErrNotFound):
+		return nil
+	case err != nil:
+		return fwk.AsStatus(err)
+	}
+	p.add(s, other.GetPod(), node)
+	return nil
+}
+
+// RemovePod takes back what AddPod has counted.
+func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+	s, err := readState(state)
+	switch {
+	case errors.Is(err, fwk.ErrNotFound):
+		return nil
+	case err != nil:
+		return fwk.AsStatus(err)
+	}
+	s.plan.Remove(string(other.GetPod().UID))
+	return nil
+}
+
+func readState(state fwk.CycleState) (*cycleState, error) {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses of the cycle: %w", err)
+	}
+	s, ok := data.(*cycleState)
+	if !ok {
+		return nil, fmt.Errorf("reading the addresses of the cycle: want %T, got %T", s, data)
+	}
+	return s, nil
+}
+
+// Filter refuses nodes where no address is free for the pod.
+func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	s, err := readState(state)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	reason, planned := s.plan.Refuses(node.Node().Labels)
+	switch {
+	case reason == "":
+		return nil
+	case planned:
+		return fwk.NewStatus(fwk.Unschedulable, reason)
+	}
+	// Evicting a pod does not free its address: that is for the release policy to say, later.
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
+}
+
+// Reserve promises an address to the pod. It reads the pod again: the result of an earlier pod's cycle may be used, or a
+// reservation may have come since.
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	if state.IsPodGroupSchedulingCycle() || p.book.indifferentTo(pod) {
+		return nil // a simulation promises nothing
+	}
+	ask, bad := askOf(pod)
+	if bad != nil {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
+	}
+	if !p.book.concerned(ask) {
+		return nil
+	}
+	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
+	}
+	if _, reason := p.book.ledger.Reserve(ask, info.Node().Labels); reason != "" {
+		return fwk.NewStatus(fwk.Unschedulable, reason)
+	}
+	return nil
+}
+
+// Unreserve ends the promise. A reservation that PreBind has written stays, and the pod gets the same address again.
+func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if state.IsPodGroupSchedulingCycle() {
+		return
+	}
+	if p.book.ledger.Drop(string(pod.UID)) {
+		p.book.wake()
+	}
+}

@@ -1,0 +1,178 @@
+package ipreservation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/address"
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+const (
+	// releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
+	releaseRetry = 5 * time.Second
+	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
+	// its gauge at the latest.
+	electionGrace = 10 * time.Second
+)
+
+// releaseAddresses deletes reservations as their release policies say, until ctx ends. Only the scheduler that leads does.
+func (b *book) releaseAddresses(ctx context.Context) {
+	if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
+		return
+	}
+	synced := time.Now()
+	var timer <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.due:
+		case <-timer:
+		}
+		timer = nil
+		if len(b.reservations.GetStore().ListKeys()) == 0 {
+			continue
+		}
+		wait := releaseRetry
+		if b.leads(synced) {
+			wait = b.releaseRound(ctx)
+		}
+		if wait > 0 {
+			timer = time.After(wait)
+		}
+	}
+}
+
+func (b *book) leads(synced time.Time) bool {
+	if b.leading.Load() {
+		return true
+	}
+	elected, running := informers.Leads()
+	if !elected && (running || time.Since(synced) < electionGrace) {
+		return false
+	}
+	b.leading.Store(true)
+	return true
+}
+
+// releaseRound looks at all reservations and returns when to look again, 0 for when something changes.
+func (b *book) releaseRound(ctx context.Context) time.Duration {
+	var next time.Duration
+	for _, obj := range b.reservations.GetStore().List() {
+		r := obj.(*networkv1alpha1.IPReservation)
+		wait, err := b.releaseOne(ctx, r)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Releasing an address failed, trying again", "reservation", r.Name)
+			wait = releaseRetry
+		}
+		if wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+	}
+	return next
+}
+
+// releaseOne deletes the reservation if it is due, and returns how long it is until then.
+func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation) (time.Duration, error) {
+	if !b.unused(r) {
+		if r.Status.UnusedSince != nil {
+			return 0, b.writeUnused(ctx, r, nil)
+		}
+		return 0, nil
+	}
+	if r.Spec.ReleaseAfter != nil && r.Spec.ReleaseAfter.Duration > 0 {
+		if r.Status.UnusedSince == nil {
+			now := metav1.Now()
+			return r.Spec.ReleaseAfter.Duration, b.writeUnused(ctx, r, &now)
+		}
+		if left := time.Until(r.Status.UnusedSince.Add(r.Spec.ReleaseAfter.Duration)); left > 0 {
+			return left, nil
+		}
+	}
+	a, err := address.Parse(r.Spec.Address)
+	if err != nil || !b.ledger.BeginRelease(a, string(r.UID)) {
+		return 0, nil //nolint:nilerr // what cannot be read keeps no address, and one that is promised is in use
+	}
+	// The version is that of which the policy allows the release: a scheduler that leads by now may have given the
+	// address to a pod.
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}}
+	err = b.client.Delete().Resource(reservationKind.Resource.Resource).Name(r.Name).Body(&options).Do(ctx).Error()
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy)
+		if b.ledger.Forget(a, string(r.UID)) {
+			b.wake()
+		}
+		return 0, nil
+	case apierrors.IsConflict(err):
+		b.ledger.EndRelease(a)
+		b.wake()
+		return releaseRetry, nil
+	}
+	b.ledger.EndRelease(a)
+	b.wake()
+	return 0, fmt.Errorf("deleting IPReservation %s: %w", r.Name, err)
+}
+
+// unused reports whether the release policy allows the release: nobody that it waits for exists any more.
+func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
+	if r.Spec.PodUID == "" {
+		return false // it is kept for a pod that is to come
+	}
+	who := &r.Spec.Pod
+	switch r.Spec.ReleasePolicy {
+	case networkv1alpha1.OnPodDeletion:
+		return !b.podExists(who)
+	case networkv1alpha1.OnStatefulSetDeletion:
+		if who.StatefulSet != "" {
+			if _, err := b.sets.StatefulSets(who.Namespace).Get(who.StatefulSet); err == nil {
+				return false
+			}
+		}
+		return !b.podExists(who)
+	}
+	return false
+}
+
+// podExists reports whether there is a pod that the reservation is for. The informer has none that have ended.
+func (b *book) podExists(who *networkv1alpha1.PodIdentity) bool {
+	name := who.Name
+	if who.StatefulSet != "" && who.Ordinal != nil {
+		name = fmt.Sprintf("%s-%d", who.StatefulSet, *who.Ordinal)
+	}
+	pod, err := b.pods.Pods(who.Namespace).Get(name)
+	if err != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		return false
+	}
+	for _, identity := range kubeview.PodIdentities(pod) {
+		if identity == identityOf(who) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeUnused writes since when the reservation is not used.
+func (b *book) writeUnused(ctx context.Context, r *networkv1alpha1.IPReservation, since *metav1.Time) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": map[string]any{"unusedSince": since}})
+	if err != nil {
+		return fmt.Errorf("encoding the status of IPReservation %s: %w", r.Name, err)
+	}
+	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(r.Name).SubResource("status").Body(patch).Do(ctx).Error()
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("writing the status of IPReservation %s: %w", r.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package validate
+
+import (
+	"fmt"
+
+	"berth.dev/berth/pkg/address"
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// pool reads the addresses as the scheduler does. The API server does not see that a range is empty or that two overlap.
+func (d *document) pool(p *networkv1alpha1.IPPool) {
+	_, problems := kubeview.AddressPool(p)
+	for _, problem := range problems {
+		d.find(Error, "address", problem.Field, problem.Error())
+	}
+}
+
+// reservation checks what ties an IPReservation to its address and its pod.
+func (d *document) reservation(r *networkv1alpha1.IPReservation) {
+	a, err := address.Parse(r.Spec.Address)
+	if err != nil {
+		d.find(Error, "address", "spec.address", "spec.address: "+err.Error())
+		return
+	}
+	if want := kubeview.ReservationName(a); r.Name != want {
+		d.find(Error, "address", "metadata.name", fmt.Sprintf("metadata.name: a reservation of %s must be named %s, not %s", a, want, r.Name))
+	}
+	who := &r.Spec.Pod
+	if (who.Name == "") == (who.StatefulSet == "") || (who.StatefulSet == "") != (who.Ordinal == nil) {
+		d.find(Error, "address", "spec.pod", "spec.pod: a pod is named by name or by statefulSet and ordinal")
+	}
+}
