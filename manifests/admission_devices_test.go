@@ -89,7 +89,7 @@ func testDevices(t *testing.T, w *guarded) {
 		return err
 	}
 	for _, key := range kubeview.AnswerKeys() {
-		told := "annotation " + key + " tells a pod its devices: only the scheduler writes it"
+		told := "annotation " + key + " tells a pod its devices or its address: only the scheduler writes it"
 		refused := func(what, want string, err error) {
 			t.Helper()
 			if got := denial(err); got != want {
@@ -110,7 +110,7 @@ func testDevices(t *testing.T, w *guarded) {
 			t.Errorf("the scheduler writes %s: %v", key, err)
 		}
 		refused("changing it", told, write(key, `"2"`))
-		refused("removing it", "annotation "+key+" tells the pod its devices: only the scheduler removes it", write(key, "null"))
+		refused("removing it", "annotation "+key+" tells the pod its devices or its address: only the scheduler removes it", write(key, "null"))
 	}
 	if err := write("example.com/note", `"x"`); err != nil {
 		t.Errorf("another annotation of a pod that has devices: %v", err)
@@ -182,7 +182,7 @@ func testOverlay(t *testing.T, w *guarded) {
 		"system:serviceaccount:gpu-system:berth-scheduler": "",
 		hami: "",
 		// A team can make an account of any name in its own namespace, and give it the rights that it has itself.
-		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices: only the scheduler writes it",
+		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices or its address: only the scheduler writes it",
 	} {
 		if want != "" {
 			w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ml", Name: "berth-scheduler"})

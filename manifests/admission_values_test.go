@@ -38,6 +38,7 @@ var podValues = map[string][]string{
 	},
 	kubeview.GPUModelsKey:  {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|"},
 	kubeview.GPUSharingKey: {"exclusive", "shared", "", "Shared", "no", strings.Repeat("long ", 40)},
+	kubeview.IPPoolKey:     {"racks", "a.b-c", "", "-a", "A", "a b", "a.", strings.Repeat("x", 253), strings.Repeat("x", 254)},
 	kubeview.LicensesKey:   {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1", "a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
 	kubeview.NearKey: {
 		"app=cache", "app=cache 20GiB/h; app=queue", "app in (a, b)", "!app", "app!=x,tier", "app notin (a)", "example.com/app==x", "n>5", "app=",
@@ -61,7 +62,8 @@ var topologies = []string{
 
 // elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
 var elsewhere = []string{
-	kubeview.GPUAgentKey, kubeview.GPUDevicesKey, kubeview.GPULinksKey, kubeview.GPUModeKey, kubeview.GPUsInUseKey, kubeview.PricePerHourKey,
+	kubeview.GPUAgentKey, kubeview.GPUDevicesKey, kubeview.GPULinksKey, kubeview.GPUModeKey, kubeview.GPUsInUseKey, kubeview.GPUsInUseAtKey,
+	kubeview.PricePerHourKey, kubeview.IPAddressKey,
 	kubeview.MinMembersByRoleKey, kubeview.RoleLabelKey, kubeview.StandInKey, kubeview.SchedulerKey, kubeview.GPUAssignedKey,
 	kubeview.SLAClassKey, kubeview.BackfillKey,
 }
@@ -106,7 +108,8 @@ func said(pod *corev1.Pod) string {
 	_, _, badClass := kubeview.NamedSLAClass(pod)
 	_, badLicenses := kubeview.PodLicenses(pod)
 	_, badDatasets := kubeview.PodDatasets(pod)
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets} {
+	_, badIPPool := kubeview.PodIPPool(pod)
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool} {
 		if bad != nil {
 			return bad.Error()
 		}

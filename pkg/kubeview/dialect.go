@@ -81,8 +81,13 @@ var (
 	shareResources = dialectKeys(func(d *dialect) []string { return d.resources })
 )
 
-// AnswerKeys returns the annotations by which schedulers and device plugins tell a pod its devices or its node, sorted.
-func AnswerKeys() []string { return slices.Sorted(slices.Values(answerKeys)) }
+// AnswerKeys returns the annotations by which schedulers and device plugins tell a pod its devices, its node or its address,
+// sorted.
+func AnswerKeys() []string {
+	keys := append([]string{IPAddressKey}, answerKeys...)
+	slices.Sort(keys)
+	return keys
+}
 
 // AskingKeys returns the annotations by which a pod asks for GPUs or narrows the choice of them, sorted.
 func AskingKeys() []string { return slices.Sorted(slices.Values(askingAnnotations)) }
