@@ -43,31 +43,31 @@ func TestWhatAPodIsPromised(t *testing.T) {
 		want    string
 		reason  string
 	}{
-		"the lowest address of the node's domain": {ask: ask("p", "pool"), labels: rackB, want: "10.0.1.1"},
+		"the lowest address of the node's domain": {ask: ask("p", "racks"), labels: rackB, want: "10.0.1.1"},
 		"the next one if the first is reserved": {prepare: func(l *Ledger) {
 			l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "x", Identity: Identity{Pod: "other"}})
-		}, ask: ask("p", "pool"), labels: rackA, want: "10.0.0.2"},
-		"its reservation, whatever the pool":            {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "pool"), labels: rackB, want: "10.0.0.9"},
+		}, ask: ask("p", "racks"), labels: rackA, want: "10.0.0.2"},
+		"its reservation, whatever the pool":            {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "racks"), labels: rackB, want: "10.0.0.9"},
 		"its reservation without a pool":                {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
-		"nothing where its reservation is not routed":   {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "pool"), labels: rackA, reason: "node(s) where the pod's address is not routable: 10.0.0.9 (rack=b)"},
+		"nothing where its reservation is not routed":   {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "racks"), labels: rackA, reason: "node(s) where the pod's address is not routable: 10.0.0.9 (rack=b)"},
 		"nothing while its reservation is given back":   {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u") }, ask: ask("p", ""), labels: rackB, reason: "address 10.0.0.9 of the pod is being given back"},
 		"its reservation if that was not deleted":       {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u"); l.EndRelease(held.Address) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
 		"nothing of a pool that does not exist":         {ask: ask("p", "nil"), labels: rackA, reason: "there is no IPPool nil"},
 		"nothing of a pool that is broken":              {ask: ask("p", "broken"), labels: rackA, reason: "pool broken cannot be used: why"},
 		"nothing of a pool of another namespace":        {ask: ask("p", "closed"), labels: rackA, reason: "pool closed is not for pods of namespace default"},
-		"nothing outside of the domains":                {ask: ask("p", "pool"), labels: nil, reason: "node(s) outside the domains of pool pool"},
-		"nothing of a domain that is full":              {prepare: func(l *Ledger) { l.Reserve(ask("q", "pool"), rackB) }, ask: ask("p", "pool"), labels: rackB, reason: "pool pool has no free address in domain rack=b"},
-		"an address that was given back":                {prepare: func(l *Ledger) { l.Reserve(ask("q", "pool"), rackB); l.Drop("q") }, ask: ask("p", "pool"), labels: rackB, want: "10.0.1.1"},
+		"nothing outside of the domains":                {ask: ask("p", "racks"), labels: nil, reason: "node(s) outside the domains of pool racks"},
+		"nothing of a domain that is full":              {prepare: func(l *Ledger) { l.Reserve(ask("q", "racks"), rackB) }, ask: ask("p", "racks"), labels: rackB, reason: "pool racks has no free address in domain rack=b"},
+		"an address that was given back":                {prepare: func(l *Ledger) { l.Reserve(ask("q", "racks"), rackB); l.Drop("q") }, ask: ask("p", "racks"), labels: rackB, want: "10.0.1.1"},
 		"an address of a pool for every node":           {ask: ask("p", "any"), want: "2001:db8::1"},
 		"an address of a pool without enumerating it":   {prepare: func(l *Ledger) { l.Reserve(ask("q", "any"), nil) }, ask: ask("p", "any"), want: "2001:db8::2"},
-		"the same address when it is reserved for good": {prepare: func(l *Ledger) { l.Reserve(ask("p", "pool"), rackA) }, ask: ask("p", "pool"), labels: rackA, want: "10.0.0.1"},
+		"the same address when it is reserved for good": {prepare: func(l *Ledger) { l.Reserve(ask("p", "racks"), rackA) }, ask: ask("p", "racks"), labels: rackA, want: "10.0.0.1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var l Ledger
 			l.SetPools([]*Pool{
-				{Name: "pool", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.3"), subnet(t, "b", "10.0.1.1")}},
+				{Name: "racks", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.3"), subnet(t, "b", "10.0.1.1")}},
 				{Name: "closed", Namespaces: []string{"secret"}, Subnets: []Subnet{subnet(t, "", "10.9.0.0/24")}},
 				{Name: "broken", Problem: "why"},
 				{Name: "any", Subnets: []Subnet{subnet(t, "", "2001:db8::/32")}},
@@ -97,19 +97,19 @@ func TestWhatAPodIsPromised(t *testing.T) {
 func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
 	t.Parallel()
 	var l Ledger
-	l.SetPools([]*Pool{{Name: "pool", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.2"), subnet(t, "b", "10.0.1.1")}}})
-	plan, reason := l.Plan(ask("p", "pool"))
+	l.SetPools([]*Pool{{Name: "racks", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.2"), subnet(t, "b", "10.0.1.1")}}})
+	plan, reason := l.Plan(ask("p", "racks"))
 	if reason != "" {
 		t.Fatal(reason)
 	}
-	plan.Add(&l, ask("q", "pool"), rackB)
-	plan.Add(&l, ask("q", "pool"), rackB)
+	plan.Add(&l, ask("q", "racks"), rackB)
+	plan.Add(&l, ask("q", "racks"), rackB)
 	plan.Add(&l, ask("other pool", "x"), rackA)
 	clone := plan.Clone()
-	clone.Add(&l, ask("r", "pool"), rackA)
-	clone.Add(&l, ask("s", "pool"), rackA)
+	clone.Add(&l, ask("r", "racks"), rackA)
+	clone.Add(&l, ask("s", "racks"), rackA)
 	for _, labels := range []map[string]string{rackA, rackB} {
-		if reason, planned := clone.Refuses(labels); reason != "pool pool has no free address in domain rack="+labels["rack"] || !planned {
+		if reason, planned := clone.Refuses(labels); reason != "pool racks has no free address in domain rack="+labels["rack"] || !planned {
 			t.Errorf("on %v the clone says %q, for planned pods: %t", labels, reason, planned)
 		}
 	}
@@ -161,7 +161,7 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 				pod := pods.Draw(rt, "pod")
 				labels := rapid.SampledFrom([]map[string]string{rackA, rackB, nil}).Draw(rt, "labels")
 				delete(promised, pod)
-				p, reason := l.Reserve(ask(pod, rapid.SampledFrom([]string{"p", "overlaps"}).Draw(rt, "pool")), labels)
+				p, reason := l.Reserve(ask(pod, rapid.SampledFrom([]string{"p", "overlaps"}).Draw(rt, "racks")), labels)
 				if reason != "" {
 					return
 				}

@@ -48,6 +48,13 @@ func (w *world) doGroup(ctx context.Context, l *line) error {
 	if err := w.namespace(ctx, namespace); err != nil {
 		return err
 	}
+	// Groups come in the order of their lines. Creation is told in seconds, and within one of them the UIDs decide.
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(w.nextGroup)):
+	}
+	w.nextGroup = time.Now().Truncate(time.Second).Add(time.Second)
 	return w.createGroup(ctx, namespace, name, l)
 }
 

@@ -70,6 +70,8 @@ type world struct {
 	made map[string]int
 	// created and bound are when a pod was created, and first seen bound.
 	created, bound map[types.UID]time.Time
+	// nextGroup is when the next second begins after the group that was created last.
+	nextGroup time.Time
 	// youngest is the creation time of the pod that was created last.
 	youngest time.Time
 	// disks counts the volumes that were created.

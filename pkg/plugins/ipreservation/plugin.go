@@ -91,6 +91,7 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any)
 	}
 	ask, bad := askOf(pod)
 	if bad != nil {
+		//nolint:nilerr // a value that cannot be read is no failure of the hint: no node helps such a pod
 		return fwk.QueueSkip, nil
 	}
 	plan, reason := p.book.ledger.Plan(ask)

@@ -142,29 +142,32 @@ func (c *cluster) filter(t testing.TB, pod *v1.Pod) (map[string]string, fwk.Cycl
 	return reasons, state
 }
 
-func (c *cluster) reserve(t testing.TB, pod *v1.Pod, on string) fwk.CycleState {
+// onlyNode is where the tests below reserve and bind.
+const onlyNode = "a"
+
+func (c *cluster) reserve(t testing.TB, pod *v1.Pod) fwk.CycleState {
 	t.Helper()
 	reasons, state := c.filter(t, pod)
-	if reasons[""]+reasons[on] != "" {
-		t.Fatalf("pod %s cannot run on %s: %v", pod.Name, on, reasons)
+	if reasons[""]+reasons[onlyNode] != "" {
+		t.Fatalf("pod %s cannot run on %s: %v", pod.Name, onlyNode, reasons)
 	}
-	if status := c.framework.RunReservePluginsReserve(t.Context(), state, pod, on); !status.IsSuccess() {
+	if status := c.framework.RunReservePluginsReserve(t.Context(), state, pod, onlyNode); !status.IsSuccess() {
 		t.Fatalf("reserving for pod %s: %v", pod.Name, status)
 	}
 	return state
 }
 
 // bind runs PreBind for a pod that was reserved, and gives back what was reserved if that fails.
-func (c *cluster) bind(t testing.TB, state fwk.CycleState, pod *v1.Pod, on string) string {
+func (c *cluster) bind(t testing.TB, state fwk.CycleState, pod *v1.Pod) string {
 	t.Helper()
-	if status := c.framework.RunPreBindPreFlights(t.Context(), state, pod, on); !status.IsSuccess() && !status.IsSkip() {
+	if status := c.framework.RunPreBindPreFlights(t.Context(), state, pod, onlyNode); !status.IsSuccess() && !status.IsSkip() {
 		t.Fatal(status)
 	}
-	status := c.framework.RunPreBindPlugins(t.Context(), state, pod, on)
+	status := c.framework.RunPreBindPlugins(t.Context(), state, pod, onlyNode)
 	if status.IsSuccess() {
 		return ""
 	}
-	c.framework.RunReservePluginsUnreserve(t.Context(), state, pod, on)
+	c.framework.RunReservePluginsUnreserve(t.Context(), state, pod, onlyNode)
 	return status.AsError().Error()
 }
 
@@ -237,14 +240,14 @@ func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
 	old := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
 	p, q := old.create(t, asking("p", "any")), old.create(t, asking("q", "any"))
 	fresh := newCluster(t, old.api, &config.IPReservationArgs{})
-	first, second := old.reserve(t, p, "a"), fresh.reserve(t, q, "a")
-	if reason := old.bind(t, first, p, "a"); reason != "" {
+	first, second := old.reserve(t, p), fresh.reserve(t, q)
+	if reason := old.bind(t, first, p); reason != "" {
 		t.Fatal(reason)
 	}
-	if reason := fresh.bind(t, second, q, "a"); !strings.Contains(reason, "the address is reserved for another pod") {
+	if reason := fresh.bind(t, second, q); !strings.Contains(reason, "the address is reserved for another pod") {
 		t.Errorf("the second scheduler says %q", reason)
 	}
-	if reason := fresh.bind(t, fresh.reserve(t, q, "a"), q, "a"); reason != "" {
+	if reason := fresh.bind(t, fresh.reserve(t, q), q); reason != "" {
 		t.Error(reason)
 	}
 	want := map[string]string{"p": "10.0.0.1", "q": "10.0.0.2"}
@@ -260,7 +263,7 @@ func TestWhatIsWritten(t *testing.T) {
 	c := newCluster(t, nil, args, `IPPool racks {releasePolicy: Retain, releaseAfter: 1h, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
 	p := asking("db-3", "racks")
 	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	if reason := c.bind(t, c.reserve(t, c.create(t, p), "a"), p, "a"); reason != "" {
+	if reason := c.bind(t, c.reserve(t, c.create(t, p)), p); reason != "" {
 		t.Fatal(reason)
 	}
 	want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain", "releaseAfter": "1h0m0s",
@@ -278,7 +281,7 @@ func TestWhatIsTriedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, &config.IPReservationArgs{}, onePerRack)
 	p := asking("p", "racks")
-	state := c.reserve(t, p, "a")
+	state := c.reserve(t, p)
 	if reasons, _ := c.filter(t, asking("q", "racks")); reasons["a"] == "" {
 		t.Error("a promised address is free")
 	}
