@@ -2,6 +2,7 @@ package gpuaware
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,9 +41,13 @@ func (w *world) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 		return err
 	}
 	annotation := func(key, value string) string { return `{"metadata":{"annotations":{"` + key + `":` + value + `}}}` }
-	price := annotation("berth.dev/price-per-hour", `"0.01"`)
-	// A policy counts some time after it was created. What is written until then is taken back at the end.
-	w.Await(t, "the policy", func(context.Context) (bool, error) { return patch(price) != nil, nil })
+	// A policy counts some time after it was created. What is written until then is taken back at the end; each try writes
+	// another price, because a patch that changes nothing is never refused.
+	tries := 0
+	w.Await(t, "the policy", func(context.Context) (bool, error) {
+		tries++
+		return patch(annotation("berth.dev/price-per-hour", fmt.Sprintf(`"0.%d"`, 100+tries))) != nil, nil
+	})
 	const onlyTheLock = "the scheduler may only change the annotation hami.io/mutex.lock of a node"
 	const onlyAnnotations = "the scheduler may only change annotations of a node"
 	for name, tc := range map[string]struct{ content, subresource, want string }{

@@ -56,11 +56,20 @@ func (w *world) apply(t *testing.T, name, spec string) error {
 	return err
 }
 
+// mustApply returns when the scheduler has read the policy: pods that come later are judged by it.
 func (w *world) mustApply(t *testing.T, name, spec string) {
 	t.Helper()
 	if err := w.apply(t, name, spec); err != nil {
 		t.Fatal(err)
 	}
+	w.Await(t, "the scheduler to read "+name, func(ctx context.Context) (bool, error) {
+		p, err := w.policies().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		seen, _, _ := unstructured.NestedInt64(p.Object, "status", "observedGeneration")
+		return seen == p.GetGeneration(), nil
+	})
 }
 
 func (w *world) run(t *testing.T, p *v1.Pod) {

@@ -117,10 +117,10 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 }
 
 // watch opens a watch from now on. A client that asks for an older version than the present one would miss what happened
-// in between, so it is told to list again.
+// in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an empty server.
 func (s *Server) watch(req *http.Request, t target, tab *table, match selector, info runtime.SerializerInfo) *http.Response {
 	from := req.URL.Query().Get("resourceVersion")
-	if from != "" && from != "0" && from != strconv.FormatInt(s.version, 10) {
+	if from != "" && from != strconv.FormatInt(s.version, 10) {
 		if v, err := strconv.ParseInt(from, 10, 64); err != nil || tab.changedSince(v) {
 			return failure(req, apierrors.NewResourceExpired("version "+from+" is not the present one"))
 		}

@@ -119,6 +119,33 @@ func TestObjectsLeaveASelectionByAChange(t *testing.T) {
 	}
 }
 
+func TestAWatchAfterAListMissesNothing(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string][]string{"of an empty server": nil, "of one pod": {"first"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New()
+			api := clients(t, s)[runtime.ContentTypeProtobuf].CoreV1().Pods("default")
+			for _, name := range before {
+				if err := s.Create(pod(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, err := api.List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Create(pod("between")); err != nil {
+				t.Fatal(err)
+			}
+			_, err = api.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+			if !apierrors.IsResourceExpired(err) {
+				t.Errorf("watching from version %q: error %v, want one that says to list again", list.ResourceVersion, err)
+			}
+		})
+	}
+}
+
 func TestDeferredWritesAreAppliedInTheOrderOfTheirContent(t *testing.T) {
 	t.Parallel()
 	s := New()
