@@ -12,8 +12,7 @@ import (
 )
 
 func newDemoCommand() *cobra.Command {
-	var dir string
-	var keep bool
+	var opts demo.Options
 	var format outputFormat
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -30,11 +29,12 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), demo.Options{Dir: dir, Keep: keep}, format)
+			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, format)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave the cluster up and print its kubeconfig")
+	cmd.Flags().StringVar(&opts.Dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
+	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the cluster up and print its kubeconfig")
+	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one, up to three minors older")
 	addOutputFlag(cmd, &format)
 	return cmd
 }

@@ -68,6 +68,7 @@ Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left r
 	flags.StringSliceVar(&opts.RuntimeConfig, "runtime-config", nil, "APIs to switch on or off, as group/version=true,…")
 	flags.BoolVar(&opts.Fsync, "fsync", false, "let etcd wait for the disk")
 	flags.BoolVar(&opts.Split, "split", false, "run etcd and the API server as processes of their own, so that one can be killed")
+	flags.StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one; with one up to three minors older, the scheduler and the controllers emulate its version")
 	flags.IntVar(&opts.Port, "port", 0, "port of the API server on 127.0.0.1 (default: a free one)")
 	flags.BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
 	for name, extensions := range map[string][]string{"nodes": {"yaml", "yml", "json"}, "scheduler-config": {"yaml", "yml", "json"}} {

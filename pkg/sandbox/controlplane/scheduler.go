@@ -77,7 +77,7 @@ func writeSchedulerConfig(opts sandbox.Options) (schedulerLease, error) {
 }
 
 // schedulerArgs are the scheduler's flags.
-func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
+func schedulerArgs(opts sandbox.Options, keys pki, port int, emulation string) []string {
 	layout := sandbox.Layout(opts.Dir)
 	args := []string{
 		"--config=" + layout.SchedulerConfig(),
@@ -87,6 +87,9 @@ func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
 		"--authentication-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--authorization-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--v=2",
+	}
+	if emulation != "" {
+		args = append(args, emulationFlag+emulation)
 	}
 	// As in the manifests, for the reason given there; of a gate that is named twice the last value holds.
 	gates := append([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates...)
