@@ -18,6 +18,12 @@ tests=(
   "./manifests ."
 )
 
+# What needs fields or kinds that these API servers leave out by default: shares, partitions and taints of devices, and
+# claims for pods that ask for a resource by name, all of resource.k8s.io; and MutatingAdmissionPolicy.
+claims="TestScenarios/claims-extended-resource|TestOnARealControlPlane/a_pod_that_asks_for_GPUs_is_served_by_claims"
+claims+="|TestClaimsOnARealControlPlane/(partitions|shares|tainted|resource-by-name|resource-of-class)"
+declare -A lacks=([1.34]="$claims|TestAdmission$" [1.35]="$claims|TestAdmission$")
+
 failed=0
 try() {
   local what=$1 log=$2
@@ -43,7 +49,7 @@ for minor in "${minors[@]}"; do
   for test in "${tests[@]}"; do
     read -r package pattern <<<"$test"
     try "$package" "$out/$minor-$(basename "$package").log" \
-      env BERTH_KUBE_APISERVER="$server" go test -count=1 -timeout 20m -run "$pattern" "$package"
+      env BERTH_KUBE_APISERVER="$server" go test -count=1 -timeout 20m -run "$pattern" -skip "${lacks[$minor]:-^$}" "$package"
   done
 done
 exit "$failed"
