@@ -19,10 +19,14 @@ type Identity struct {
 type Holding struct {
 	Address netip.Addr
 	// Object tells this reservation from later ones of the same address.
-	Object   string
+	Object string
+	// Version grows with each change of any reservation; 0 if it is not known.
+	Version  uint64
 	Pool     string
 	Domain   Domain
 	Identity Identity
+	// Pod is the UID of the pod that was given the address last.
+	Pod string
 }
 
 // Ask is what a pod wants.
@@ -97,15 +101,20 @@ func (l *Ledger) change(a netip.Addr, f func()) {
 	}
 }
 
-// Observe notes a reservation that exists.
-func (l *Ledger) Observe(h Holding) {
+// Observe notes a reservation that exists, and reports whether that changes who may have which address where. What is older
+// than what is known of the address changes nothing: news of different sources overtake each other.
+func (l *Ledger) Observe(h Holding) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
 		l.held, l.byIdentity = map[netip.Addr]Holding{}, map[Identity][]netip.Addr{}
 	}
+	before, known := l.held[h.Address]
+	if known && h.Version < before.Version {
+		return false
+	}
 	l.change(h.Address, func() {
-		if before, known := l.held[h.Address]; known {
+		if known {
 			l.forgetIdentity(before)
 			if before.Object != h.Object {
 				delete(l.leaving, h.Address)
@@ -116,6 +125,8 @@ func (l *Ledger) Observe(h Holding) {
 		slices.SortFunc(addresses, netip.Addr.Compare)
 		l.byIdentity[h.Identity] = addresses
 	})
+	before.Version, before.Pod = h.Version, h.Pod
+	return before != h
 }
 
 func (l *Ledger) forgetIdentity(h Holding) {
@@ -148,6 +159,14 @@ func (l *Ledger) Forget(a netip.Addr, object string) bool {
 		l.promises[pod] = p
 	}
 	return true
+}
+
+// Held returns the reservation of the address.
+func (l *Ledger) Held(a netip.Addr) (Holding, bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	h, known := l.held[a]
+	return h, known
 }
 
 // BeginRelease keeps a reservation from being promised while it is deleted. It reports false if a pod is about to get the
@@ -189,13 +208,25 @@ func (l *Ledger) Empty() bool {
 	return len(l.held) == 0
 }
 
-// holdings returns the reservations for the pod, in the order in which they are preferred.
-func (l *Ledger) holdings(identities []Identity) []Holding {
+// holdings returns the reservations for the pod, in the order in which they are preferred: what the pod was given already
+// before what an earlier pod of its identity had.
+func (l *Ledger) holdings(ask *Ask) []Holding {
 	var found []Holding
-	for _, i := range identities {
+	for _, i := range ask.Identities {
 		for _, a := range l.byIdentity[i] {
 			found = append(found, l.held[a])
 		}
+	}
+	if len(found) > 1 {
+		slices.SortStableFunc(found, func(a, b Holding) int {
+			switch {
+			case a.Pod == ask.Pod && b.Pod != ask.Pod:
+				return -1
+			case b.Pod == ask.Pod && a.Pod != ask.Pod:
+				return 1
+			}
+			return 0
+		})
 	}
 	return found
 }
@@ -206,7 +237,7 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop(ask.Pod)
-	if own := l.holdings(ask.Identities); len(own) > 0 {
+	if own := l.holdings(ask); len(own) > 0 {
 		for _, h := range own {
 			if _, promised := l.promised[h.Address]; !promised && !l.leaving[h.Address] && h.Domain.Holds(labels) {
 				return l.promise(ask.Pod, Promise{Address: h.Address, Pool: h.Pool, Domain: h.Domain, Object: h.Object}), ""
@@ -289,6 +320,14 @@ type Usage struct {
 	Domain     Domain
 	Free, Used uint64
 }
+
+// Plus adds up what two subnets of a pool have.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{Pool: o.Pool, Free: add(u.Free, o.Free), Used: add(u.Used, o.Used)}
+}
+
+// Size is how many addresses there are.
+func (u Usage) Size() uint64 { return add(u.Free, u.Used) }
 
 // Usages tells how much of each pool is in use, by pool and subnet.
 func (l *Ledger) Usages() []Usage {
