@@ -65,7 +65,7 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
 			return fmt.Errorf("reading IPReservation %s: %w", name, err)
 		}
-		b.observe(made)
+		b.noteWritten(made)
 		if made.Spec.PodUID == string(pod.UID) {
 			return nil
 		}
@@ -74,7 +74,7 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 	if err != nil {
 		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
 	}
-	b.observe(made)
+	b.noteWritten(made)
 	return nil
 }
 
@@ -85,14 +85,16 @@ func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise)
 	if err != nil {
 		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
 	}
-	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Error()
+	renewed := &networkv1alpha1.IPReservation{}
+	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Into(renewed)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		b.ledger.Forget(promise.Address, promise.Object)
+		b.forget(promise.Address, promise.Object, kubeview.PodIdentities(pod)[0])
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errGone)
 	}
 	if err != nil {
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
 	}
+	b.noteWritten(renewed)
 	return nil
 }
 

@@ -2,14 +2,13 @@ package ipreservation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/netip"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -19,13 +18,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-const (
-	// releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
-	releaseRetry = 5 * time.Second
-	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
-	// its gauge at the latest.
-	electionGrace = 10 * time.Second
-)
+// releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
+const releaseRetry = 5 * time.Second
 
 // releaseAddresses deletes reservations as their release policies say, until ctx ends. Only the scheduler that leads does.
 func (b *book) releaseAddresses(ctx context.Context) {
@@ -46,25 +40,19 @@ func (b *book) releaseAddresses(ctx context.Context) {
 			continue
 		}
 		wait := releaseRetry
-		if b.leads(synced) {
+		if b.status.Leads(synced) {
 			wait = b.releaseRound(ctx)
 		}
 		if wait > 0 {
 			timer = time.After(wait)
 		}
+		// Where many pods end, one look at all reservations is enough for many of them.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
 	}
-}
-
-func (b *book) leads(synced time.Time) bool {
-	if b.leading.Load() {
-		return true
-	}
-	elected, running := informers.Leads()
-	if !elected && (running || time.Since(synced) < electionGrace) {
-		return false
-	}
-	b.leading.Store(true)
-	return true
 }
 
 // releaseRound looks at all reservations and returns when to look again, 0 for when something changes.
@@ -112,18 +100,20 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy)
-		if b.ledger.Forget(a, string(r.UID)) {
-			b.wake()
-		}
+		b.forget(a, string(r.UID), identityOf(&r.Spec.Pod))
 		return 0, nil
 	case apierrors.IsConflict(err):
-		b.ledger.EndRelease(a)
-		b.wake()
+		b.endRelease(a, r)
 		return releaseRetry, nil
 	}
-	b.ledger.EndRelease(a)
-	b.wake()
+	b.endRelease(a, r)
 	return 0, fmt.Errorf("deleting IPReservation %s: %w", r.Name, err)
+}
+
+// endRelease has the pod tried that was refused the address while it was being released.
+func (b *book) endRelease(a netip.Addr, r *networkv1alpha1.IPReservation) {
+	b.ledger.EndRelease(a)
+	b.wake(calls{of: map[address.Identity]bool{identityOf(&r.Spec.Pod): true}})
 }
 
 // unused reports whether the release policy allows the release: nobody that it waits for exists any more.
@@ -166,13 +156,5 @@ func (b *book) podExists(who *networkv1alpha1.PodIdentity) bool {
 
 // writeUnused writes since when the reservation is not used.
 func (b *book) writeUnused(ctx context.Context, r *networkv1alpha1.IPReservation, since *metav1.Time) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": map[string]any{"unusedSince": since}})
-	if err != nil {
-		return fmt.Errorf("encoding the status of IPReservation %s: %w", r.Name, err)
-	}
-	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(r.Name).SubResource("status").Body(patch).Do(ctx).Error()
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("writing the status of IPReservation %s: %w", r.Name, err)
-	}
-	return nil
+	return informers.PatchStatus(ctx, b.client, reservationKind, r, map[string]any{"unusedSince": since})
 }
