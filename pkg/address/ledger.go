@@ -257,7 +257,9 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 		if a, ok := p.find(i, l.taken); ok {
 			return l.promise(ask.Pod, Promise{Address: a, Pool: p.Name, Domain: s.Domain}), ""
 		}
-		full = exhausted(p.Name, s.Domain)
+		if full == "" {
+			full = exhausted(p.Name, s.Domain)
+		}
 	}
 	if full == "" {
 		full = outside(p.Name)
