@@ -34,6 +34,9 @@ const (
 // DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
 const DefaultAddressAnnotation = "berth.dev/ip-address"
 
+// poolAnnotation is where a pod asks for an address: the answer must not take its place.
+const poolAnnotation = "berth.dev/ip-pool"
+
 // SetDefaultsIPReservationArgs fills the fields that were left out.
 func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
 	setDefault(&a.AddressAnnotation, DefaultAddressAnnotation)
@@ -45,6 +48,9 @@ func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
 	var errs field.ErrorList
 	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
 		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, strings.Join(problems, "; ")))
+	}
+	if *a.AddressAnnotation == poolAnnotation {
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, "names the pool that a pod asks for"))
 	}
 	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat, []AddressFormat{AddressPlain, AddressJSONList})...)
 	return errs.ToAggregate()

@@ -2,7 +2,6 @@ package ipreservation
 
 import (
 	"context"
-	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -230,26 +229,6 @@ func await(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// awaitWoken waits until exactly these pods were woken, in any order; a pod may be woken more than once.
-func (c *cluster) awaitWoken(t testing.TB, names ...string) {
-	t.Helper()
-	want, got := map[string]bool{}, map[string]bool{}
-	for _, name := range names {
-		want[name] = true
-	}
-	deadline := time.After(10 * time.Second)
-	for !maps.Equal(want, got) {
-		select {
-		case name := <-c.woken:
-			if got[name] = true; !want[name] {
-				t.Fatalf("pod %s is woken, want only %v", name, names)
-			}
-		case <-deadline:
-			t.Fatalf("woken are %v, want %v", got, want)
-		}
-	}
-}
-
 // apply creates a pool or a reservation, or puts another in its place.
 func (c *cluster) apply(t testing.TB, text string) {
 	t.Helper()
@@ -268,6 +247,10 @@ func (c *cluster) apply(t testing.TB, text string) {
 	client, err := dynamic.NewForConfig(c.api.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
+	}
+	o.SetUID(known.GetUID())
+	if status, ok := known.Object["status"]; ok {
+		o.Object["status"] = status // which is written by itself
 	}
 	o.SetResourceVersion(known.GetResourceVersion())
 	o.SetGeneration(known.GetGeneration() + 1)

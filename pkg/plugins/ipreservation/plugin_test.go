@@ -62,6 +62,8 @@ func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
 	old := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
 	p, q := old.create(t, asking("p", "any")), old.create(t, asking("q", "any"))
 	fresh := newCluster(t, old.api, &config.IPReservationArgs{})
+	old.ready(t, "p", "q")
+	fresh.ready(t, "p", "q")
 	first, second := old.reserve(t, p), fresh.reserve(t, q)
 	if reason := old.bind(t, first, p); reason != "" {
 		t.Fatal(reason)
@@ -85,7 +87,9 @@ func TestWhatIsWritten(t *testing.T) {
 	c := newCluster(t, nil, args, `IPPool racks {releasePolicy: Retain, releaseAfter: 1h, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
 	p := asking("db-3", "racks")
 	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	if reason := c.bind(t, c.reserve(t, c.create(t, p)), p); reason != "" {
+	c.create(t, p)
+	c.ready(t, p.Name)
+	if reason := c.bind(t, c.reserve(t, p), p); reason != "" {
 		t.Fatal(reason)
 	}
 	want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain", "releaseAfter": "1h0m0s",

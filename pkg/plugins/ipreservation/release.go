@@ -90,8 +90,11 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 		}
 	}
 	a, err := address.Parse(r.Spec.Address)
-	if err != nil || !b.ledger.BeginRelease(a, string(r.UID)) {
-		return 0, nil //nolint:nilerr // what cannot be read keeps no address, and one that is promised is in use
+	if err != nil {
+		return 0, nil //nolint:nilerr // what cannot be read keeps no address
+	}
+	if !b.ledger.BeginRelease(a, string(r.UID)) {
+		return releaseRetry, nil // it is promised, and nothing tells when the promise ends
 	}
 	// The version is that of which the policy allows the release: a scheduler that leads by now may have given the
 	// address to a pod.
