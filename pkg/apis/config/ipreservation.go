@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // +kubebuilder:object:root=true
@@ -32,10 +34,7 @@ const (
 )
 
 // DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
-const DefaultAddressAnnotation = "berth.dev/ip-address"
-
-// poolAnnotation is where a pod asks for an address: the answer must not take its place.
-const poolAnnotation = "berth.dev/ip-pool"
+const DefaultAddressAnnotation = kubeview.IPAddressKey
 
 // SetDefaultsIPReservationArgs fills the fields that were left out.
 func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
@@ -49,7 +48,7 @@ func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
 	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
 		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, strings.Join(problems, "; ")))
 	}
-	if *a.AddressAnnotation == poolAnnotation {
+	if *a.AddressAnnotation == kubeview.IPPoolKey {
 		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, "names the pool that a pod asks for"))
 	}
 	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat, []AddressFormat{AddressPlain, AddressJSONList})...)

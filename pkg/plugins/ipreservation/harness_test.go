@@ -92,14 +92,20 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return o
 }
 
+// newAPI is an API that serves both kinds.
+func newAPI() *memapi.Server {
+	api := memapi.New()
+	api.Register(poolKind.Resource, "IPPool", false)
+	api.Register(reservationKind.Resource, "IPReservation", false)
+	return api
+}
+
 // newCluster starts the plugin on an API, which is a new one if it is nil, with a node in each of two racks.
 func newCluster(t testing.TB, api *memapi.Server, args *config.IPReservationArgs, texts ...string) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	if api == nil {
-		api = memapi.New()
-		api.Register(poolKind.Resource, "IPPool", false)
-		api.Register(reservationKind.Resource, "IPReservation", false)
+		api = newAPI()
 	}
 	c := &cluster{api: api, nodes: []*v1.Node{node("a", "r1"), node("b", "r2")}, recorder: events.NewFakeRecorder(100), woken: make(chan string, 1000)}
 	for _, text := range texts {
@@ -193,11 +199,16 @@ func (c *cluster) bind(t testing.TB, state fwk.CycleState, pod *v1.Pod) string {
 	return status.AsError().Error()
 }
 
-func (c *cluster) create(t testing.TB, pod *v1.Pod) *v1.Pod {
-	t.Helper()
+// podObject is a pod as an API may own it.
+func podObject(pod *v1.Pod) *v1.Pod {
 	o := pod.DeepCopy()
 	o.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
-	if err := c.api.Create(o); err != nil {
+	return o
+}
+
+func (c *cluster) create(t testing.TB, pod *v1.Pod) *v1.Pod {
+	t.Helper()
+	if err := c.api.Create(podObject(pod)); err != nil {
 		t.Fatal(err)
 	}
 	return pod

@@ -136,3 +136,31 @@ func TestWhatIsTriedIsGivenBack(t *testing.T) {
 		t.Errorf("without the sibling: %v", got)
 	}
 }
+
+// Pods that get no address are alike to the plugin, and become what they are when a reservation is made for them.
+func TestPodsWithoutAnAddressAreSignedAlike(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, &config.IPReservationArgs{}, onePerRack)
+	c.ready(t)
+	signs := func(p *v1.Pod) bool {
+		fragments, status := c.plugin.SignPod(t.Context(), p)
+		if len(fragments) > 0 {
+			t.Errorf("pod %s is signed by %v", p.Name, fragments)
+		}
+		return status.IsSuccess()
+	}
+	labeled := asking("q", "")
+	labeled.Labels = map[string]string{"index": "1"}
+	for want, pods := range map[bool][]*v1.Pod{true: {asking("p", ""), labeled}, false: {asking("r", "racks"), asking("s", "missing"), asking("t", "A B")}} {
+		for _, p := range pods {
+			if signs(p) != want {
+				t.Errorf("pod %s with annotations %v is signed: %t", p.Name, p.Annotations, !want)
+			}
+		}
+	}
+	c.apply(t, `IPReservation ip-10-0-9-1 {address: 10.0.9.1, pod: {namespace: default, name: p}}`)
+	await(t, "the reservation", func() bool { return !c.plugin.book.ledger.Empty() })
+	if signs(asking("p", "")) || !signs(labeled) {
+		t.Error("after a reservation for p, p is signed or q is not")
+	}
+}
