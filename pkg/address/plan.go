@@ -10,9 +10,11 @@ import (
 
 // Plan is what a pod may have on which node, at one time. It is not safe for concurrent changes; Clone it.
 type Plan struct {
-	own    []Holding
-	pool   string
-	places *places
+	own []Holding
+	// elsewhere is the reason that nodes are given where none of the own addresses is routable.
+	elsewhere string
+	pool      string
+	places    *places
 	// free are the free addresses by subnet, taken those of them that planned pods take.
 	free, taken []uint64
 	promised    map[string]bool
@@ -20,18 +22,20 @@ type Plan struct {
 	planned map[string]int
 }
 
-// places are the subnets of a pool by their domains.
+// places are the subnets of a pool by their domains. The reasons are made once: thousands of nodes are given the same.
 type places struct {
 	keys    []string
 	subnets map[Domain][]int
-	domains []Domain
+	// full is the reason for a subnet without a free address, outside that for a node in none of the domains.
+	full    []string
+	outside string
 }
 
 func placesOf(p *Pool) *places {
-	at := &places{subnets: map[Domain][]int{}}
+	at := &places{subnets: map[Domain][]int{}, outside: outside(p.Name)}
 	for i, s := range p.Subnets {
 		at.subnets[s.Domain] = append(at.subnets[s.Domain], i)
-		at.domains = append(at.domains, s.Domain)
+		at.full = append(at.full, exhausted(p.Name, s.Domain))
 		if s.Domain.Key != "" && !slices.Contains(at.keys, s.Domain.Key) {
 			at.keys = append(at.keys, s.Domain.Key)
 		}
@@ -52,7 +56,7 @@ func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 		if len(own) == 0 {
 			return nil, fmt.Sprintf("address %s of the pod is being given back", first)
 		}
-		return &Plan{own: own}, ""
+		return &Plan{own: own, elsewhere: elsewhere(own)}, ""
 	}
 	p, reason := l.pool(ask)
 	if reason != "" {
@@ -137,20 +141,24 @@ func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
 		if slices.ContainsFunc(p.own, func(h Holding) bool { return h.Domain.Holds(labels) }) {
 			return "", false
 		}
-		texts := make([]string, len(p.own))
-		for i, h := range p.own {
-			texts[i] = fmt.Sprintf("%s (%s)", h.Address, h.Domain)
-		}
-		return "node(s) where the pod's address is not routable: " + strings.Join(texts, ", "), false
+		return p.elsewhere, false
 	}
 	free, full, planned := p.subnetFor(labels)
 	switch {
 	case free != none:
 		return "", false
 	case full != none:
-		return exhausted(p.pool, p.places.domains[full]), planned
+		return p.places.full[full], planned
 	}
-	return outside(p.pool), false
+	return p.places.outside, false
+}
+
+func elsewhere(own []Holding) string {
+	texts := make([]string, len(own))
+	for i, h := range own {
+		texts[i] = fmt.Sprintf("%s (%s)", h.Address, h.Domain)
+	}
+	return "node(s) where the pod's address is not routable: " + strings.Join(texts, ", ")
 }
 
 func exhausted(pool string, d Domain) string {
