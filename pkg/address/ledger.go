@@ -169,6 +169,13 @@ func (l *Ledger) Held(a netip.Addr) (Holding, bool) {
 	return h, known
 }
 
+// HeldBy returns the reservations for the identity.
+func (l *Ledger) HeldBy(who Identity) []Holding {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.holdings(&Ask{Identities: []Identity{who}})
+}
+
 // BeginRelease keeps a reservation from being promised while it is deleted. It reports false if a pod is about to get the
 // address, or if the reservation is not known.
 func (l *Ledger) BeginRelease(a netip.Addr, object string) bool {
@@ -199,6 +206,17 @@ func (l *Ledger) Concerns(identities []Identity) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.ContainsFunc(identities, func(i Identity) bool { return len(l.byIdentity[i]) > 0 })
+}
+
+// Count returns how many reservations there are for the identities.
+func (l *Ledger) Count(identities []Identity) int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	n := 0
+	for _, i := range identities {
+		n += len(l.byIdentity[i])
+	}
+	return n
 }
 
 // Empty reports whether there are no reservations, so that only pods that name a pool are concerned.

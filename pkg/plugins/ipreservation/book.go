@@ -16,6 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
+	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -66,8 +67,8 @@ type book struct {
 	freed, due, wrote chan struct{}
 
 	mu sync.Mutex
-	// profiles are those that have the plugin.
-	profiles map[string]bool
+	// profiles are the args of the profiles that have the plugin.
+	profiles map[string]*config.IPReservationArgs
 	calls    calls
 	unseen   map[string]written
 }
@@ -90,7 +91,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 		return nil, err
 	}
 	b := &book{handle: handle, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
-		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]bool{}, unseen: map[string]written{},
+		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
 		freed: make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
 	if err := b.watch(factory); err != nil {
 		return nil, err
@@ -184,16 +185,17 @@ func (b *book) forget(a netip.Addr, object string, who address.Identity) {
 }
 
 // serve notes a profile that has the plugin.
-func (b *book) serve(profile string) {
+func (b *book) serve(profile string, args *config.IPReservationArgs) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.profiles[profile] = true
+	b.profiles[profile] = args
 }
 
-func (b *book) serves(profile string) bool {
+// argsOf returns the args of the profile that the pod names, nil if that does not have the plugin.
+func (b *book) argsOf(pod *v1.Pod) *config.IPReservationArgs {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.profiles[profile]
+	return b.profiles[pod.Spec.SchedulerName]
 }
 
 func signal(c chan struct{}) {

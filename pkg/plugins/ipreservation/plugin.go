@@ -55,7 +55,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	b.serve(handle.ProfileName())
+	b.serve(handle.ProfileName(), args)
 	return &Plugin{book: b, handle: handle, args: args}, nil
 }
 

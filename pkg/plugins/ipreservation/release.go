@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -74,13 +75,14 @@ func (b *book) releaseRound(ctx context.Context) time.Duration {
 
 // releaseOne deletes the reservation if it is due, and returns how long it is until then.
 func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation) (time.Duration, error) {
-	if !b.unused(r) {
+	surplus := b.surplus(r)
+	if !surplus && !b.unused(r) {
 		if r.Status.UnusedSince != nil {
 			return 0, b.writeUnused(ctx, r, nil)
 		}
 		return 0, nil
 	}
-	if r.Spec.ReleaseAfter != nil && r.Spec.ReleaseAfter.Duration > 0 {
+	if !surplus && r.Spec.ReleaseAfter != nil && r.Spec.ReleaseAfter.Duration > 0 {
 		if r.Status.UnusedSince == nil {
 			now := metav1.Now()
 			return r.Spec.ReleaseAfter.Duration, b.writeUnused(ctx, r, &now)
@@ -102,7 +104,7 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	err = b.client.Delete().Resource(reservationKind.Resource.Resource).Name(r.Name).Body(&options).Do(ctx).Error()
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy)
+		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy, "surplus", surplus)
 		b.forget(a, string(r.UID), identityOf(&r.Spec.Pod))
 		return 0, nil
 	case apierrors.IsConflict(err):
@@ -139,13 +141,40 @@ func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
 	return false
 }
 
+// surplus reports whether the reservation was made for a pod that runs with another address: two schedulers, of which one was
+// losing the lead, have reserved an address each.
+func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
+	if r.Spec.Pool == "" || r.Spec.PodUID == "" {
+		return false // it is made by hand
+	}
+	pod, err := b.pods.Pods(r.Spec.Pod.Namespace).Get(podName(&r.Spec.Pod))
+	if err != nil || string(pod.UID) != r.Spec.PodUID || pod.Spec.NodeName == "" {
+		return false
+	}
+	args := b.argsOf(pod)
+	if args == nil {
+		return false
+	}
+	has := pod.Annotations[*args.AddressAnnotation]
+	if has == "" || has == annotated(args, r.Spec.Address) {
+		return false
+	}
+	// Anybody may write an annotation, so the address that it names must be reserved for the pod as well.
+	return slices.ContainsFunc(b.ledger.HeldBy(identityOf(&r.Spec.Pod)), func(h address.Holding) bool {
+		return h.Pod == r.Spec.PodUID && annotated(args, h.Address.String()) == has
+	})
+}
+
+func podName(who *networkv1alpha1.PodIdentity) string {
+	if who.StatefulSet != "" && who.Ordinal != nil {
+		return fmt.Sprintf("%s-%d", who.StatefulSet, *who.Ordinal)
+	}
+	return who.Name
+}
+
 // podExists reports whether there is a pod that the reservation is for. The informer has none that have ended.
 func (b *book) podExists(who *networkv1alpha1.PodIdentity) bool {
-	name := who.Name
-	if who.StatefulSet != "" && who.Ordinal != nil {
-		name = fmt.Sprintf("%s-%d", who.StatefulSet, *who.Ordinal)
-	}
-	pod, err := b.pods.Pods(who.Namespace).Get(name)
+	pod, err := b.pods.Pods(who.Namespace).Get(podName(who))
 	if err != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
 	}

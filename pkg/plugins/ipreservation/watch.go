@@ -89,18 +89,21 @@ func (b *book) reservationGone(obj any) {
 	}
 }
 
-// podSeen notes a pod that others were evicted for.
+// podSeen notes a pod that others were evicted for, and has the reservations looked at for a pod that has several.
 func (b *book) podSeen(obj any) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok {
 		return
 	}
 	if _, asks := pod.Annotations[kubeview.IPPoolKey]; asks && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" &&
-		b.serves(pod.Spec.SchedulerName) {
+		b.argsOf(pod) != nil {
 		b.nominated.Store(pod.UID, pod)
 		return
 	}
 	b.notNominated(pod)
+	if pod.Spec.NodeName != "" && !b.ledger.Empty() && b.ledger.Count(kubeview.PodIdentities(pod)) > 1 {
+		signal(b.due) // one of them may be surplus
+	}
 }
 
 // notNominated ends what is kept for the pod. If it is bound it has a reservation instead.
