@@ -326,7 +326,7 @@ func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
 
 // rest lets the loops of the plugin do all that they have to do.
 func rest() {
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) //nolint:forbidigo // virtual time
 	synctest.Wait()
 }
 
