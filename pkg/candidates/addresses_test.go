@@ -2,8 +2,10 @@ package candidates_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -71,6 +73,33 @@ pod: {namespace: default, name: p}}}`},
 					}
 				}
 			})
+		}
+	}
+}
+
+// BenchmarkAddresses is what one scheduling cycle costs on 5,000 nodes with all plugins, by the number of reservations, for
+// pods that get no address and for pods that ask for one.
+//
+//	go test ./pkg/candidates -run xxx -bench Addresses -benchtime 300x
+func BenchmarkAddresses(b *testing.B) {
+	for _, look := range []string{"candidates", "all"} {
+		for _, reservations := range []int{0, 100, 10_000} {
+			for _, asks := range []bool{false, true} {
+				b.Run(fmt.Sprintf("look=%s/reservations=%d/asks=%t", look, reservations, asks), func(b *testing.B) {
+					objects := []string{`{kind: IPPool, metadata: {name: any}, spec: {subnets: [{ranges: [10.0.0.0/8]}]}}`}
+					for i := range reservations {
+						objects = append(objects, fmt.Sprintf(`{kind: IPReservation, metadata: {name: ip-10-0-%[1]d-%[2]d, uid: u%[1]d-%[2]d}, spec: {address: 10.0.%[1]d.%[2]d,
+pool: any, releasePolicy: Retain, pod: {namespace: default, name: owner-%[3]d}}}`, i/250, i%250+1, i))
+					}
+					benchmarkCycleOn(b, addressAPI(b, objects...), shipped(b), profileName, 5000, true, look, func(random *rand.Rand, i int) *v1.Pod {
+						pod := podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10), []int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
+						if asks {
+							pod.Annotations = map[string]string{"berth.dev/ip-pool": "any"}
+						}
+						return pod
+					})
+				})
+			}
 		}
 	}
 }
