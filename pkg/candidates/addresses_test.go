@@ -80,7 +80,7 @@ pod: {namespace: default, name: p}}}`},
 // BenchmarkAddresses is what one scheduling cycle costs on 5,000 nodes with all plugins, by the number of reservations, for
 // pods that get no address and for pods that ask for one.
 //
-//	go test ./pkg/candidates -run xxx -bench Addresses -benchtime 300x
+//	go test ./pkg/candidates -run xxx -bench Addresses/look=candidates -benchtime 1500x
 func BenchmarkAddresses(b *testing.B) {
 	for _, look := range []string{"candidates", "all"} {
 		for _, reservations := range []int{0, 100, 10_000} {
