@@ -106,6 +106,7 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"get berth.dev/ippools",
 		"list berth.dev/ippools",
 		"watch berth.dev/ippools",
+		"patch berth.dev/ippools/status",
 		"get berth.dev/ipreservations",
 		"list berth.dev/ipreservations",
 		"watch berth.dev/ipreservations",

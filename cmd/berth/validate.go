@@ -35,7 +35,9 @@ defeats a purpose:
 
 Other objects are checked for unknown fields and for the keys that our plugins read: misspelt berth.dev/ keys and values that
 cannot be used. A node that is labelled to share its GPUs, with no agent that enforces shares, is a warning
-(unenforced-shares). Kinds that are not known here are said to be not checked.
+(unenforced-shares). So is an annotation that no plugin reads (no-effect): where configurations are among the files, one that
+the pod's profile lacks the plugin for, such as berth.dev/ip-pool without IPReservation or berth.dev/near without
+NetworkTopology; and one on a PodGroup that is read from pods alone. Kinds that are not known here are said to be not checked.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 1 when there are only warnings and
 --strict is given.`,
@@ -61,7 +63,7 @@ func runValidate(files []string, strict bool, format outputFormat, out io.Writer
 			return badInput(err)
 		}
 	}
-	report.Sort()
+	report.Finish()
 	var err error
 	if format == outputTable {
 		err = report.WriteTable(out)

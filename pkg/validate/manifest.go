@@ -168,6 +168,7 @@ func (d *document) keys(obj runtime.Object) {
 		if o.Spec.MinMember < 0 {
 			d.find(Error, "value", "spec.minMember", fmt.Sprintf("spec.minMember: %d is not 1 or more", o.Spec.MinMember))
 		}
+		d.podsOnly(o.Annotations)
 		d.unknownKeys("metadata")
 	case *placementv1alpha1.PlacementPolicy:
 		d.policy(o)
@@ -240,6 +241,7 @@ func (d *document) pod(pod *v1.Pod, at string) {
 			d.bad(at, bad)
 		}
 	}
+	d.uses(pod, at)
 	d.unknownKeys(at)
 }
 

@@ -52,6 +52,9 @@ type Report struct {
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Objects counts the documents that were checked, configurations included.
 	Objects int `json:"objects"`
+
+	// uses are pods whose annotations are to be compared with the profiles.
+	uses []use
 }
 
 // Has says whether there is a finding of that severity.
@@ -119,8 +122,9 @@ func yamlFinding(name string, offset int, err error) Finding {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Sort orders the findings by file and line.
-func (r *Report) Sort() {
+// Finish adds what the files that were read say about each other, and orders the findings by file and line.
+func (r *Report) Finish() {
+	r.unread()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)

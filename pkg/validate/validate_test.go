@@ -33,7 +33,7 @@ func findings(t *testing.T, text string) []string {
 	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	r.Sort()
+	r.Finish()
 	var out []string
 	for _, f := range r.Findings {
 		out = append(out, f.String())
