@@ -70,7 +70,7 @@ func (e *Extender) reserve(ctx context.Context, pod *v1.Pod, node string) (*v1.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the node: %w", err)
 	}
-	if status := c.filter(ctx, pod, info); !status.IsSuccess() {
+	if status := c.filter(ctx, c.state, pod, info); !status.IsSuccess() {
 		return nil, nil, status.AsError()
 	}
 	assumed := pod.DeepCopy()

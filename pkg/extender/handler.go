@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,6 +39,7 @@ func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /filter", s.serve("filter", s.answerFilter))
 	mux.Handle("POST /prioritize", s.serve("prioritize", s.answerPrioritize))
+	mux.Handle("POST /preempt", s.serve("preempt", s.answerPreempt))
 	if e.binds {
 		mux.Handle("POST /bind", s.serve("bind", s.answerBind))
 	}
@@ -187,6 +189,61 @@ func (s *service) answerPrioritize(ctx context.Context, body io.Reader) (any, er
 		list[i] = extenderv1.HostPriority{Host: name, Score: scores[i]}
 	}
 	return list, nil
+}
+
+// decodePreemption reads on which nodes which pods would be evicted, and names pods by their UIDs in any case.
+func decodePreemption(body io.Reader) (*v1.Pod, map[string]*extenderv1.MetaVictims, error) {
+	args := &extenderv1.ExtenderPreemptionArgs{}
+	if err := decode(body, args); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case args.Pod == nil:
+		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
+	case (args.NodeNameToVictims == nil) == (args.NodeNameToMetaVictims == nil):
+		return nil, nil, requestError{http.StatusBadRequest,
+			errors.New("reading the request: want either NodeNameToVictims or NodeNameToMetaVictims")}
+	}
+	victims := args.NodeNameToMetaVictims
+	if victims == nil {
+		victims = make(map[string]*extenderv1.MetaVictims, len(args.NodeNameToVictims))
+	}
+	for node, v := range args.NodeNameToVictims {
+		if v == nil {
+			victims[node] = nil
+			continue
+		}
+		victims[node] = &extenderv1.MetaVictims{NumPDBViolations: v.NumPDBViolations}
+		for _, pod := range v.Pods {
+			if pod == nil {
+				pod = &v1.Pod{}
+			}
+			victims[node].Pods = append(victims[node].Pods, &extenderv1.MetaPod{UID: string(pod.UID)})
+		}
+	}
+	for node, v := range victims {
+		if v == nil || slices.ContainsFunc(v.Pods, func(p *extenderv1.MetaPod) bool { return p == nil || p.UID == "" }) {
+			return nil, nil, requestError{http.StatusBadRequest,
+				fmt.Errorf("reading the request: want pods with a UID as victims on node %q", node)}
+		}
+	}
+	return args.Pod, victims, nil
+}
+
+// answerPreempt has no room for an error in its answer.
+func (s *service) answerPreempt(ctx context.Context, body io.Reader) (any, error) {
+	pod, victims, err := decodePreemption(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	left, err := s.Preempt(ctx, pod, victims)
+	if err != nil {
+		return nil, err
+	}
+	return &extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: left}, nil
 }
 
 func (s *service) answerBind(ctx context.Context, body io.Reader) (any, error) {
