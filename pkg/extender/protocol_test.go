@@ -3,10 +3,14 @@ package extender
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,6 +230,35 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	}
 	if passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
 		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
+	}
+}
+
+// Callers that send half a request keep others waiting no longer than a request may take.
+func TestSlowCallersAreCutOff(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	address := h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: 500 * time.Millisecond}})
+	slow := make([]net.Conn, largeAtOnce)
+	for i := range slow {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+		slow[i] = conn
+	}
+	client := caller(t, address, nil)
+	await(t, "an answer", func() bool {
+		passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
+		return err == nil && len(passed) == 3
+	})
+	for _, conn := range slow {
+		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the end of a slow connection: %v", err)
+		}
 	}
 }
 
