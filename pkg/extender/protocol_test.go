@@ -2,7 +2,6 @@ package extender
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -317,32 +315,4 @@ func TestPriorities(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzRequestsAreAnswered(f *testing.F) {
-	f.Add([]byte(`{"Pod":{"metadata":{"name":"p"}},"NodeNames":["a"]}`))
-	f.Add([]byte(`{"pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"-1"}}}]}},"nodes":{"items":[{}]}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		args, names, err := decodeArgs(bytes.NewReader(body))
-		if err != nil {
-			return
-		}
-		if args.Pod == nil || (args.Nodes == nil) == (args.NodeNames == nil) {
-			t.Fatalf("accepted %q", body)
-		}
-		verdicts := make([]Verdict, len(names))
-		if result := filterResult(args, names, verdicts); len(names) != passedIn(result) {
-			t.Fatalf("%d of %d nodes pass", passedIn(result), len(names))
-		}
-		if _, err := json.Marshal(filterResult(args, names, verdicts)); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func passedIn(r *extenderv1.ExtenderFilterResult) int {
-	if r.Nodes != nil {
-		return len(r.Nodes.Items)
-	}
-	return len(*r.NodeNames)
 }
