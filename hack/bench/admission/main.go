@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -35,7 +36,7 @@ func main() {
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
-	if err := bench(ctx); err != nil {
+	if err := bench(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "admission:", err)
 		os.Exit(1)
 	}
@@ -59,7 +60,7 @@ type sample struct {
 	cpu       time.Duration
 }
 
-func bench(ctx context.Context) error {
+func bench(ctx context.Context, out io.Writer) error {
 	bed, err := rig.Start(ctx, []byte("shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n"))
 	if err != nil {
 		return err
@@ -90,13 +91,13 @@ func bench(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Printf("%-12s %-10s %10s %10s %16s\n", "pods", "policies", "p50, ms", "p95, ms", "CPU ms a pod")
+	fmt.Fprintf(out, "%-12s %-10s %10s %10s %16s\n", "pods", "policies", "p50, ms", "p95, ms", "CPU ms a pod")
 	for i, kind := range kinds {
 		for _, with := range []bool{false, true} {
 			s := measured[with][i]
 			slices.Sort(s.latencies)
 			at := func(percent int) float64 { return 1000 * s.latencies[(len(s.latencies)-1)*percent/100].Seconds() }
-			fmt.Printf("%-12s %-10s %10.2f %10.2f %16.2f\n", kind.name, map[bool]string{true: "with", false: "without"}[with], at(50), at(95),
+			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", kind.name, map[bool]string{true: "with", false: "without"}[with], at(50), at(95),
 				1000*s.cpu.Seconds()/float64(len(s.latencies)))
 		}
 	}
