@@ -54,6 +54,8 @@ type harness struct {
 	dra       fwk.SharedDRAManager
 	recorder  *events.FakeRecorder
 	logger    klog.Logger
+	// told reports whether the resolver knows the device classes that there are.
+	told toolscache.InformerSynced
 }
 
 // defaultArgs are the defaulted args, changed by the test.
@@ -108,6 +110,9 @@ func newHarness(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, objec
 	factory.StartWithContext(ctx)
 	factory.WaitForCacheSync(ctx.Done())
 	<-watched
+	if h.told != nil {
+		toolscache.WaitForCacheSync(ctx.Done(), h.told)
+	}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1.Node:
@@ -146,9 +151,11 @@ func (h *harness) newDRAManager(tb testing.TB) fwk.SharedDRAManager {
 	}
 	manager := dynamicresources.NewDRAManager(h.ctx, claims, slices, h.factory)
 	if handler, ok := manager.DeviceClassResolver().(toolscache.ResourceEventHandler); ok {
-		if _, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(handler); err != nil {
+		told, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(handler)
+		if err != nil {
 			tb.Fatal(err)
 		}
+		h.told = told.HasSynced
 	}
 	return manager
 }
