@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,13 @@ func newReader(t *testing.T) *reader {
 	if r.shipped, err = os.ReadFile(r.configuration()); err != nil {
 		t.Fatal(err)
 	}
+	// Controllers label new nodes, and take the taint off those that are ready.
+	r.box.Await(t, "the nodes to be as they stay", func(ctx context.Context) (bool, error) {
+		list, err := r.box.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		return err == nil && !slices.ContainsFunc(list.Items, func(node corev1.Node) bool {
+			return len(node.Spec.Taints) > 0 || node.Labels["beta.kubernetes.io/os"] == ""
+		}), err
+	})
 	return r
 }
 
@@ -68,12 +76,16 @@ func (r *reader) configuration() string { return sandbox.Layout(r.box.Dir()).Sch
 func (r *reader) follow(t *testing.T, steps []step, check func()) {
 	t.Helper()
 	before := r.nodes(t)
-	// So that one page that fails does not fail all that follow.
-	t.Cleanup(func() {
+	defer func() {
+		// So that one page that fails does not fail all that follow.
 		if t.Failed() {
 			_ = r.bash(t, steps[len(steps)-1].commands, &bytes.Buffer{})
 		}
-	})
+		if r.changed {
+			r.restart(t, r.shipped)
+			r.changed = false
+		}
+	}()
 	for i, s := range steps {
 		if i == len(steps)-1 {
 			check()
@@ -86,10 +98,6 @@ func (r *reader) follow(t *testing.T, steps []step, check func()) {
 	})
 	if after := r.nodes(t); after != before {
 		t.Errorf("the page leaves the nodes changed:\n%s\nthey were\n%s", after, before)
-	}
-	if r.changed {
-		r.restart(t, r.shipped)
-		r.changed = false
 	}
 }
 
