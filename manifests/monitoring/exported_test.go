@@ -159,12 +159,17 @@ spec:
   containers: [{name: main, image: registry.k8s.io/pause:3.10}]
 `
 
-// exporter answers all queries as Prometheus does, with a sample of each node.
-func exporter(w http.ResponseWriter, r *http.Request) {
+// exporter answers all queries as Prometheus does, with the use of a GPU of each node and the time of that sample.
+func exporter(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[
-		{"metric":{"node":"a100-0","gpu":"0"},"value":[%[1]d,"0.5"]},{"metric":{"node":"a100-1","gpu":"0"},"value":[%[1]d,"0.5"]}]}}`,
-		metav1.Now().Unix())
+	now := metav1.Now().Unix()
+	var samples []string
+	for _, node := range []string{"a100-0", "a100-1"} {
+		samples = append(samples,
+			fmt.Sprintf(`{"metric":{"node":%q,"gpu":"0","berth_reading":"engine"},"value":[%d,"0.5"]}`, node, now),
+			fmt.Sprintf(`{"metric":{"node":%q,"berth_reading":"engine_time"},"value":[%d,"%d"]}`, node, now, now))
+	}
+	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
 }
 
 // configuration is the shipped one, with signals and with a service level.
