@@ -23,7 +23,7 @@ func TestReadPackage(t *testing.T) {
 			want: []metric{{name: "berth_x_y_total", kind: "counter", help: "One two.", labels: []string{"a", "berth_x"}}},
 		},
 		"a description, and one within a function": {
-			source: "var d = metrics.NewDesc(\"berth_free\", \"Free.\", nil, nil, metrics.ALPHA, \"\")\n" +
+			source: "var d = metrics.NewDesc(\"berth_free\", \"Free.\", []string{}, nil, metrics.ALPHA, \"\")\n" +
 				"func f() { _ = prometheus.NewGauge(prometheus.GaugeOpts{Name: \"berth_g\", Help: \"G.\"}) }",
 			want: []metric{{name: "berth_free", kind: "gauge", help: "Free."}, {name: "berth_g", kind: "gauge", help: "G."}},
 		},

@@ -51,7 +51,6 @@ var needs = map[string]string{"19-external-scorer": "python3"}
 var numbered = regexp.MustCompile(`^\d\d-`)
 
 func TestThePagesOfTheExamplesShowWhatHappens(t *testing.T) {
-	t.Parallel()
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
