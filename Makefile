@@ -79,7 +79,7 @@ test: build ## all tests, with the race detector
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
 
-generate: ## deepcopy functions, the CRDs, the static pod's configuration
+generate: ## deepcopy functions, the CRDs, the static pod's configuration, the reference of metrics, the dashboards
 	hack/generate.sh
 
 verify: build ## modules, generated files, go vet, and what the binaries say of themselves

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what is generated: the deepcopy functions and the CRDs from the Go types, and the configuration of the
-# static pod from that of manifests/replace-default. With --check writes nothing and fails if anything would change.
+# Writes what is generated: the deepcopy functions and the CRDs from the Go types, the configuration of the static pod from
+# that of manifests/replace-default, the reference of metrics from the sources, and the dashboards. With --check writes nothing and fails if anything would change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,6 +14,9 @@ generate() {
     echo "# control-plane node. To be installed as /etc/kubernetes/berth/scheduler-config.yaml."
     sed -e '/^#/d' -e 's,^clientConnection:$,&\n  kubeconfig: /etc/kubernetes/scheduler.conf,' manifests/replace-default/scheduler-config.yaml
   } >manifests/static-pod/scheduler-config.yaml
+  go run ./hack/metrics >docs/metrics.md.new
+  mv docs/metrics.md.new docs/metrics.md
+  go run ./hack/dashboards manifests/monitoring/dashboards
 }
 
 case "${1:-}" in
@@ -23,9 +26,9 @@ case "${1:-}" in
 --check)
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  cp -r go.mod go.sum hack manifests pkg "$scratch"
+  cp -r go.mod go.sum cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
-  if ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis"; then
+  if ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

@@ -43,7 +43,7 @@ started again when it dies. Jobs' pods run for a minute; the pod annotation pod-
 
 Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left running.`,
 		Example: `  # Forty GPU nodes of five shapes with the shipped profiles
-  berth up --nodes manifests/examples/nodes.yaml
+  berth up --nodes manifests/nodes/demo.yaml
 
   # The nodes of a real cluster with a configuration of your own
   kubectl get nodes -o yaml > nodes.yaml

@@ -13,7 +13,7 @@ import (
 // A pod with an objective and a class is explained as the scheduler of the example would place it, without what Prometheus knows.
 func TestServiceLevelsAreExplained(t *testing.T) {
 	t.Parallel()
-	c, err := replay.LoadConfiguration("../../manifests/examples/service-levels/scheduler-config.yaml")
+	c, err := replay.LoadConfiguration("../../manifests/configurations/service-levels.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

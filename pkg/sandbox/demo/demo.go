@@ -50,7 +50,7 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 		}
 	}
 	nodesFile := filepath.Join(scratch, "nodes.yaml")
-	if err := copyShipped("examples/nodes.yaml", nodesFile); err != nil {
+	if err := copyShipped("nodes/demo.yaml", nodesFile); err != nil {
 		return nil, err
 	}
 	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer, StopWithParent: !opts.Keep}, say)
