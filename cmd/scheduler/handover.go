@@ -2,21 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientset "k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/reload"
 )
 
@@ -29,10 +29,10 @@ type process struct {
 	gate   *reload.Gate
 }
 
-// Leads reports whether this process leads other replicas.
-func (p *process) Leads() bool {
-	leads, running := informers.Leads()
-	return leads && running
+// Leads reports whether this process leads other replicas, by what the lease says.
+func (p *process) Leads(ctx context.Context) bool {
+	lease, _, err := p.ownLease(ctx)
+	return err == nil && lease != nil
 }
 
 // Quiesce stops taking pods, waits for the bindings under way and gives the lease back.
@@ -45,39 +45,43 @@ func (p *process) Quiesce(ctx context.Context) {
 
 // release empties the lease if it is held by this process. The leader election would end the process after that.
 func (p *process) release(ctx context.Context) error {
-	election := p.config.LeaderElection
-	if election == nil || !p.Leads() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	leases, err := p.leases()
-	if err != nil {
+	lease, client, err := p.ownLease(ctx)
+	if err != nil || lease == nil {
 		return err
-	}
-	lease, err := leases.CoordinationV1().Leases(p.lease().Namespace).Get(ctx, p.lease().Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading the lease: %w", err)
-	}
-	if ptr.Deref(lease.Spec.HolderIdentity, "") != election.Lock.Identity() {
-		return errors.New("another replica holds the lease")
 	}
 	now := metav1.NowMicro()
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
 	lease.Spec.RenewTime, lease.Spec.AcquireTime = &now, &now
-	if _, err := leases.CoordinationV1().Leases(lease.Namespace).Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if _, err := client.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("updating the lease: %w", err)
 	}
 	return nil
 }
 
-// leases returns a client with a limit of its own: the scheduler's may be used up by bindings.
-func (p *process) leases() (clientset.Interface, error) {
-	client, err := clientset.NewForConfig(p.config.KubeConfig)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+// ownLease returns the lease of the leader election if this process holds it, nil if it does not. The client has a limit of
+// its own: the scheduler's may be used up by bindings.
+func (p *process) ownLease(ctx context.Context) (*coordinationv1.Lease, coordinationclient.LeaseInterface, error) {
+	election := p.config.LeaderElection
+	if election == nil {
+		return nil, nil, nil
 	}
-	return client, nil
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	all, err := clientset.NewForConfig(p.config.KubeConfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client: %w", err)
+	}
+	client := all.CoordinationV1().Leases(p.lease().Namespace)
+	lease, err := client.Get(ctx, p.lease().Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the lease: %w", err)
+	}
+	if ptr.Deref(lease.Spec.HolderIdentity, "") != election.Lock.Identity() {
+		return nil, nil, nil
+	}
+	return lease, client, nil
 }
 
 func (p *process) lease() corev1.ObjectReference {

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -209,4 +212,21 @@ func (r *running) awaitLog(t *testing.T, box *sandboxtest.Box, texts ...string) 
 		}
 		return false, nil
 	})
+}
+
+// insecure trusts any certificate: a scheduler makes its own.
+var insecure = &http.Client{
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // loopback
+	Timeout:   5 * time.Second,
+}
+
+// freePort returns one that nobody has at the moment.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -23,7 +23,7 @@ const (
 // Scheduler is what is asked of the scheduler that runs with the configuration.
 type Scheduler interface {
 	// Leads reports whether it leads other replicas.
-	Leads() bool
+	Leads(ctx context.Context) bool
 	// Quiesce stops taking pods, waits for the bindings under way and gives the lease back.
 	Quiesce(ctx context.Context)
 	// Warn tells the user that a change was not taken.
@@ -111,7 +111,7 @@ func (c *Config) take(ctx context.Context, scheduler Scheduler, content []byte) 
 		}
 		return
 	}
-	if scheduler.Leads() {
+	if scheduler.Leads(ctx) {
 		delay := time.NewTimer(leaderDelay)
 		defer delay.Stop()
 		select {

@@ -69,7 +69,7 @@ const (
 	noDevices    = "dynamic resource allocation is off: pods with resource claims stay pending"
 	noGroups     = "pods of PodGroups are not held together; PodGroups are taken for missing"
 	noAddresses  = "pods that ask for a fixed address stay pending"
-	noSpread     = "pods of this kind are not spread by the default constraints of PodTopologySpread"
+	noSpread     = "default constraints of PodTopologySpread, which the shipped profiles do not have, do not spread the pods of such objects"
 )
 
 // needs is the table. Needs that depend on the configuration besides, such as those of the lease, are made by For.
@@ -101,10 +101,11 @@ func needs() []Need {
 		{"berth.dev", "ipreservations", "", "", append(read(), "create", "patch", "delete"), []string{ipReservation}, Feature, noAddresses},
 		{"berth.dev", "ipreservations/status", "", "", []string{"patch"}, []string{ipReservation}, Feature, "reservations of addresses do not show their status"},
 		{"scheduling.k8s.io", "priorityclasses", "", "", read(), []string{costOptimized}, Feature, "the stance to spot capacity of a PriorityClass is ignored"},
-		{"", "services", "", "", read(), []string{spread}, Feature, noSpread},
-		{"", "replicationcontrollers", "", "", read(), []string{spread}, Feature, noSpread},
-		{"apps", "replicasets", "", "", read(), []string{spread}, Feature, noSpread},
-		{"apps", "statefulsets", "", "", read(), []string{spread, ipReservation}, Feature, noSpread + "; fixed addresses of StatefulSets are kept"},
+		{"", "services", "", "", read(), []string{spread}, Conditional, noSpread},
+		{"", "replicationcontrollers", "", "", read(), []string{spread}, Conditional, noSpread},
+		{"apps", "replicasets", "", "", read(), []string{spread}, Conditional, noSpread},
+		{"apps", "statefulsets", "", "", read(), []string{spread}, Conditional, noSpread},
+		{"apps", "statefulsets", "", "", read(), []string{ipReservation}, Feature, "fixed addresses of StatefulSets are never given back"},
 	}
 	all = append(all, storage()...)
 	all = append(all, dynamicResources()...)

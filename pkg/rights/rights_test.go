@@ -95,14 +95,16 @@ func refusing(refuse func(*authorizationv1.ResourceAttributes) bool) *fake.Clien
 
 func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 	t.Parallel()
-	client := refusing(func(a *authorizationv1.ResourceAttributes) bool { return a.Resource == "statefulsets" && a.Verb == "watch" })
+	client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+		return a.Resource == "statefulsets" && a.Verb == "watch"
+	})
 	missing, err := Check(context.Background(), client, For(profileWith(coscheduling, spread, ipReservation)), ServiceAccount("ns", "sa"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Missing{{
 		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Feature, For: []string{spread, ipReservation, coscheduling},
-		Lost: noSpread + "; fixed addresses of StatefulSets are kept; gangs made of a StatefulSet (berth.dev/gang, gangOwners) do not start",
+		Lost: noSpread + "; fixed addresses of StatefulSets are never given back; gangs made of a StatefulSet (berth.dev/gang, gangOwners) do not start",
 	}}
 	if diff := cmp.Diff(want, missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
@@ -111,7 +113,9 @@ func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 
 func TestASubresourceIsAskedForAsOne(t *testing.T) {
 	t.Parallel()
-	client := refusing(func(a *authorizationv1.ResourceAttributes) bool { return a.Resource == "pods" && a.Subresource == "binding" })
+	client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+		return a.Resource == "pods" && a.Subresource == "binding"
+	})
 	missing, err := Check(context.Background(), client, For(profileWith()), nil)
 	if err != nil {
 		t.Fatal(err)

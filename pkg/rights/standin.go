@@ -51,7 +51,7 @@ func NewStandIn(logger klog.Logger) *StandIn {
 	for _, need := range needs() {
 		kind := schema.GroupResource{Group: need.Group, Resource: need.Resource}
 		s.vital[kind] = s.vital[kind] || need.Weight == Vital
-		if need.Weight == Feature {
+		if s.lost[kind] == "" || need.Weight == Feature {
 			s.lost[kind] = need.Lost
 		}
 	}
