@@ -107,7 +107,7 @@ func (p *process) Warn(ctx context.Context, reason, note string) {
 		host = "unknown"
 	}
 	event := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: about.Name + ".", Namespace: about.Namespace},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: about.Name + "-", Namespace: about.Namespace},
 		EventTime:  metav1.NowMicro(), ReportingController: "berth-scheduler", ReportingInstance: host,
 		Action: "Starting", Reason: reason, Regarding: about, Note: truncated(note), Type: corev1.EventTypeWarning,
 	}

@@ -264,3 +264,65 @@ func TestTheLeaderElectionHasItsMetric(t *testing.T) {
 	f := follow(t)
 	f.awaitMetric(t, `leader_election_master_status{name="kube-scheduler"} 1`)
 }
+
+// What a check cannot find is found by the start: the leader election wants more distance between two of its times than the
+// validation does.
+func TestAConfigurationThatDoesNotStartIsTakenBack(t *testing.T) {
+	t.Parallel()
+	f := follow(t)
+	unstartable := strings.Replace(f.good, "leaderElection:\n", "leaderElection:\n  leaseDuration: 15s\n  renewDeadline: 10s\n  retryPeriod: 9s\n", 1)
+	f.config.change(t, unstartable)
+	f.awaitLog(t, f.box, "going back to the last one that worked", "leader elector")
+	f.awaitMetric(t, `berth_config_reload_total{result="failed"} 1`)
+	f.awaitMetric(t, `berth_config_reload_total{result="success"} 0`)
+	f.awaitMetric(t, `berth_config_last_reload_successful 0`)
+	create(t, f.box, "after", nil)
+	awaitBound(t, f.box, "after")
+	// It is not tried again and again, and the next change is.
+	f.config.change(t, f.withQPS(1999))
+	f.awaitMetric(t, `berth_config_reload_total{result="success"} 1`)
+	f.awaitMetric(t, `berth_config_last_reload_successful 1`)
+	if starts := strings.Count(f.log(), "Starting Kubernetes Scheduler"); starts != 4 {
+		t.Errorf("%d starts, want 4: the first, the one that fails, the one back, and the last", starts)
+	}
+}
+
+func TestAContainerThatStartsWithAWrongFileTakesTheCopy(t *testing.T) {
+	t.Parallel()
+	kept := filepath.Join(t.TempDir(), "last-good.yaml")
+	f := follow(t, "--last-good-config="+kept)
+	f.box.Await(t, "a copy of the configuration", func(context.Context) (bool, error) {
+		content, err := os.ReadFile(kept)
+		return err == nil && string(content) == f.good, nil
+	})
+	f.stop()
+	f.config.change(t, "profiles: [")
+	again := startProcess(t, f.Args[1:]...)
+	again.awaitLog(t, f.box, "going back to the last one that worked", "yaml")
+	create(t, f.box, "after", nil)
+	awaitBound(t, f.box, "after")
+	f.awaitMetric(t, `berth_config_last_reload_successful 0`)
+}
+
+// The standby is ready when the leader lets go, so that there is always one that schedules.
+func TestOfTwoReplicasTheStandbyStartsAnewFirst(t *testing.T) {
+	t.Parallel()
+	f := follow(t)
+	args := append([]string{}, f.Args[1:]...)
+	port := freePort(t)
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--secure-port=") {
+			args[i] = fmt.Sprintf("--secure-port=%d", port)
+		}
+	}
+	standby := startProcess(t, args...)
+	standby.awaitLog(t, f.box, "Attempting to acquire leader lease")
+	f.config.change(t, f.withQPS(1999))
+	standby.awaitLog(t, f.box, "The changed configuration is in force")
+	if strings.Contains(f.log(), "Starting anew with the changed configuration") {
+		t.Error("the leader has started anew before the standby was ready")
+	}
+	f.awaitLog(t, f.box, "The changed configuration is in force")
+	create(t, f.box, "after", nil)
+	awaitBound(t, f.box, "after")
+}

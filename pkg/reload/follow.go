@@ -16,6 +16,9 @@ const (
 	look = time.Second
 	// leaderDelay is how much later a leader replaces itself than a standby, which then is ready to lead.
 	leaderDelay = 5 * time.Second
+	// settleFor is how long after it has all objects a scheduler counts as started: what it does next, such as to take part in
+	// the leader election, fails at once if it fails.
+	settleFor = time.Second
 	// startWithin is how long after a replacement an error counts as one of the new configuration.
 	startWithin = 30 * time.Second
 )
@@ -31,7 +34,7 @@ type Scheduler interface {
 }
 
 // started notes that this process works with its configuration.
-func (c *Config) started(ctx context.Context) {
+func (c *Config) started(ctx context.Context, at time.Time) {
 	logger := klog.FromContext(ctx)
 	registerMetrics()
 	for _, result := range []string{resultSuccess, resultRejected, resultFailed} {
@@ -39,7 +42,7 @@ func (c *Config) started(ctx context.Context) {
 	}
 	if c.resumed && c.rejected == "" {
 		c.count(resultSuccess)
-		took := time.Since(c.noticed)
+		took := at.Sub(c.noticed)
 		changeDuration.Set(took.Seconds())
 		logger.Info("The changed configuration is in force", "file", c.file, "hash", hashOf(c.inForce), "duration", took)
 	}
@@ -60,7 +63,13 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 	}
 	select {
 	case <-ready:
-		c.started(ctx)
+	case <-ctx.Done():
+		return
+	}
+	at := time.Now()
+	select {
+	case <-time.After(settleFor):
+		c.started(ctx, at)
 	case <-ctx.Done():
 		return
 	}
