@@ -38,7 +38,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 		t.Style().Format.Header = text.FormatDefault
 		t.AppendHeader(table.Row{"api group", "resource", "verbs", "weight", "needed by", "without it"})
 		t.AppendRows(rows)
-		t.SetColumnConfigs([]table.ColumnConfig{{Name: "needed by", WidthMax: 20}, {Name: "without it", WidthMax: 60}})
+		t.SetColumnConfigs([]table.ColumnConfig{{Name: "needed by", WidthMax: 20, WidthMaxEnforcer: text.WrapSoft}, {Name: "without it", WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}})
 		b.WriteString(t.Render() + "\n")
 	}
 	fmt.Fprintf(&b, "%s: %d rights checked, %d missing\n", r.Account, r.Checked, len(r.Missing))

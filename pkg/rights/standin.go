@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// retryAfter is how long a kind that may not be read is left alone before it is asked for again.
+// retryAfter is how soon a right that was granted is noticed.
 const retryAfter = 10 * time.Second
 
 // StandIn lets a scheduler run without the right to read some kinds. An informer that may not list its kind is never in
@@ -33,6 +33,8 @@ const retryAfter = 10 * time.Second
 // preempt it, while PodDisruptionBudgets may not be read.
 type StandIn struct {
 	logger klog.Logger
+	// pause is how long a kind that may not be read is left alone before it is asked for again.
+	pause time.Duration
 	// vital are the kinds for which nothing stands in.
 	vital map[schema.GroupResource]bool
 	lost  map[schema.GroupResource]string
@@ -45,7 +47,7 @@ type StandIn struct {
 // NewStandIn returns one that has not been asked for anything.
 func NewStandIn(logger klog.Logger) *StandIn {
 	s := &StandIn{
-		logger: logger, vital: map[schema.GroupResource]bool{}, lost: map[schema.GroupResource]string{},
+		logger: logger, pause: retryAfter, vital: map[schema.GroupResource]bool{}, lost: map[schema.GroupResource]string{},
 		away: map[schema.GroupResource]bool{}, listed: map[schema.GroupResource]bool{},
 	}
 	for _, need := range needs() {
@@ -128,7 +130,7 @@ func (t *informersTransport) RoundTrip(request *http.Request) (*http.Response, e
 	initial := !watching || query.Get("sendInitialEvents") == "true"
 	if !initial && t.isAway(kind.GroupResource()) {
 		// The list that it would go on from is not the server's.
-		return pause(request), nil
+		return pause(request, t.pause), nil
 	}
 	if initial && kind.GroupResource() == resourceSlices {
 		if base := t.unreadable(request, kind); base != "" {
@@ -240,9 +242,9 @@ func refusal(request *http.Request, kind schema.GroupVersionResource, why string
 }
 
 // pause answers with a watch that has no events and ends after a while, so that the informer lists again.
-func pause(request *http.Request) *http.Response {
+func pause(request *http.Request, duration time.Duration) *http.Response {
 	reader, writer := io.Pipe()
-	ctx, cancel := context.WithTimeout(request.Context(), retryAfter)
+	ctx, cancel := context.WithTimeout(request.Context(), duration)
 	context.AfterFunc(ctx, func() {
 		defer cancel()
 		expired := apierrors.NewResourceExpired("the objects could not be read").Status()

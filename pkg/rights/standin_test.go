@@ -73,6 +73,13 @@ func (s *deniedServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// newStandIn returns one that asks again soon.
+func newStandIn() *StandIn {
+	standIn := NewStandIn(klog.Background())
+	standIn.pause = 100 * time.Millisecond
+	return standIn
+}
+
 // inform starts an informer for the kind on the server, with the stand-in between them.
 func inform(t *testing.T, standIn *StandIn, server *deniedServer, kinds ...schema.GroupVersionResource) []cache.SharedIndexInformer {
 	t.Helper()
@@ -118,7 +125,7 @@ var (
 func TestAKindThatMayNotBeReadIsEmptyAndFilledWhenItMay(t *testing.T) {
 	t.Parallel()
 	server := newDeniedServer(t, "services")
-	informer := inform(t, NewStandIn(klog.Background()), server, service)[0]
+	informer := inform(t, newStandIn(), server, service)[0]
 	await(t, "the informer to be in sync", informer.HasSynced)
 	if n := len(informer.GetStore().List()); n != 0 {
 		t.Fatalf("%d objects of a kind that may not be read", n)
@@ -130,7 +137,7 @@ func TestAKindThatMayNotBeReadIsEmptyAndFilledWhenItMay(t *testing.T) {
 func TestNothingStandsInForAKindThatIsVital(t *testing.T) {
 	t.Parallel()
 	server := newDeniedServer(t, "nodes")
-	informer := inform(t, NewStandIn(klog.Background()), server, nodes)[0]
+	informer := inform(t, newStandIn(), server, nodes)[0]
 	server.grant()
 	await(t, "the object", informer.HasSynced)
 	if n := len(informer.GetStore().List()); n != 1 {
@@ -145,7 +152,7 @@ func TestDevicesAreUnknownWhileTheirUseIs(t *testing.T) {
 		t.Run(denied, func(t *testing.T) {
 			t.Parallel()
 			server := newDeniedServer(t, denied)
-			all := inform(t, NewStandIn(klog.Background()), server, slices1, claims, taints)
+			all := inform(t, newStandIn(), server, slices1, claims, taints)
 			for _, informer := range all {
 				await(t, "the informer to be in sync", informer.HasSynced)
 			}
@@ -167,7 +174,7 @@ func TestDevicesAreUnknownWhileTheirUseIs(t *testing.T) {
 func TestNoPodIsDeletedWhileBudgetsMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	server := newDeniedServer(t, "poddisruptionbudgets")
-	standIn := NewStandIn(klog.Background())
+	standIn := newStandIn()
 	client, err := kubernetes.NewForConfig(standIn.Guarded(&restclient.Config{Host: server.URL}))
 	if err != nil {
 		t.Fatal(err)
