@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,9 +99,8 @@ func (f *followed) metrics(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
+	if errors.Join(err, response.Body.Close()) != nil {
 		return ""
 	}
 	return string(body)
@@ -207,12 +206,13 @@ func TestAChangeLosesNoPodAndBindsNoneTwice(t *testing.T) {
 	for round, qps := range []int{1999, 1998} {
 		f.config.change(t, f.withQPS(qps))
 		inForce := fmt.Sprintf(`berth_config_reload_total{result="success"} %d`, round+1)
-		for n := 0; !strings.Contains(f.metrics(t.Context()), inForce); n++ {
-			if n < 8 {
+		n := 0
+		f.box.Await(t, inForce, func(ctx context.Context) (bool, error) {
+			if n++; n%4 == 1 && n < 32 {
 				flow(round*100 + n)
 			}
-			time.Sleep(200 * time.Millisecond)
-		}
+			return strings.Contains(f.metrics(ctx), inForce), nil
+		})
 	}
 	f.config.change(t, f.withQPS(1997))
 	f.config.change(t, f.withQPS(1996))

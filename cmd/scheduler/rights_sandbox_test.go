@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -50,6 +51,8 @@ func withAccount(t *testing.T, kubeconfig string) string {
 var vital = []string{"get nodes", "get namespaces", "get pods", "create pods/binding", "get leases"}
 
 // Each case runs a scheduler that lacks the rights to one resource of one shipped rule. They run one after the other: all use one lease.
+//
+//nolint:tparallel // see above
 func TestASchedulerThatLacksARightRunsWithoutWhatNeedsIt(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
@@ -147,6 +150,9 @@ func TestNoPodIsPreemptedWhileBudgetsCannotBeRead(t *testing.T) {
 	process.awaitLog(t, box, "The scheduler's account has the right now", "list poddisruptionbudgets.policy")
 	box.Await(t, "the pod to be preempted", func(ctx context.Context) (bool, error) {
 		pod, err := box.Client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, "low", metav1.GetOptions{})
-		return err != nil || pod.DeletionTimestamp != nil, nil
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return err == nil && pod.DeletionTimestamp != nil, err
 	})
 }
