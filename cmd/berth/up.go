@@ -38,7 +38,8 @@ form that counts nodes of a shape:
 
 etcd does not wait for the disk (no fsync) unless --fsync is given: what a sandbox holds may be lost when the machine
 loses power. The scheduler runs with the rights of the shipped ClusterRole only, as it would in a cluster, and is
-started again when it dies. Jobs' pods run for a minute; the pod annotation pod-complete.stage.kwok.x-k8s.io/delay
+started again when it dies. It follows the file of --scheduler-config: save a change, and it is in force some seconds
+later; a change that is wrong is named in logs/scheduler.log, and the configuration before it stays. Jobs' pods run for a minute; the pod annotation pod-complete.stage.kwok.x-k8s.io/delay
 ("90s") says otherwise.
 
 Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left running.`,

@@ -233,12 +233,22 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := cp.keys.writeKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, certScheduler); err != nil {
 		return err
 	}
-	lease, err := writeSchedulerConfig(cp.opts)
+	data, err := readSchedulerConfig(cp.opts)
 	if err != nil {
+		return err
+	}
+	content, lease, err := schedulerConfig(data, cp.opts)
+	if err != nil {
+		return err
+	}
+	if err := writeSchedulerConfig(cp.opts, content); err != nil {
 		return err
 	}
 	if err := lease.grant(ctx, admin); err != nil {
 		return err
+	}
+	if cp.opts.SchedulerConfig != "" {
+		go followSchedulerConfig(ctx, cp.opts, data, lease)
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
