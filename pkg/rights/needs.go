@@ -98,6 +98,7 @@ func needs() []Need {
 		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature, "placement policies are not applied"},
 		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature, "placement policies do not show their status"},
 		{"berth.dev", "ippools", "", "", read(), []string{ipReservation}, Feature, noAddresses},
+		{"berth.dev", "ippools/status", "", "", []string{"patch"}, []string{ipReservation}, Feature, "pools of addresses do not show their status"},
 		{"berth.dev", "ipreservations", "", "", append(read(), "create", "patch", "delete"), []string{ipReservation}, Feature, noAddresses},
 		{"berth.dev", "ipreservations/status", "", "", []string{"patch"}, []string{ipReservation}, Feature, "reservations of addresses do not show their status"},
 		{"scheduling.k8s.io", "priorityclasses", "", "", read(), []string{costOptimized}, Feature, "the stance to spot capacity of a PriorityClass is ignored"},
