@@ -35,6 +35,9 @@ const (
 	componentScheduler    = "scheduler"
 )
 
+// emulationFlag is the flag of every component that makes it behave like an older minor version.
+const emulationFlag = "--emulated-version="
+
 // ports of one sandbox on 127.0.0.1.
 type ports struct {
 	etcd, api, scheduler int
@@ -117,7 +120,7 @@ func RunComponent(ctx context.Context, opts sandbox.Options, component string, e
 
 func (cp *controlPlane) start(ctx context.Context) error {
 	var err error
-	if cp.emulation, err = emulationFor(ctx, cp.opts.APIServer); err != nil {
+	if cp.emulation, err = sandbox.EmulationFor(ctx, cp.opts.APIServer); err != nil {
 		return err
 	}
 	if err := cp.step("making keys and certificates"); err != nil {

@@ -1,4 +1,4 @@
-package controlplane
+package sandbox
 
 import (
 	"context"
@@ -12,17 +12,15 @@ import (
 )
 
 const (
-	// emulationFlag is the flag of every component that makes it behave like an older minor version.
-	emulationFlag = "--emulated-version="
 	// emulatedMinors is how many minors back a component can go.
 	emulatedMinors = 3
 	// versionTimeout bounds how long an executable may take to print its version.
 	versionTimeout = 30 * time.Second
 )
 
-// emulationFor returns the minor version that the other components must emulate beside the API server at path, because
+// EmulationFor returns the minor version that the other components must emulate beside the API server at path, because
 // none may be newer than the API server. It is empty if they need not, as beside the built-in one.
-func emulationFor(ctx context.Context, path string) (string, error) {
+func EmulationFor(ctx context.Context, path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
