@@ -32,7 +32,6 @@ require (
 	k8s.io/dynamic-resource-allocation v0.37.1
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kube-scheduler v0.37.1
-	k8s.io/kubectl v0.0.0
 	k8s.io/kubelet v0.37.1
 	k8s.io/kubernetes v1.37.1
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
@@ -205,6 +204,7 @@ require (
 	k8s.io/kube-controller-manager v0.37.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/kube-proxy v0.37.1 // indirect
+	k8s.io/kubectl v0.0.0 // indirect
 	k8s.io/metrics v0.37.1 // indirect
 	k8s.io/mount-utils v0.37.1 // indirect
 	k8s.io/pod-security-admission v0.37.1 // indirect
@@ -280,3 +280,5 @@ replace k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.37.1
 replace k8s.io/sample-controller => k8s.io/sample-controller v0.37.1
 
 replace k8s.io/streaming => k8s.io/streaming v0.37.1
+
+tool k8s.io/kubernetes/cmd/kubectl
