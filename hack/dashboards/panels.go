@@ -63,6 +63,15 @@ var dashboards = []dashboard{
 			{quantile("0.5", "berth_network_mean_distance_microseconds", "profile"), "{{profile}}, median"}}},
 		{"Evictions by the stock preemption", "Victims per attempt.", "none", []query{
 			{quantile("0.95", "scheduler_preemption_victims", ""), "95th percentile"}}},
+		{"Configurations in force", "Replicas by configuration; more than one for long means that a replica could not take a change.", "none", []query{
+			{"count by (in_force) (berth_config_hash_info)", "{{in_force}}"},
+			{"sum(berth_config_last_reload_successful)", "replicas whose file is in force"}}},
+		{"Changes of the configuration", "In an hour, by result.", "none", []query{
+			{"sum by (result) (increase(berth_config_reload_total[1h]))", "{{result}}"}}},
+		{"Time of a change", "From the file to a scheduler that has all its objects.", "s", []query{
+			{"max(berth_config_change_duration_seconds)", "slowest replica"}}},
+		{"Missing rights", "What the account may not do, and so does not work.", "none", []query{
+			{"max by (feature, verb, resource) (berth_right_missing)", "{{feature}}: {{verb}} {{resource}}"}}},
 	}},
 	{"berth-sources", "Berth: signals, rules and agents", []panel{
 		{"Age of signals", "Of the newest sample. Old signals do not count.", "s", []query{{"berth_signal_age_seconds", "{{signal}}"}}},

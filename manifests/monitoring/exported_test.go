@@ -206,6 +206,8 @@ var rare = map[string]bool{
 	"berth_signal_query_failures_total":  true,
 	"berth_signal_dropped_samples_total": true,
 	"scheduler_preemption_victims":       true,
+	"berth_config_reload_total":          true,
+	"berth_right_missing":                true,
 }
 
 func TestTheRunningSchedulerExportsWhatRulesAndDashboardsUse(t *testing.T) {
