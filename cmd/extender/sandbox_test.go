@@ -90,6 +90,8 @@ profiles:
 `
 
 // TestAStockSchedulerPlacesPodsAsTheExtenderSays runs the real commands on a real API server.
+//
+//nolint:tparallel // the parts follow each other on one control plane
 func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
@@ -116,12 +118,8 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 		t.Errorf("stopping the extender: %v", err)
 	}
 	awaitAnswer(t, box, "http://"+other+"/readyz", "ok")
-	answer, err := http.Post("http://"+other+"/filter", "application/json", strings.NewReader(
-		`{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := read(t, answer); !strings.Contains(said, `"NodeNames":[]`) {
+	said := filter(t, other, `{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`)
+	if !strings.Contains(said, `"NodeNames":[]`) {
 		t.Errorf("a fifth share by the next replica: %s", said)
 	}
 }
@@ -312,9 +310,13 @@ func awaitRefusal(t *testing.T, box *sandboxtest.Box, name, want string) {
 	})
 }
 
-// read returns the body of a response.
-func read(t *testing.T, response *http.Response) string {
+// filter asks the extender at an address which nodes pass, and returns its answer.
+func filter(t *testing.T, address, request string) string {
 	t.Helper()
+	response, err := http.Post("http://"+address+"/filter", "application/json", strings.NewReader(request))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = response.Body.Close() }()
 	said, err := io.ReadAll(response.Body)
 	if err != nil {

@@ -72,7 +72,7 @@ func (e *Extender) reserve(ctx context.Context, pod *v1.Pod, node string) (*v1.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the node: %w", err)
 	}
-	if status := c.filter(ctx, c.state, pod, info); !status.IsSuccess() && !(status.IsRejected() && e.hasDevices(pod)) {
+	if status := c.filter(ctx, c.state, pod, info); !status.IsSuccess() && (!status.IsRejected() || !e.hasDevices(pod)) {
 		return nil, nil, status.AsError()
 	}
 	assumed := pod.DeepCopy()

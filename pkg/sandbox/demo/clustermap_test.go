@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestTheMapShowsWhoHasWhichGPU(t *testing.T) {
 		t.Errorf("shares (-want +got):\n%s", diff)
 	}
 	for decoder := xml.NewDecoder(strings.NewReader(o.Map())); ; {
-		if _, err := decoder.Token(); err == io.EOF {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatalf("the map is no XML: %v", err)
