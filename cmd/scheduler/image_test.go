@@ -78,7 +78,7 @@ func (b builder) container(t *testing.T, target string) string {
 			t.Fatal(err)
 		}
 	}
-	b.run(t, "build", "--quiet", "--isolation=chroot", "--build-context="+target+"-build="+built,
+	b.run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+built,
 		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
 		"--target="+target, "--tag=berth-"+target, "../..")
 	return b.run(t, "from", "--isolation=chroot", "berth-"+target)
