@@ -14,6 +14,9 @@ generate() {
     echo "# control-plane node. To be installed as /etc/kubernetes/berth/scheduler-config.yaml."
     sed -e '/^#/d' -e 's,^clientConnection:$,&\n  kubeconfig: /etc/kubernetes/scheduler.conf,' manifests/replace-default/scheduler-config.yaml
   } >manifests/static-pod/scheduler-config.yaml
+  # The chart holds copies, because helm reads no file outside of a chart.
+  cp manifests/crd/*_*.yaml charts/berth/crds/
+  cp manifests/base/rbac.yaml manifests/base/policy.yaml manifests/base/scheduler-config.yaml charts/berth/files/
 }
 
 case "${1:-}" in
@@ -23,9 +26,9 @@ case "${1:-}" in
 --check)
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  cp -r go.mod go.sum hack manifests pkg "$scratch"
+  cp -r go.mod go.sum charts hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
-  if ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis"; then
+  if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi
