@@ -3,7 +3,7 @@
 # same files without a container engine.
 #
 # Each command has an image of its own, because no node runs two of them: an image with all three files is as large as the
-# three together (76 MB compressed instead of 20 to 28 MB), and would put the scheduler on the base that only the node agent
+# three together (64 MB compressed instead of 17 to 24 MB), and would put the scheduler on the base that only the node agent
 # needs.
 
 # Another image of Go 1.26 with make and git does as well, for example one from your own registry.
