@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -92,11 +92,19 @@ test: build ## all tests, with the race detector
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
 
-generate: ## deepcopy functions, the CRDs, the static pod's configuration
+generate: ## deepcopy functions, the CRDs, the static pod's configuration, the reference of metrics, the dashboards
 	hack/generate.sh
 
 verify: build ## modules, generated files, go vet, and what the binaries say of themselves
 	EXPECTED_VERSION=$(KUBE_VERSION)-berth.$(VERSION) hack/verify.sh
+
+versions: build ## try the scheduler against older API servers; MINORS="1.34 1.36" for some
+	hack/versions/run.sh $(MINORS)
+
+# For example: make bump KUBE=1.38.0
+bump: ## build against another version of Kubernetes
+	@test -n "$(KUBE)" || { echo "make bump: KUBE must be a version of Kubernetes, such as 1.38.0" >&2; exit 2; }
+	hack/bump.sh $(KUBE)
 
 clean: ## remove what make and berth made here
 	rm -rf bin dist .berth

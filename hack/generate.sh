@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what is generated: the deepcopy functions and the CRDs from the Go types, and the configuration of the
-# static pod from that of manifests/replace-default. With --check writes nothing and fails if anything would change.
+# Writes what is generated: the deepcopy functions and the CRDs from the Go types, the configuration of the static pod from
+# that of manifests/replace-default, the reference of metrics from the sources, and the dashboards. With --check writes nothing and fails if anything would change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,6 +17,9 @@ generate() {
   # The chart holds copies, because helm reads no file outside of a chart.
   cp manifests/crd/*_*.yaml charts/berth/crds/
   cp manifests/base/rbac.yaml manifests/base/policy.yaml manifests/base/scheduler-config.yaml charts/berth/files/
+  go run ./hack/metrics >docs/metrics.md.new
+  mv docs/metrics.md.new docs/metrics.md
+  go run ./hack/dashboards manifests/monitoring/dashboards
 }
 
 case "${1:-}" in
@@ -26,9 +29,10 @@ case "${1:-}" in
 --check)
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  cp -r go.mod go.sum charts hack manifests pkg "$scratch"
+  cp -r go.mod go.sum charts cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
-  if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis"; then
+  if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
+    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

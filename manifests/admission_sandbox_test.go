@@ -52,6 +52,8 @@ func TestAdmission(t *testing.T) {
 		{"malformed values are refused in the words of the scheduler", testValues},
 		{"templates of pods are checked like pods", testTemplates},
 		{"PodGroups are refused in the words of the scheduler", testPodGroups},
+		{"only the scheduler marks a PodGroup as its own", testStandIns},
+		{"the example for Kueue refuses shares that quotas cannot count", testKueueExample},
 		{"a bad value from before does not stop other changes", testOldValues},
 		{"only the scheduler writes devices", testDevices},
 		{"the scheduler places a pod with a share", testScheduled},
@@ -148,6 +150,9 @@ func (w *guarded) install(t *testing.T) {
 	}
 	w.Await(t, "policy berth-podgroup-values", func(ctx context.Context) (bool, error) {
 		return strings.Contains(w.createGroup(ctx, t, map[string]string{kubeview.RoleLabelKey: "/"}), "/"), nil
+	})
+	w.Await(t, "policy berth-podgroup-stand-ins", func(ctx context.Context) (bool, error) {
+		return strings.Contains(w.createGroup(ctx, t, map[string]string{kubeview.StandInKey: "2"}), "the scheduler made"), nil
 	})
 	w.Await(t, "policy berth-scheduler-name", func(ctx context.Context) (bool, error) {
 		pod, err := user.CoreV1().Pods("ml").Create(ctx, podWith(nil), dryRun)

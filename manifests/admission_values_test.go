@@ -24,6 +24,7 @@ import (
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
 var podValues = map[string][]string{
+	kubeview.BackfillKey: {"allow", "", "Allow", "yes", "true", "allow "},
 	kubeview.DatasetsKey: {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
 	kubeview.DeadlineKey: {
 		"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
@@ -65,7 +66,7 @@ var elsewhere = []string{
 	kubeview.GPUAgentKey, kubeview.GPUDevicesKey, kubeview.GPULinksKey, kubeview.GPUModeKey, kubeview.GPUsInUseKey, kubeview.GPUsInUseAtKey,
 	kubeview.PricePerHourKey, kubeview.IPAddressKey,
 	kubeview.MinMembersByRoleKey, kubeview.RoleLabelKey, kubeview.StandInKey, kubeview.SchedulerKey, kubeview.GPUAssignedKey,
-	kubeview.SLAClassKey, kubeview.BackfillKey,
+	kubeview.SLAClassKey,
 }
 
 // many is a list of that many names.
@@ -109,7 +110,8 @@ func said(pod *corev1.Pod) string {
 	_, badLicenses := kubeview.PodLicenses(pod)
 	_, badDatasets := kubeview.PodDatasets(pod)
 	_, badIPPool := kubeview.PodIPPool(pod)
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool} {
+	_, badBackfill := kubeview.PodBackfill(pod)
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill} {
 		if bad != nil {
 			return bad.Error()
 		}
@@ -137,10 +139,6 @@ func testValues(t *testing.T, w *guarded) {
 	compare(t, class, said(class))
 	class.Labels = map[string]string{kubeview.SLAClassKey: "silver"}
 	compare(t, class, said(class))
-	// The scheduler takes every other value of this one for a no.
-	backfill := kubeview.BadValue{Object: "pod", Kind: "annotation", Key: kubeview.BackfillKey, Value: "yes", Allowed: `"allow"`}
-	compare(t, podWith(map[string]string{kubeview.BackfillKey: "yes"}), backfill.Error())
-	compare(t, podWith(map[string]string{kubeview.BackfillKey: "allow"}), "")
 }
 
 func testTemplates(t *testing.T, w *guarded) {
@@ -197,29 +195,39 @@ func testTemplates(t *testing.T, w *guarded) {
 	}
 }
 
-// createGroup tries to create a PodGroup and returns the denial.
-func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map[string]string) string {
+// groupsAs is a client of another user for PodGroups of the namespace default.
+func (w *guarded) groupsAs(t *testing.T, user string) dynamic.ResourceInterface {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: team, Groups: []string{"system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	kind := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+	return client.Resource(kind).Namespace("default")
+}
+
+func groupWith(name string, annotations map[string]string) *unstructured.Unstructured {
 	group := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": map[string]any{"minMember": int64(2)},
 	}}
-	group.SetName("train")
+	group.SetName(name)
 	group.SetAnnotations(annotations)
-	kind := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
-	_, err = client.Resource(kind).Namespace("default").Create(ctx, group, dryRun)
+	return group
+}
+
+// createGroup tries to create a PodGroup and returns the denial.
+func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map[string]string) string {
+	t.Helper()
+	_, err := w.groupsAs(t, team).Create(ctx, groupWith("train", annotations), dryRun)
 	return denial(err)
 }
 
 func testPodGroups(t *testing.T, w *guarded) {
 	for key, values := range map[string][]string{
 		kubeview.TopologyRequiredKey: topologies, kubeview.TopologyPreferredKey: topologies,
-		kubeview.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
+		kubeview.BackfillKey: {"allow", "", "yes"}, kubeview.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
 		kubeview.MinMembersByRoleKey: {
 			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",
 			"", "leader", "leader=", "=1", "a=1,a=2", "a=-1", "a=100001", "a=x", "a b=1", "a=1=2",

@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the shipped manifests, under the paths they have in the repository.
 //
-//go:embed base crd examples
+//go:embed base crd nodes examples/*/*.yaml
 var Files embed.FS

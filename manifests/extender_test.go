@@ -2,6 +2,9 @@ package manifests_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,5 +62,34 @@ func TestTheExtendersConfigurationLoads(t *testing.T) {
 	t.Parallel()
 	if _, err := replay.LoadConfiguration("extender/extender-config.yaml"); err != nil {
 		t.Error(err)
+	}
+}
+
+// The example of the documentation asks for all that the extender of the example answers.
+func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/extender.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile(`(?s)cat > /tmp/(\w+)\.yaml <<END\n(.*?)\n    END\n`).FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d configurations in docs/extender.md, want 2", len(blocks))
+	}
+	for _, block := range blocks {
+		file := filepath.Join(t.TempDir(), block[1]+".yaml")
+		content := strings.ReplaceAll(block[2], "\n    ", "\n")
+		if err := os.WriteFile(file, []byte(strings.TrimPrefix(content, "    ")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		configuration, err := replay.LoadConfiguration(file)
+		if err != nil {
+			t.Fatalf("%s: %v", block[1], err)
+		}
+		for _, e := range configuration.Component.Extenders {
+			if e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" || e.PreemptVerb != "preempt" || e.BindVerb != "bind" {
+				t.Errorf("%s: verbs %+v", block[1], e)
+			}
+		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// rights are the rules of our own roles and of the stock scheduler's.
-func rights(t *testing.T) (own, stock []rbacv1.PolicyRule) {
+// ownAndStockRules are the rules of our own roles and of the stock scheduler's.
+func ownAndStockRules(t *testing.T) (own, stock []rbacv1.PolicyRule) {
 	t.Helper()
 	content, err := os.ReadFile("base/rbac.yaml")
 	if err != nil {
@@ -59,7 +59,7 @@ func missing(owner, servant []rbacv1.PolicyRule) []string {
 
 func TestOurRightsAreThoseOfTheStockSchedulerButForItsLease(t *testing.T) {
 	t.Parallel()
-	own, stock := rights(t)
+	own, stock := ownAndStockRules(t)
 	want := []string{
 		"get coordination.k8s.io/leases kube-scheduler",
 		"list coordination.k8s.io/leases kube-scheduler",
@@ -74,6 +74,9 @@ func TestOurRightsAreThoseOfTheStockSchedulerButForItsLease(t *testing.T) {
 		"patch coordination.k8s.io/leasecandidates",
 		"update coordination.k8s.io/leasecandidates",
 		"watch coordination.k8s.io/leasecandidates",
+		// These come with system:volume-scheduler, which is bound besides.
+		"get /persistentvolumeclaims", "list /persistentvolumeclaims", "watch /persistentvolumeclaims",
+		"get /persistentvolumes", "list /persistentvolumes", "watch /persistentvolumes",
 		// A group that no longer serves ReplicaSets.
 		"get extensions/replicasets",
 		"list extensions/replicasets",
@@ -87,7 +90,7 @@ func TestOurRightsAreThoseOfTheStockSchedulerButForItsLease(t *testing.T) {
 
 func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 	t.Parallel()
-	own, stock := rights(t)
+	own, stock := ownAndStockRules(t)
 	want := []string{
 		"get coordination.k8s.io/leases berth-scheduler",
 		"update coordination.k8s.io/leases berth-scheduler",
@@ -106,6 +109,7 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"get berth.dev/ippools",
 		"list berth.dev/ippools",
 		"watch berth.dev/ippools",
+		"patch berth.dev/ippools/status",
 		"get berth.dev/ipreservations",
 		"list berth.dev/ipreservations",
 		"watch berth.dev/ipreservations",

@@ -33,7 +33,7 @@ func firstFault(path string) error {
 	if err := report.Read(file, path); err != nil {
 		return nil // as above
 	}
-	report.Sort()
+	report.Finish()
 	for _, f := range report.Findings {
 		if f.Severity == validate.Error {
 			return fmt.Errorf("%s:%d: %s", f.File, max(f.Line, 1), f.Message)

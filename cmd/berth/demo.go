@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +13,8 @@ import (
 )
 
 func newDemoCommand() *cobra.Command {
-	var dir string
-	var keep bool
+	var opts demo.Options
+	var mapFile string
 	var format outputFormat
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -26,23 +27,36 @@ The gang that does not fit is created first: all that is placed after it shows t
 Exit status: 0 when every check holds, 1 otherwise.`,
 		Example: `  berth demo
   # Leave the cluster up, to look around with kubectl
-  berth demo --keep`,
+  berth demo --keep
+  # Draw the cluster as well
+  berth demo --map cluster.svg`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), demo.Options{Dir: dir, Keep: keep}, format)
+			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, format, mapFile)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave the cluster up and print its kubeconfig")
+	cmd.Flags().StringVar(&opts.Dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
+	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the cluster up and print its kubeconfig")
+	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one, up to three minors older")
+	cmd.Flags().StringVar(&mapFile, "map", "", "also draw the cluster into this SVG file: every GPU in the color of its workload")
+	if err := cmd.MarkFlagFilename("map", "svg"); err != nil {
+		panic(err)
+	}
 	addOutputFlag(cmd, &format)
 	return cmd
 }
 
-func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat) error {
+func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat, mapFile string) error {
 	outcome, err := demo.Run(ctx, opts, stepPrinter(progress))
 	if outcome == nil {
 		return err
+	}
+	if mapFile != "" {
+		if mapErr := os.WriteFile(mapFile, []byte(outcome.Map()), 0o644); mapErr != nil { //nolint:gosec // a picture to be shown
+			return errors.Join(err, fmt.Errorf("writing the map: %w", mapErr))
+		}
+		fmt.Fprintln(progress, "the cluster as a picture:", mapFile)
 	}
 	if format != outputTable {
 		return errors.Join(err, printValue(out, format, outcome))

@@ -67,9 +67,9 @@ beside that completes its arguments there. For "berth" itself see "berth complet
 Exit status: 0 when the command did what it was asked, 2 for a file, name or flag that cannot be used, 1 for any other
 error; where a command has others, its help says so.`,
 		Example: `  # A cluster of the nodes in a file, with the shipped scheduler profiles
-  berth up --nodes manifests/examples/nodes.yaml
+  berth up --nodes manifests/nodes/demo.yaml
   export KUBECONFIG=$PWD/.berth/kubeconfig
-  kubectl apply -f manifests/examples/ml-training.yaml
+  kubectl apply -f manifests/examples/00-first-pods/ml-training.yaml
   berth explain pod ml-training
   berth down
 

@@ -38,12 +38,13 @@ form that counts nodes of a shape:
 
 etcd does not wait for the disk (no fsync) unless --fsync is given: what a sandbox holds may be lost when the machine
 loses power. The scheduler runs with the rights of the shipped ClusterRole only, as it would in a cluster, and is
-started again when it dies. Jobs' pods run for a minute; the pod annotation pod-complete.stage.kwok.x-k8s.io/delay
+started again when it dies. It follows the file of --scheduler-config: save a change, and it is in force some seconds
+later; a change that is wrong is named in logs/scheduler.log, and the configuration before it stays. Jobs' pods run for a minute; the pod annotation pod-complete.stage.kwok.x-k8s.io/delay
 ("90s") says otherwise.
 
 Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left running.`,
 		Example: `  # Forty GPU nodes of five shapes with the shipped profiles
-  berth up --nodes manifests/examples/nodes.yaml
+  berth up --nodes manifests/nodes/demo.yaml
 
   # The nodes of a real cluster with a configuration of your own
   kubectl get nodes -o yaml > nodes.yaml
@@ -68,6 +69,7 @@ Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left r
 	flags.StringSliceVar(&opts.RuntimeConfig, "runtime-config", nil, "APIs to switch on or off, as group/version=true,…")
 	flags.BoolVar(&opts.Fsync, "fsync", false, "let etcd wait for the disk")
 	flags.BoolVar(&opts.Split, "split", false, "run etcd and the API server as processes of their own, so that one can be killed")
+	flags.StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one; with one up to three minors older, the scheduler and the controllers emulate its version")
 	flags.IntVar(&opts.Port, "port", 0, "port of the API server on 127.0.0.1 (default: a free one)")
 	flags.BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
 	for name, extensions := range map[string][]string{"nodes": {"yaml", "yml", "json"}, "scheduler-config": {"yaml", "yml", "json"}} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +13,10 @@ import (
 )
 
 func newValidateCommand() *cobra.Command {
-	var strict bool
-	var format outputFormat
+	flags := validateFlags{clusterFlags: newClusterFlags()}
+	flags.ClusterName = nil // kubectl's flag of that name gives way to ours
 	cmd := &cobra.Command{
-		Use:   "validate FILE...",
+		Use:   "validate [FILE...]",
 		Short: "Check scheduler configurations and manifests before they reach a cluster",
 		Long: `Check files of YAML or JSON documents strictly, and name the line of each fault.
 
@@ -35,25 +36,61 @@ defeats a purpose:
 
 Other objects are checked for unknown fields and for the keys that our plugins read: misspelt berth.dev/ keys and values that
 cannot be used. A node that is labelled to share its GPUs, with no agent that enforces shares, is a warning
-(unenforced-shares). Kinds that are not known here are said to be not checked.
+(unenforced-shares). So is an annotation that no plugin reads (no-effect): where configurations are among the files, one that
+the pod's profile lacks the plugin for, such as berth.dev/ip-pool without IPReservation or berth.dev/near without
+NetworkTopology; and one on a PodGroup that is read from pods alone. Kinds that are not known here are said to be not checked.
 
-Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 1 when there are only warnings and
---strict is given.`,
+With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
+scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
+(nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters that
+the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right to create
+subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none.
+
+Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 3 when vital or feature rights are
+missing, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
+such as an API server that does not answer.`,
 		Example: `  berth validate manifests/base/scheduler-config.yaml
+
+  # What does the scheduler's account lack for this configuration?
+  berth validate --cluster --account kube-system/berth-scheduler scheduler-config.yaml
 
   # In a pipeline, where a warning is a failure
   kubectl kustomize manifests/base | berth validate --strict -`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if flags.cluster {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runValidate(args, strict, format, cmd.OutOrStdout())
+			// kubectl's --as says who asks, and who asks for nobody else asks for himself.
+			if cmd.Flags().Changed("as") && !cmd.Flags().Changed("account") {
+				flags.account = ownAccount
+			}
+			return runValidate(cmd.Context(), args, flags, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings too")
-	addOutputFlag(cmd, &format)
+	cmd.Flags().BoolVar(&flags.strict, "strict", false, "fail on warnings too")
+	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need")
+	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
+		"whose rights: a service account as namespace/name, a user name, or self for that of the kubeconfig")
+	flags.addTo(cmd, false)
+	addOutputFlag(cmd, &flags.format)
 	return cmd
 }
 
-func runValidate(files []string, strict bool, format outputFormat, out io.Writer) error {
+// validateFlags are the flags of validate.
+type validateFlags struct {
+	clusterFlags
+	strict, cluster bool
+	account         string
+	format          outputFormat
+}
+
+// rightsMissing is the exit status where rights are missing.
+const rightsMissing = 3
+
+func runValidate(ctx context.Context, files []string, flags validateFlags, out io.Writer) error {
 	quietly()
 	report := &validate.Report{}
 	for _, path := range files {
@@ -61,20 +98,34 @@ func runValidate(files []string, strict bool, format outputFormat, out io.Writer
 			return badInput(err)
 		}
 	}
-	report.Sort()
+	if flags.cluster {
+		if len(files) == 0 {
+			if err := validateShipped(report); err != nil {
+				return err
+			}
+		}
+		if err := flags.askForRights(ctx, report); err != nil {
+			return err
+		}
+	}
+	report.Finish()
 	var err error
-	if format == outputTable {
+	if flags.format == outputTable {
 		err = report.WriteTable(out)
 	} else {
-		err = printValue(out, format, report)
+		err = printValue(out, flags.format, report)
 	}
 	switch {
 	case err != nil:
 		return err
 	case report.Has(validate.Error):
 		return badInput(errors.New("there are errors"))
-	case strict && report.Has(validate.Warning):
+	case report.Rights != nil && report.Rights.Lacks():
+		return statusError{errors.New("rights are missing"), rightsMissing}
+	case flags.strict && report.Has(validate.Warning):
 		return errors.New("there are warnings")
+	case flags.strict && report.Rights != nil && len(report.Rights.Missing) > 0:
+		return errors.New("conditional rights are missing")
 	}
 	return nil
 }

@@ -82,6 +82,8 @@ Only one replica answers at a time, the one that holds the lease.`,
 	f.StringVar(&s.serving.CertFile, "tls-cert-file", "", "certificate of the server, read again when it changes; empty: plain HTTP")
 	f.StringVar(&s.serving.KeyFile, "tls-private-key-file", "", "key of the certificate")
 	f.StringVar(&s.serving.ClientCAFile, "client-ca-file", "", "authorities of callers; with it, only callers with a certificate are answered")
+	f.StringSliceVar(&s.serving.ClientNames, "client-name", nil, "common name of the callers that are answered, such as system:kube-scheduler; "+
+		"empty: all with a certificate of --client-ca-file")
 	f.Int64Var(&s.serving.Limits.BodyBytes, "max-request-bytes", 64<<20, "size of the largest request that is read")
 	f.DurationVar(&s.serving.Limits.Time, "timeout", 30*time.Second, "how long an answer may take; httpTimeout of the scheduler should be no longer")
 	f.BoolVar(&s.lease.elect, "leader-elect", true, "answer only while this replica holds the lease")
@@ -104,6 +106,8 @@ func (s *settings) check() error {
 		return errors.New("--tls-cert-file and --tls-private-key-file: want both or neither")
 	case s.serving.ClientCAFile != "" && !tls:
 		return errors.New("--client-ca-file is given without --tls-cert-file: certificates of callers need TLS")
+	case len(s.serving.ClientNames) > 0 && s.serving.ClientCAFile == "":
+		return errors.New("--client-name is given without --client-ca-file: names of callers need certificates")
 	case s.serving.Limits.BodyBytes < 1<<10:
 		return fmt.Errorf("--max-request-bytes is %d: want at least 1024", s.serving.Limits.BodyBytes)
 	case s.serving.Limits.Time < 100*time.Millisecond:

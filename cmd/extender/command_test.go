@@ -38,6 +38,7 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		"an argument":                       {[]string{"x"}, "unknown command"},
 		"a certificate without a key":       {[]string{"--config=c", "--tls-cert-file=x"}, "want both or neither"},
 		"authorities without TLS":           {[]string{"--config=c", "--client-ca-file=x"}, "without --tls-cert-file"},
+		"names without authorities":         {[]string{"--config=c", "--client-name=x"}, "without --client-ca-file"},
 		"no room for a request":             {[]string{"--config=c", "--max-request-bytes=1"}, "want at least 1024"},
 		"no time for an answer":             {[]string{"--config=c", "--timeout=1ms"}, "want at least 100ms"},
 		"an address that is none":           {[]string{"--config=c", "--listen=8888"}, `--listen is "8888"`},

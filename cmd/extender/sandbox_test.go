@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,19 +24,37 @@ import (
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
+// The nodes of each pool are for one of the scenarios.
 const nodes = `shapes:
 - name: a100
   count: 2
-  labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.memory: "81920", nvidia.com/gpu.count: "8"}
+  labels: {pool: main, nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.memory: "81920", nvidia.com/gpu.count: "8"}
   allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "8"}
 - name: t4
   count: 2
-  labels: {nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.memory: "15360", nvidia.com/gpu.count: "4"}
+  labels: {pool: main, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.memory: "15360", nvidia.com/gpu.count: "4"}
   allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
 - name: shared
   count: 1
-  labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.memory: "23034", nvidia.com/gpu.count: "2", berth.dev/gpu-mode: shared}
+  labels: {pool: main, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.memory: "23034", nvidia.com/gpu.count: "2", berth.dev/gpu-mode: shared}
   allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "2"}
+- name: large
+  count: 1
+  labels: {pool: full, nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.memory: "81920", nvidia.com/gpu.count: "4"}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
+- name: small
+  count: 1
+  labels: {pool: full, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.memory: "15360", nvidia.com/gpu.count: "4"}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
+- name: hami
+  count: 1
+  labels: {pool: hami, nvidia.com/gpu.product: Tesla-T4}
+  annotations: {hami.io/node-nvidia-register: "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:"}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "10"}
+- name: claims
+  count: 1
+  labels: {pool: claims}
+  allocatable: {cpu: "96", memory: 512Gi, pods: "110"}
 `
 
 // The stock profile of a scheduler without a plugin of ours, with the extender as its filter, judge and binder.
@@ -44,10 +63,17 @@ kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
 clientConnection: {kubeconfig: %q}
 podMaxBackoffSeconds: 1
+profiles:
+  - schedulerName: default-scheduler
+    pluginConfig:
+      # Of these only HAMi knows; no node has them.
+      - name: NodeResourcesFit
+        args: {ignoredResources: [nvidia.com/gpumem, nvidia.com/gpumem-percentage, nvidia.com/gpucores]}
 extenders:
   - urlPrefix: http://%s
     filterVerb: filter
     prioritizeVerb: prioritize
+    preemptVerb: preempt
     bindVerb: bind
     weight: 20
     nodeCacheCapable: true
@@ -76,6 +102,32 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 	awaitAnswer(t, box, "http://"+address+"/readyz", "ok")
 	startScheduler(t, box, address)
 
+	t.Run("pods go where their GPUs are", func(t *testing.T) { placesAsThePluginsSay(t, box) })
+	t.Run("pods are evicted only where that makes a place", func(t *testing.T) { evictsWhereThatHelps(t, box) })
+	t.Run("HAMi's device plugin serves one pod after the other", func(t *testing.T) { bindsForHAMi(t, box) })
+	t.Run("devices of claims are allocated by the scheduler", func(t *testing.T) { bindsWithClaims(t, box) })
+	t.Run("the extender's image answers", func(t *testing.T) { answersFromItsImage(t, box) })
+
+	// Another replica does not answer until the first gives the lease back. Then it knows of the shares.
+	other := freeAddress(t)
+	startExtender(t, box, other)
+	awaitAnswer(t, box, "http://"+other+"/readyz", "does not hold the lease kube-system/berth-extender")
+	if err := stop(); err != nil {
+		t.Errorf("stopping the extender: %v", err)
+	}
+	awaitAnswer(t, box, "http://"+other+"/readyz", "ok")
+	answer, err := http.Post("http://"+other+"/filter", "application/json", strings.NewReader(
+		`{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := read(t, answer); !strings.Contains(said, `"NodeNames":[]`) {
+		t.Errorf("a fifth share by the next replica: %s", said)
+	}
+}
+
+// placesAsThePluginsSay fills the nodes of the pool main.
+func placesAsThePluginsSay(t *testing.T, box *sandboxtest.Box) {
 	// 40 GiB are on no T4; where the first has taken half of a node, the second fills it up, which stock spreads.
 	first := place(t, box, pod("first", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
 	second := place(t, box, pod("second", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
@@ -103,36 +155,10 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 		"a share too many": {pod("share-4", 0, map[string]string{"alibabacloud.com/gpu-milli": "500", "alibabacloud.com/gpu-count": "1"}), "GPU"},
 		"a wrong value":    {pod("wrong", 1, map[string]string{"berth.dev/gpu-memory-min": "much"}), "berth.dev/gpu-memory-min"},
 	} {
-		create(t, box, tc.pod)
-		box.Await(t, name+" to be refused", func(ctx context.Context) (bool, error) {
-			p, err := box.Client.CoreV1().Pods("default").Get(ctx, tc.pod.Name, metav1.GetOptions{})
-			if err != nil {
-				return false, err
-			}
-			for _, c := range p.Status.Conditions {
-				if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && strings.Contains(c.Message, tc.want) {
-					return true, nil
-				}
-			}
-			return false, nil
+		t.Run(name, func(t *testing.T) {
+			create(t, box, tc.pod)
+			awaitRefusal(t, box, tc.pod.Name, tc.want)
 		})
-	}
-	// Another replica does not answer until the first gives the lease back. Then it knows of the shares.
-	other := freeAddress(t)
-	startExtender(t, box, other)
-	awaitAnswer(t, box, "http://"+other+"/readyz", "does not hold the lease kube-system/berth-extender")
-	if err := stop(); err != nil {
-		t.Errorf("stopping the extender: %v", err)
-	}
-	awaitAnswer(t, box, "http://"+other+"/readyz", "ok")
-	answer, err := http.Post("http://"+other+"/filter", "application/json", strings.NewReader(
-		`{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if said, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(said), `"NodeNames":[]`) {
-		t.Errorf("a fifth share by the next replica: %s, error %v", said, err)
 	}
 }
 
@@ -235,7 +261,7 @@ func pod(name string, gpus int64, annotations map[string]string) *v1.Pod {
 	}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations},
-		Spec: v1.PodSpec{Containers: []v1.Container{
+		Spec: v1.PodSpec{NodeSelector: map[string]string{"pool": "main"}, Containers: []v1.Container{
 			{Name: "c", Image: "work:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
 		}},
 	}
@@ -252,11 +278,17 @@ func create(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) {
 }
 
 // place creates a pod and returns the node that it gets.
-func place(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) (node string) {
+func place(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) string {
 	t.Helper()
 	create(t, box, pod)
-	box.Await(t, "a node for "+pod.Name, func(ctx context.Context) (bool, error) {
-		p, err := box.Client.CoreV1().Pods("default").Get(ctx, pod.Name, metav1.GetOptions{})
+	return awaitNode(t, box, pod.Name)
+}
+
+// awaitNode returns the node of a pod once it has one.
+func awaitNode(t *testing.T, box *sandboxtest.Box, name string) (node string) {
+	t.Helper()
+	box.Await(t, "a node for "+name, func(ctx context.Context) (bool, error) {
+		p, err := box.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -264,4 +296,29 @@ func place(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) (node string) {
 		return node != "", nil
 	})
 	return node
+}
+
+// awaitRefusal waits until the scheduler says of a pod why it has no node.
+func awaitRefusal(t *testing.T, box *sandboxtest.Box, name, want string) {
+	t.Helper()
+	box.Await(t, "the refusal of "+name, func(ctx context.Context) (bool, error) {
+		p, err := box.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && strings.Contains(c.Message, want)
+		}), nil
+	})
+}
+
+// read returns the body of a response.
+func read(t *testing.T, response *http.Response) string {
+	t.Helper()
+	defer func() { _ = response.Body.Close() }()
+	said, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
 }

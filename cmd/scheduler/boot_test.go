@@ -10,13 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-
-	"berth.dev/berth/pkg/plugins"
 )
 
 // closedKubeconfig names an API server that refuses every connection at once: what boots with it waits for no network.
@@ -58,7 +55,7 @@ func boot(t *testing.T, file string) *scheduler.Scheduler {
 	opts := options.NewOptions()
 	opts.ConfigFile = withKubeconfig(t, config)
 	opts.SecureServing.BindPort = 0
-	_, sched, err := app.Setup(t.Context(), opts, plugins.Options()...)
+	_, sched, err := setup(t.Context(), opts)
 	if err != nil {
 		t.Fatalf("booting %s: %v", file, err)
 	}
@@ -74,7 +71,7 @@ type ours struct {
 	Weights         map[string]int32
 }
 
-// The subtests do not run in parallel: app.Setup writes the process's feature gates and metrics settings.
+// The subtests do not run in parallel: setup writes the process's feature gates and metrics settings.
 func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 	profile := func(weights map[string]int32) ours {
 		return ours{QueueSort: []string{"Coscheduling"}, FirstFilter: "PlacementPolicy", FirstPostFilter: "Coscheduling", Weights: weights}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server"
@@ -19,8 +21,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/reload"
 )
 
 // newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the profiles,
@@ -28,15 +30,19 @@ import (
 // option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
+	var lastGood string
 	cmd := &cobra.Command{
-		Use:  "berth-scheduler",
-		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags are those of kube-scheduler.",
+		Use: "berth-scheduler",
+		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but --last-good-config are those of " +
+			"kube-scheduler. The file of --config is followed: a change that works is taken without a restart.",
 		Args: cobra.NoArgs,
 		// The feature gates are known only when all flags are read, and must be set before anything asks for them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return opts.ComponentGlobalsRegistry.Set() },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts, lastGood) },
 	}
 	sections := opts.Flags
+	sections.FlagSet("configuration").StringVar(&lastGood, "last-good-config", "",
+		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with that of --config.")
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
@@ -52,7 +58,7 @@ func newCommand() *cobra.Command {
 }
 
 // runScheduler sets the scheduler up and runs it until it is told to stop.
-func runScheduler(cmd *cobra.Command, opts *options.Options) error {
+func runScheduler(cmd *cobra.Command, opts *options.Options, lastGood string) error {
 	verflag.PrintAndExitIfRequested()
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
@@ -68,13 +74,40 @@ func runScheduler(cmd *cobra.Command, opts *options.Options) error {
 		}
 		opts.InformerName = name
 	}
-	ctx := server.SetupSignalContext()
-	completed, sched, err := app.Setup(ctx, opts, plugins.Options()...)
+	return start(server.SetupSignalContext(), opts, lastGood, gates)
+}
+
+// start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a new
+// configuration starts with the one before.
+func start(ctx context.Context, opts *options.Options, lastGood string, gates featuregate.FeatureGate) error {
+	var config *reload.Config
+	if opts.ConfigFile != "" && opts.WriteConfigTo == "" {
+		var err error
+		if config, err = reload.Resume(opts.ConfigFile, lastGood); err != nil {
+			return err
+		}
+		opts.ConfigFile = config.Path()
+	}
+	since := time.Now()
+	err := runConfigured(ctx, opts, config, gates)
+	if config != nil && err != nil {
+		err = config.Failed(ctx, err, since)
+	}
+	return err
+}
+
+func runConfigured(ctx context.Context, opts *options.Options, config *reload.Config, gates featuregate.FeatureGate) error {
+	completed, sched, err := setup(ctx, opts)
 	if err != nil {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
 	coscheduling.Listen(sched)
+	self := &process{config: completed, gate: reload.NewGate(ctx, sched)}
+	self.watchRights(ctx, gates)
+	if config != nil {
+		go config.Follow(ctx, self, synced(ctx, sched))
+	}
 	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
 		mutable.AddMetrics()
 	}

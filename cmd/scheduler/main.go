@@ -7,6 +7,9 @@ import (
 	_ "time/tzdata" // price windows name time zones, and the image has no others
 
 	"k8s.io/component-base/cli"
+	// The stock command's metrics of requests and of the leader election, by which plugins know whether they may write.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
 )
 
 func main() {

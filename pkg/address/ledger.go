@@ -19,10 +19,14 @@ type Identity struct {
 type Holding struct {
 	Address netip.Addr
 	// Object tells this reservation from later ones of the same address.
-	Object   string
+	Object string
+	// Version grows with each change of any reservation; 0 if it is not known.
+	Version  uint64
 	Pool     string
 	Domain   Domain
 	Identity Identity
+	// Pod is the UID of the pod that was given the address last.
+	Pod string
 }
 
 // Ask is what a pod wants.
@@ -97,15 +101,20 @@ func (l *Ledger) change(a netip.Addr, f func()) {
 	}
 }
 
-// Observe notes a reservation that exists.
-func (l *Ledger) Observe(h Holding) {
+// Observe notes a reservation that exists, and reports whether that changes who may have which address where. What is older
+// than what is known of the address changes nothing: news of different sources overtake each other.
+func (l *Ledger) Observe(h Holding) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
 		l.held, l.byIdentity = map[netip.Addr]Holding{}, map[Identity][]netip.Addr{}
 	}
+	before, known := l.held[h.Address]
+	if known && h.Version < before.Version {
+		return false
+	}
 	l.change(h.Address, func() {
-		if before, known := l.held[h.Address]; known {
+		if known {
 			l.forgetIdentity(before)
 			if before.Object != h.Object {
 				delete(l.leaving, h.Address)
@@ -116,6 +125,8 @@ func (l *Ledger) Observe(h Holding) {
 		slices.SortFunc(addresses, netip.Addr.Compare)
 		l.byIdentity[h.Identity] = addresses
 	})
+	before.Version, before.Pod = h.Version, h.Pod
+	return before != h
 }
 
 func (l *Ledger) forgetIdentity(h Holding) {
@@ -150,6 +161,21 @@ func (l *Ledger) Forget(a netip.Addr, object string) bool {
 	return true
 }
 
+// Held returns the reservation of the address.
+func (l *Ledger) Held(a netip.Addr) (Holding, bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	h, known := l.held[a]
+	return h, known
+}
+
+// HeldBy returns the reservations for the identity.
+func (l *Ledger) HeldBy(who Identity) []Holding {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.holdings(&Ask{Identities: []Identity{who}})
+}
+
 // BeginRelease keeps a reservation from being promised while it is deleted. It reports false if a pod is about to get the
 // address, or if the reservation is not known.
 func (l *Ledger) BeginRelease(a netip.Addr, object string) bool {
@@ -182,6 +208,17 @@ func (l *Ledger) Concerns(identities []Identity) bool {
 	return slices.ContainsFunc(identities, func(i Identity) bool { return len(l.byIdentity[i]) > 0 })
 }
 
+// Count returns how many reservations there are for the identities.
+func (l *Ledger) Count(identities []Identity) int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	n := 0
+	for _, i := range identities {
+		n += len(l.byIdentity[i])
+	}
+	return n
+}
+
 // Empty reports whether there are no reservations, so that only pods that name a pool are concerned.
 func (l *Ledger) Empty() bool {
 	l.mu.RLock()
@@ -189,13 +226,25 @@ func (l *Ledger) Empty() bool {
 	return len(l.held) == 0
 }
 
-// holdings returns the reservations for the pod, in the order in which they are preferred.
-func (l *Ledger) holdings(identities []Identity) []Holding {
+// holdings returns the reservations for the pod, in the order in which they are preferred: what the pod was given already
+// before what an earlier pod of its identity had.
+func (l *Ledger) holdings(ask *Ask) []Holding {
 	var found []Holding
-	for _, i := range identities {
+	for _, i := range ask.Identities {
 		for _, a := range l.byIdentity[i] {
 			found = append(found, l.held[a])
 		}
+	}
+	if len(found) > 1 {
+		slices.SortStableFunc(found, func(a, b Holding) int {
+			switch {
+			case a.Pod == ask.Pod && b.Pod != ask.Pod:
+				return -1
+			case b.Pod == ask.Pod && a.Pod != ask.Pod:
+				return 1
+			}
+			return 0
+		})
 	}
 	return found
 }
@@ -206,7 +255,7 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop(ask.Pod)
-	if own := l.holdings(ask.Identities); len(own) > 0 {
+	if own := l.holdings(ask); len(own) > 0 {
 		for _, h := range own {
 			if _, promised := l.promised[h.Address]; !promised && !l.leaving[h.Address] && h.Domain.Holds(labels) {
 				return l.promise(ask.Pod, Promise{Address: h.Address, Pool: h.Pool, Domain: h.Domain, Object: h.Object}), ""
@@ -226,7 +275,9 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 		if a, ok := p.find(i, l.taken); ok {
 			return l.promise(ask.Pod, Promise{Address: a, Pool: p.Name, Domain: s.Domain}), ""
 		}
-		full = exhausted(p.Name, s.Domain)
+		if full == "" {
+			full = exhausted(p.Name, s.Domain)
+		}
 	}
 	if full == "" {
 		full = outside(p.Name)
@@ -289,6 +340,14 @@ type Usage struct {
 	Domain     Domain
 	Free, Used uint64
 }
+
+// Plus adds up what two subnets of a pool have.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{Pool: o.Pool, Free: add(u.Free, o.Free), Used: add(u.Used, o.Used)}
+}
+
+// Size is how many addresses there are.
+func (u Usage) Size() uint64 { return add(u.Free, u.Used) }
 
 // Usages tells how much of each pool is in use, by pool and subnet.
 func (l *Ledger) Usages() []Usage {

@@ -45,6 +45,7 @@ func (p *Pool) Admits(namespace string) bool {
 // counted is a pool with what is in use of it.
 type counted struct {
 	*Pool
+	places  *places
 	subnets []usage
 }
 
@@ -59,7 +60,7 @@ func (u usage) free() uint64 { return u.size - min(u.size, u.used) }
 
 // count counts the pool's addresses that are taken.
 func count(p *Pool, taken func(func(netip.Addr))) *counted {
-	c := &counted{Pool: p, subnets: make([]usage, len(p.Subnets))}
+	c := &counted{Pool: p, places: placesOf(p), subnets: make([]usage, len(p.Subnets))}
 	for i, s := range p.Subnets {
 		c.subnets[i].size = s.Addresses.Size()
 	}
@@ -106,4 +107,40 @@ func (c *counted) find(i int, taken func(netip.Addr) bool) (netip.Addr, bool) {
 			return netip.Addr{}, false
 		}
 	}
+}
+
+// Overlaps returns for each pool that has addresses in common with others the names of these, in order. That is allowed, but
+// each address is given once, so that what is free in one pool shrinks with what others give.
+func Overlaps(pools []*Pool) map[string][]string {
+	type part struct {
+		Range
+		pool string
+	}
+	var parts []part
+	for _, p := range pools {
+		for _, s := range p.Subnets {
+			for _, r := range s.Addresses {
+				parts = append(parts, part{r, p.Name})
+			}
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return a.First.Compare(b.First) })
+	common := map[string][]string{}
+	note := func(pool, other string) {
+		if at, known := slices.BinarySearch(common[pool], other); !known {
+			common[pool] = slices.Insert(common[pool], at, other)
+		}
+	}
+	var open []part
+	for _, p := range parts {
+		open = slices.DeleteFunc(open, func(o part) bool { return o.Last.Less(p.First) })
+		for _, o := range open {
+			if o.pool != p.pool {
+				note(p.pool, o.pool)
+				note(o.pool, p.pool)
+			}
+		}
+		open = append(open, p)
+	}
+	return common
 }

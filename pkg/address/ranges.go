@@ -21,19 +21,29 @@ type Range struct{ First, Last netip.Addr }
 
 var (
 	errForm     = errors.New("want a CIDR (10.0.0.0/24), an address (10.0.0.5) or a range (10.0.0.5-10.0.0.9)")
+	errMapped   = errors.New("an IPv4 address in IPv6 form is not allowed: write it as 10.0.0.5")
+	errZone     = errors.New("an address with a zone is not allowed")
 	errFamilies = errors.New("the two ends are of different IP families")
 	errOrder    = errors.New("the first address is greater than the last one")
 	errHostBits = errors.New("the CIDR has bits set beyond its prefix")
 	errEmpty    = errors.New("all addresses are excluded")
 )
 
-// Parse reads an address in canonical form. Zones and IPv4 addresses in IPv6 form are refused: they are not unique.
+// Parse reads an address in any form that names it alone: 2001:db8:0:0::1 is 2001:db8::1. Zones and IPv4 addresses in IPv6
+// form are refused: the same address would have two names.
 func Parse(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
-	if err != nil || a.Zone() != "" || a.Is4In6() || a.String() != text {
-		return netip.Addr{}, fmt.Errorf("reading address %q: %w", text, errForm)
+	switch {
+	case err != nil:
+		err = errForm
+	case a.Zone() != "":
+		err = errZone
+	case a.Is4In6():
+		err = errMapped
+	default:
+		return a, nil
 	}
-	return a, nil
+	return netip.Addr{}, fmt.Errorf("reading address %q: %w", text, err)
 }
 
 // ParseRange reads a CIDR, an address or two addresses joined by a hyphen. Of a CIDR it returns all addresses if whole is
@@ -64,8 +74,11 @@ func ParseRange(text string, whole bool) (Range, error) {
 
 func parseCIDR(text string, whole bool) (Range, error) {
 	prefix, err := netip.ParsePrefix(text)
-	if err != nil || prefix.Addr().Is4In6() {
+	if err != nil {
 		return Range{}, fmt.Errorf("reading CIDR %q: %w", text, errForm)
+	}
+	if prefix.Addr().Is4In6() {
+		return Range{}, fmt.Errorf("reading CIDR %q: %w", text, errMapped)
 	}
 	if prefix.Masked() != prefix {
 		return Range{}, fmt.Errorf("reading CIDR %q: %w", text, errHostBits)

@@ -11,7 +11,16 @@ import (
 
 // GangNetwork tells those who plan the gangs of a profile where nodes are in the network. It is safe for concurrent use.
 type GangNetwork struct {
-	path atomic.Pointer[func(*v1.Node) []string]
+	places atomic.Pointer[GangPlaces]
+}
+
+// GangPlaces are where nodes are for gangs.
+type GangPlaces struct {
+	// Path returns the domains of a node, the widest level first, empty where it lies in none.
+	Path func(*v1.Node) []string
+	// Far returns what tells how far a node is from what these members talk to outside their gang, each counted so many times;
+	// nil if they talk to nothing that has a node. It is called, and what it returns is used, within one scheduling cycle.
+	Far func(members []*v1.Pod, counts []int) func(*v1.Node) int64
 }
 
 // GangNetworkOf returns the value for a profile of the scheduler.
@@ -20,14 +29,8 @@ func GangNetworkOf(factory kubeinformers.SharedInformerFactory, profile string) 
 	return n
 }
 
-// Follow makes gangs of the profile be planned by these paths: the domains of a node, the widest level first, empty where it
-// lies in none.
-func (n *GangNetwork) Follow(path func(*v1.Node) []string) { n.path.Store(&path) }
+// Follow makes gangs of the profile be planned by these places.
+func (n *GangNetwork) Follow(places GangPlaces) { n.places.Store(&places) }
 
-// Path returns what tells the paths of nodes; nil where the gangs of the profile may lie anywhere.
-func (n *GangNetwork) Path() func(*v1.Node) []string {
-	if path := n.path.Load(); path != nil {
-		return *path
-	}
-	return nil
-}
+// Places returns what gangs of the profile are planned by; nil where they may lie anywhere.
+func (n *GangNetwork) Places() *GangPlaces { return n.places.Load() }

@@ -12,14 +12,14 @@ func TestGangsArePlannedByThePathsOfTheirProfile(t *testing.T) {
 	t.Parallel()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	n := GangNetworkOf(factory, "a")
-	if n.Path() != nil {
+	if n.Places() != nil {
 		t.Error("gangs are planned by paths before a plugin gives any")
 	}
-	n.Follow(func(*v1.Node) []string { return []string{"zone"} })
-	if GangNetworkOf(factory, "a").Path() == nil {
+	n.Follow(GangPlaces{Path: func(*v1.Node) []string { return []string{"zone"} }})
+	if GangNetworkOf(factory, "a").Places() == nil {
 		t.Error("gangs are not planned by the paths that a plugin of the profile gave")
 	}
-	if GangNetworkOf(factory, "b").Path() != nil {
+	if GangNetworkOf(factory, "b").Places() != nil {
 		t.Error("gangs are planned by the paths of another profile")
 	}
 }

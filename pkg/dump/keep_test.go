@@ -131,7 +131,7 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 			t.Errorf("%s is not in %s", want, policy)
 		}
 	}
-	if want := cad + "=2," + team; !strings.Contains(pod, want) {
+	if want := team + "," + cad + "=2"; !strings.Contains(pod, want) {
 		t.Errorf("%s is not in %s", want, pod)
 	}
 }

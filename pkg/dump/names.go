@@ -168,29 +168,18 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 	if near, ok := annotations[kubeview.NearKey].(string); ok {
 		annotations[kubeview.NearKey] = kubeview.MapNear(near, h.labelValue)
 	}
-	for _, key := range []string{kubeview.LicensesKey, kubeview.DatasetsKey, kubeview.IPPoolKey} {
-		if value, ok := annotations[key].(string); ok {
-			items := strings.Split(value, ",")
-			for i, item := range items {
-				name, amount, counted := strings.Cut(item, "=")
-				if items[i] = h.name(strings.TrimSpace(name)); counted {
-					items[i] += "=" + amount
-				}
-			}
-			annotations[key] = strings.Join(items, ",")
-		}
+	if licenses, ok := annotations[kubeview.LicensesKey].(string); ok {
+		annotations[kubeview.LicensesKey] = kubeview.MapLicenses(licenses, h.name)
+	}
+	if datasets, ok := annotations[kubeview.DatasetsKey].(string); ok {
+		annotations[kubeview.DatasetsKey] = kubeview.MapDatasets(datasets, h.name)
 	}
 	if roles, ok := annotations[kubeview.MinMembersByRoleKey].(string); ok {
 		label, named := annotations[kubeview.RoleLabelKey].(string)
 		if !named {
 			label = kubeview.RoleKey
 		}
-		items := strings.Split(roles, ",")
-		for i, item := range items {
-			role, minimum, _ := strings.Cut(item, "=")
-			items[i] = h.labelValue(label, strings.TrimSpace(role)) + "=" + minimum
-		}
-		annotations[kubeview.MinMembersByRoleKey] = strings.Join(items, ",")
+		annotations[kubeview.MinMembersByRoleKey] = kubeview.MapRoles(roles, func(role string) string { return h.labelValue(label, role) })
 	}
 	for key, value := range annotations {
 		if text, ok := value.(string); ok {

@@ -59,6 +59,8 @@ type Explanation struct {
 	Closest []Shortfall `json:"closest,omitempty"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`
+	// NotScored are plugins that had no say because what they score by is not in the snapshot.
+	NotScored []NotScored `json:"notScored,omitempty"`
 	// Feasible nodes, best first, then rejected ones by name.
 	Nodes []Node `json:"nodes"`
 	// Notes say what the answer does not take into account.
@@ -141,6 +143,9 @@ func Pod(q Question) (*Explanation, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("explaining pod %s: %w", e.Pod, err)
+	}
+	if len(e.scored()) > 0 {
+		e.NotScored = notScored(q.Configuration, target)
 	}
 	e.conclude()
 	e.Share = enforcement(q.Pod, cmp.Or(e.BoundTo, e.Winner), q.Objects)

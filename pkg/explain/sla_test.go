@@ -13,7 +13,7 @@ import (
 // A pod with an objective and a class is explained as the scheduler of the example would place it, without what Prometheus knows.
 func TestServiceLevelsAreExplained(t *testing.T) {
 	t.Parallel()
-	c, err := replay.LoadConfiguration("../../manifests/examples/service-levels/scheduler-config.yaml")
+	c, err := replay.LoadConfiguration("../../manifests/configurations/service-levels.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,15 +23,21 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 		winner bool
 		// said is in the verdict or in why a node is rejected.
 		said string
+		// row is in the one row about what the plugin could not score by, empty if there is to be none.
+		row string
 	}{
 		{"a class and an objective", func(p *v1.Pod) {
 			p.Labels = map[string]string{"berth.dev/sla-class": "batch"}
 			p.Annotations = map[string]string{"berth.dev/slo-latency-ms": "200"}
-		}, true, ""},
+		}, true, "", `not scored by SLAAware: the pod asks for a latency of at most 200 ms; the figures of the nodes are in Prometheus ` +
+			`(http://prometheus.monitoring:9090, query "1000 * histogram_quantile(0.95, `},
+		{"an objective without a query", func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "900"} }, true, "",
+			"not scored by SLAAware: the pod asks for a throughput of at least 900, and the arguments have no signals.throughputQuery\n"},
+		{"no objective", func(*v1.Pod) {}, true, "", ""},
 		{"a class that is not open to the pod", func(p *v1.Pod) { p.Labels = map[string]string{"berth.dev/sla-class": "interactive"} }, false,
-			`pod label berth.dev/sla-class: "interactive" is not one of the classes open to pods of PriorityClass "": "batch"`},
+			`pod label berth.dev/sla-class: "interactive" is not one of the classes open to pods of PriorityClass "": "batch"`, ""},
 		{"an objective that cannot be read", func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "-1"} }, false,
-			`pod annotation berth.dev/slo-throughput: "-1" is not a decimal number`},
+			`pod annotation berth.dev/slo-throughput: "-1" is not a decimal number`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,6 +59,13 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 			}
 			if !strings.Contains(said, tc.said) {
 				t.Errorf("said\n%s\nwant %s", said, tc.said)
+			}
+			var out strings.Builder
+			if err := e.WriteTable(&out, 5); err != nil {
+				t.Fatal(err)
+			}
+			if text := out.String(); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
+				t.Errorf("the table is\n%s\nwant the row %q", text, tc.row)
 			}
 			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes, "SLAAware was run without what Prometheus would tell it") {
 				t.Errorf("notes %q say nothing of the figures that are left out", notes)

@@ -33,6 +33,9 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if len(scored) > 0 {
 		b.WriteString("\n" + scoreTable(scored, top))
 	}
+	for _, n := range e.NotScored {
+		fmt.Fprintf(&b, "not scored by %s: %s\n", n.Plugin, n.Why)
+	}
 	if r := e.RunnerUp; r != nil {
 		r.write(&b)
 	}

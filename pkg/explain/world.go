@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/memapi"
 )
@@ -76,6 +77,9 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 	}
 	if err := w.cycle(ctx, e, alone); err != nil {
 		return err
+	}
+	for _, key := range plugins.Unread(target, w.fw.ListPlugins()) {
+		e.Notes = append(e.Notes, key.String())
 	}
 	if len(sched.Extenders) > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %d extenders were not asked", len(sched.Extenders)))

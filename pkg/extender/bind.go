@@ -3,9 +3,11 @@ package extender
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -70,7 +72,7 @@ func (e *Extender) reserve(ctx context.Context, pod *v1.Pod, node string) (*v1.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the node: %w", err)
 	}
-	if status := c.filter(ctx, pod, info); !status.IsSuccess() {
+	if status := c.filter(ctx, c.state, pod, info); !status.IsSuccess() && !(status.IsRejected() && e.hasDevices(pod)) {
 		return nil, nil, status.AsError()
 	}
 	assumed := pod.DeepCopy()
@@ -83,6 +85,19 @@ func (e *Extender) reserve(ctx context.Context, pod *v1.Pod, node string) (*v1.P
 		return nil, nil, status.AsError()
 	}
 	return assumed, c.state, nil
+}
+
+// hasDevices reports that the scheduler has allocated devices for extended resources of the pod. It does so before it asks
+// for the binding, and the claim that records them is none of the pod's spec: to the plugins the devices are in use.
+func (e *Extender) hasDevices(pod *v1.Pod) bool {
+	dra := e.framework.SharedDRAManager()
+	if dra == nil {
+		return false
+	}
+	claims, err := dra.ResourceClaims().List()
+	return err == nil && slices.ContainsFunc(claims, func(c *resourcev1.ResourceClaim) bool {
+		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && c.Status.Allocation != nil && metav1.IsControlledBy(c, pod)
+	})
 }
 
 // finish is the binding cycle. It needs no turn: pods that wait for the lock of a node must not keep others from being

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -137,6 +140,49 @@ func TestBindRefusesWhatIsNotAsTheSchedulerThinks(t *testing.T) {
 	h.add(t, late)
 	if err := client.Bind(binding(late, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
 		t.Errorf("a node that is full by now: error %v", err)
+	}
+}
+
+// The scheduler allocates the node's only device to a pod before it asks for the binding.
+func TestBindAcceptsDevicesThatTheSchedulerHasAllocated(t *testing.T) {
+	t.Parallel()
+	const driver = "gpu.amd.com"
+	node := gpuNode("n", 0, nil)
+	node.Labels, node.Status.Allocatable["nvidia.com/gpu"] = nil, resource.MustParse("0")
+	asking := func(name string) *v1.Pod {
+		pod := newPod(name, "", 0, nil)
+		pod.Spec.Containers[0].Resources.Requests["amd.com/gpu"] = resource.MustParse("1")
+		return pod
+	}
+	first, second := asking("first"), asking("second")
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver, UID: driver}, Spec: resourcev1.DeviceClassSpec{
+		ExtendedResourceName: ptr.To("amd.com/gpu"),
+		Selectors:            []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.amd.com"`}}},
+	}}
+	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "slice"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: driver, NodeName: ptr.To("n"), Pool: resourcev1.ResourcePool{Name: "n", Generation: 1, ResourceSliceCount: 1},
+		Devices: []resourcev1.Device{{Name: "gpu-0"}},
+	}}
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "of-first", Namespace: "default", UID: "claim", Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "first", UID: first.UID, Controller: ptr.To(true)}},
+		},
+		Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: driver, Pool: "n", Device: "gpu-0"}},
+		}}},
+	}
+	h := newHarness(t, plain, true, node, class, slice, claim, first, second)
+	client := caller(t, h.serve(t, Serving{}), nil)
+	await(t, "the device to be in use", func() bool {
+		ok, _ := passes(t, client, second, node)
+		return !ok
+	})
+	if err := client.Bind(binding(second, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
+		t.Errorf("a pod without the device: error %v", err)
+	}
+	if err := client.Bind(binding(first, "n")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -94,35 +94,47 @@ func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]V
 		return verdicts, nil
 	}
 	infos := c.nodes(names)
-	failed := make(chan *fwk.Status, 1)
-	e.framework.Parallelizer().Until(ctx, len(infos), func(i int) {
+	err = c.each(ctx, pod, len(infos), func(i int) *fwk.Status {
 		if infos[i] == nil {
 			verdicts[i] = unknownNode
+			return nil
+		}
+		status := c.filter(ctx, c.state, pod, infos[i])
+		if status.IsRejected() {
+			verdicts[i] = verdictOf(status)
+		}
+		return status
+	})
+	if err != nil {
+		return nil, err
+	}
+	return verdicts, nil
+}
+
+// each looks at n nodes in parallel. A status that is neither success nor a refusal ends in an error.
+func (c *cycle) each(ctx context.Context, pod *v1.Pod, n int, look func(i int) *fwk.Status) error {
+	failed := make(chan *fwk.Status, 1)
+	c.framework.Parallelizer().Until(ctx, n, func(i int) {
+		status := look(i)
+		if status.IsSuccess() || status.IsRejected() {
 			return
 		}
-		status := c.filter(ctx, pod, infos[i])
-		switch {
-		case status.IsSuccess():
-		case status.IsRejected():
-			verdicts[i] = verdictOf(status)
+		select {
+		case failed <- status:
 		default:
-			select {
-			case failed <- status:
-			default:
-			}
 		}
 	}, metrics.Filter)
 	select {
 	case status := <-failed:
-		return nil, fmt.Errorf("filtering nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+		return fmt.Errorf("filtering nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 	default:
 	}
 	// A deadline ends the loop early, and nodes that nobody looked at must not pass.
-	return verdicts, ctx.Err()
+	return ctx.Err()
 }
 
-func (c *cycle) filter(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if status := c.framework.RunFilterPlugins(ctx, c.state, pod, info); !status.IsSuccess() {
+func (c *cycle) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if status := c.framework.RunFilterPlugins(ctx, state, pod, info); !status.IsSuccess() {
 		return status
 	}
 	return c.unassigned.filter(pod, info.Node())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,19 +28,30 @@ type service struct {
 	*Extender
 	limits Limits
 	ready  func() error
+	// large admits requests that may list all nodes.
+	large chan struct{}
 }
+
+const (
+	// largeAtOnce is how many requests that may list all nodes are held in memory at once. A scheduler sends one after the
+	// other; the rest is for those that are slow to send theirs.
+	largeAtOnce = 4
+	// bindBytes is the size of the largest request to bind, of which there may be many at once. It holds four names.
+	bindBytes = 16 << 10
+)
 
 // Handler serves the verbs of the protocol. ready says why no request may be answered now, and nil if one may.
 //
 // A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the answer
 // where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
 func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
-	s := &service{e, limits, ready}
+	s := &service{e, limits, ready, make(chan struct{}, largeAtOnce)}
 	mux := http.NewServeMux()
-	mux.Handle("POST /filter", s.serve("filter", s.answerFilter))
-	mux.Handle("POST /prioritize", s.serve("prioritize", s.answerPrioritize))
+	mux.Handle("POST /filter", s.oneOfFew(s.serve("filter", limits.BodyBytes, s.answerFilter)))
+	mux.Handle("POST /prioritize", s.oneOfFew(s.serve("prioritize", limits.BodyBytes, s.answerPrioritize)))
+	mux.Handle("POST /preempt", s.oneOfFew(s.serve("preempt", limits.BodyBytes, s.answerPreempt)))
 	if e.binds {
-		mux.Handle("POST /bind", s.serve("bind", s.answerBind))
+		mux.Handle("POST /bind", s.serve("bind", min(limits.BodyBytes, bindBytes), s.answerBind))
 	}
 	return mux
 }
@@ -55,14 +67,29 @@ func (b requestError) Unwrap() error { return b.error }
 // The values of the label result of the metrics.
 const resultDone, resultFailed, resultBad = "done", "failed", "bad_request"
 
+// oneOfFew lets a request wait, within the time for its answer, until few others are held in memory.
+func (s *service) oneOfFew(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.limits.Time)
+		defer cancel()
+		select {
+		case s.large <- struct{}{}:
+			defer func() { <-s.large }()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		case <-ctx.Done():
+			http.Error(w, fmt.Sprintf("%d requests are being read or answered", largeAtOnce), http.StatusServiceUnavailable)
+		}
+	})
+}
+
 // serve reads a request within the limits and writes the answer, which may hold an error of its own.
-func (s *service) serve(verb string, answer func(ctx context.Context, body io.Reader) (any, error)) http.Handler {
+func (s *service) serve(verb string, bodyBytes int64, answer func(ctx context.Context, body io.Reader) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		// The context ends as well when the caller is gone.
 		ctx, cancel := context.WithTimeout(r.Context(), s.limits.Time)
 		defer cancel()
-		result, err := answer(ctx, http.MaxBytesReader(w, r.Body, s.limits.BodyBytes))
+		result, err := answer(ctx, http.MaxBytesReader(w, r.Body, bodyBytes))
 		outcome := resultDone
 		var bad requestError
 		switch {
@@ -187,6 +214,61 @@ func (s *service) answerPrioritize(ctx context.Context, body io.Reader) (any, er
 		list[i] = extenderv1.HostPriority{Host: name, Score: scores[i]}
 	}
 	return list, nil
+}
+
+// decodePreemption reads on which nodes which pods would be evicted, and names pods by their UIDs in any case.
+func decodePreemption(body io.Reader) (*v1.Pod, map[string]*extenderv1.MetaVictims, error) {
+	args := &extenderv1.ExtenderPreemptionArgs{}
+	if err := decode(body, args); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case args.Pod == nil:
+		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
+	case (args.NodeNameToVictims == nil) == (args.NodeNameToMetaVictims == nil):
+		return nil, nil, requestError{http.StatusBadRequest,
+			errors.New("reading the request: want either NodeNameToVictims or NodeNameToMetaVictims")}
+	}
+	victims := args.NodeNameToMetaVictims
+	if victims == nil {
+		victims = make(map[string]*extenderv1.MetaVictims, len(args.NodeNameToVictims))
+	}
+	for node, v := range args.NodeNameToVictims {
+		if v == nil {
+			victims[node] = nil
+			continue
+		}
+		victims[node] = &extenderv1.MetaVictims{NumPDBViolations: v.NumPDBViolations}
+		for _, pod := range v.Pods {
+			if pod == nil {
+				pod = &v1.Pod{}
+			}
+			victims[node].Pods = append(victims[node].Pods, &extenderv1.MetaPod{UID: string(pod.UID)})
+		}
+	}
+	for node, v := range victims {
+		if v == nil || slices.ContainsFunc(v.Pods, func(p *extenderv1.MetaPod) bool { return p == nil || p.UID == "" }) {
+			return nil, nil, requestError{http.StatusBadRequest,
+				fmt.Errorf("reading the request: want pods with a UID as victims on node %q", node)}
+		}
+	}
+	return args.Pod, victims, nil
+}
+
+// answerPreempt has no room for an error in its answer.
+func (s *service) answerPreempt(ctx context.Context, body io.Reader) (any, error) {
+	pod, victims, err := decodePreemption(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	left, err := s.Preempt(ctx, pod, victims)
+	if err != nil {
+		return nil, err
+	}
+	return &extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: left}, nil
 }
 
 func (s *service) answerBind(ctx context.Context, body io.Reader) (any, error) {

@@ -36,7 +36,7 @@ type harness struct {
 	api *memapi.Server
 }
 
-func load(t *testing.T, config string) *replay.Configuration {
+func load(t testing.TB, config string) *replay.Configuration {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -50,7 +50,7 @@ func load(t *testing.T, config string) *replay.Configuration {
 }
 
 // newHarness starts an extender on these objects.
-func newHarness(t *testing.T, config string, binds bool, objects ...runtime.Object) *harness {
+func newHarness(t testing.TB, config string, binds bool, objects ...runtime.Object) *harness {
 	t.Helper()
 	h := &harness{api: memapi.New()}
 	for _, o := range objects {
@@ -77,7 +77,7 @@ func newHarness(t *testing.T, config string, binds bool, objects ...runtime.Obje
 	return h
 }
 
-func (h *harness) add(t *testing.T, object runtime.Object) {
+func (h *harness) add(t testing.TB, object runtime.Object) {
 	t.Helper()
 	if err := h.api.Create(object.DeepCopyObject()); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func (h *harness) serve(t *testing.T, s Serving) string {
 	return server.Addr().(*net.TCPAddr).String()
 }
 
-func await(t *testing.T, what string, done func() bool) {
+func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return done(), nil })

@@ -2,18 +2,20 @@ package extender
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -143,6 +145,13 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 		"garbage":                        {"POST", "/filter", "{]", 400, "reading the request"},
 		"nothing":                        {"POST", "/filter", "", 400, "reading the request"},
 		"another type":                   {"POST", "/prioritize", `[1]`, 400, "reading the request"},
+		"victims by name and in full":    {"POST", "/preempt", `{"Pod":{},"NodeNameToVictims":{},"NodeNameToMetaVictims":{}}`, 400, "either NodeNameToVictims or"},
+		"no victims":                     {"POST", "/preempt", `{"Pod":{}}`, 400, "either NodeNameToVictims or"},
+		"preemption for no pod":          {"POST", "/preempt", `{"NodeNameToMetaVictims":{}}`, 400, "it has no Pod"},
+		"null for victims":               {"POST", "/preempt", `{"Pod":{},"NodeNameToMetaVictims":{"full":null}}`, 400, `node "full"`},
+		"null for a victim":              {"POST", "/preempt", `{"Pod":{},"NodeNameToVictims":{"full":{"Pods":[null]}}}`, 400, `node "full"`},
+		"a victim without a UID":         {"POST", "/preempt", `{"Pod":{},"NodeNameToMetaVictims":{"full":{"Pods":[{}]}}}`, 400, `node "full"`},
+		"no nodes to evict from":         {"POST", "/preempt", `{"Pod":{},"NodeNameToMetaVictims":{}}`, 200, `{"NodeNameToMetaVictims":{}}`},
 		"null":                           {"POST", "/filter", `null`, 400, "it has no Pod"},
 		"more after the end":             {"POST", "/filter", `{"Pod":{},"NodeNames":[]} {}`, 400, "more follows"},
 		"no pod":                         {"POST", "/filter", `{"NodeNames":["a"]}`, 400, "it has no Pod"},
@@ -150,7 +159,7 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 		"nodes and names":                {"POST", "/filter", `{"Pod":{},"NodeNames":[],"Nodes":{}}`, 400, "either Nodes or NodeNames"},
 		"a body above the limit":         {"POST", "/filter", `{"Pod":{"x":"` + strings.Repeat("x", 5000) + `"}}`, 413, "--max-request-bytes"},
 		"another method":                 {"GET", "/filter", "", 405, "Method Not Allowed"},
-		"a verb that does not exist":     {"POST", "/preempt", "{}", 404, "not found"},
+		"a verb that does not exist":     {"POST", "/evict", "{}", 404, "not found"},
 		"bind of one that does not bind": {"POST", "/bind", "{}", 404, "not found"},
 		"no nodes at all are no error":   {"POST", "/filter", `{"Pod":{},"NodeNames":[]}`, 200, `"NodeNames":[]`},
 		"a node without a name":          {"POST", "/filter", `{"Pod":{},"Nodes":{"items":[{}]}}`, 200, "not known to the extender"},
@@ -222,6 +231,35 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	}
 }
 
+// Callers that send half a request keep others waiting no longer than a request may take.
+func TestSlowCallersAreCutOff(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	address := h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: 500 * time.Millisecond}})
+	slow := make([]net.Conn, largeAtOnce)
+	for i := range slow {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+		slow[i] = conn
+	}
+	client := caller(t, address, nil)
+	await(t, "an answer", func() bool {
+		passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
+		return err == nil && len(passed) == 3
+	})
+	for _, conn := range slow {
+		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the end of a slow connection: %v", err)
+		}
+	}
+}
+
 func TestRequestsAtTheSameTimeDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
@@ -277,32 +315,4 @@ func TestPriorities(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzRequestsAreAnswered(f *testing.F) {
-	f.Add([]byte(`{"Pod":{"metadata":{"name":"p"}},"NodeNames":["a"]}`))
-	f.Add([]byte(`{"pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"-1"}}}]}},"nodes":{"items":[{}]}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		args, names, err := decodeArgs(bytes.NewReader(body))
-		if err != nil {
-			return
-		}
-		if args.Pod == nil || (args.Nodes == nil) == (args.NodeNames == nil) {
-			t.Fatalf("accepted %q", body)
-		}
-		verdicts := make([]Verdict, len(names))
-		if result := filterResult(args, names, verdicts); len(names) != passedIn(result) {
-			t.Fatalf("%d of %d nodes pass", passedIn(result), len(names))
-		}
-		if _, err := json.Marshal(filterResult(args, names, verdicts)); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func passedIn(r *extenderv1.ExtenderFilterResult) int {
-	if r.Nodes != nil {
-		return len(r.Nodes.Items)
-	}
-	return len(*r.NodeNames)
 }

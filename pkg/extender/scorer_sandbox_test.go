@@ -76,7 +76,7 @@ func TestOurSchedulerAsksAScorerOfTheUsersOwn(t *testing.T) {
 	}
 	server := httptest.NewServer(model)
 	t.Cleanup(server.Close)
-	example, err := os.ReadFile("../../manifests/examples/external-scorer/scheduler-config.yaml")
+	example, err := os.ReadFile("../../manifests/configurations/external-scorer.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

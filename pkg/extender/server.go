@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -22,7 +23,9 @@ type Serving struct {
 	CertFile, KeyFile string
 	// ClientCAFile holds the authorities of callers' certificates. With it, verbs are answered only to callers with one.
 	ClientCAFile string
-	Limits       Limits
+	// ClientNames are the common names of the callers that are answered; empty: of any.
+	ClientNames []string
+	Limits      Limits
 }
 
 // shutdownWithin is how long requests that are being answered may take once the server is to stop.
@@ -47,7 +50,7 @@ func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
 	}
 	verbs := e.Handler(s.Limits, ready)
 	if s.ClientCAFile != "" {
-		verbs = verifiedOnly(verbs)
+		verbs = verifiedOnly(verbs, s.ClientNames)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", verbs)
@@ -114,11 +117,18 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// verifiedOnly answers only callers whose certificate was verified. Probes and metrics come without one.
-func verifiedOnly(next http.Handler) http.Handler {
+// verifiedOnly answers only callers whose certificate was verified, and has one of these names if there are any. Probes
+// and metrics come without one.
+func verifiedOnly(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 			http.Error(w, "want a client certificate of an authority in --client-ca-file", http.StatusUnauthorized)
+			return
+		}
+		name := r.TLS.VerifiedChains[0][0].Subject.CommonName
+		if len(names) > 0 && !slices.Contains(names, name) {
+			klog.FromContext(r.Context()).Info("Refused a caller", "commonName", name, "want", names, "from", r.RemoteAddr)
+			http.Error(w, fmt.Sprintf("the client certificate names %q, want one of %q (--client-name)", name, names), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

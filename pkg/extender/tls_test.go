@@ -89,18 +89,22 @@ func TestOnlyCallersWithACertificateAreAnswered(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	ours.leaf(t, "server")
 	ours.leaf(t, "scheduler")
+	ours.leaf(t, "kubelet")
 	theirs.leaf(t, "scheduler")
 	address := h.serve(t, Serving{
 		CertFile: ours.file("server.crt"), KeyFile: ours.file("server.key"), ClientCAFile: ours.file("authority.crt"),
+		ClientNames: []string{"scheduler"},
 	})
 	for name, tc := range map[string]struct {
 		client *authority
+		name   string
 		want   string
 	}{
-		"a scheduler of the authority": {ours, ""},
+		"a scheduler of the authority": {ours, "scheduler", ""},
+		"another of the authority":     {ours, "kubelet", "code 403"},
 		// How the end of the connection shows to the client depends on how much it has sent by then.
-		"a scheduler of another": {theirs, "/filter"},
-		"a scheduler without":    {nil, "code 401"},
+		"a scheduler of another": {theirs, "scheduler", "/filter"},
+		"a scheduler without":    {nil, "", "code 401"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +112,7 @@ func TestOnlyCallersWithACertificateAreAnswered(t *testing.T) {
 				c.URLPrefix, c.EnableHTTPS = "https://"+address, true
 				c.TLSConfig = &schedulerconfig.ExtenderTLSConfig{CAFile: ours.file("authority.crt")}
 				if tc.client != nil {
-					c.TLSConfig.CertFile, c.TLSConfig.KeyFile = tc.client.file("scheduler.crt"), tc.client.file("scheduler.key")
+					c.TLSConfig.CertFile, c.TLSConfig.KeyFile = tc.client.file(tc.name+".crt"), tc.client.file(tc.name+".key")
 				}
 			})
 			passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
@@ -143,6 +147,53 @@ func TestANewCertificateIsUsedWithoutARestart(t *testing.T) {
 		defer func() { _ = conn.Close() }()
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Cmp(next.SerialNumber) == 0
 	})
+}
+
+// The authority of the callers is replaced, and before that by a file that cannot be used.
+func TestANewAuthorityOfCallersIsUsedWithoutARestart(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	server, before, after := newAuthority(t), newAuthority(t), newAuthority(t)
+	server.leaf(t, "server")
+	before.leaf(t, "scheduler")
+	after.leaf(t, "scheduler")
+	trusted := filepath.Join(t.TempDir(), "ca.crt")
+	trust := func(content []byte) {
+		if err := os.WriteFile(trusted+".new", content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(trusted+".new", trusted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content := func(a *authority) []byte {
+		b, err := os.ReadFile(a.file("authority.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	trust(content(before))
+	address := h.serve(t, Serving{CertFile: server.file("server.crt"), KeyFile: server.file("server.key"), ClientCAFile: trusted})
+	answers := func(client *authority) bool {
+		// A caller of its own for each request: what was verified for a connection is true as long as that lasts.
+		_, _, _, err := caller(t, address, func(c *schedulerconfig.Extender) {
+			c.URLPrefix, c.EnableHTTPS = "https://"+address, true
+			c.TLSConfig = &schedulerconfig.ExtenderTLSConfig{
+				CAFile: server.file("authority.crt"), CertFile: client.file("scheduler.crt"), KeyFile: client.file("scheduler.key"),
+			}
+		}).Filter(newPod("new", "", 1, nil), infos(nodes...))
+		return err == nil
+	}
+	if !answers(before) || answers(after) {
+		t.Fatal("want an answer to the callers of the first authority alone")
+	}
+	trust([]byte("half a file"))
+	trust(content(after))
+	await(t, "the new authority", func() bool { return answers(after) })
+	if answers(before) {
+		t.Error("a caller of the authority before is answered")
+	}
 }
 
 func TestCertificatesThatCannotBeUsedEndTheStart(t *testing.T) {

@@ -72,6 +72,9 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec
 	if err != nil {
 		return gang.Spec{}, err
 	}
+	if _, bad := backfill("PodGroup "+pg.Name, pg.Annotations); bad != nil {
+		return gang.Spec{}, bad
+	}
 	sum := 0
 	for _, n := range roles {
 		sum += n

@@ -2,6 +2,8 @@ package kubeview
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +40,18 @@ func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 	if !given {
 		return nil, nil
 	}
-	const allowed = "roles with their least number of members, such as leader=1,worker=7"
-	roles := map[string]int{}
+	roles, allowed := parseRoles(text)
+	if allowed != "" {
+		return nil, bad(MinMembersByRoleKey, text, allowed)
+	}
+	maps.DeleteFunc(roles, func(_ string, n int) bool { return n == 0 })
+	return roles, nil
+}
+
+// parseRoles reads the least number of members by role. If it cannot be read, allowed says what it should be.
+func parseRoles(text string) (roles map[string]int, allowed string) {
+	const form = "roles with their least number of members, such as leader=1,worker=7"
+	roles = map[string]int{}
 	for part := range strings.SplitSeq(text, ",") {
 		role, number, found := strings.Cut(part, "=")
 		role = strings.TrimSpace(role)
@@ -47,18 +59,23 @@ func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 		_, twice := roles[role]
 		switch {
 		case !found || err != nil || role == "" || twice || len(validation.IsValidLabelValue(role)) > 0:
-			return nil, bad(MinMembersByRoleKey, text, allowed)
+			return nil, form
 		case n < 0 || n > maxMinMember:
-			return nil, bad(MinMembersByRoleKey, text, fmt.Sprintf("%s, each from 0 to %d", allowed, maxMinMember))
+			return nil, fmt.Sprintf("%s, each from 0 to %d", form, maxMinMember)
 		case len(roles) == maxRoles:
-			return nil, bad(MinMembersByRoleKey, text, fmt.Sprintf("at most %d roles", maxRoles))
+			return nil, fmt.Sprintf("at most %d roles", maxRoles)
 		}
 		roles[role] = n
 	}
-	for role, n := range roles {
-		if n == 0 {
-			delete(roles, role)
-		}
+	return roles, ""
+}
+
+// MapRoles returns the value of the annotation with other names of roles; one that cannot be read becomes empty.
+func MapRoles(value string, name func(string) string) string {
+	roles, _ := parseRoles(value)
+	items := make([]string, 0, len(roles))
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		items = append(items, name(role)+"="+strconv.Itoa(roles[role]))
 	}
-	return roles, nil
+	return strings.Join(items, ",")
 }

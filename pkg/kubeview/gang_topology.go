@@ -77,9 +77,3 @@ func topologyLevels(value string) (levels []string, allowed string) {
 
 // Levels returns the label keys that count, the widest level first; those of Required are the first.
 func (t GangTopology) Levels() []string { return slices.Concat(t.Required, t.Preferred) }
-
-// MayBackfill reports whether the pod may run in room that is kept for a gang: by its own word or by that of its
-// PodGroup, which may be nil.
-func MayBackfill(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) bool {
-	return pod.Annotations[BackfillKey] == "allow" || (pg != nil && pg.Annotations[BackfillKey] == "allow")
-}

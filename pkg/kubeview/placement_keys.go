@@ -27,9 +27,9 @@ var placementAnnotations = append([]string{
 	"resource.kubernetes.io/extended-resource-claim",
 }, gpuAnnotations...)
 
-// NameAnnotations returns those of them that hold the name of a node or of a claim.
+// NameAnnotations returns those of them that hold one name of an object: of a node, a claim or a pool.
 func NameAnnotations() []string {
-	return []string{hamiNodeKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
+	return []string{hamiNodeKey, IPPoolKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
 }
 
 // openPrefixes begin the keys of labels that describe hardware, price or place in terms that every cluster uses.

@@ -42,26 +42,45 @@ func PodLicenses(pod *v1.Pod) ([]License, *BadValue) {
 	if !ok {
 		return nil, nil
 	}
-	bad := &BadValue{Object: "pod", Kind: "annotation", Key: LicensesKey, Value: value, Allowed: licensesAllowed}
-	var licenses []License
+	licenses, ok := parseLicenses(value)
+	if !ok {
+		return nil, &BadValue{Object: "pod", Kind: "annotation", Key: LicensesKey, Value: value, Allowed: licensesAllowed}
+	}
+	return licenses, nil
+}
+
+// parseLicenses reads the annotation and reports whether it can be read.
+func parseLicenses(value string) (licenses []License, ok bool) {
 	for part := range strings.SplitSeq(value, ",") {
 		name, text, counted := strings.Cut(strings.TrimSpace(part), "=")
 		license := License{Name: strings.TrimSpace(name), Amount: 1}
 		if counted {
 			amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			if err != nil || amount < 1 || amount > mostLicenses {
-				return nil, bad
+				return nil, false
 			}
 			license.Amount = amount
 		}
 		twice := slices.ContainsFunc(licenses, func(l License) bool { return l.Name == license.Name })
 		if !policyName.MatchString(license.Name) || twice || len(licenses) == mostPolicyNames {
-			return nil, bad
+			return nil, false
 		}
 		licenses = append(licenses, license)
 	}
 	slices.SortFunc(licenses, func(a, b License) int { return strings.Compare(a.Name, b.Name) })
-	return licenses, nil
+	return licenses, true
+}
+
+// MapLicenses returns the value of the annotation with other names of licenses; one that cannot be read becomes empty.
+func MapLicenses(value string, name func(string) string) string {
+	licenses, _ := parseLicenses(value)
+	items := make([]string, len(licenses))
+	for i, l := range licenses {
+		if items[i] = name(l.Name); l.Amount > 1 {
+			items[i] += "=" + strconv.FormatInt(l.Amount, 10)
+		}
+	}
+	return strings.Join(items, ",")
 }
 
 // PodDatasets returns the datasets that the pod names, sorted.
@@ -70,15 +89,31 @@ func PodDatasets(pod *v1.Pod) ([]string, *BadValue) {
 	if !ok {
 		return nil, nil
 	}
-	bad := &BadValue{Object: "pod", Kind: "annotation", Key: DatasetsKey, Value: value, Allowed: datasetsAllowed}
-	var datasets []string
+	datasets, ok := parseDatasets(value)
+	if !ok {
+		return nil, &BadValue{Object: "pod", Kind: "annotation", Key: DatasetsKey, Value: value, Allowed: datasetsAllowed}
+	}
+	return datasets, nil
+}
+
+// parseDatasets reads the annotation and reports whether it can be read.
+func parseDatasets(value string) (datasets []string, ok bool) {
 	for part := range strings.SplitSeq(value, ",") {
 		name := strings.TrimSpace(part)
 		if !policyName.MatchString(name) || slices.Contains(datasets, name) || len(datasets) == mostPolicyNames {
-			return nil, bad
+			return nil, false
 		}
 		datasets = append(datasets, name)
 	}
 	slices.Sort(datasets)
-	return datasets, nil
+	return datasets, true
+}
+
+// MapDatasets returns the value of the annotation with other names of datasets; one that cannot be read becomes empty.
+func MapDatasets(value string, name func(string) string) string {
+	datasets, _ := parseDatasets(value)
+	for i := range datasets {
+		datasets[i] = name(datasets[i])
+	}
+	return strings.Join(datasets, ",")
 }

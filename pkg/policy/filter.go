@@ -22,7 +22,7 @@ type Free struct {
 // Clone returns a copy that may be changed without the original.
 func (f *Free) Clone() *Free {
 	c := *f
-	c.left, c.taken, c.freed = slices.Clone(f.left), maps.Clone(f.taken), maps.Clone(f.freed)
+	c.left, c.taken, c.freed, c.why = slices.Clone(f.left), maps.Clone(f.taken), maps.Clone(f.freed), maps.Clone(f.why)
 	return &c
 }
 
@@ -35,12 +35,17 @@ func (d *Demand) FreeFor(l *Ledger, uid string) (*Free, bool) {
 	f := &Free{demand: d, left: left, taken: map[string]bool{}, freed: map[string]bool{}, why: map[int]string{}}
 	for i := range d.licenses {
 		for _, number := range d.licenses[i].rules {
-			r := &d.set.licenses[number]
-			f.why[number] = fmt.Sprintf("node(s) without a free license %s: %d of %d in use, the pod uses %d (%s)",
-				r.license, r.count-f.left[number], r.count, d.licenses[i].amount, &r.rule)
+			f.why[number] = f.lack(number, d.licenses[i].amount)
 		}
 	}
 	return f, true
+}
+
+// lack says that too few are left of what a rule counts.
+func (f *Free) lack(number int, amount int64) string {
+	r := &f.demand.set.licenses[number]
+	return fmt.Sprintf("node(s) without a free license %s: %d of %d in use, the pod uses %d (%s)",
+		r.license, r.count-f.left[number], r.count, amount, &r.rule)
 }
 
 // Add counts a pod on a node that the ledger does not count, and takes back a Remove.
@@ -75,6 +80,11 @@ func (f *Free) change(uses *Demand, m *Marks, sign int64) {
 	}
 	for number, amount := range uses.holds(m) {
 		f.left[number] += sign * amount
+	}
+	for i := range f.demand.licenses {
+		for _, number := range f.demand.licenses[i].rules {
+			f.why[number] = f.lack(number, f.demand.licenses[i].amount)
+		}
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/trace"
 )
@@ -47,5 +49,70 @@ func TestAGangIsInOneRackWithoutAWordInIt(t *testing.T) {
 	}
 	if len(r.PendingByReason) != 1 || !strings.HasPrefix(r.PendingByReason[0].Reason, `pod annotation berth.dev/near: "app=cache 5GB" is not a list`) {
 		t.Errorf("pods are pending because of %v, want the annotation", r.PendingByReason)
+	}
+}
+
+// TestAGangGoesWhereItsPeersAre has racks that are alike but for a cache in one of them.
+func TestAGangGoesWhereItsPeersAre(t *testing.T) {
+	t.Parallel()
+	var nodes []trace.Node
+	racks := map[string]string{}
+	for i := range 32 {
+		n := trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: 8, Model: "Tesla-T4", Rack: fmt.Sprint("r", i%4)}
+		nodes = append(nodes, n)
+		racks[n.Name] = n.Rack
+	}
+	for _, tc := range []struct {
+		name, near, want string
+		// gpus are those that run in the rack of the cache: fit counts more than nearness.
+		gpus int64
+	}{
+		{"a gang that names nobody", "", "r0", 0},
+		{"a gang that names the cache", "app=cache", "r2", 0},
+		{"a gang that names what does not run", "app=queue", "r0", 0},
+		{"a gang that does not fit where the cache is", "app=cache", "r0", 8},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			in := NewInput("racks", nodes, nil)
+			in.Objects = append(in.Objects, &v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache", UID: "cache", Labels: map[string]string{"app": "cache"}},
+				Spec:       v1.PodSpec{NodeName: "n02", SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i"}}},
+				Status:     v1.PodStatus{Phase: v1.PodRunning},
+			})
+			ask := func(n int64) v1.ResourceRequirements {
+				return v1.ResourceRequirements{Requests: v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(n, resource.DecimalSI)}}
+			}
+			for i := range 8 {
+				if tc.gpus == 0 {
+					break
+				}
+				name := fmt.Sprint("used-", i)
+				in.Objects = append(in.Objects, &v1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+					Spec: v1.PodSpec{NodeName: fmt.Sprintf("n%02d", 4*i+2), SchedulerName: "berth-scheduler",
+						Containers: []v1.Container{{Name: "c", Image: "i", Resources: ask(tc.gpus)}}},
+					Status: v1.PodStatus{Phase: v1.PodRunning},
+				})
+			}
+			for i := range 4 {
+				name := fmt.Sprint("member-", i)
+				member := &v1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{
+						"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}},
+					Spec: v1.PodSpec{SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i", Resources: ask(8)}}},
+				}
+				if tc.near != "" {
+					member.Annotations = map[string]string{"berth.dev/near": tc.near}
+				}
+				in.Objects = append(in.Objects, member)
+			}
+			r := mustRun(t, shipped, in, Options{Mode: VirtualTime, Horizon: time.Hour})
+			for i := range 4 {
+				if got := racks[r.Placements[fmt.Sprint("default/member-", i)]]; got != tc.want {
+					t.Errorf("member %d is in rack %q, want %s", i, got, tc.want)
+				}
+			}
+		})
 	}
 }

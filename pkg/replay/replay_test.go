@@ -56,7 +56,7 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 		"the default scheduler in arrival order":     {Stock, Options{Mode: ArrivalOrder, Seed: 3}},
 		"the default scheduler in virtual time":      {Stock, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 		"the shipped configuration in arrival order": {shipped, Options{Mode: ArrivalOrder, Seed: 3}},
-		"service levels in virtual time":             {"../../manifests/examples/service-levels/scheduler-config.yaml", Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"service levels in virtual time":             {"../../manifests/configurations/service-levels.yaml", Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 		"the shipped configuration in virtual time":  {shipped, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 	}
 	for name, tt := range tests {

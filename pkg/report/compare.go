@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"berth.dev/berth/pkg/replay"
@@ -70,6 +71,12 @@ func (c *Comparison) Notes() []string {
 		list = append(list, "B: "+note)
 	}
 	return list
+}
+
+// priced reports whether any node has a price on either side. Where none has, the notes say so and no plot is drawn.
+func (c *Comparison) priced() bool {
+	known := func(r *replay.Result) bool { return r.NodesUnpriced < r.Nodes }
+	return slices.ContainsFunc(c.A.Results, known) || slices.ContainsFunc(c.B.Results, known)
 }
 
 // unpriced is a note on nodes without a price, if there are any.

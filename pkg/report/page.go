@@ -61,7 +61,10 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 		}
 	}
 	p.Findings = findings(c)
-	plots := []figure{allocationFigure(c), strandedFigure(c), costFigure(c)}
+	plots := []figure{allocationFigure(c), strandedFigure(c)}
+	if c.priced() {
+		plots = append(plots, costFigure(c))
+	}
 	if c.Mode == replay.VirtualTime {
 		plots = append(plots, waitFigure(c))
 	}

@@ -168,3 +168,41 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 		}
 	}
 }
+
+func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name        string
+		unpriced    int
+		plots       int
+		plotOfCosts bool
+	}{
+		{"all nodes have a price", 0, 6, true},
+		{"one node has none", 1, 6, true},
+		{"no node has one", 4, 5, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := comparison()
+			for _, side := range []Side{c.A, c.B} {
+				for _, r := range side.Results {
+					r.Nodes, r.NodesUnpriced = 4, tc.unpriced
+				}
+			}
+			var page bytes.Buffer
+			if err := WriteHTML(&page, c); err != nil {
+				t.Fatal(err)
+			}
+			text := page.String()
+			if got := strings.Count(text, `role="img"`); got != tc.plots {
+				t.Errorf("%d plots, want %d", got, tc.plots)
+			}
+			if got := strings.Contains(text, "Cost of nodes in use over time"); got != tc.plotOfCosts {
+				t.Errorf("a plot of costs: %v, want %v", got, tc.plotOfCosts)
+			}
+			if got := strings.Contains(text, "no node has a price"); got == tc.plotOfCosts {
+				t.Errorf("the page says that no node has a price: %v", got)
+			}
+		})
+	}
+}

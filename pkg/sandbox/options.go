@@ -33,6 +33,9 @@ type Options struct {
 	Fsync bool `json:"fsync,omitempty"`
 	// Split runs etcd and the API server as processes of their own, so that a test can kill one.
 	Split bool `json:"split,omitempty"`
+	// APIServer is a kube-apiserver executable to run in place of the built-in one, of this version or up to three minors
+	// older. It runs as with Split. Empty: the built-in one.
+	APIServer string `json:"apiServer,omitempty"`
 	// Port of the API server on 127.0.0.1; 0 takes a free one.
 	Port int `json:"port,omitempty"`
 	// Binary is the berth executable that runs the control plane; empty: see FindBinary. The scheduler's executable,
@@ -41,6 +44,10 @@ type Options struct {
 	// StopWithParent ends the sandbox when the process that started it dies, for tests and for --foreground.
 	StopWithParent bool `json:"stopWithParent,omitempty"`
 }
+
+// APIServerEnv names the environment variable that stands for Options.APIServer where that is empty, so that the tests can
+// be run against other versions of the API server.
+const APIServerEnv = "BERTH_KUBE_APISERVER"
 
 // BinaryEnv names the environment variable that tells tests where the berth executable is.
 const BinaryEnv = "BERTH_BIN"
@@ -99,7 +106,10 @@ func (o *Options) complete() error {
 		}
 		o.Binary = binary
 	}
-	for _, path := range []*string{&o.Dir, &o.NodesFile, &o.SchedulerConfig, &o.Binary} {
+	if o.APIServer == "" {
+		o.APIServer = os.Getenv(APIServerEnv)
+	}
+	for _, path := range []*string{&o.Dir, &o.NodesFile, &o.SchedulerConfig, &o.APIServer, &o.Binary} {
 		if *path == "" {
 			continue
 		}
@@ -117,6 +127,12 @@ func (o *Options) complete() error {
 	if o.SchedulerConfig != "" {
 		if _, err := os.ReadFile(o.SchedulerConfig); err != nil {
 			return fmt.Errorf("reading the scheduler configuration: %w", err)
+		}
+	}
+	if o.APIServer != "" {
+		o.Split = true
+		if _, err := os.Stat(o.APIServer); err != nil {
+			return fmt.Errorf("finding the executable of the API server: %w", err)
 		}
 	}
 	if !o.NoScheduler {

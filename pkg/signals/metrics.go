@@ -31,7 +31,7 @@ var (
 	metricDropped = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: metricSubsystem, Name: "dropped_samples_total", StabilityLevel: metrics.ALPHA,
 		Help: "Samples of a live signal that were dropped, by reason.",
-	}, append(metricLabels[:2:2], "reason"))
+	}, []string{"server", "signal", "reason"})
 	metricDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: metricSubsystem, Name: "query_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "Time that a query for a live signal took, its failure included.",

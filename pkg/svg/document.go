@@ -14,6 +14,9 @@ const (
 // colors are told apart by readers who confuse red and green, too. Lines beyond their number are dashed.
 var colors = []string{"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
+// Color is that of line number i, in hexadecimal; the colors repeat.
+func Color(i int) string { return colors[i%len(colors)] }
+
 // LineClass is the class of line number i in a document.
 func LineClass(i int) string {
 	class := fmt.Sprint("c", i%len(colors))

@@ -1,6 +1,9 @@
 package topology
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // domain is a set of nodes that share their domains at a level and at all wider levels. Domains of one level are the
 // children of those of the next wider one.
@@ -16,6 +19,8 @@ type domain struct {
 	// usable is the number of nodes with slots.
 	usable int
 	held   int
+	// far is that of the nearest node with slots.
+	far int64
 	// alone is set for a node that lacks the label of the level.
 	alone bool
 	// order numbers the domains in the order in which they are filled, those within a domain after it.
@@ -52,7 +57,7 @@ func grow(nodes []Node, required int, want []int) *domain {
 		parent *domain
 		name   string
 	}
-	root := &domain{slots: make([]int, len(want))}
+	root := &domain{slots: make([]int, len(want)), far: math.MaxInt64}
 	index := map[key]*domain{}
 	for i := range nodes {
 		n := &nodes[i]
@@ -63,7 +68,7 @@ func grow(nodes []Node, required int, want []int) *domain {
 		for _, name := range n.Path {
 			child := index[key{d, name}]
 			if child == nil {
-				child = &domain{parent: d, name: name, alone: name == "", slots: make([]int, len(want))}
+				child = &domain{parent: d, name: name, alone: name == "", slots: make([]int, len(want)), far: math.MaxInt64}
 				d.children = append(d.children, child)
 				if !child.alone {
 					index[key{d, name}] = child
@@ -83,6 +88,9 @@ func grow(nodes []Node, required int, want []int) *domain {
 		for ; d != nil; d = d.parent {
 			d.usable += usable
 			d.held += n.Held
+			if usable > 0 {
+				d.far = min(d.far, n.Far)
+			}
 			for c, slots := range n.Slots[:min(len(n.Slots), len(want))] {
 				d.slots[c] += slots
 			}

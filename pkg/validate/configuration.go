@@ -50,6 +50,7 @@ func (d *document) configuration() {
 		d.findAt(Error, "start", line, text)
 		return
 	}
+	d.report.configurations = append(d.report.configurations, component)
 	for i := range profiles {
 		profiles[i].File = d.file
 	}

@@ -168,6 +168,10 @@ func (d *document) keys(obj runtime.Object) {
 		if o.Spec.MinMember < 0 {
 			d.find(Error, "value", "spec.minMember", fmt.Sprintf("spec.minMember: %d is not 1 or more", o.Spec.MinMember))
 		}
+		_, specErr := kubeview.GangSpec(o, 0)
+		_, topologyErr := kubeview.TopologyOf(o, &v1.Pod{})
+		d.badErrors("metadata", specErr, topologyErr)
+		d.podsOnly(o.Annotations)
 		d.unknownKeys("metadata")
 	case *placementv1alpha1.PlacementPolicy:
 		d.policy(o)
@@ -219,12 +223,29 @@ func (d *document) pod(pod *v1.Pod, at string) {
 	keys := kubeview.DefaultGPUKeys()
 	_, gpuErr := keys.PodGPURequest(pod)
 	_, _, gangErr := kubeview.GangOf(pod)
+	_, topologyErr := kubeview.TopologyOf(nil, pod)
 	_, _, badSpot := kubeview.PodSpotPolicy(pod)
 	_, badWindow := kubeview.PodStartWindow(pod)
 	_, badNear := kubeview.PodNear(pod)
 	_, badObjective := kubeview.PodObjective(pod)
 	_, _, badClass := kubeview.NamedSLAClass(pod)
-	for _, err := range []error{gpuErr, gangErr} {
+	d.badErrors(at, gpuErr, gangErr, topologyErr)
+	_, badLicenses := kubeview.PodLicenses(pod)
+	_, badDatasets := kubeview.PodDatasets(pod)
+	_, badPool := kubeview.PodIPPool(pod)
+	_, badBackfill := kubeview.PodBackfill(pod)
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badPool, badBackfill} {
+		if bad != nil {
+			d.bad(at, bad)
+		}
+	}
+	d.uses(pod, at)
+	d.unknownKeys(at)
+}
+
+// badErrors reports what readers found; most errors are bad values.
+func (d *document) badErrors(at string, errs ...error) {
+	for _, err := range errs {
 		var bad *kubeview.BadValue
 		if errors.As(err, &bad) {
 			d.bad(at, bad)
@@ -232,15 +253,6 @@ func (d *document) pod(pod *v1.Pod, at string) {
 			d.find(Error, "value", at, err.Error())
 		}
 	}
-	_, badLicenses := kubeview.PodLicenses(pod)
-	_, badDatasets := kubeview.PodDatasets(pod)
-	_, badPool := kubeview.PodIPPool(pod)
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badPool} {
-		if bad != nil {
-			d.bad(at, bad)
-		}
-	}
-	d.unknownKeys(at)
 }
 
 func (d *document) bad(at string, bad *kubeview.BadValue) {

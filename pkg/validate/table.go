@@ -28,8 +28,13 @@ func (r *Report) WriteTable(out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(&b, "%d objects, %d errors, %d warnings\n", r.Objects, errors, warnings)
-	_, err := io.WriteString(out, b.String())
-	return err
+	if _, err := io.WriteString(out, b.String()); err != nil {
+		return err
+	}
+	if r.Rights == nil {
+		return nil
+	}
+	return r.Rights.WriteTable(out)
 }
 
 // weights has a row a profile and a column a plugin that scores in any of them.

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/pkg/rights"
 )
 
 // Severity of a finding.
@@ -52,6 +55,17 @@ type Report struct {
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Objects counts the documents that were checked, configurations included.
 	Objects int `json:"objects"`
+	// Rights is what the API server says of the rights that the configurations need, if it was asked.
+	Rights *rights.Report `json:"rights,omitempty"`
+
+	configurations []*schedulerconfig.KubeSchedulerConfiguration
+	// uses are pods whose annotations are to be compared with the profiles.
+	uses []use
+}
+
+// Configurations returns the scheduler configurations that were read and can be used, with their defaults.
+func (r *Report) Configurations() []*schedulerconfig.KubeSchedulerConfiguration {
+	return r.configurations
 }
 
 // Has says whether there is a finding of that severity.
@@ -119,8 +133,9 @@ func yamlFinding(name string, offset int, err error) Finding {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Sort orders the findings by file and line.
-func (r *Report) Sort() {
+// Finish adds what the files that were read say about each other, and orders the findings by file and line.
+func (r *Report) Finish() {
+	r.unread()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)

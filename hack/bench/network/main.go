@@ -32,7 +32,7 @@ var (
 	nodes   = flag.Int("nodes", 512, "number of nodes, of 8 GPUs each, 16 in a rack, 8 racks below a spine, 2 zones")
 	file    = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
 	profile = flag.String("profile", "berth-scheduler", "profile to measure")
-	only    = flag.String("workload", "", "gangs or services; empty: both")
+	only    = flag.String("workload", "", "gangs, services or conflict; empty: all")
 	seeds   = flag.Int("seeds", 3, "how many workloads are drawn")
 	weights = flag.String("weights", "0,10", "weights of the plugin to compare; 0 is without it")
 	load    = flag.Int("load", 80, "GPUs asked for in the mean, in percent")
@@ -61,12 +61,12 @@ func bench(out io.Writer) error {
 	for _, workload := range []struct {
 		name string
 		make func(*rand.Rand, []runtime.Object) (replay.Input, []pair)
-	}{{"gangs", gangs}, {"services", services}} {
+	}{{"gangs", gangs}, {"services", services}, {"conflict", conflict}} {
 		if *only != "" && *only != workload.name {
 			continue
 		}
-		fmt.Fprintf(out, "%s\n%-10s %22s %12s %12s %12s %14s %12s\n", workload.name, "", "us for 1 MiB, mean", "same rack", "allocated",
-			"nodes used", "gang wait, s", "CPU ms/pod")
+		fmt.Fprintf(out, "%s\n%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", workload.name, "", "us for 1 MiB, mean", "same rack", "allocated",
+			"at the end", "nodes used", "pending", "gang wait, s", "CPU ms/pod")
 		for _, text := range strings.Split(*weights, ",") {
 			weight, err := strconv.ParseInt(text, 10, 32)
 			if err != nil {
@@ -90,9 +90,10 @@ func bench(out io.Writer) error {
 				}
 				return strings.Join(values, " ")
 			}
-			fmt.Fprintf(out, "%-10s %22s %12s %12s %12s %14s %12s\n", v, column("%.1f", func(f figures) float64 { return f.microseconds }),
+			fmt.Fprintf(out, "%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", v, column("%.1f", func(f figures) float64 { return f.microseconds }),
 				column("%.0f%%", func(f figures) float64 { return f.rackPercent }), column("%.2f%%", func(f figures) float64 { return f.AllocatedPercent }),
-				column("%.0f", func(f figures) float64 { return f.NodesInUse }), column("%.1f", func(f figures) float64 { return f.GangWait.Mean }),
+				column("%.2f%%", func(f figures) float64 { return f.Samples[len(f.Samples)-1].AllocatedPercent }),
+				column("%.0f", func(f figures) float64 { return f.NodesInUse }), column("%.0f", func(f figures) float64 { return float64(f.Pending) }), column("%.1f", func(f figures) float64 { return f.GangWait.Mean }),
 				column("%.2f", func(f figures) float64 { return 1000 * f.Timing.CPU / float64(f.Pods) }))
 		}
 	}

@@ -46,10 +46,37 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 // services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of which they
 // ask for half.
 func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
-	in := replay.Input{Name: "services", Objects: objects}
-	var pairs []pair
+	pods, pairs := readers(random, len(objects)/2)
+	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs
+}
+
+// conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and as many
+// free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty nodes alone. Later
+// come pods that need a whole node each, as many as nodes are empty, and stay.
+func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
+	n := len(objects)
+	in := replay.Input{Name: "conflict", Objects: objects}
+	for i, at := range random.Perm(n) {
+		if i >= n/2 {
+			break
+		}
+		pod := servicePod(fmt.Sprintf("used-%d", i), int64(1+i%7), nil, "")
+		pod.Spec.NodeName, pod.Status.Phase = objects[at].(*v1.Node).Name, v1.PodRunning
+		in.Objects = append(in.Objects, pod)
+	}
+	pods, pairs := readers(random, n/4)
+	in.Objects = append(in.Objects, pods...)
+	for i := range n / 2 {
+		in.Jobs = append(in.Jobs, trace.Job{Name: fmt.Sprintf("whole-%04d", i), Pods: 1, GPUs: 8, GPUMilli: 1000, CPUMilli: 32_000, MemoryMiB: 256 << 10,
+			Arrival: time.Minute + time.Duration(i)*time.Second})
+	}
+	return in, pairs
+}
+
+// readers are caches, and eight pods of a GPU for each that read from it, in any order.
+func readers(random *rand.Rand, apps int) (objects []runtime.Object, pairs []pair) {
 	var pods []*v1.Pod
-	for app := range len(objects) / 2 {
+	for app := range apps {
 		cache := fmt.Sprintf("cache-%d", app)
 		pods = append(pods, servicePod(cache, 0, map[string]string{"app": cache}, ""))
 		for i := range 8 {
@@ -60,9 +87,9 @@ func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair
 	}
 	random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
 	for _, pod := range pods {
-		in.Objects = append(in.Objects, pod)
+		objects = append(objects, pod)
 	}
-	return in, pairs
+	return objects, pairs
 }
 
 func servicePod(name string, gpus int64, labels map[string]string, near string) *v1.Pod {

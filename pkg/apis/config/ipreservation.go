@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // +kubebuilder:object:root=true
@@ -32,7 +34,7 @@ const (
 )
 
 // DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
-const DefaultAddressAnnotation = "berth.dev/ip-address"
+const DefaultAddressAnnotation = kubeview.IPAddressKey
 
 // SetDefaultsIPReservationArgs fills the fields that were left out.
 func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
@@ -45,6 +47,9 @@ func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
 	var errs field.ErrorList
 	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
 		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, strings.Join(problems, "; ")))
+	}
+	if *a.AddressAnnotation == kubeview.IPPoolKey {
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, "names the pool that a pod asks for"))
 	}
 	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat, []AddressFormat{AddressPlain, AddressJSONList})...)
 	return errs.ToAggregate()

@@ -172,6 +172,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 	}
 	demand := topology.Demand{Need: turn.Need.Total}
 	classes := map[string]int{}
+	var pods []*v1.Pod
 	for _, m := range turn.Members {
 		if at, known := classes[m.Class]; known {
 			demand.Want[at]++
@@ -183,7 +184,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 		}
 		at := len(demand.Want)
 		classes[m.Class] = at
-		demand.Want = append(demand.Want, 1)
+		demand.Want, pods = append(demand.Want, 1), append(pods, pod)
 		for i := range tree {
 			tree[i].Slots = append(tree[i].Slots, 0)
 		}
@@ -198,6 +199,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 		})
 		c.headroom.release(key)
 	}
+	c.place(tree, nodes, pods, demand.Want)
 	var parts []part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
 		p := part{}

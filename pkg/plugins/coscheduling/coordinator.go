@@ -91,6 +91,15 @@ func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 	return kubeview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
 }
 
+// misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing is wrong.
+func (c *coordinator) misstated(pod *v1.Pod) *kubeview.BadValue {
+	if bad := c.classes.misnamed(pod); bad != nil {
+		return bad
+	}
+	_, bad := kubeview.PodBackfill(pod)
+	return bad
+}
+
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.pod(apitypes.UID(loss.Member.UID))

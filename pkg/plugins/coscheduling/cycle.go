@@ -60,7 +60,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "TwoGroups", "Scheduling",
 			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
 	}
-	if bad := c.classes.misnamed(pod); bad != nil {
+	if bad := c.misstated(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
 	of, err := c.members.of(pod)

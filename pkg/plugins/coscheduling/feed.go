@@ -42,8 +42,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.pods.lister = factory.Core().V1().Pods().Lister()
 	var err error
 	c.storage = newStorageListers(factory)
-	c.network = func(profile string) func(*v1.Node) []string {
-		return clusterstate.GangNetworkOf(factory, profile).Path()
+	c.network = func(profile string) *clusterstate.GangPlaces {
+		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.waker.wake
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods, promises: c.promises, native: newNativeGroups(factory),

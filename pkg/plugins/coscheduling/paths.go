@@ -4,8 +4,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/topology"
 )
 
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it names and,
@@ -38,13 +40,13 @@ func (c *coordinator) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]str
 	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
 		return nil
 	}
-	path := c.network(pod.Spec.SchedulerName)
-	if path == nil {
+	places := c.network(pod.Spec.SchedulerName)
+	if places == nil {
 		return nil
 	}
 	all := make([][]string, len(nodes))
 	for i, n := range nodes {
-		all[i] = path(n.Node())
+		all[i] = places.Path(n.Node())
 	}
 	return dividing(all)
 }
@@ -75,5 +77,22 @@ func dividing(all [][]string) [][]string {
 	return out
 }
 
-// networkOf finds where nodes are in the network of a profile.
-type networkOf func(profile string) func(*v1.Node) []string
+// place tells how far each node is from what the members talk to outside the gang. Among domains in which the gang fits equally
+// well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
+func (c *coordinator) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
+	if len(members) == 0 {
+		return
+	}
+	places := c.network(members[0].Spec.SchedulerName)
+	if places == nil {
+		return
+	}
+	if far := places.Far(members, counts); far != nil {
+		for i, n := range nodes {
+			tree[i].Far = far(n.Node())
+		}
+	}
+}
+
+// networkOf finds where nodes are in the network of a profile; nil if that does not matter to it.
+type networkOf func(profile string) *clusterstate.GangPlaces

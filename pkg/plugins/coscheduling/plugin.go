@@ -86,8 +86,8 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}}}, nil
 }
 
-// EventsToRegister names what makes a rejected pod schedulable by itself: that it is no member any more, or does not name its
-// class wrongly any more. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and
+// EventsToRegister names what makes a rejected pod schedulable by itself: that it is no member any more, or has no value
+// any more that cannot be read. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and
 // under the queue's lock, as hints would; see waker.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
@@ -108,7 +108,7 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 				if err != nil {
 					return fwk.Queue, err
 				}
-				if p.shared.classes.misnamed(before) != nil && p.shared.classes.misnamed(after) == nil {
+				if p.shared.misstated(before) != nil && p.shared.misstated(after) == nil {
 					return fwk.Queue, nil
 				}
 				return fwk.QueueSkip, nil

@@ -48,6 +48,8 @@ var (
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/reservation-config.yaml"}}
+	// leveled has service levels, and lets pods age within seconds.
+	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/sla-config.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
 	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
 	// owning makes gangs of what controllers create.
@@ -56,7 +58,7 @@ var (
 	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: true}
 )
 
-var boxes = []*box{plain, nominating, native, reserving, shipped, owning, unknown}
+var boxes = []*box{plain, nominating, native, reserving, leveled, shipped, owning, unknown}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -131,6 +133,8 @@ func scripts() ([]script, error) {
 			s.in, s.disturbing = reserving, true
 		case "shipped":
 			s.in, s.disturbing = shipped, true
+		case "sla":
+			s.in = leveled
 		case "native":
 			s.in = native
 		case "owners":

@@ -113,8 +113,12 @@ func (w *world) doPriority(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0), Labels: map[string]string{scenarioLabel: w.name}}, Value: int32(value)}, metav1.CreateOptions{})
+	class := &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0), Labels: map[string]string{scenarioLabel: w.name}}, Value: int32(value)}
+	if l.option("preempts", "") == "never" {
+		class.PreemptionPolicy = ptr.To(v1.PreemptNever)
+	}
+	_, err = w.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
@@ -51,6 +54,8 @@ type harness struct {
 	dra       fwk.SharedDRAManager
 	recorder  *events.FakeRecorder
 	logger    klog.Logger
+	// told reports whether the resolver knows the device classes that there are.
+	told toolscache.InformerSynced
 }
 
 // defaultArgs are the defaulted args, changed by the test.
@@ -94,6 +99,7 @@ func newHarness(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, objec
 	ctx, cancel := context.WithCancel(klog.NewContext(tb.Context(), klog.Logger{}))
 	tb.Cleanup(cancel)
 	client := fake.NewClientset(objects...)
+	watched := watchOf(client, "pods")
 	factory := informers.NewSharedInformerFactory(client, 0)
 	h := &harness{
 		ctx: ctx, client: client, factory: factory, snapshot: cache.NewEmptySnapshot(),
@@ -103,6 +109,10 @@ func newHarness(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, objec
 	h.framework, h.plugin = h.newFramework(tb, profile)
 	factory.StartWithContext(ctx)
 	factory.WaitForCacheSync(ctx.Done())
+	<-watched
+	if h.told != nil {
+		toolscache.WaitForCacheSync(ctx.Done(), h.told)
+	}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1.Node:
@@ -118,6 +128,19 @@ func newHarness(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, objec
 	return h
 }
 
+// watchOf is closed once the first watch of a resource has begun. Informers have synced before that, and the client tells
+// them nothing of what happens in between.
+func watchOf(client *fake.Clientset, resource string) <-chan struct{} {
+	begun := make(chan struct{})
+	var once sync.Once
+	client.PrependWatchReactor(resource, func(action clienttesting.Action) (bool, watch.Interface, error) {
+		defer once.Do(func() { close(begun) })
+		w, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		return true, w, err
+	})
+	return begun
+}
+
 // newDRAManager makes what the scheduler keeps of claims, slices and device classes.
 func (h *harness) newDRAManager(tb testing.TB) fwk.SharedDRAManager {
 	tb.Helper()
@@ -128,9 +151,11 @@ func (h *harness) newDRAManager(tb testing.TB) fwk.SharedDRAManager {
 	}
 	manager := dynamicresources.NewDRAManager(h.ctx, claims, slices, h.factory)
 	if handler, ok := manager.DeviceClassResolver().(toolscache.ResourceEventHandler); ok {
-		if _, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(handler); err != nil {
+		told, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(handler)
+		if err != nil {
 			tb.Fatal(err)
 		}
+		h.told = told.HasSynced
 	}
 	return manager
 }

@@ -6,6 +6,16 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
+// keepBound takes a pod whose reservation was just given back up again if it is bound all the same: the answer to the
+// binding was lost. A pod of which the informer tells later is taken up then.
+func (c *cluster) keepBound(pod *v1.Pod) {
+	obj, exists, _ := c.fleet.pods.GetByKey(pod.Namespace + "/" + pod.Name)
+	if now, ok := obj.(*v1.Pod); ok && exists && now.UID == pod.UID && now.Spec.NodeName != "" && !kubeview.Finished(now) {
+		c.placed(now)
+		c.holds(nil, now)
+	}
+}
+
 // holds follows a pod that is bound: what it was granted is taken down before anybody can edit it, and what is edited
 // or refused later is said once, on the pod. Before is nil when the pod is seen for the first time.
 func (c *cluster) holds(before, pod *v1.Pod) {

@@ -20,21 +20,25 @@ import (
 // podsByNode is the index by which a node's pods are found outside of a scheduling cycle.
 const podsByNode = "berth.dev/GPUAware.node"
 
-func describe(name, help string, labels ...string) *metrics.Desc {
-	return metrics.NewDesc("berth_gpu_"+name, help, labels, nil, metrics.ALPHA, "")
-}
-
 var (
-	descTotal      = describe("total", "GPUs, by model.", "model")
-	descFree       = describe("free", "Compute of healthy GPUs that no pod holds, in GPUs, by model.", "model")
-	descAllocated  = describe("allocated", "Compute of GPUs that pods hold, in GPUs, by model.", "model")
-	descUnhealthy  = describe("unhealthy", "GPUs that the node does not give out, by model.", "model")
-	descStranded   = describe("stranded", "Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", "model")
-	descFragmented = describe("fragmentation_ratio", "Share of the free compute that is on GPUs of which a part is taken, by model.", "model")
-	descMemory     = describe("memory_fragmentation_ratio",
-		"Share of the free memory of shared GPUs that is on GPUs of which a part is taken, by model.", "model")
-	descHits   = describe("packing_cache_hits_total", "Packing values that were found in the cache.")
-	descMisses = describe("packing_cache_misses_total", "Packing values that had to be computed.")
+	descTotal = metrics.NewDesc("berth_gpu_devices",
+		"GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descFree = metrics.NewDesc("berth_gpu_free",
+		"Compute of healthy GPUs that no pod holds, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descAllocated = metrics.NewDesc("berth_gpu_allocated",
+		"Compute of GPUs that pods hold, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
+		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descStranded = metrics.NewDesc("berth_gpu_stranded",
+		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
+		"Share of the free compute that is on GPUs of which a part is taken, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descMemory = metrics.NewDesc("berth_gpu_memory_fragmentation_ratio",
+		"Share of the free memory of shared GPUs that is on GPUs of which a part is taken, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+	descHits = metrics.NewDesc("berth_gpu_packing_cache_hits_total",
+		"Packing values that were found in the cache.", nil, nil, metrics.ALPHA, "")
+	descMisses = metrics.NewDesc("berth_gpu_packing_cache_misses_total",
+		"Packing values that had to be computed.", nil, nil, metrics.ALPHA, "")
 )
 
 // fleet counts the GPUs for the metrics endpoint, from the informers and off the scheduling cycle. Only nodes that

@@ -114,8 +114,8 @@ func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
 func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Only-Here"))
-	want := []string{"berth_gpu_allocated", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
-		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_total", "berth_gpu_unhealthy"}
+	want := []string{"berth_gpu_allocated", "berth_gpu_devices", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
+		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_unhealthy"}
 	eventually(t, func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -213,19 +215,36 @@ func TestAPodGivesUpWaitingWhenItsBindingIsCanceled(t *testing.T) {
 
 func TestUnreserveGivesTheLockBack(t *testing.T) {
 	t.Parallel()
+	bind := func(t *testing.T, h *harness, pod *v1.Pod) {
+		h.patchPod(t, pod.Name, `{"spec":{"nodeName":"n"}}`)
+	}
 	for _, tc := range []struct {
 		name   string
 		before func(*testing.T, *harness, *v1.Pod)
-		want   bool
+		// locked is whether the lock stays, bound whether the pod is on its node all the same and keeps its devices.
+		locked, bound bool
 	}{
-		{"when the pod is not bound", func(*testing.T, *harness, *v1.Pod) {}, false},
-		{"not when the pod was bound all the same", func(t *testing.T, h *harness, pod *v1.Pod) {
-			h.patchPod(t, pod.Name, `{"spec":{"nodeName":"n"}}`)
-		}, true},
+		{"when the pod is not bound", func(*testing.T, *harness, *v1.Pod) {}, false, false},
+		{"not when the pod was bound all the same", bind, true, true},
+		{"not when the pod was bound all the same and that is known already", func(t *testing.T, h *harness, pod *v1.Pod) {
+			var seen atomic.Bool
+			_, err := h.factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+				UpdateFunc: func(_, obj any) {
+					if obj.(*v1.Pod).Spec.NodeName != "" {
+						seen.Store(true)
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bind(t, h, pod)
+			h.await(t, "the informer to tell of the binding", seen.Load)
+		}, true, true},
 		{"not when another pod has taken it", func(t *testing.T, h *harness, _ *v1.Pod) {
 			h.patchNode(t, "n",
 				`{"metadata":{"annotations":{"hami.io/mutex.lock":"`+time.Now().Format(time.RFC3339)+`,default,q"}}}`)
-		}, true},
+		}, true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -249,10 +268,16 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			}
 			tc.before(t, h, assumed)
 			h.framework.RunReservePluginsUnreserve(h.ctx, state.(*framework.CycleState), assumed, "n")
-			if got := h.lock(t) != ""; got != tc.want {
-				t.Errorf("the node is locked: %v, want %v", got, tc.want)
+			if got := h.lock(t) != ""; got != tc.locked {
+				t.Errorf("the node is locked: %v, want %v", got, tc.locked)
 			}
-			if _, ok := h.plugin.cluster.ledger.of(assumed.UID); ok {
+			holds := func() bool {
+				_, ok := h.plugin.cluster.ledger.of(assumed.UID)
+				return ok
+			}
+			if tc.bound {
+				h.await(t, "the bound pod to hold its devices", holds)
+			} else if holds() {
 				t.Error("the promise outlived Unreserve")
 			}
 		})

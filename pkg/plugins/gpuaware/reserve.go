@@ -102,6 +102,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	p.cluster.ledger.release(pod.UID)
 	p.cluster.kin.gone(pod.UID)
 	p.cluster.claims.Stale()
+	p.cluster.keepBound(pod)
 	data, err := cycle.Read(lockedKey)
 	if err != nil {
 		return // PreBind took none

@@ -24,7 +24,12 @@ var (
 	errTaken = errors.New("the address is reserved for another pod; trying again with another address")
 	// errGone means that the reservation was deleted since the pod was promised its address.
 	errGone = errors.New("the reservation was deleted; trying again")
+	// errBound means that another scheduler has bound the pod, which then has an address.
+	errBound = errors.New("another scheduler has bound the pod")
 )
+
+// tellAttempts is how often a pod that changes may be told its address before it is tried again as a whole.
+const tellAttempts = 5
 
 // PreBindPreFlight skips PreBind for pods without an address.
 func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
@@ -65,7 +70,7 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
 			return fmt.Errorf("reading IPReservation %s: %w", name, err)
 		}
-		b.observe(made)
+		b.noteWritten(made)
 		if made.Spec.PodUID == string(pod.UID) {
 			return nil
 		}
@@ -74,7 +79,7 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 	if err != nil {
 		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
 	}
-	b.observe(made)
+	b.noteWritten(made)
 	return nil
 }
 
@@ -85,14 +90,16 @@ func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise)
 	if err != nil {
 		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
 	}
-	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Error()
+	renewed := &networkv1alpha1.IPReservation{}
+	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Into(renewed)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		b.ledger.Forget(promise.Address, promise.Object)
+		b.forget(promise.Address, promise.Object, kubeview.PodIdentities(pod)[0])
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errGone)
 	}
 	if err != nil {
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
 	}
+	b.noteWritten(renewed)
 	return nil
 }
 
@@ -124,22 +131,48 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 }
 
 // tell writes the address into the pod's annotation. The UID makes the API server refuse the patch when a new pod has
-// taken the name.
+// taken the name, and the version when the pod has changed: once another scheduler has bound the pod, its address stays.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
-	if *p.args.AddressFormat == config.AddressJSONList {
-		text = `["` + text + `"]`
+	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
+	known, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || known.UID != pod.UID {
+		known = pod
 	}
-	key := *p.args.AddressAnnotation
-	if pod.Annotations[key] == text {
-		return nil
+	pods := p.handle.ClientSet().CoreV1().Pods(pod.Namespace)
+	for range tellAttempts {
+		if known.Annotations[key] == text {
+			return nil
+		}
+		if known.Spec.NodeName != "" {
+			return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, errBound)
+		}
+		patch, encoding := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "resourceVersion": known.ResourceVersion,
+			"annotations": map[string]string{key: text}}})
+		if encoding != nil {
+			return fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, encoding)
+		}
+		if _, err = pods.Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err == nil || !apierrors.IsConflict(err) {
+			break
+		}
+		fresh, reading := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if reading != nil {
+			return fmt.Errorf("reading pod %s/%s: %w", pod.Namespace, pod.Name, reading)
+		}
+		if fresh.UID != pod.UID {
+			break
+		}
+		known = fresh
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]string{key: text}}})
-	if err != nil {
-		return fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil
+}
+
+// annotated is the address as the CNI plugin reads it.
+func annotated(args *config.IPReservationArgs, text string) string {
+	if *args.AddressFormat == config.AddressJSONList {
+		return `["` + text + `"]`
+	}
+	return text
 }

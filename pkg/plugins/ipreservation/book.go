@@ -2,13 +2,12 @@ package ipreservation
 
 import (
 	"context"
-	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	restclient "k8s.io/client-go/rest"
@@ -17,6 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
+	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -42,29 +42,42 @@ var (
 	}
 )
 
-// settle is how long after a change pods are tried once more: a cycle that ran meanwhile has ended by then, and its pod
-// could not be woken while it was in it.
-const settle = time.Second
-
 // book is what all profiles share: who has which address.
 type book struct {
 	handle       fwk.Handle
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
-	client       *restclient.RESTClient
-	pods         corelisters.PodLister
-	sets         appslisters.StatefulSetLister
-	synced       []cache.InformerSynced
-	ledger       address.Ledger
+	// client writes both kinds.
+	client *restclient.RESTClient
+	pods   corelisters.PodLister
+	sets   appslisters.StatefulSetLister
+	synced []cache.InformerSynced
+	ledger address.Ledger
+	status *informers.StatusLoop
 
 	// load reads what the informers have before the first cycle: handlers are told of it later.
 	load sync.Once
 	// reading keeps older pools from replacing newer ones.
 	reading sync.Mutex
-	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
-	leading atomic.Bool
-	// freed wakes the loop that tries pods again, due the one that releases addresses.
-	freed, due chan struct{}
+	known   atomic.Pointer[[]poolState]
+	// nominated are pods that ask for an address and that others were evicted for, by UID.
+	nominated sync.Map
+	// freed wakes the loop that tries pods again, due the one that releases addresses, wrote the one that looks after what was
+	// written and has not been seen.
+	freed, due, wrote chan struct{}
+
+	mu sync.Mutex
+	// profiles are the args of the profiles that have the plugin.
+	profiles map[string]*config.IPReservationArgs
+	calls    calls
+	unseen   map[string]written
+}
+
+// poolState is a pool as it was read.
+type poolState struct {
+	*networkv1alpha1.IPPool
+	problems field.ErrorList
+	overlaps []string
 }
 
 func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
@@ -77,38 +90,23 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods, sets := factory.Core().V1().Pods(), factory.Apps().V1().StatefulSets()
-	b := &book{handle: handle, pools: pools, reservations: reservations, client: client, pods: pods.Lister(), sets: sets.Lister(),
-		freed: make(chan struct{}, 1), due: make(chan struct{}, 1)}
-	gone := cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { b.poke() }}
-	for _, w := range []struct {
-		what     string
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandler
-	}{
-		{"IPPools", pools, cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { b.readPools() }, UpdateFunc: func(any, any) { b.readPools() }, DeleteFunc: func(any) { b.readPools() }}},
-		{"IPReservations", reservations, cache.ResourceEventHandlerFuncs{
-			AddFunc: b.reservationSeen, UpdateFunc: func(_, obj any) { b.reservationSeen(obj) }, DeleteFunc: b.reservationGone}},
-		{"pods", pods.Informer(), gone},
-		{"StatefulSets", sets.Informer(), gone},
-	} {
-		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", w.what, err)
-		}
-		b.synced = append(b.synced, w.informer.HasSynced)
+	b := &book{handle: handle, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
+		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
+		freed: make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
+	if err := b.watch(factory); err != nil {
+		return nil, err
 	}
 	published.publish(ctx, b)
 	go b.tryPods(ctx)
 	go b.releaseAddresses(ctx)
+	go b.lookAfterWritten(ctx)
+	go b.status.Run(ctx, b.synced, func() bool { return len(b.poolStates()) > 0 }, b.writeStatuses)
 	return b, nil
 }
 
 // begin runs at the start of each cycle.
 func (b *book) begin() {
-	if !b.leading.Load() {
-		b.leading.Store(true)
-	}
+	b.status.Schedules()
 	b.load.Do(func() {
 		b.readPools()
 		for _, obj := range b.reservations.GetStore().List() {
@@ -133,12 +131,26 @@ func (b *book) readPools() {
 	b.reading.Lock()
 	defer b.reading.Unlock()
 	var pools []*address.Pool
+	var states []poolState
 	for _, obj := range b.pools.GetStore().List() {
-		pool, _ := kubeview.AddressPool(obj.(*networkv1alpha1.IPPool))
-		pools = append(pools, pool)
+		p := obj.(*networkv1alpha1.IPPool)
+		pool, problems := kubeview.AddressPool(p)
+		pools, states = append(pools, pool), append(states, poolState{IPPool: p, problems: problems})
+	}
+	common := address.Overlaps(pools)
+	for i := range states {
+		states[i].overlaps = common[states[i].Name]
 	}
 	b.ledger.SetPools(pools)
-	b.wake()
+	b.known.Store(&states)
+	b.status.Poke()
+}
+
+func (b *book) poolStates() []poolState {
+	if states := b.known.Load(); states != nil {
+		return *states
+	}
+	return nil
 }
 
 // poolNamed returns nil if there is none.
@@ -150,82 +162,45 @@ func (b *book) poolNamed(name string) *networkv1alpha1.IPPool {
 	return obj.(*networkv1alpha1.IPPool)
 }
 
-func (b *book) reservationSeen(obj any) {
-	if r, ok := obj.(*networkv1alpha1.IPReservation); ok {
-		b.observe(r)
-		b.wake()
-		b.poke()
-	}
-}
-
-func (b *book) observe(r *networkv1alpha1.IPReservation) {
+// observe tells the ledger of a reservation, and reports whether that changes who may have which address.
+func (b *book) observe(r *networkv1alpha1.IPReservation) bool {
 	h, err := holdingOf(r)
 	if err != nil {
 		klog.Background().Error(err, "An IPReservation cannot be read, and keeps no address")
-		return
+		return false
 	}
-	b.ledger.Observe(h)
+	if !b.ledger.Observe(h) {
+		return false
+	}
+	b.status.Poke()
+	return true
 }
 
-func (b *book) reservationGone(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	r, ok := obj.(*networkv1alpha1.IPReservation)
-	if !ok {
-		return
-	}
-	if h, err := holdingOf(r); err == nil && b.ledger.Forget(h.Address, h.Object) {
-		b.wake()
+// forget tells the ledger that a reservation is gone, and has pods tried that may have its address now, or another one.
+func (b *book) forget(a netip.Addr, object string, who address.Identity) {
+	if b.ledger.Forget(a, object) {
+		b.status.Poke()
+		b.wake(calls{hopeful: true, of: map[address.Identity]bool{who: true}})
 	}
 }
 
-// wake has the pods tried again that wait for addresses.
-func (b *book) wake() { signal(b.freed) }
+// serve notes a profile that has the plugin.
+func (b *book) serve(profile string, args *config.IPReservationArgs) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.profiles[profile] = args
+}
 
-// poke has the reservations looked at that may be released.
-func (b *book) poke() { signal(b.due) }
+// argsOf returns the args of the profile that the pod names, nil if that does not have the plugin.
+func (b *book) argsOf(pod *v1.Pod) *config.IPReservationArgs {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.profiles[pod.Spec.SchedulerName]
+}
 
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
-	}
-}
-
-// tryPods wakes pods until ctx ends.
-func (b *book) tryPods(ctx context.Context) {
-	var again <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.freed:
-			again = time.After(settle)
-		case <-again:
-			again = nil
-		}
-		if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
-			return
-		}
-		b.activate(ctx)
-	}
-}
-
-// activate has the pods tried that wait and that get addresses.
-func (b *book) activate(ctx context.Context) {
-	awake := map[string]*v1.Pod{}
-	pods, _ := b.pods.List(labels.Everything()) // a lister of a cache has no errors
-	for _, pod := range pods {
-		if pod.Spec.NodeName != "" || b.indifferentTo(pod) {
-			continue
-		}
-		if ask, bad := askOf(pod); bad == nil && b.concerned(ask) {
-			awake[string(pod.UID)] = pod
-		}
-	}
-	if len(awake) > 0 {
-		klog.FromContext(ctx).V(4).Info("Addresses changed, trying pods again", "pods", len(awake))
-		b.handle.Activate(klog.FromContext(ctx), awake)
 	}
 }

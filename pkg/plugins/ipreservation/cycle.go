@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
@@ -38,11 +39,39 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	s := &cycleState{plan}
+	p.countNominated(pod, s)
 	if pod.Spec.SchedulingGroup != nil && state.IsPodGroupSchedulingCycle() {
 		p.countGroup(pod, s, nodes)
 	}
 	state.Write(stateKey, s)
 	return nil, nil
+}
+
+// countNominated keeps addresses for the pods that others were evicted for: an address is free on many nodes, and the
+// framework tells Filter of such pods on their own nodes alone.
+func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
+	for _, obj := range p.book.nominated.Range {
+		other := obj.(*v1.Pod)
+		if !goesBefore(other, pod) {
+			continue
+		}
+		if node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(other.Status.NominatedNodeName); err == nil {
+			p.add(s, other, node)
+		}
+	}
+}
+
+// goesBefore reports whether an address is kept for the nominated pod against the other one. Of two nominated pods of the
+// same priority it is always the same one, so that they do not wait for each other.
+func goesBefore(nominated, pod *v1.Pod) bool {
+	theirs, ours := corev1helpers.PodPriority(nominated), corev1helpers.PodPriority(pod)
+	switch {
+	case nominated.UID == pod.UID || theirs < ours:
+		return false
+	case theirs > ours || pod.Status.NominatedNodeName == "":
+		return true
+	}
+	return nominated.UID < pod.UID
 }
 
 // countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in
@@ -144,6 +173,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if _, reason := p.book.ledger.Reserve(ask, info.Node().Labels); reason != "" {
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
+	p.book.status.Poke()
 	return nil
 }
 
@@ -153,6 +183,7 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return
 	}
 	if p.book.ledger.Drop(string(pod.UID)) {
-		p.book.wake()
+		p.book.status.Poke()
+		p.book.wake(calls{hopeful: true})
 	}
 }

@@ -13,9 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
@@ -57,6 +55,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
+	b.serve(handle.ProfileName(), args)
 	return &Plugin{book: b, handle: handle, args: args}, nil
 }
 
@@ -70,55 +69,6 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the addresses that are left depend on other pods")
 	}
 	return nil, nil
-}
-
-// EventsToRegister names what can make a rejected pod schedulable: a node in another domain, and a change of the pod's
-// annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the scheduler
-// from starting. The loop of the book wakes the pods that ask for addresses.
-func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: p.afterNodeChange},
-		// Annotations have no action type of their own: their changes arrive as the general update.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: afterOwnChange},
-	}, nil
-}
-
-// afterNodeChange queues a pod when a node may take it that could not before.
-func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Node](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	ask, bad := askOf(pod)
-	if bad != nil {
-		//nolint:nilerr // a value that cannot be read is no failure of the hint: no node helps such a pod
-		return fwk.QueueSkip, nil
-	}
-	plan, reason := p.book.ledger.Plan(ask)
-	if reason != "" {
-		return fwk.QueueSkip, nil
-	}
-	if reason, _ := plan.Refuses(after.Labels); reason != "" {
-		return fwk.QueueSkip, nil
-	}
-	if before != nil {
-		if reason, _ := plan.Refuses(before.Labels); reason == "" {
-			return fwk.QueueSkip, nil
-		}
-	}
-	return fwk.Queue, nil
-}
-
-// afterOwnChange queues a pod when it asks for another pool.
-func afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	if before.Annotations[kubeview.IPPoolKey] == after.Annotations[kubeview.IPPoolKey] {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
 }
 
 // askOf reads what the pod wants.

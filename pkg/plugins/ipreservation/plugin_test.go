@@ -1,8 +1,6 @@
 package ipreservation
 
 import (
-	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -10,188 +8,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/replay/memapi"
 )
-
-const profile = "berth-scheduler"
-
-// cluster is a scheduler framework with IPReservation alone in one profile, on an API in memory.
-type cluster struct {
-	api       *memapi.Server
-	framework framework.Framework
-	plugin    *Plugin
-	nodes     []*v1.Node
-}
-
-// idle stands for the scheduling queue, which is not part of a framework.
-type idle struct{}
-
-func (idle) Activate(klog.Logger, map[string]*v1.Pod) {}
-
-func node(name, rack string) *v1.Node {
-	return st.MakeNode().Name(name).UID(name).Label("rack", rack).Capacity(map[v1.ResourceName]string{"cpu": "8", "pods": "110"}).Obj()
-}
-
-func asking(name, pool string) *v1.Pod {
-	p := podNamed(name, pool)
-	p.UID = types.UID(name)
-	return p
-}
-
-// object reads a pool or a reservation: "IPPool racks {subnets: …}".
-func object(t testing.TB, text string) *unstructured.Unstructured {
-	t.Helper()
-	parts := strings.SplitN(text, " ", 3)
-	var spec map[string]any
-	if err := yaml.Unmarshal([]byte(parts[2]), &spec); err != nil {
-		t.Fatal(err)
-	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": parts[0], "spec": spec}}
-	o.SetName(parts[1])
-	o.SetUID(types.UID(parts[1]))
-	return o
-}
-
-// newCluster starts the plugin on an API, which is a new one if it is nil, with a node in each of two racks.
-func newCluster(t testing.TB, api *memapi.Server, args *config.IPReservationArgs, texts ...string) *cluster {
-	t.Helper()
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	if api == nil {
-		api = memapi.New()
-		api.Register(poolKind.Resource, "IPPool", false)
-		api.Register(reservationKind.Resource, "IPReservation", false)
-	}
-	c := &cluster{api: api, nodes: []*v1.Node{node("a", "r1"), node("b", "r2")}}
-	for _, text := range texts {
-		if err := api.Create(object(t, text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	config.SetDefaultsIPReservationArgs(args)
-	client, err := kubernetes.NewForConfig(api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	remember := func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		plugin, err := New(ctx, args, handle)
-		c.plugin, _ = plugin.(*Plugin)
-		return plugin, err
-	}
-	c.framework, err = tf.NewFramework(ctx, []tf.RegisterPluginFunc{
-		tf.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
-		tf.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
-		tf.RegisterPluginAsExtensions(Name, remember, "PreFilter", "Filter", "Reserve", "PreBind"),
-	}, profile,
-		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithKubeConfig(api.RESTConfig()),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(nil, c.nodes)),
-		frameworkruntime.WithPodActivator(idle{}),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.StartWithContext(ctx)
-	t.Cleanup(func() {
-		cancel()
-		factory.Shutdown()
-	})
-	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.AsError() != nil {
-		t.Fatal(synced.AsError())
-	}
-	return c
-}
-
-// filter runs a pod up to Filter and returns for each node why it is refused, or under "" why it is refused everywhere.
-func (c *cluster) filter(t testing.TB, pod *v1.Pod) (map[string]string, fwk.CycleState) {
-	t.Helper()
-	state := framework.NewCycleState()
-	if _, status, _ := c.framework.RunPreFilterPlugins(t.Context(), state, pod); !status.IsSuccess() && !status.IsSkip() {
-		return map[string]string{"": status.Message()}, state
-	}
-	reasons := map[string]string{}
-	infos, err := c.framework.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range infos {
-		if status := c.framework.RunFilterPlugins(t.Context(), state, pod, info); !status.IsSuccess() {
-			reasons[info.Node().Name] = status.Message()
-		}
-	}
-	return reasons, state
-}
-
-// onlyNode is where the tests below reserve and bind.
-const onlyNode = "a"
-
-func (c *cluster) reserve(t testing.TB, pod *v1.Pod) fwk.CycleState {
-	t.Helper()
-	reasons, state := c.filter(t, pod)
-	if reasons[""]+reasons[onlyNode] != "" {
-		t.Fatalf("pod %s cannot run on %s: %v", pod.Name, onlyNode, reasons)
-	}
-	if status := c.framework.RunReservePluginsReserve(t.Context(), state, pod, onlyNode); !status.IsSuccess() {
-		t.Fatalf("reserving for pod %s: %v", pod.Name, status)
-	}
-	return state
-}
-
-// bind runs PreBind for a pod that was reserved, and gives back what was reserved if that fails.
-func (c *cluster) bind(t testing.TB, state fwk.CycleState, pod *v1.Pod) string {
-	t.Helper()
-	if status := c.framework.RunPreBindPreFlights(t.Context(), state, pod, onlyNode); !status.IsSuccess() && !status.IsSkip() {
-		t.Fatal(status)
-	}
-	status := c.framework.RunPreBindPlugins(t.Context(), state, pod, onlyNode)
-	if status.IsSuccess() {
-		return ""
-	}
-	c.framework.RunReservePluginsUnreserve(t.Context(), state, pod, onlyNode)
-	return status.AsError().Error()
-}
-
-func (c *cluster) create(t testing.TB, pod *v1.Pod) *v1.Pod {
-	t.Helper()
-	o := pod.DeepCopy()
-	o.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
-	if err := c.api.Create(o); err != nil {
-		t.Fatal(err)
-	}
-	return pod
-}
-
-func (c *cluster) annotations(name string) map[string]string {
-	return c.api.Get(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: name}).(*v1.Pod).Annotations
-}
-
-func (c *cluster) reservation(name string) map[string]any {
-	o, _ := c.api.Get(reservationKind.Resource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
-	if o == nil {
-		return nil
-	}
-	return o.Object["spec"].(map[string]any)
-}
 
 const onePerRack = `IPPool racks {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.1.1]}, {domain: {key: rack, value: r2}, ranges: [10.0.2.1]}]}`
 
@@ -240,6 +62,8 @@ func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
 	old := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
 	p, q := old.create(t, asking("p", "any")), old.create(t, asking("q", "any"))
 	fresh := newCluster(t, old.api, &config.IPReservationArgs{})
+	old.ready(t, "p", "q")
+	fresh.ready(t, "p", "q")
 	first, second := old.reserve(t, p), fresh.reserve(t, q)
 	if reason := old.bind(t, first, p); reason != "" {
 		t.Fatal(reason)
@@ -263,7 +87,9 @@ func TestWhatIsWritten(t *testing.T) {
 	c := newCluster(t, nil, args, `IPPool racks {releasePolicy: Retain, releaseAfter: 1h, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
 	p := asking("db-3", "racks")
 	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	if reason := c.bind(t, c.reserve(t, c.create(t, p)), p); reason != "" {
+	c.create(t, p)
+	c.ready(t, p.Name)
+	if reason := c.bind(t, c.reserve(t, p), p); reason != "" {
 		t.Fatal(reason)
 	}
 	want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain", "releaseAfter": "1h0m0s",
@@ -311,8 +137,30 @@ func TestWhatIsTriedIsGivenBack(t *testing.T) {
 	}
 }
 
-// The framework counts into metrics that a scheduler registers at its start.
-func TestMain(m *testing.M) {
-	metrics.Register()
-	os.Exit(m.Run())
+// Pods that get no address are alike to the plugin, and become what they are when a reservation is made for them.
+func TestPodsWithoutAnAddressAreSignedAlike(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, &config.IPReservationArgs{}, onePerRack)
+	c.ready(t)
+	signs := func(p *v1.Pod) bool {
+		fragments, status := c.plugin.SignPod(t.Context(), p)
+		if len(fragments) > 0 {
+			t.Errorf("pod %s is signed by %v", p.Name, fragments)
+		}
+		return status.IsSuccess()
+	}
+	labeled := asking("q", "")
+	labeled.Labels = map[string]string{"index": "1"}
+	for want, pods := range map[bool][]*v1.Pod{true: {asking("p", ""), labeled}, false: {asking("r", "racks"), asking("s", "missing"), asking("t", "A B")}} {
+		for _, p := range pods {
+			if signs(p) != want {
+				t.Errorf("pod %s with annotations %v is signed: %t", p.Name, p.Annotations, !want)
+			}
+		}
+	}
+	c.apply(t, `IPReservation ip-10-0-9-1 {address: 10.0.9.1, pod: {namespace: default, name: p}}`)
+	await(t, "the reservation", func() bool { return !c.plugin.book.ledger.Empty() })
+	if signs(asking("p", "")) || !signs(labeled) {
+		t.Error("after a reservation for p, p is signed or q is not")
+	}
 }

@@ -2,14 +2,14 @@ package ipreservation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -19,13 +19,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-const (
-	// releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
-	releaseRetry = 5 * time.Second
-	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
-	// its gauge at the latest.
-	electionGrace = 10 * time.Second
-)
+// releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
+const releaseRetry = 5 * time.Second
 
 // releaseAddresses deletes reservations as their release policies say, until ctx ends. Only the scheduler that leads does.
 func (b *book) releaseAddresses(ctx context.Context) {
@@ -46,25 +41,19 @@ func (b *book) releaseAddresses(ctx context.Context) {
 			continue
 		}
 		wait := releaseRetry
-		if b.leads(synced) {
+		if b.status.Leads(synced) {
 			wait = b.releaseRound(ctx)
 		}
 		if wait > 0 {
 			timer = time.After(wait)
 		}
+		// Where many pods end, one look at all reservations is enough for many of them.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
 	}
-}
-
-func (b *book) leads(synced time.Time) bool {
-	if b.leading.Load() {
-		return true
-	}
-	elected, running := informers.Leads()
-	if !elected && (running || time.Since(synced) < electionGrace) {
-		return false
-	}
-	b.leading.Store(true)
-	return true
 }
 
 // releaseRound looks at all reservations and returns when to look again, 0 for when something changes.
@@ -86,13 +75,14 @@ func (b *book) releaseRound(ctx context.Context) time.Duration {
 
 // releaseOne deletes the reservation if it is due, and returns how long it is until then.
 func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation) (time.Duration, error) {
-	if !b.unused(r) {
+	surplus := b.surplus(r)
+	if !surplus && !b.unused(r) {
 		if r.Status.UnusedSince != nil {
 			return 0, b.writeUnused(ctx, r, nil)
 		}
 		return 0, nil
 	}
-	if r.Spec.ReleaseAfter != nil && r.Spec.ReleaseAfter.Duration > 0 {
+	if !surplus && r.Spec.ReleaseAfter != nil && r.Spec.ReleaseAfter.Duration > 0 {
 		if r.Status.UnusedSince == nil {
 			now := metav1.Now()
 			return r.Spec.ReleaseAfter.Duration, b.writeUnused(ctx, r, &now)
@@ -102,8 +92,11 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 		}
 	}
 	a, err := address.Parse(r.Spec.Address)
-	if err != nil || !b.ledger.BeginRelease(a, string(r.UID)) {
-		return 0, nil //nolint:nilerr // what cannot be read keeps no address, and one that is promised is in use
+	if err != nil {
+		return 0, nil //nolint:nilerr // what cannot be read keeps no address
+	}
+	if !b.ledger.BeginRelease(a, string(r.UID)) {
+		return releaseRetry, nil // it is promised, and nothing tells when the promise ends
 	}
 	// The version is that of which the policy allows the release: a scheduler that leads by now may have given the
 	// address to a pod.
@@ -111,19 +104,21 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	err = b.client.Delete().Resource(reservationKind.Resource.Resource).Name(r.Name).Body(&options).Do(ctx).Error()
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy)
-		if b.ledger.Forget(a, string(r.UID)) {
-			b.wake()
-		}
+		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy, "surplus", surplus)
+		b.forget(a, string(r.UID), identityOf(&r.Spec.Pod))
 		return 0, nil
 	case apierrors.IsConflict(err):
-		b.ledger.EndRelease(a)
-		b.wake()
+		b.endRelease(a, r)
 		return releaseRetry, nil
 	}
-	b.ledger.EndRelease(a)
-	b.wake()
+	b.endRelease(a, r)
 	return 0, fmt.Errorf("deleting IPReservation %s: %w", r.Name, err)
+}
+
+// endRelease has the pod tried that was refused the address while it was being released.
+func (b *book) endRelease(a netip.Addr, r *networkv1alpha1.IPReservation) {
+	b.ledger.EndRelease(a)
+	b.wake(calls{of: map[address.Identity]bool{identityOf(&r.Spec.Pod): true}})
 }
 
 // unused reports whether the release policy allows the release: nobody that it waits for exists any more.
@@ -146,13 +141,40 @@ func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
 	return false
 }
 
+// surplus reports whether the reservation was made for a pod that runs with another address: two schedulers, of which one was
+// losing the lead, have reserved an address each.
+func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
+	if r.Spec.Pool == "" || r.Spec.PodUID == "" {
+		return false // it is made by hand
+	}
+	pod, err := b.pods.Pods(r.Spec.Pod.Namespace).Get(podName(&r.Spec.Pod))
+	if err != nil || string(pod.UID) != r.Spec.PodUID || pod.Spec.NodeName == "" {
+		return false
+	}
+	args := b.argsOf(pod)
+	if args == nil {
+		return false
+	}
+	has := pod.Annotations[*args.AddressAnnotation]
+	if has == "" || has == annotated(args, r.Spec.Address) {
+		return false
+	}
+	// Anybody may write an annotation, so the address that it names must be reserved for the pod as well.
+	return slices.ContainsFunc(b.ledger.HeldBy(identityOf(&r.Spec.Pod)), func(h address.Holding) bool {
+		return h.Pod == r.Spec.PodUID && annotated(args, h.Address.String()) == has
+	})
+}
+
+func podName(who *networkv1alpha1.PodIdentity) string {
+	if who.StatefulSet != "" && who.Ordinal != nil {
+		return fmt.Sprintf("%s-%d", who.StatefulSet, *who.Ordinal)
+	}
+	return who.Name
+}
+
 // podExists reports whether there is a pod that the reservation is for. The informer has none that have ended.
 func (b *book) podExists(who *networkv1alpha1.PodIdentity) bool {
-	name := who.Name
-	if who.StatefulSet != "" && who.Ordinal != nil {
-		name = fmt.Sprintf("%s-%d", who.StatefulSet, *who.Ordinal)
-	}
-	pod, err := b.pods.Pods(who.Namespace).Get(name)
+	pod, err := b.pods.Pods(who.Namespace).Get(podName(who))
 	if err != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
 	}
@@ -166,13 +188,5 @@ func (b *book) podExists(who *networkv1alpha1.PodIdentity) bool {
 
 // writeUnused writes since when the reservation is not used.
 func (b *book) writeUnused(ctx context.Context, r *networkv1alpha1.IPReservation, since *metav1.Time) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": map[string]any{"unusedSince": since}})
-	if err != nil {
-		return fmt.Errorf("encoding the status of IPReservation %s: %w", r.Name, err)
-	}
-	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(r.Name).SubResource("status").Body(patch).Do(ctx).Error()
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("writing the status of IPReservation %s: %w", r.Name, err)
-	}
-	return nil
+	return informers.PatchStatus(ctx, b.client, reservationKind, r, map[string]any{"unusedSince": since})
 }

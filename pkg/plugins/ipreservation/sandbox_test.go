@@ -21,10 +21,11 @@ import (
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
-// racks is a node in each of two racks.
+// racks is a node in each of two racks, and two in a third one.
 const racks = `shapes:
 - {name: one, count: 1, labels: {rack: r1}, allocatable: {cpu: "16", memory: 64Gi}}
 - {name: two, count: 1, labels: {rack: r2}, allocatable: {cpu: "16", memory: 64Gi}}
+- {name: three, count: 2, labels: {rack: r3}, allocatable: {cpu: "16", memory: 64Gi}}
 `
 
 // world is a real control plane with the shipped configuration.
@@ -149,6 +150,9 @@ func TestAddressesOnARealControlPlane(t *testing.T) {
 	t.Run("a StatefulSet keeps its addresses over restarts", w.statefulSet)
 	t.Run("a pod goes where its reservation is routable", w.byHand)
 	t.Run("an address that somebody else takes is not given", w.stranger)
+	t.Run("a member of a StatefulSet keeps its address when its node dies", w.deadNode)
+	t.Run("an address is retained until its reservation is deleted", w.policies)
+	t.Run("two schedulers give no address twice", w.replicas)
 	t.Run("without the CRDs, pods that ask wait and others run", w.crds)
 }
 
@@ -231,7 +235,7 @@ func (w *world) gang(t *testing.T) {
 		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 		w.run(t, p)
 	}
-	w.pending(t, "g-0", "gang default/g needs 3 × pod, fits 2: 1 node outside the domains of pool gang")
+	w.pending(t, "g-0", "gang default/g needs 3 × pod, fits 2: 3 nodes outside the domains of pool gang")
 	r, err := w.resource("IPReservation").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(r.Items) > 0 {
 		t.Errorf("a gang that only is planned has %d reservations (%v)", len(r.Items), err)
@@ -345,24 +349,4 @@ func (w *world) stranger(t *testing.T) {
 	}
 	w.remove(t, "guest")
 	w.released(t, "ip-10-6-0-2")
-}
-
-func (w *world) crds(t *testing.T) {
-	crds := w.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	for _, name := range []string{"ippools.berth.dev", "ipreservations.berth.dev"} {
-		if err := crds.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.Await(t, "the CRD to go", func(ctx context.Context) (bool, error) {
-			_, err := crds.Get(ctx, name, metav1.GetOptions{})
-			return apierrors.IsNotFound(err), nil
-		})
-	}
-	w.KillScheduler(t)
-	w.run(t, podNamed("plain", ""))
-	if got := w.placed(t, "plain", ""); got != "" {
-		t.Errorf("a pod that asks for nothing has address %q", got)
-	}
-	w.run(t, podNamed("asks", "six"))
-	w.pending(t, "asks", "there is no IPPool six")
 }

@@ -65,7 +65,9 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic.gang > 0 {
-		clusterstate.GangNetworkOf(factory, handle.ProfileName()).Follow(func(node *v1.Node) []string { return p.place(node).Path() })
+		clusterstate.GangNetworkOf(factory, handle.ProfileName()).Follow(clusterstate.GangPlaces{
+			Path: func(node *v1.Node) []string { return p.place(node).Path() }, Far: p.far,
+		})
 	}
 	registerMetrics()
 	return p, nil

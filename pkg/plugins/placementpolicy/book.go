@@ -156,7 +156,7 @@ func (b *book) build(first bool) *view {
 	}
 	// Nodes are replaced at every change, and those of today would be kept as long as the view.
 	v.marks.Store(nil)
-	b.status.poke()
+	b.status.Poke()
 	return v
 }
 

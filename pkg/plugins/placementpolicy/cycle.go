@@ -36,7 +36,7 @@ func (s *cycleState) Clone() fwk.StateData {
 
 // PreFilter works out which rules concern the pod. Without any Filter is skipped.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.book.status.leading.Store(true)
+	p.book.status.Schedules()
 	s, err := p.read(pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
@@ -247,7 +247,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			return fwk.NewStatus(fwk.Unschedulable, reason)
 		}
 		if d.UsesLicenses() {
-			p.book.status.poke()
+			p.book.status.Poke()
 		}
 		return nil
 	}
@@ -259,5 +259,5 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return
 	}
 	p.book.ledger.Unreserve(string(pod.UID))
-	p.book.status.poke()
+	p.book.status.Poke()
 }

@@ -2,20 +2,13 @@ package placementpolicy
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
@@ -24,78 +17,28 @@ import (
 	"berth.dev/berth/pkg/policy"
 )
 
-const (
-	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as well. Its
-	// odd nanoseconds keep the loop apart from cycles in a replay.
-	statusEvery = 2*time.Second - 31_013*time.Nanosecond
-	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
-	// its gauge at the latest.
-	electionGrace = 10 * time.Second
-	// longestMessage keeps conditions short of what an event may hold.
-	longestMessage = 900
-)
+// longestMessage keeps conditions short of what an event may hold.
+const longestMessage = 900
 
 // statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated. Only the
 // scheduler that leads writes.
 type statusWriter struct {
+	*informers.StatusLoop
 	book     *book
 	client   *restclient.RESTClient
 	recorder events.EventRecorderLogger
-	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
-	leading atomic.Bool
-	pokes   chan struct{}
 }
 
 func newStatusWriter(b *book, client *restclient.RESTClient, recorder events.EventRecorderLogger) *statusWriter {
-	return &statusWriter{book: b, client: client, recorder: recorder, pokes: make(chan struct{}, 1)}
+	return &statusWriter{StatusLoop: informers.NewStatusLoop(), book: b, client: client, recorder: recorder}
 }
 
-// poke notes that some status may have changed.
-func (w *statusWriter) poke() {
-	select {
-	case w.pokes <- struct{}{}:
-	default:
-	}
-}
-
-// run writes until ctx ends. Without policies it only waits.
+// run writes until ctx ends.
 func (w *statusWriter) run(ctx context.Context) {
-	if !cache.WaitForCacheSync(ctx.Done(), w.book.synced...) {
-		return
-	}
-	synced := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.pokes:
-		}
+	w.Run(ctx, w.book.synced, func() bool {
 		v := w.book.view.Load()
-		if v == nil || len(v.policies) == 0 {
-			continue
-		}
-		if !w.leads(synced) || !w.write(ctx, v) {
-			w.poke() // again after the pause
-		}
-		pause := time.NewTimer(statusEvery)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return
-		case <-pause.C:
-		}
-	}
-}
-
-func (w *statusWriter) leads(synced time.Time) bool {
-	if !w.leading.Load() {
-		elected, running := informers.Leads()
-		if !elected && (running || time.Since(synced) < electionGrace) {
-			return false
-		}
-		w.leading.Store(true)
-	}
-	return true
+		return v != nil && len(v.policies) > 0
+	}, func(ctx context.Context) bool { return w.write(ctx, w.book.view.Load()) })
 }
 
 // write writes the statuses that have changed and reports whether all were written.
@@ -139,17 +82,10 @@ func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.Placem
 	if status.Licenses == nil {
 		status.Licenses = []placementv1alpha1.LicenseStatus{}
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID}, "status": map[string]any{
-		"observedGeneration": status.ObservedGeneration, "licenses": status.Licenses, "conditions": status.Conditions}})
+	err := informers.PatchStatus(ctx, w.client, policyKind, p, map[string]any{
+		"observedGeneration": status.ObservedGeneration, "licenses": status.Licenses, "conditions": status.Conditions})
 	if err != nil {
-		return fmt.Errorf("encoding the status of placement policy %s: %w", p.Name, err)
-	}
-	err = w.client.Patch(types.MergePatchType).Resource(policyKind.Resource.Resource).Name(p.Name).SubResource("status").Body(data).Do(ctx).Error()
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it has gone, or is another one
-	}
-	if err != nil {
-		return fmt.Errorf("writing the status of placement policy %s: %w", p.Name, err)
+		return err
 	}
 	if news && len(problems) > 0 {
 		about := &v1.ObjectReference{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "PlacementPolicy", Name: p.Name, UID: p.UID}

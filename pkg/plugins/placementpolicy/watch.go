@@ -91,7 +91,7 @@ func (b *book) bind(pod *v1.Pod) {
 		}
 		if b.ledger.Bind(string(pod.UID), pod.Spec.NodeName, d, marks) {
 			if d.UsesLicenses() {
-				b.status.poke()
+				b.status.Poke()
 			}
 			return
 		}
@@ -110,7 +110,7 @@ func (b *book) podGone(obj any) {
 
 func (b *book) release(pod *v1.Pod) {
 	if b.ledger.Release(string(pod.UID)) {
-		b.status.poke()
+		b.status.Poke()
 	}
 }
 
@@ -125,7 +125,7 @@ func (b *book) nodeSeen(oldObj, newObj any) {
 		return
 	}
 	b.ledger.Mark(after.Name, v.set, b.marksOf(v, after))
-	b.status.poke()
+	b.status.Poke()
 }
 
 // namespaceSeen has the pods of a namespace looked at by its new labels.

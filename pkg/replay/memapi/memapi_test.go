@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 )
 
 var pods = v1.SchemeGroupVersion.WithResource("pods")
@@ -220,5 +221,56 @@ func TestCustomResourcesAndDiscovery(t *testing.T) {
 	}
 	if _, err := clients(t, s)[runtime.ContentTypeJSON].Discovery().ServerResourcesForGroupVersion("absent.dev/v1"); !apierrors.IsNotFound(err) {
 		t.Errorf("discovering a group that is not there: %v", err)
+	}
+}
+
+func TestADeletionHasPreconditions(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	nodes := v1.SchemeGroupVersion.WithResource("nodes")
+	for name, test := range map[string]struct {
+		uid, version string
+		deleted      bool
+	}{
+		"none": {deleted: true}, "its own": {uid: "u", version: "is", deleted: true}, "another UID": {uid: "v"}, "another version": {uid: "u", version: "999"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New()
+			s.Register(widgets, "Widget", false)
+			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x", "uid": "u"}}}
+			node := &v1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "u"}}
+			for _, obj := range []runtime.Object{widget, node} {
+				if err := s.Create(obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+			client, err := dynamic.NewForConfig(s.RESTConfig())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, resource := range []schema.GroupVersionResource{widgets, nodes} {
+				api := client.Resource(resource)
+				known, err := api.Get(t.Context(), "x", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				conditions := &metav1.Preconditions{}
+				if test.uid != "" {
+					conditions.UID = ptr.To(types.UID(test.uid))
+				}
+				switch test.version {
+				case "":
+				case "is":
+					conditions.ResourceVersion = ptr.To(known.GetResourceVersion())
+				default:
+					conditions.ResourceVersion = ptr.To(test.version)
+				}
+				err = api.Delete(t.Context(), "x", metav1.DeleteOptions{Preconditions: conditions})
+				if (err == nil) != test.deleted || err != nil && !apierrors.IsConflict(err) {
+					t.Errorf("deleting one of %s: %v", resource.Resource, err)
+				}
+			}
+		})
 	}
 }

@@ -124,7 +124,7 @@ func (s *Server) Create(obj runtime.Object) error {
 func (s *Server) Delete(gvr schema.GroupVersionResource, name types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.remove(gvr, name, "")
+	_, err := s.remove(gvr, name, nil)
 	return err == nil
 }
 
@@ -249,7 +249,7 @@ func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedNam
 	return obj, nil
 }
 
-func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName, uid types.UID) (runtime.Object, error) {
+func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName, conditions *metav1.Preconditions) (runtime.Object, error) {
 	t, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -262,8 +262,12 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	if err != nil {
 		return nil, fmt.Errorf("reading the metadata of a %T: %w", old, err)
 	}
-	if uid != "" && uid != m.GetUID() {
-		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", uid, m.GetUID()))
+	if conditions != nil && conditions.UID != nil && *conditions.UID != m.GetUID() {
+		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
+	}
+	if conditions != nil && conditions.ResourceVersion != nil && *conditions.ResourceVersion != m.GetResourceVersion() {
+		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
+			*conditions.ResourceVersion, m.GetResourceVersion()))
 	}
 	obj := old.DeepCopyObject()
 	m, _ = meta.Accessor(obj)

@@ -1,6 +1,8 @@
 package memapi
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"sort"
 	"sync"
@@ -108,11 +110,11 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 		patchType := types.PatchType(contentType(req.Header))
 		obj, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) { return applyPatch(old, patchType, body) })
 	case req.Method == http.MethodDelete && t.key.Name != "":
-		options, derr := decodeDelete(body)
+		conditions, derr := decodeDelete(body, tab.kind)
 		if derr != nil {
 			return failure(req, derr)
 		}
-		obj, err = s.remove(t.gvr, t.key, options)
+		obj, err = s.remove(t.gvr, t.key, conditions)
 	default:
 		err = errBadRequest(req.Method + " " + req.URL.Path + " is not supported")
 	}
@@ -194,17 +196,26 @@ func (s *Server) bind(t target, body []byte) error {
 	return err
 }
 
-func decodeDelete(body []byte) (types.UID, error) {
+// decodeDelete returns what has to hold of the object, nil for nothing.
+func decodeDelete(body []byte, k kind) (*metav1.Preconditions, error) {
 	if len(body) == 0 {
-		return "", nil
+		return nil, nil //nolint:nilnil // without options nothing has to hold
+	}
+	if k.custom {
+		// Clients name the group of the resource, where no scheme knows the options.
+		var options metav1.DeleteOptions
+		if err := json.Unmarshal(body, &options); err != nil {
+			return nil, errBadRequest("the body cannot be decoded: " + err.Error())
+		}
+		return options.Preconditions, nil
 	}
 	obj, err := decode(body, kind{gvk: metav1.SchemeGroupVersion.WithKind("DeleteOptions")})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	options, ok := obj.(*metav1.DeleteOptions)
-	if !ok || options.Preconditions == nil || options.Preconditions.UID == nil {
-		return "", nil
+	if !ok {
+		return nil, errBadRequest(fmt.Sprintf("the body is a %T", obj))
 	}
-	return *options.Preconditions.UID, nil
+	return options.Preconditions, nil
 }

@@ -16,15 +16,15 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// runAPIServer runs kube-apiserver until ctx ends.
-func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki, port, etcdPort int) error {
+// apiServerArgs are the flags of kube-apiserver. All are known to the oldest version that a sandbox can have.
+func apiServerArgs(opts sandbox.Options, keys pki, ports ports) []string {
 	flags := []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", port),
+		fmt.Sprintf("--secure-port=%d", ports.api),
 		"--tls-cert-file=" + keys.cert(certServer), "--tls-private-key-file=" + keys.key(certServer),
 		"--client-ca-file=" + keys.cert(certCA),
-		"--etcd-servers=https://" + loopbackAddress(etcdPort),
+		"--etcd-servers=https://" + loopbackAddress(ports.etcd),
 		"--etcd-cafile=" + keys.cert(certCA),
 		"--etcd-certfile=" + keys.cert(certEtcdClient), "--etcd-keyfile=" + keys.key(certEtcdClient),
 		// Nobody has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs expect,
@@ -57,9 +57,13 @@ func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki, port, etc
 	if len(opts.RuntimeConfig) > 0 {
 		flags = append(flags, "--runtime-config="+strings.Join(opts.RuntimeConfig, ","))
 	}
+	return flags
+}
 
+// runAPIServer runs the built-in kube-apiserver until ctx ends.
+func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki, ports ports) error {
 	server := options.NewServerRunOptions()
-	if err := parseFlags("kube-apiserver", server.Flags(), flags); err != nil {
+	if err := parseFlags("kube-apiserver", server.Flags(), apiServerArgs(opts, keys, ports)); err != nil {
 		return err
 	}
 	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {

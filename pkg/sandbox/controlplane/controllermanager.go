@@ -24,7 +24,7 @@ func controllersToRun(opts sandbox.Options) []string {
 
 // runControllerManager runs kube-controller-manager until ctx ends, so that Jobs, Deployments, namespaces and garbage
 // collection work as in a cluster.
-func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki) error {
+func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki, emulation string) error {
 	layout := sandbox.Layout(opts.Dir)
 	flags := []string{
 		"--kubeconfig=" + layout.Kubeconfig(),
@@ -39,6 +39,9 @@ func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki) e
 	if len(opts.FeatureGates) > 0 {
 		flags = append(flags, "--feature-gates="+strings.Join(opts.FeatureGates, ","))
 	}
+	if emulation != "" {
+		flags = append(flags, emulationFlag+emulation)
+	}
 	manager, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return fmt.Errorf("making the controller manager's options: %w", err)
@@ -49,6 +52,12 @@ func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki) e
 		return err
 	}
 	manager.ParsedFlags = &sets
+	if opts.Split {
+		// The API server, which sets the gates and the version of the whole process, is in another one.
+		if err := manager.ComponentGlobalsRegistry.Set(); err != nil {
+			return fmt.Errorf("setting feature gates: %w", err)
+		}
+	}
 	config, err := manager.Config(ctx, known, disabled, aliases)
 	if err != nil {
 		return fmt.Errorf("configuring the controller manager: %w", err)

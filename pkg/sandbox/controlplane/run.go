@@ -48,7 +48,9 @@ type controlPlane struct {
 	layout  sandbox.Layout
 	keys    pki
 	ports   ports
-	report  *sandbox.Reporter
+	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
+	emulation string
+	report    *sandbox.Reporter
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// running counts the children, so that none is killed that could end in order.
@@ -107,7 +109,7 @@ func RunComponent(ctx context.Context, opts sandbox.Options, component string, e
 	case componentEtcd:
 		return runEtcd(ctx, opts, keys, etcdPort, func() {})
 	case componentAPIServer:
-		return runAPIServer(ctx, opts, keys, apiPort, etcdPort)
+		return runAPIServer(ctx, opts, keys, ports{etcd: etcdPort, api: apiPort})
 	default:
 		return fmt.Errorf("component %q: must be %s or %s", component, componentEtcd, componentAPIServer)
 	}
@@ -115,6 +117,9 @@ func RunComponent(ctx context.Context, opts sandbox.Options, component string, e
 
 func (cp *controlPlane) start(ctx context.Context) error {
 	var err error
+	if cp.emulation, err = emulationFor(ctx, cp.opts.APIServer); err != nil {
+		return err
+	}
 	if err := cp.step("making keys and certificates"); err != nil {
 		return err
 	}
@@ -166,7 +171,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 	if err := cp.step("starting the controllers"); err != nil {
 		return err
 	}
-	go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.keys) }()
+	go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.keys, cp.emulation) }()
 	if cp.opts.NoKubelet {
 		return nil
 	}
@@ -186,9 +191,12 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 		return err
 	}
 	if cp.opts.Split {
-		for _, component := range []string{componentEtcd, componentAPIServer} {
-			cp.startProcess(ctx, component, cp.opts.Binary, childArgs(component, cp.encoded, cp.ports), nil)
+		cp.startProcess(ctx, componentEtcd, cp.opts.Binary, childArgs(componentEtcd, cp.encoded, cp.ports), nil)
+		path, args := cp.opts.Binary, childArgs(componentAPIServer, cp.encoded, cp.ports)
+		if cp.opts.APIServer != "" {
+			path, args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.keys, cp.ports)
 		}
+		cp.startProcess(ctx, componentAPIServer, path, args, nil)
 		return nil
 	}
 	serving := make(chan struct{})
@@ -200,7 +208,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	go func() { cp.fatal <- runAPIServer(ctx, cp.opts, cp.keys, cp.ports.api, cp.ports.etcd) }()
+	go func() { cp.fatal <- runAPIServer(ctx, cp.opts, cp.keys, cp.ports) }()
 	return nil
 }
 
@@ -225,16 +233,26 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := cp.keys.writeKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, certScheduler); err != nil {
 		return err
 	}
-	lease, err := writeSchedulerConfig(cp.opts)
+	data, err := readSchedulerConfig(cp.opts)
 	if err != nil {
+		return err
+	}
+	content, lease, err := schedulerConfig(data, cp.opts)
+	if err != nil {
+		return err
+	}
+	if err := writeSchedulerConfig(cp.opts, content); err != nil {
 		return err
 	}
 	if err := lease.grant(ctx, admin); err != nil {
 		return err
 	}
+	if cp.opts.SchedulerConfig != "" {
+		go followSchedulerConfig(ctx, cp.opts, data, lease)
+	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
-	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler), lease.release(admin))
+	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
 	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
 }
 

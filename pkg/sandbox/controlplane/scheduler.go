@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -14,9 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
 )
 
@@ -26,58 +23,8 @@ type schedulerLease struct {
 	namespace, name string
 }
 
-// writeSchedulerConfig writes the configuration that the scheduler runs with: the given file as it is, with the path of
-// the kubeconfig added, because kube-scheduler takes that from nowhere else once it has a file. The file goes through
-// a generic map, so whatever is wrong with it is left for the scheduler to find and name.
-func writeSchedulerConfig(opts sandbox.Options) (schedulerLease, error) {
-	layout := sandbox.Layout(opts.Dir)
-	lease := schedulerLease{elect: true, namespace: metav1.NamespaceSystem, name: "kube-scheduler"}
-	var data []byte
-	var err error
-	if opts.SchedulerConfig == "" {
-		data, err = manifests.Files.ReadFile("base/scheduler-config.yaml")
-	} else {
-		data, err = os.ReadFile(opts.SchedulerConfig)
-	}
-	if err != nil {
-		return lease, fmt.Errorf("reading the scheduler configuration: %w", err)
-	}
-	var config map[string]any
-	if err := yaml.Unmarshal(data, &config); err != nil {
-		return lease, fmt.Errorf("scheduler configuration %s: %w", opts.SchedulerConfig, err)
-	}
-	if config == nil {
-		return lease, fmt.Errorf("scheduler configuration %s: it is empty", opts.SchedulerConfig)
-	}
-	connection, _ := config["clientConnection"].(map[string]any)
-	if connection == nil {
-		connection = map[string]any{}
-		config["clientConnection"] = connection
-	}
-	connection["kubeconfig"] = layout.SchedulerKubeconfig()
-	if election, ok := config["leaderElection"].(map[string]any); ok {
-		if elect, ok := election["leaderElect"].(bool); ok {
-			lease.elect = elect
-		}
-		if name, ok := election["resourceName"].(string); ok && name != "" {
-			lease.name = name
-		}
-		if namespace, ok := election["resourceNamespace"].(string); ok && namespace != "" {
-			lease.namespace = namespace
-		}
-	}
-	out, err := yaml.Marshal(config)
-	if err != nil {
-		return lease, fmt.Errorf("encoding the scheduler configuration: %w", err)
-	}
-	if err := os.WriteFile(layout.SchedulerConfig(), out, 0o600); err != nil {
-		return lease, fmt.Errorf("writing the scheduler configuration: %w", err)
-	}
-	return lease, nil
-}
-
 // schedulerArgs are the scheduler's flags.
-func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
+func schedulerArgs(opts sandbox.Options, keys pki, port int, emulation string) []string {
 	layout := sandbox.Layout(opts.Dir)
 	args := []string{
 		"--config=" + layout.SchedulerConfig(),
@@ -87,6 +34,9 @@ func schedulerArgs(opts sandbox.Options, keys pki, port int) []string {
 		"--authentication-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--authorization-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--v=2",
+	}
+	if emulation != "" {
+		args = append(args, emulationFlag+emulation)
 	}
 	// As in the manifests, for the reason given there; of a gate that is named twice the last value holds.
 	gates := append([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates...)

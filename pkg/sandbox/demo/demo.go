@@ -31,6 +31,8 @@ type Options struct {
 	Dir string
 	// Keep leaves the sandbox up.
 	Keep bool
+	// APIServer is a kube-apiserver executable to run in place of the built-in one; see sandbox.Options.
+	APIServer string
 }
 
 // Run brings a sandbox up, runs the examples on it and judges the outcome; say is told of each step. The error is not
@@ -48,10 +50,10 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 		}
 	}
 	nodesFile := filepath.Join(scratch, "nodes.yaml")
-	if err := copyShipped("examples/nodes.yaml", nodesFile); err != nil {
+	if err := copyShipped("nodes/demo.yaml", nodesFile); err != nil {
 		return nil, err
 	}
-	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, StopWithParent: !opts.Keep}, say)
+	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer, StopWithParent: !opts.Keep}, say)
 	if err != nil {
 		return nil, fmt.Errorf("bringing up the sandbox: %w", err)
 	}

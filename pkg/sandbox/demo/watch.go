@@ -19,21 +19,23 @@ import (
 // workload is one file of manifests/examples and what should become of it.
 type workload struct {
 	name string
+	// example is the folder of the file.
+	example string
 	// pods that the file leads to.
 	pods int
 	// pending workloads are not to be placed.
 	pending bool
 }
 
-func (w workload) file() string { return "examples/" + w.name + ".yaml" }
+func (w workload) file() string { return "examples/" + w.example + "/" + w.name + ".yaml" }
 
 // workloads in the order of their creation.
 var workloads = []workload{
-	{name: "gang-too-large", pods: 24, pending: true},
-	{name: "ml-training", pods: 1},
-	{name: "batch-processing", pods: 4},
-	{name: "inference-shared", pods: 6},
-	{name: "gang-training", pods: 8},
+	{name: "gang-too-large", example: "09-training-gang", pods: 24, pending: true},
+	{name: "ml-training", example: "00-first-pods", pods: 1},
+	{name: "batch-processing", example: "00-first-pods", pods: 4},
+	{name: "inference-shared", example: "11-shared-gpus", pods: 6},
+	{name: "gang-training", example: "09-training-gang", pods: 8},
 }
 
 // workloadOf returns the workload that a pod belongs to: controllers name pods after it.

@@ -22,9 +22,15 @@ const (
 // IPPool holds addresses that pods can ask for with the annotation berth.dev/ip-pool.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Addresses",type=integer,JSONPath=`.status.addresses`
+// +kubebuilder:printcolumn:name="Used",type=integer,JSONPath=`.status.used`
+// +kubebuilder:printcolumn:name="Free",type=integer,JSONPath=`.status.free`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=='Accepted')].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Accepted')].reason`
 // +kubebuilder:printcolumn:name="Release",type=string,JSONPath=`.spec.releasePolicy`
-// +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaces`
+// +kubebuilder:printcolumn:name="Namespaces",type=string,priority=1,JSONPath=`.spec.namespaces`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IPPool struct {
 	metav1.TypeMeta `json:",inline"`
@@ -32,6 +38,38 @@ type IPPool struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec holds the addresses.
 	Spec IPPoolSpec `json:"spec"`
+	// status is what the scheduler has observed of the pool.
+	// +optional
+	Status IPPoolStatus `json:"status,omitempty"`
+}
+
+// ConditionAccepted is true for a pool whose addresses are given out. Its reason is Usable, or Overlaps if other pools have
+// some of the addresses as well; of a pool that is not used it is Invalid.
+const ConditionAccepted = "Accepted"
+
+// IPPoolStatus is what the scheduler has observed of a pool. Numbers are at most 2^63 - 1.
+type IPPoolStatus struct {
+	// observedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// addresses is how many the pool has.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Addresses int64 `json:"addresses"`
+	// used is how many of them are reserved, or about to be.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Used int64 `json:"used"`
+	// free is how many of them pods can be given.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Free int64 `json:"free"`
+	// conditions say whether the pool can be used.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // IPPoolSpec holds the addresses of a pool.

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/validate"
+)
+
+// ownAccount is the value of --account for the one of the kubeconfig.
+const ownAccount = "self"
+
+// validateShipped reads the shipped configuration.
+func validateShipped(report *validate.Report) error {
+	const path = "base/scheduler-config.yaml"
+	data, err := manifests.Files.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the shipped configuration: %w", err)
+	}
+	return report.Read(bytes.NewReader(data), "manifests/"+path)
+}
+
+// askForRights adds to the report which rights are missing for its configurations.
+func (f validateFlags) askForRights(ctx context.Context, report *validate.Report) error {
+	configurations := report.Configurations()
+	if len(configurations) == 0 {
+		if report.Has(validate.Error) {
+			return nil // what is wrong is in the report
+		}
+		return badInput(errors.New("there is no scheduler configuration in the files, so no rights to check"))
+	}
+	account, err := accountOf(f.account)
+	if err != nil {
+		return badInput(err)
+	}
+	config, err := f.restConfig()
+	if err != nil {
+		return badInput(err)
+	}
+	// A check is a hundred small requests.
+	config.QPS, config.Burst = 200, 200
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	var needs []rights.Need
+	for _, c := range configurations {
+		needs = append(needs, rights.For(c)...)
+	}
+	missing, err := rights.Check(ctx, client, needs, account)
+	if err != nil {
+		return err
+	}
+	name := "the account of the kubeconfig"
+	if account != nil {
+		name = account.User
+	}
+	report.Rights = &rights.Report{Account: name, Checked: rights.Count(needs), Missing: missing}
+	return nil
+}
+
+// accountOf reads --account; nil stands for the client's own.
+func accountOf(value string) (*rights.Account, error) {
+	if value == ownAccount {
+		return nil, nil //nolint:nilnil // there is no other account
+	}
+	if namespace, name, found := strings.Cut(value, "/"); found {
+		if namespace == "" || name == "" || strings.Contains(name, "/") {
+			return nil, fmt.Errorf("--account %q: must be namespace/name of a service account, a user name, or %s", value, ownAccount)
+		}
+		return rights.ServiceAccount(namespace, name), nil
+	}
+	if parts := strings.Split(value, ":"); len(parts) == 4 && parts[0] == "system" && parts[1] == "serviceaccount" {
+		return rights.ServiceAccount(parts[2], parts[3]), nil
+	}
+	if value == "" {
+		return nil, fmt.Errorf("--account is empty: must be namespace/name of a service account, a user name, or %s", ownAccount)
+	}
+	return &rights.Account{User: value, Groups: []string{"system:authenticated"}}, nil
+}

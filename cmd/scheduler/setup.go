@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/rights"
+)
+
+// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it run
+// without the rights that single plugins need. app.Setup makes its own clients.
+func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
+	component, err := latest.Default()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the default configuration: %w", err)
+	}
+	opts.ComponentConfig = component
+	if errs := opts.Validate(); len(errs) > 0 {
+		return nil, nil, utilerrors.NewAggregate(errs)
+	}
+	name := opts.InformerName
+	// The factory that is made here is not used, and must not take the names of the metrics.
+	opts.InformerName = nil
+	config, err := opts.Config(ctx)
+	opts.InformerName = name
+	if err != nil {
+		return nil, nil, err
+	}
+	standIn := rights.NewStandIn(klog.FromContext(ctx))
+	if config.Client, err = newClient(standIn.Guarded(config.KubeConfig)); err != nil {
+		return nil, nil, err
+	}
+	reader, err := newClient(standIn.ForInformers(config.KubeConfig))
+	if err != nil {
+		return nil, nil, err
+	}
+	config.InformerFactory = scheduler.NewInformerFactory(reader, 0, name)
+	completed := config.Complete()
+
+	registry := make(frameworkruntime.Registry)
+	for _, option := range plugins.Options() {
+		if err := option(registry); err != nil {
+			return nil, nil, fmt.Errorf("registering plugins: %w", err)
+		}
+	}
+	return build(ctx, opts, &completed, registry)
+}
+
+// build makes the scheduler, and logs or writes its configuration with all defaults.
+func build(
+	ctx context.Context, opts *options.Options, completed *schedulerserverconfig.CompletedConfig, registry frameworkruntime.Registry,
+) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
+	component := &completed.ComponentConfig
+	var profiles []schedulerconfig.KubeSchedulerProfile
+	sched, err := scheduler.New(ctx, completed.Client, completed.InformerFactory, completed.DynInformerFactory,
+		func(name string) events.EventRecorderLogger { return completed.EventBroadcaster.NewRecorder(name) },
+		scheduler.WithComponentConfigVersion(component.APIVersion),
+		scheduler.WithKubeConfig(completed.KubeConfig),
+		scheduler.WithProfiles(component.Profiles...),
+		scheduler.WithExtenders(component.Extenders...),
+		scheduler.WithFrameworkOutOfTreeRegistry(registry),
+		scheduler.WithParallelism(component.Parallelism),
+		scheduler.WithPercentageOfNodesToScore(component.PercentageOfNodesToScore),
+		scheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),
+		scheduler.WithPodMaxBackoffSeconds(component.PodMaxBackoffSeconds),
+		scheduler.WithPodMaxInUnschedulablePodsDuration(completed.PodMaxInUnschedulablePodsDuration),
+		scheduler.WithBuildFrameworkCapturer(func(p schedulerconfig.KubeSchedulerProfile) { profiles = append(profiles, p) }),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Where the configuration is to be written, this ends the process.
+	if err := options.LogOrWriteConfig(klog.FromContext(ctx), opts.WriteConfigTo, component, profiles); err != nil {
+		return nil, nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	return completed, sched, nil
+}
+
+func newClient(config *restclient.Config) (clientset.Interface, error) {
+	client, err := clientset.NewForConfig(restclient.AddUserAgent(config, "scheduler"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client, nil
+}

@@ -1,0 +1,59 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plugins/slaaware"
+	"berth.dev/berth/pkg/replay"
+)
+
+// NotScored is a score plugin that had no say because what it scores by is not part of a snapshot.
+type NotScored struct {
+	Plugin string `json:"plugin"`
+	// Why names what is missing and where it is.
+	Why string `json:"why"`
+}
+
+// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus has them.
+func notScored(c *replay.Configuration, pod *v1.Pod) []NotScored {
+	want, bad := kubeview.PodObjective(pod)
+	if bad != nil || want.None() {
+		return nil
+	}
+	for _, p := range c.Component.Profiles {
+		if p.SchedulerName != pod.Spec.SchedulerName {
+			continue
+		}
+		for _, pc := range p.PluginConfig {
+			args, ok := pc.Args.(*config.SLAAwareArgs)
+			if !ok {
+				continue
+			}
+			var why []string
+			if want.LatencyMs > 0 {
+				why = append(why, missing(fmt.Sprintf("a latency of at most %g ms", want.LatencyMs), "latencyMsQuery", args.Signals,
+					func(s *config.SLOSignals) string { return s.LatencyMsQuery }))
+			}
+			if want.Throughput > 0 {
+				why = append(why, missing(fmt.Sprintf("a throughput of at least %g", want.Throughput), "throughputQuery", args.Signals,
+					func(s *config.SLOSignals) string { return s.ThroughputQuery }))
+			}
+			return []NotScored{{Plugin: slaaware.Name, Why: strings.Join(why, "; ")}}
+		}
+	}
+	return nil
+}
+
+// missing says where the figures for an objective are, or that there are none.
+func missing(objective, field string, signals *config.SLOSignals, query func(*config.SLOSignals) string) string {
+	if signals == nil || query(signals) == "" {
+		return fmt.Sprintf("the pod asks for %s, and the arguments have no signals.%s", objective, field)
+	}
+	return fmt.Sprintf("the pod asks for %s; the figures of the nodes are in Prometheus (%s, query %q) and not in the dump",
+		objective, signals.Prometheus.URL, query(signals))
+}

@@ -1,0 +1,50 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+)
+
+func TestAnnotationsThatTheProfileDoesNotReadAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, profile string
+		annotations   map[string]string
+		without       string
+		want          []string
+	}{
+		{name: "a profile with all plugins", profile: "berth-scheduler", annotations: map[string]string{"berth.dev/near": "app=cache", "berth.dev/datasets": "imagenet"}},
+		{name: "a profile without NetworkTopology", profile: "gpu-aware-scheduler", annotations: map[string]string{"berth.dev/near": "app=cache"},
+			want: []string{"annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod is not placed near the pods that it names"}},
+		{name: "a profile without IPReservation", profile: "berth-scheduler", without: "IPReservation", annotations: map[string]string{"berth.dev/ip-pool": "racks"},
+			want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod gets no address of the pool"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			configuration := shipped(t)
+			for i := range configuration.Component.Profiles {
+				enabled := &configuration.Component.Profiles[i].Plugins.MultiPoint.Enabled
+				*enabled = slices.DeleteFunc(*enabled, func(p schedulerconfig.Plugin) bool { return p.Name == tt.without })
+			}
+			p := pod("p", "", "1", 0)
+			p.Spec.SchedulerName, p.Annotations = tt.profile, tt.annotations
+			e, err := Pod(Question{Configuration: configuration, Objects: []runtime.Object{node("a", "8")}, Pod: p, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, note := range e.Notes {
+				if strings.Contains(note, "annotation") {
+					got = append(got, note)
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("notes %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,341 @@
+package ipreservation
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/apis/config"
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+)
+
+func prioritized(p *v1.Pod, priority int32, nominated string) *v1.Pod {
+	p.Spec.Priority = &priority
+	p.Status.NominatedNodeName = nominated
+	return p
+}
+
+// An address that is kept for a nominated pod is kept on all nodes: it is free in the cluster once, not once a node.
+func TestAnAddressIsKeptForANominatedPod(t *testing.T) {
+	t.Parallel()
+	const one = `IPPool any {subnets: [{ranges: [10.0.0.1]}]}`
+	kept := map[string]string{"a": "pool any has no free address", "b": "pool any has no free address"}
+	nominee := func() *v1.Pod { return prioritized(asking("nominee", "any"), 10, "a") }
+	tests := map[string]struct {
+		nominee *v1.Pod
+		pod     *v1.Pod
+		objects []string
+		want    map[string]string
+	}{
+		"against a pod of lower priority":                                        {nominee: nominee(), pod: prioritized(asking("p", "any"), 0, ""), want: kept},
+		"against a pod of the same priority":                                     {nominee: nominee(), pod: prioritized(asking("p", "any"), 10, ""), want: kept},
+		"not against a pod of higher priority":                                   {nominee: nominee(), pod: prioritized(asking("p", "any"), 20, ""), want: map[string]string{}},
+		"not against itself":                                                     {nominee: nominee(), pod: nominee(), want: map[string]string{}},
+		"against a nominated pod of the same priority that comes later in order": {nominee: nominee(), pod: prioritized(asking("p", "any"), 10, "b"), want: kept},
+		"not against one that comes earlier":                                     {nominee: nominee(), pod: prioritized(asking("early", "any"), 10, "b"), want: map[string]string{}},
+		"not if it is nominated to a node that is gone":                          {nominee: prioritized(asking("nominee", "any"), 10, "gone"), pod: asking("p", "any"), want: map[string]string{}},
+		"not if it asks for another pool":                                        {nominee: prioritized(asking("nominee", "other"), 10, "a"), pod: asking("p", "any"), want: map[string]string{}},
+		"not twice if it has an address already": {nominee: nominee(), pod: asking("p", "more"), want: map[string]string{},
+			objects: []string{`IPPool more {subnets: [{ranges: [10.0.1.1-10.0.1.2]}]}`, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: nominee}}`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, nil, &config.IPReservationArgs{}, append(test.objects, one)...)
+			test.nominee.Spec.SchedulerName = profile
+			c.create(t, test.nominee)
+			if test.nominee.Annotations["berth.dev/ip-pool"] != "" {
+				await(t, "the nomination", func() bool { _, ok := c.plugin.book.nominated.Load(test.nominee.UID); return ok })
+			}
+			got, _ := c.filter(t, test.pod)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The address is free again when the nominated pod is gone, and those that were refused it are told.
+func TestANominatedPodThatIsGoneKeepsNoAddress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, nominatedPodGoes)
+}
+
+func nominatedPodGoes(t *testing.T) {
+	c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1]}]}`, `IPPool full {subnets: [{ranges: [10.0.1.1]}]}`,
+		`IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: other}}`)
+	nominee := prioritized(asking("nominee", "any"), 10, "a")
+	nominee.Spec.SchedulerName = profile
+	c.create(t, nominee)
+	c.create(t, asking("p", "any"))
+	c.create(t, asking("hopeless", "full"))
+	c.create(t, asking("stranger", ""))
+	c.tried()
+	c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "nominee"})
+	if diff := cmp.Diff([]string{"p"}, c.tried()); diff != "" {
+		t.Errorf("tried again (-want +got):\n%s", diff)
+	}
+	if reasons, _ := c.filter(t, asking("p", "any")); len(reasons) > 0 {
+		t.Errorf("refused: %v", reasons)
+	}
+}
+
+// The reservation is deleted before the informer shows it: nothing tells of that, so the plugin asks.
+func TestAReservationThatWasNeverSeenIsForgotten(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
+	c.ready(t)
+	made := func(name, text, uid string) *networkv1alpha1.IPReservation {
+		r := &networkv1alpha1.IPReservation{Spec: networkv1alpha1.IPReservationSpec{Address: text, Pod: networkv1alpha1.PodIdentity{Namespace: "default", Name: "old"}}}
+		r.Name, r.UID, r.ResourceVersion = name, types.UID(uid), "7"
+		return r
+	}
+	// The first is gone, and in the place of the second is another one.
+	c.apply(t, `IPReservation ip-10-0-0-2 {address: 10.0.0.2, pod: {namespace: default, name: new}}`)
+	await(t, "the other reservation", func() bool { return c.plugin.book.ledger.Concerns(mustAsk(asking("new", "")).Identities) })
+	c.plugin.book.noteWritten(made("ip-10-0-0-1", "10.0.0.1", "gone"))
+	c.plugin.book.noteWritten(made("ip-10-0-0-2", "10.0.0.2", "replaced"))
+	if reasons, _ := c.filter(t, asking("p", "any")); len(reasons) != 2 {
+		t.Errorf("what the API server said it has written is free: %v", reasons)
+	}
+	for range 2 {
+		c.plugin.book.askForWritten(t.Context())
+	}
+	if left := c.plugin.book.askForWritten(t.Context()); left != 0 {
+		t.Errorf("%d reservations are still looked after", left)
+	}
+	p, reason := c.plugin.book.ledger.Reserve(mustAsk(asking("p", "any")), nil)
+	if p.Address != netip.MustParseAddr("10.0.0.1") {
+		t.Errorf("the pod is promised %s (%s), want the address that nobody has", p.Address, reason)
+	}
+	if who, ok := c.plugin.book.ledger.Held(netip.MustParseAddr("10.0.0.2")); !ok || who.Identity.Pod != "new" {
+		t.Errorf("the other address is that of %v", who)
+	}
+}
+
+// What is written and is still there is looked after until the informer has shown it.
+func TestAReservationThatIsSlowToBeSeenIsKept(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1]}]}`)
+	p := c.create(t, asking("p", "any"))
+	c.ready(t, "p")
+	if reason := c.bind(t, c.reserve(t, p), p); reason != "" {
+		t.Fatal(reason)
+	}
+	await(t, "the informer", func() bool { return c.plugin.book.askForWritten(t.Context()) == 0 })
+	if reasons, _ := c.filter(t, asking("q", "any")); len(reasons) != 2 {
+		t.Errorf("the address is free: %v", reasons)
+	}
+}
+
+// A pod that is deleted between Reserve and PreBind leaves a reservation, which its policy frees.
+func TestAPodThatIsDeletedBeforeItIsBoundGivesItsAddressBack(t *testing.T) {
+	t.Parallel()
+	for policy, released := range map[networkv1alpha1.ReleasePolicy]bool{networkv1alpha1.OnPodDeletion: true, networkv1alpha1.OnStatefulSetDeletion: true,
+		networkv1alpha1.Retain: false} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {releasePolicy: `+string(policy)+`, subnets: [{ranges: [10.0.0.1]}]}`)
+				p := c.create(t, asking("p", "any"))
+				state := c.reserve(t, p)
+				c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "p"})
+				synctest.Wait()
+				if reason := c.bind(t, state, p); !strings.Contains(reason, "telling pod default/p its address") {
+					t.Fatalf("PreBind says %q", reason)
+				}
+				if _, promised := c.plugin.book.ledger.Promised("p"); promised {
+					t.Error("the address is still promised")
+				}
+				rest()
+				if got := c.reservation("ip-10-0-0-1"); (got == nil) != released {
+					t.Errorf("the reservation is %v", got)
+				}
+			})
+		})
+	}
+}
+
+// The pod ends while the promise still holds: the first look at its reservation does not release it, a later one does.
+func TestAReservationIsReleasedAfterThePromise(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, nil, &config.IPReservationArgs{}, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
+		p := asking("p", "")
+		state := c.reserve(t, p)
+		rest()
+		if c.reservation("ip-10-0-0-1") == nil {
+			t.Fatal("a promised reservation is released")
+		}
+		c.framework.RunReservePluginsUnreserve(t.Context(), state, p, onlyNode)
+		rest()
+		if got := c.reservation("ip-10-0-0-1"); got != nil {
+			t.Errorf("the reservation is %v", got)
+		}
+	})
+}
+
+// A pod that waited only because of its reservation needs no address when that is deleted, and has to be tried.
+func TestWhoIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	const reserved = `IPReservation ip-10-0-9-1 {address: 10.0.9.1, domain: {key: rack, value: r9}, pod: {namespace: default, name: owner}}`
+	tests := map[string]struct {
+		change func(t *testing.T, c *cluster)
+		want   []string
+	}{
+		"a reservation is deleted":        {func(t *testing.T, c *cluster) { c.remove(t, reservationKind, "ip-10-0-9-1") }, []string{"open", "owner"}},
+		"a reservation gets a new domain": {func(t *testing.T, c *cluster) { c.apply(t, strings.Replace(reserved, "r9", "r1", 1)) }, []string{"owner"}},
+		"a reservation is made for a pod": {func(t *testing.T, c *cluster) {
+			c.apply(t, `IPReservation ip-10-0-9-2 {address: 10.0.9.2, pod: {namespace: default, name: plain}}`)
+		}, []string{"plain"}},
+		"a pool gets addresses": {func(t *testing.T, c *cluster) { c.apply(t, `IPPool full {subnets: [{ranges: [10.0.1.1-10.0.1.2]}]}`) }, []string{"full", "missing", "open", "owner"}},
+		"a pool is created": {func(t *testing.T, c *cluster) {
+			c.apply(t, `IPPool missing {namespaces: [x], subnets: [{ranges: [10.0.3.1]}]}`)
+		}, []string{"full", "missing", "open", "owner"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, nil, &config.IPReservationArgs{}, reserved, `IPPool open {subnets: [{ranges: [10.0.2.1]}]}`,
+					`IPPool full {subnets: [{ranges: [10.0.1.1]}]}`, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: other}}`)
+				for pod, pool := range map[string]string{"owner": "", "plain": "", "open": "open", "full": "full", "missing": "missing"} {
+					c.create(t, asking(pod, pool))
+				}
+				c.ready(t)
+				c.tried()
+				test.change(t, c)
+				if diff := cmp.Diff(test.want, c.tried()); diff != "" {
+					t.Errorf("tried again (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// What the plugin writes itself, or what changes nothing, wakes nobody: each pod that is bound would wake all that wait.
+func TestNobodyIsTriedAgainForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
+		c.create(t, asking("waits", "any"))
+		p := c.create(t, asking("p", "any"))
+		c.ready(t)
+		c.tried()
+		if reason := c.bind(t, c.reserve(t, p), p); reason != "" {
+			t.Fatal(reason)
+		}
+		if names := c.tried(); slices.Contains(names, "waits") {
+			t.Errorf("tried again because another pod is bound: %v", names)
+		}
+		c.apply(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: another, releasePolicy: Retain, pod: {namespace: default, name: p}}`)
+		c.apply(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
+		if names := c.tried(); len(names) > 0 {
+			t.Errorf("tried again: %v", names)
+		}
+	})
+}
+
+// Everything that there was of addresses goes while the scheduler runs, and comes back.
+func TestCustomResourcesGoAndComeBack(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, &config.IPReservationArgs{}, onePerRack)
+	p := c.create(t, asking("p", "racks"))
+	c.ready(t, "p")
+	state := c.reserve(t, p)
+	c.remove(t, poolKind, "racks")
+	await(t, "the pools", func() bool { return len(c.plugin.book.ledger.Usages()) == 0 })
+	if reason := c.bind(t, state, p); reason != "" {
+		t.Errorf("an address that is promised is not given: %s", reason)
+	}
+	if reasons, _ := c.filter(t, asking("q", "racks")); reasons[""] != "there is no IPPool racks" {
+		t.Errorf("without pools: %v", reasons)
+	}
+	await(t, "the informer", func() bool { return c.plugin.book.askForWritten(t.Context()) == 0 })
+	c.remove(t, reservationKind, "ip-10-0-1-1")
+	await(t, "the reservations", func() bool { return c.plugin.book.ledger.Empty() })
+	c.apply(t, onePerRack)
+	await(t, "the pools", func() bool { return len(c.plugin.book.ledger.Usages()) == 2 })
+	if reasons, _ := c.filter(t, asking("q", "racks")); len(reasons) > 0 {
+		t.Errorf("with pools again: %v", reasons)
+	}
+}
+
+// A pool that shrinks takes no address away, and gives none out that it does not have any more.
+func TestAPoolShrinks(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.3]}]}`)
+	p, q := c.create(t, asking("p", "any")), c.create(t, asking("q", "any"))
+	c.ready(t, "p", "q")
+	if reason := c.bind(t, c.reserve(t, p), p); reason != "" {
+		t.Fatal(reason)
+	}
+	promised := c.reserve(t, q)
+	c.apply(t, `IPPool any {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.3]}]}`)
+	await(t, "the pool", func() bool { return c.plugin.book.ledger.Usages()[0].Size() == 1 })
+	if reason := c.bind(t, promised, q); reason != "" {
+		t.Errorf("an address that is promised is not given: %s", reason)
+	}
+	for name, want := range map[string]string{"p": "10.0.0.1", "q": "10.0.0.2"} {
+		if got := c.annotations(name)["berth.dev/ip-address"]; got != want {
+			t.Errorf("pod %s has address %s, want %s", name, got, want)
+		}
+		back := asking(name, "any")
+		back.UID += "-again"
+		if reasons, _ := c.filter(t, back); len(reasons) > 0 {
+			t.Errorf("pod %s comes back: %v", name, reasons)
+		}
+	}
+	c.reserve(t, asking("r", "any"))
+	want := map[string]string{"a": "pool any has no free address in domain rack=r1", "b": "node(s) outside the domains of pool any"}
+	got, _ := c.filter(t, asking("s", "any"))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}
+
+// A reservation is not deleted by a scheduler that knows an older version of it than the one that led to a pod's binding.
+func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
+	t.Parallel()
+	old := newCluster(t, nil, &config.IPReservationArgs{}, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
+	stale := old.plugin.book.reservations.GetStore().List()[0].(*networkv1alpha1.IPReservation).DeepCopy()
+	old.plugin.book.begin()
+	p := asking("p", "")
+	fresh := newCluster(t, old.api, &config.IPReservationArgs{})
+	state := fresh.reserve(t, p)
+	fresh.create(t, p)
+	if reason := fresh.bind(t, state, p); reason != "" {
+		t.Skip("the reservation was released before the pod came: " + reason)
+	}
+	// The old scheduler has not heard of the pod, nor of the change.
+	if _, err := old.plugin.book.releaseOne(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	if got := fresh.reservation("ip-10-0-0-1"); got == nil || got["podUID"] != "p" {
+		t.Errorf("the reservation is %v", got)
+	}
+}
+
+// rest lets the loops of the plugin do all that they have to do.
+func rest() {
+	time.Sleep(time.Minute) //nolint:forbidigo // virtual time
+	synctest.Wait()
+}
+
+// tried returns the names of the pods that were woken since it was called last.
+func (c *cluster) tried() []string {
+	rest()
+	names := map[string]bool{}
+	for len(c.woken) > 0 {
+		names[<-c.woken] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}

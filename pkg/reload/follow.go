@@ -1,0 +1,175 @@
+package reload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+const (
+	// look is how often the file is read. A mounted ConfigMap changes by links and a file on the host by being replaced, and
+	// both are seen by reading, where a watch of the file system has to follow each link.
+	look = time.Second
+	// leaderDelay is how much later a leader replaces itself than a standby, which then is ready to lead.
+	leaderDelay = 5 * time.Second
+	// settleFor is how long after it has all objects a scheduler counts as started: what it does next, such as to take part in
+	// the leader election, fails at once if it fails.
+	settleFor = time.Second
+	// startWithin is how long after a replacement an error counts as one of the new configuration.
+	startWithin = 30 * time.Second
+)
+
+// Scheduler is what is asked of the scheduler that runs with the configuration.
+type Scheduler interface {
+	// Leads reports whether it leads other replicas.
+	Leads(ctx context.Context) bool
+	// Quiesce stops taking pods, waits for the bindings under way and gives the lease back.
+	Quiesce(ctx context.Context)
+	// Warn tells the user that a change was not taken.
+	Warn(ctx context.Context, reason, note string)
+}
+
+// started notes that this process works with its configuration.
+func (c *Config) started(ctx context.Context, at time.Time) {
+	logger := klog.FromContext(ctx)
+	registerMetrics()
+	for _, result := range []string{resultSuccess, resultRejected, resultFailed} {
+		reloads.WithLabelValues(result).Add(float64(c.counts[result]))
+	}
+	if c.resumed && c.rejected == "" {
+		c.count(resultSuccess)
+		took := at.Sub(c.noticed)
+		changeDuration.Set(took.Seconds())
+		logger.Info("The changed configuration is in force", "file", c.file, "hash", hashOf(c.inForce), "duration", took)
+	}
+	if err := c.keepCopy(); err != nil {
+		logger.Error(err, "The next start of the container will have no last configuration to go back to")
+	}
+}
+
+// Follow watches the file until ctx ends, and replaces this process when there is a configuration in it that works. ready is
+// closed when the scheduler has all its objects.
+func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan struct{}) {
+	logger := klog.FromContext(ctx)
+	c.show(hashOf(c.inForce))
+	if c.rejected != "" {
+		// The process before could not say so: it did not start.
+		scheduler.Warn(ctx, "ConfigurationRejected", "the scheduler did not start with the configuration in "+c.file+"; the last one that worked is in force")
+		c.show(c.rejected)
+	}
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return
+	}
+	at := time.Now()
+	select {
+	case <-time.After(settleFor):
+		c.started(ctx, at)
+	case <-ctx.Done():
+		return
+	}
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	var before []byte
+	gone := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		content, err := os.ReadFile(c.file)
+		if err != nil {
+			if !gone {
+				gone = true
+				c.reject(ctx, scheduler, "", fmt.Errorf("reading the configuration: %w", err))
+			}
+			continue
+		}
+		gone = false
+		// Only what is the same twice is a whole file.
+		settled := bytes.Equal(content, before)
+		before = content
+		switch {
+		case bytes.Equal(content, c.inForce):
+			if c.rejected != "" {
+				logger.Info("The file has the configuration in force again", "file", c.file)
+				c.rejected = ""
+			}
+			c.show(hashOf(content))
+		case settled && hashOf(content) != c.rejected:
+			c.take(ctx, scheduler, content)
+			before = nil
+		}
+	}
+}
+
+// take checks a new configuration and replaces this process by one that has it.
+func (c *Config) take(ctx context.Context, scheduler Scheduler, content []byte) {
+	logger := klog.FromContext(ctx)
+	noticed := time.Now()
+	logger.Info("The configuration has changed, checking it", "file", c.file, "hash", hashOf(content))
+	if err := check(ctx, content); err != nil {
+		if ctx.Err() == nil {
+			c.reject(ctx, scheduler, hashOf(content), err)
+		}
+		return
+	}
+	if scheduler.Leads(ctx) {
+		delay := time.NewTimer(leaderDelay)
+		defer delay.Stop()
+		select {
+		case <-delay.C:
+		case <-ctx.Done():
+			return
+		}
+		// It may have changed once more.
+		if latest, err := os.ReadFile(c.file); err != nil || !bytes.Equal(latest, content) {
+			logger.Info("The configuration has changed again", "file", c.file)
+			return
+		}
+	}
+	logger.Info("Starting anew with the changed configuration", "file", c.file, "hash", hashOf(content))
+	scheduler.Quiesce(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	c.rejected, c.noticed = "", noticed
+	klog.Flush()
+	err := c.replace(content, c.inForce)
+	// This process does not schedule any more and cannot be made to: the container starts it again.
+	logger.Error(err, "Starting anew failed")
+	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+}
+
+// reject keeps the configuration in force and says why.
+func (c *Config) reject(ctx context.Context, scheduler Scheduler, hash string, err error) {
+	c.rejected = hash
+	c.count(resultRejected)
+	c.show(hash)
+	klog.FromContext(ctx).Error(err, "The configuration cannot be used, keeping the one in force", "file", c.file, "hash", hash, "inForce", hashOf(c.inForce))
+	scheduler.Warn(ctx, "ConfigurationRejected", fmt.Sprintf("%s: %v; the configuration in force stays", c.file, err))
+}
+
+// Failed is called when the scheduler has ended with an error. In a process that was started with a new configuration, or at
+// the start of a container that has a copy of one that worked, it goes back to that one and does not return.
+func (c *Config) Failed(ctx context.Context, cause error, since time.Time) error {
+	if ctx.Err() != nil || c.lastGood == nil || bytes.Equal(c.lastGood, c.inForce) || time.Since(since) > startWithin {
+		return cause
+	}
+	logger := klog.FromContext(ctx)
+	logger.Error(cause, "The scheduler did not start with this configuration, going back to the last one that worked",
+		"file", c.file, "hash", hashOf(c.inForce), "last", hashOf(c.lastGood))
+	c.rejected = hashOf(c.inForce)
+	c.counts[resultFailed]++
+	klog.Flush()
+	if err := c.replace(c.lastGood, nil); err != nil {
+		logger.Error(err, "Going back failed")
+	}
+	return cause
+}

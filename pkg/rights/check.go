@@ -1,0 +1,137 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Missing is a right that is needed and not granted.
+type Missing struct {
+	Group     string   `json:"apiGroup"`
+	Resource  string   `json:"resource"`
+	Verb      string   `json:"verb"`
+	Namespace string   `json:"namespace,omitempty"`
+	Name      string   `json:"resourceName,omitempty"`
+	Weight    Weight   `json:"weight"`
+	For       []string `json:"neededBy"`
+	Lost      string   `json:"lost"`
+}
+
+// Right names the right on one line.
+func (m Missing) Right() string {
+	return Need{Group: m.Group, Resource: m.Resource, Namespace: m.Namespace, Name: m.Name, Verbs: []string{m.Verb}}.String()
+}
+
+// String is the right with what needs it and what is lost.
+func (m Missing) String() string {
+	return fmt.Sprintf("%s (%s): %s", m.Right(), strings.Join(m.For, ", "), m.Lost)
+}
+
+// Account is whose rights are asked for.
+type Account struct {
+	User   string
+	Groups []string
+}
+
+// ServiceAccount returns the account of a service account, with the groups that the API server gives to its tokens.
+func ServiceAccount(namespace, name string) *Account {
+	return &Account{
+		User:   "system:serviceaccount:" + namespace + ":" + name,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+}
+
+// parallelChecks bounds the requests that are under way at once.
+const parallelChecks = 8
+
+// Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A nil
+// account stands for that of the client; to ask for another, the client needs the right to create subjectaccessreviews.
+func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Missing, error) {
+	var asked []Missing
+	for _, n := range needs {
+		for _, verb := range n.Verbs {
+			asked = append(asked, Missing{
+				Group: n.Group, Resource: n.Resource, Verb: verb, Namespace: n.Namespace, Name: n.Name,
+				Weight: n.Weight, For: n.For, Lost: n.Lost,
+			})
+		}
+	}
+	allowed, failed := make([]bool, len(asked)), make([]error, len(asked))
+	workqueue.ParallelizeUntil(ctx, parallelChecks, len(asked), func(i int) {
+		allowed[i], failed[i] = review(ctx, client, asked[i], account)
+	})
+	if err := errors.Join(ctx.Err(), firstOf(failed)); err != nil {
+		return nil, fmt.Errorf("asking the API server for rights: %w", err)
+	}
+	var missing []Missing
+	at := map[string]int{}
+	for i, m := range asked {
+		if allowed[i] {
+			continue
+		}
+		if before, found := at[m.Right()]; found {
+			missing[before] = missing[before].with(m)
+			continue
+		}
+		at[m.Right()] = len(missing)
+		missing = append(missing, m)
+	}
+	return missing, nil
+}
+
+// with joins what two needs say of one right.
+func (m Missing) with(other Missing) Missing {
+	m.For = slices.Clone(m.For)
+	for _, feature := range other.For {
+		if !slices.Contains(m.For, feature) {
+			m.For = append(m.For, feature)
+		}
+	}
+	if !strings.Contains(m.Lost, other.Lost) {
+		m.Lost += "; " + other.Lost
+	}
+	heaviest := []Weight{Vital, Feature, Conditional}
+	m.Weight = heaviest[min(slices.Index(heaviest, m.Weight), slices.Index(heaviest, other.Weight))]
+	return m
+}
+
+// firstOf keeps an API server that fails from being quoted a hundred times.
+func firstOf(all []error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func review(ctx context.Context, client kubernetes.Interface, m Missing, account *Account) (bool, error) {
+	resource, sub, _ := strings.Cut(m.Resource, "/")
+	attributes := &authorizationv1.ResourceAttributes{
+		Group: m.Group, Resource: resource, Subresource: sub, Verb: m.Verb, Namespace: m.Namespace, Name: m.Name,
+	}
+	if account == nil {
+		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		return answer.Status.Allowed, nil
+	}
+	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: account.User, Groups: account.Groups, ResourceAttributes: attributes},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}

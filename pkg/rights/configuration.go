@@ -1,0 +1,60 @@
+package rights
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+)
+
+// For returns what a configuration needs, with its defaults filled in. Features are those that a configuration does not
+// tell, such as NativeGroups, which is a feature gate.
+func For(c *schedulerconfig.KubeSchedulerConfiguration, features ...string) []Need {
+	wanted := sets.New(append(features, Always, Metrics)...)
+	for i := range c.Profiles {
+		wanted = wanted.Union(enabled(c.Profiles[i].Plugins))
+	}
+	var all []Need
+	for _, need := range needs() {
+		// Only what is enabled is named.
+		need.For = slices.DeleteFunc(need.For, func(feature string) bool { return !wanted.Has(feature) })
+		if len(need.For) > 0 {
+			all = append(all, need)
+		}
+	}
+	return append(all, lease(c)...)
+}
+
+// lease returns the rights to the lease by which the replicas elect a leader.
+func lease(c *schedulerconfig.KubeSchedulerConfiguration) []Need {
+	election := c.LeaderElection
+	if !election.LeaderElect {
+		return nil
+	}
+	need := Need{
+		Group: "coordination.k8s.io", Resource: "leases", Namespace: election.ResourceNamespace, Name: election.ResourceName,
+		Verbs: []string{"get", "update"}, For: []string{LeaderElection}, Weight: Vital, Lost: noScheduling + ": no replica can lead",
+	}
+	// A right to create cannot be limited to a name. A lease that exists needs none.
+	create := need
+	create.Name, create.Verbs, create.Weight = "", []string{"create"}, Feature
+	create.Lost = "a lease that does not exist is not made, and no replica can lead without it"
+	return []Need{need, create}
+}
+
+// enabled returns the plugins that a profile enables at any extension point and disables at none but one.
+func enabled(plugins *schedulerconfig.Plugins) sets.Set[string] {
+	names := sets.New[string]()
+	if plugins == nil {
+		return names
+	}
+	for _, set := range []schedulerconfig.PluginSet{
+		plugins.PreEnqueue, plugins.QueueSort, plugins.PreFilter, plugins.Filter, plugins.PostFilter, plugins.PreScore, plugins.Score,
+		plugins.Reserve, plugins.Permit, plugins.PreBind, plugins.Bind, plugins.PostBind, plugins.MultiPoint,
+	} {
+		for _, plugin := range set.Enabled {
+			names.Insert(plugin.Name)
+		}
+	}
+	return names
+}

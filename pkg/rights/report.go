@@ -1,0 +1,88 @@
+package rights
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Report is what a preflight has found out.
+type Report struct {
+	// Account is whose rights were asked for.
+	Account string `json:"account"`
+	// Checked counts the rights that were asked for.
+	Checked int       `json:"checked"`
+	Missing []Missing `json:"missing"`
+}
+
+// Lacks reports whether a right is missing that the configuration needs in every cluster.
+func (r *Report) Lacks() bool {
+	for _, m := range r.Missing {
+		if m.Weight != Conditional {
+			return true
+		}
+	}
+	return false
+}
+
+// WriteTable prints a row for the missing rights to each resource.
+func (r *Report) WriteTable(out io.Writer) error {
+	var b strings.Builder
+	if rows := r.rows(); len(rows) > 0 {
+		t := table.NewWriter()
+		t.SetStyle(table.StyleLight)
+		t.Style().Options = table.OptionsNoBordersAndSeparators
+		t.Style().Format.Header = text.FormatDefault
+		t.AppendHeader(table.Row{"api group", "resource", "verbs", "weight", "needed by", "without it"})
+		t.AppendRows(rows)
+		t.SetColumnConfigs([]table.ColumnConfig{{Name: "needed by", WidthMax: 20, WidthMaxEnforcer: text.WrapSoft}, {Name: "without it", WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}})
+		b.WriteString(t.Render() + "\n")
+	}
+	fmt.Fprintf(&b, "%s: %d rights checked, %d missing\n", r.Account, r.Checked, len(r.Missing))
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// rows joins the verbs that are missing for one reason.
+func (r *Report) rows() []table.Row {
+	var rows []table.Row
+	for i := 0; i < len(r.Missing); {
+		m := r.Missing[i]
+		var verbs []string
+		for ; i < len(r.Missing) && r.Missing[i].sameReason(m); i++ {
+			verbs = append(verbs, r.Missing[i].Verb)
+		}
+		group := m.Group
+		if group == "" {
+			group = `""`
+		}
+		resource := m.Resource
+		if m.Name != "" {
+			resource += " " + m.Name
+		}
+		if m.Namespace != "" {
+			resource += " in " + m.Namespace
+		}
+		rows = append(rows, table.Row{group, resource, strings.Join(verbs, ","), m.Weight, strings.Join(m.For, ", "), m.Lost})
+	}
+	return rows
+}
+
+func (m Missing) sameReason(other Missing) bool {
+	return m.Group == other.Group && m.Resource == other.Resource && m.Name == other.Name && m.Namespace == other.Namespace &&
+		m.Weight == other.Weight && m.Lost == other.Lost
+}
+
+// Count is the number of different rights.
+func Count(all []Need) int {
+	seen := map[string]bool{}
+	for _, n := range all {
+		for _, verb := range n.Verbs {
+			seen[Missing{Group: n.Group, Resource: n.Resource, Namespace: n.Namespace, Name: n.Name, Verb: verb}.Right()] = true
+		}
+	}
+	return len(seen)
+}

@@ -1,0 +1,136 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	componentconfig "k8s.io/component-base/config"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+)
+
+// profileWith is a configuration of one profile with the plugins.
+func profileWith(plugins ...string) *schedulerconfig.KubeSchedulerConfiguration {
+	set := schedulerconfig.PluginSet{}
+	for _, name := range plugins {
+		set.Enabled = append(set.Enabled, schedulerconfig.Plugin{Name: name})
+	}
+	return &schedulerconfig.KubeSchedulerConfiguration{
+		Profiles: []schedulerconfig.KubeSchedulerProfile{{SchedulerName: "p", Plugins: &schedulerconfig.Plugins{MultiPoint: set}}},
+	}
+}
+
+func TestNeedsAreThoseOfTheEnabledPlugins(t *testing.T) {
+	t.Parallel()
+	electing := profileWith()
+	electing.LeaderElection = componentconfig.LeaderElectionConfiguration{LeaderElect: true, ResourceNamespace: "ns", ResourceName: "mine"}
+	for name, test := range map[string]struct {
+		config    *schedulerconfig.KubeSchedulerConfiguration
+		features  []string
+		with      []string
+		without   []string
+		neededFor string
+	}{
+		"a profile without plugins needs what every scheduler needs": {
+			config: profileWith(), with: []string{"get,list,watch nodes", "create pods/binding"},
+			without: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch poddisruptionbudgets.policy", "patch pods"},
+		},
+		"gangs need PodGroups and the kinds they are made of": {
+			config: profileWith(coscheduling), with: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch jobs.batch", "delete pods"},
+			without: []string{"get,list,watch ippools.berth.dev"},
+		},
+		"fixed addresses": {
+			config: profileWith(ipReservation), with: []string{"get,list,watch ippools.berth.dev", "patch pods", "get,list,watch statefulsets.apps"},
+			without: []string{"get,list,watch services"},
+		},
+		"a feature gate": {
+			config: profileWith(), features: []string{NativeGroups}, with: []string{"get,list,watch podgroups.scheduling.k8s.io"},
+		},
+		"the lease is the one that the configuration names": {
+			config: electing, with: []string{"get,update leases.coordination.k8s.io mine in ns", "create leases.coordination.k8s.io in ns"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, need := range For(test.config, test.features...) {
+				got = append(got, need.String())
+			}
+			for _, want := range test.with {
+				if !slices.Contains(got, want) {
+					t.Errorf("%q is not among the needs", want)
+				}
+			}
+			for _, not := range test.without {
+				if slices.Contains(got, not) {
+					t.Errorf("%q is among the needs", not)
+				}
+			}
+		})
+	}
+}
+
+// refusing answers reviews: everything is allowed but what the function refuses.
+func refusing(refuse func(*authorizationv1.ResourceAttributes) bool) *fake.Clientset {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		switch review := action.(clienttesting.CreateAction).GetObject().(type) {
+		case *authorizationv1.SelfSubjectAccessReview:
+			review.Status.Allowed = !refuse(review.Spec.ResourceAttributes)
+			return true, review, nil
+		case *authorizationv1.SubjectAccessReview:
+			review.Status.Allowed = review.Spec.User == "system:serviceaccount:ns:sa" && !refuse(review.Spec.ResourceAttributes)
+			return true, review, nil
+		}
+		return false, nil, nil
+	})
+	return client
+}
+
+func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
+	t.Parallel()
+	client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+		return a.Resource == "statefulsets" && a.Verb == "watch"
+	})
+	missing, err := Check(context.Background(), client, For(profileWith(coscheduling, spread, ipReservation)), ServiceAccount("ns", "sa"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Missing{{
+		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Feature, For: []string{spread, ipReservation, coscheduling},
+		Lost: noSpread + "; fixed addresses of StatefulSets are never given back; gangs made of a StatefulSet (berth.dev/gang, gangOwners) do not start",
+	}}
+	if diff := cmp.Diff(want, missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+func TestASubresourceIsAskedForAsOne(t *testing.T) {
+	t.Parallel()
+	client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+		return a.Resource == "pods" && a.Subresource == "binding"
+	})
+	missing, err := Check(context.Background(), client, For(profileWith()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(missing) != 1 || missing[0].Right() != "create pods/binding" || missing[0].Weight != Vital {
+		t.Errorf("missing %v, want create pods/binding", missing)
+	}
+}
+
+func TestAnAPIServerThatFailsIsAnErrorAndNotAMissingRight(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset()
+	down := errors.New("the server is down")
+	client.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, down })
+	if _, err := Check(context.Background(), client, For(profileWith()), nil); !errors.Is(err, down) {
+		t.Errorf("error %v, want %v", err, down)
+	}
+}

@@ -1,0 +1,93 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/pkg/plugins"
+)
+
+// use is a pod, or a template of pods, with the line of each of its annotations.
+type use struct {
+	pod   *v1.Pod
+	file  string
+	lines map[string]int
+}
+
+// uses remembers a pod until all configurations are known.
+func (d *document) uses(pod *v1.Pod, at string) {
+	// No profile reads nothing: these are all annotations that some plugin has to read.
+	keys := plugins.Unread(pod, &schedulerconfig.Plugins{})
+	if len(keys) == 0 {
+		return
+	}
+	u := use{pod: pod, file: d.file, lines: map[string]int{}}
+	for _, k := range keys {
+		u.lines[k.Key] = d.keyLine(at, k.Key) + d.offset
+	}
+	d.report.uses = append(d.report.uses, u)
+}
+
+// podsOnly warns of annotations that mean nothing on the object, because they are read from pods.
+func (d *document) podsOnly(annotations map[string]string) {
+	for _, key := range plugins.PodsOnly(annotations) {
+		d.findAt(Warning, "no-effect", d.keyLine("metadata", key), fmt.Sprintf("annotation %s has no effect on a %s: set it on the pods", key, d.Kind))
+	}
+}
+
+// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration among the
+// files nothing is known of that.
+func (r *Report) unread() {
+	if len(r.Profiles) == 0 {
+		return
+	}
+	for _, u := range r.uses {
+		name := u.pod.Spec.SchedulerName
+		if name == "" {
+			name = v1.DefaultSchedulerName
+		}
+		warn := func(key plugins.UnreadKey, message string) {
+			f := Finding{File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Message: oneLine(message)}
+			if !slices.Contains(r.Findings, f) {
+				r.add(f)
+			}
+		}
+		named := r.profilesNamed(name)
+		for _, p := range named {
+			for _, key := range plugins.Unread(u.pod, p.plugins) {
+				warn(key, fmt.Sprintf("profile %s: %s", name, key))
+			}
+		}
+		if len(named) > 0 {
+			continue
+		}
+		for _, key := range plugins.Unread(u.pod, &schedulerconfig.Plugins{}) {
+			warn(key, fmt.Sprintf("annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not enabled, %s",
+				key.Key, name, strings.Join(r.profileNames(), ", "), key.Plugin, key.Effect))
+		}
+	}
+	r.uses = nil
+}
+
+func (r *Report) profilesNamed(name string) []*Profile {
+	var named []*Profile
+	for i := range r.Profiles {
+		if r.Profiles[i].Name == name {
+			named = append(named, &r.Profiles[i])
+		}
+	}
+	return named
+}
+
+func (r *Report) profileNames() []string {
+	var names []string
+	for _, p := range r.Profiles {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
