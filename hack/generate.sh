@@ -17,6 +17,8 @@ generate() {
   # The chart holds copies, because helm reads no file outside of a chart.
   cp manifests/crd/*_*.yaml charts/berth/crds/
   cp manifests/base/rbac.yaml manifests/base/policy.yaml manifests/base/scheduler-config.yaml charts/berth/files/
+  cp manifests/metrics/service.yaml charts/berth/files/metrics-service.yaml
+  cp manifests/metrics/rbac.yaml charts/berth/files/metrics-rbac.yaml
   go run ./hack/metrics >docs/metrics.md.new
   mv docs/metrics.md.new docs/metrics.md
   go run ./hack/dashboards manifests/monitoring/dashboards

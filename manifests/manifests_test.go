@@ -95,8 +95,8 @@ func read[T any](t *testing.T, file string) T {
 
 func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 	t.Parallel()
-	// Kinds with readers of their own: kustomize, the scheduler, Prometheus, berth up.
-	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "extender-config.yaml", "stock-scheduler-config.yaml"}
+	// Kinds with readers of their own: kustomize, the scheduler, Prometheus and its operator, berth up.
+	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "extender-config.yaml", "stock-scheduler-config.yaml", "servicemonitor.yaml"}
 	foldersElsewhere := []string{"configurations", "monitoring", "nodes"}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -172,6 +172,13 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ServiceAccount kube-system/berth-extender",
 			"ValidatingAdmissionPolicy /berth-extender",
 			"ValidatingAdmissionPolicyBinding /berth-extender",
+		},
+		"metrics": {
+			"ClusterRole /berth-metrics-reader",
+			"Service kube-system/berth-scheduler-metrics",
+		},
+		"network-policy": {
+			"NetworkPolicy kube-system/berth-scheduler",
 		},
 		"node-agent": {
 			"ClusterRole /berth-node-agent",
