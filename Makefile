@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender demo test lint generate verify versions bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -60,13 +60,26 @@ IMAGE_FLAGS ?=
 BUILD_IMAGE = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) \
 	BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) GLIBC_IMAGE=$(GLIBC_IMAGE) hack/image.sh
 image: ## the scheduler's image, with docker, podman or buildah
-	$(BUILD_IMAGE) $(or $(IMAGE),berth-scheduler:$(VERSION)) --target scheduler $(IMAGE_FLAGS)
+	$(BUILD_IMAGE) $(or $(IMAGE),berth-scheduler:$(VERSION)) --target scheduler --build-arg COMMAND=scheduler $(IMAGE_FLAGS)
 
 image-node-agent: ## the node agent's image
-	$(BUILD_IMAGE) $(or $(IMAGE),berth-node-agent:$(VERSION)) --target node-agent $(IMAGE_FLAGS)
+	$(BUILD_IMAGE) $(or $(IMAGE),berth-node-agent:$(VERSION)) --target node-agent --build-arg COMMAND=node-agent $(IMAGE_FLAGS)
 
 image-extender: ## the extender's image
-	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender $(IMAGE_FLAGS)
+	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender --build-arg COMMAND=extender $(IMAGE_FLAGS)
+
+# For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:... CA_BUNDLE=ca.crt
+ARCHITECTURES ?= amd64 arm64
+CA_BUNDLE ?=
+DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
+	GLIBC_IMAGE=$(GLIBC_IMAGE) CA_BUNDLE=$(CA_BUNDLE) hack/dist.sh
+dist: ## binaries, OCI archives and checksums of a release in dist/, without a container engine
+	$(DIST) dist
+
+# The second build has an empty cache of its own, so it compiles everything again.
+verify-dist: dist ## build the release a second time from nothing and compare
+	GOCACHE=$(CURDIR)/.berth/verify-cache $(DIST) .berth/verify-dist
+	diff -r dist .berth/verify-dist
 
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
@@ -94,4 +107,4 @@ bump: ## build against another version of Kubernetes
 	hack/bump.sh $(KUBE)
 
 clean: ## remove what make and berth made here
-	rm -rf bin .berth
+	rm -rf bin dist .berth

@@ -14,6 +14,11 @@ generate() {
     echo "# control-plane node. To be installed as /etc/kubernetes/berth/scheduler-config.yaml."
     sed -e '/^#/d' -e 's,^clientConnection:$,&\n  kubeconfig: /etc/kubernetes/scheduler.conf,' manifests/replace-default/scheduler-config.yaml
   } >manifests/static-pod/scheduler-config.yaml
+  # The chart holds copies, because helm reads no file outside of a chart.
+  cp manifests/crd/*_*.yaml charts/berth/crds/
+  cp manifests/base/rbac.yaml manifests/base/policy.yaml manifests/base/scheduler-config.yaml charts/berth/files/
+  cp manifests/metrics/service.yaml charts/berth/files/metrics-service.yaml
+  cp manifests/metrics/rbac.yaml charts/berth/files/metrics-rbac.yaml
   go run ./hack/metrics >docs/metrics.md.new
   mv docs/metrics.md.new docs/metrics.md
   go run ./hack/dashboards manifests/monitoring/dashboards
@@ -26,9 +31,10 @@ case "${1:-}" in
 --check)
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  cp -r go.mod go.sum cmd docs hack manifests pkg "$scratch"
+  cp -r go.mod go.sum charts cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
-  if ! diff -ru manifests "$scratch/manifests" || ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md"; then
+  if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
+    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

@@ -95,8 +95,8 @@ func read[T any](t *testing.T, file string) T {
 
 func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 	t.Parallel()
-	// Kinds with readers of their own: kustomize, the scheduler, Prometheus, berth up.
-	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "extender-config.yaml", "stock-scheduler-config.yaml"}
+	// Kinds with readers of their own: kustomize, the scheduler, Prometheus and its operator, berth up.
+	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "extender-config.yaml", "stock-scheduler-config.yaml", "servicemonitor.yaml"}
 	foldersElsewhere := []string{"configurations", "monitoring", "nodes"}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -150,10 +150,6 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler-volumes",
 			"ConfigMap kube-system/berth-scheduler-config-HASH",
-			"CustomResourceDefinition /ippools.berth.dev",
-			"CustomResourceDefinition /ipreservations.berth.dev",
-			"CustomResourceDefinition /placementpolicies.berth.dev",
-			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 			"Deployment kube-system/berth-scheduler",
 			"PodDisruptionBudget kube-system/berth-scheduler",
 			"Role kube-system/berth-scheduler-lease",
@@ -177,6 +173,13 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ValidatingAdmissionPolicy /berth-extender",
 			"ValidatingAdmissionPolicyBinding /berth-extender",
 		},
+		"metrics": {
+			"ClusterRole /berth-metrics-reader",
+			"Service kube-system/berth-scheduler-metrics",
+		},
+		"network-policy": {
+			"NetworkPolicy kube-system/berth-scheduler",
+		},
 		"node-agent": {
 			"ClusterRole /berth-node-agent",
 			"ClusterRoleBinding /berth-node-agent",
@@ -190,10 +193,6 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRole /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
-			"CustomResourceDefinition /ippools.berth.dev",
-			"CustomResourceDefinition /ipreservations.berth.dev",
-			"CustomResourceDefinition /placementpolicies.berth.dev",
-			"CustomResourceDefinition /podgroups.scheduling.x-k8s.io",
 			"ValidatingAdmissionPolicy /berth-scheduler",
 			"ValidatingAdmissionPolicyBinding /berth-scheduler",
 		},

@@ -51,7 +51,10 @@ Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left r
   berth up --nodes nodes.yaml --scheduler-config my-config.yaml
 
   # Only the API server, for any other scheduler
-  berth up --dir /tmp/other --no-scheduler`,
+  berth up --dir /tmp/other --no-scheduler
+
+  # An empty cluster, to try an installation
+  berth up --dir /tmp/bare --bare`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,6 +66,7 @@ Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left r
 	addDirFlag(cmd, &opts.Dir)
 	flags.StringVar(&opts.NodesFile, "nodes", "", "file with the nodes to create (kubectl's YAML or JSON, or the short form)")
 	flags.BoolVar(&opts.NoScheduler, "no-scheduler", false, "leave the scheduler out, to run any other one")
+	flags.BoolVar(&opts.Bare, "bare", false, "install neither CRDs nor rights and leave the scheduler out, to try an installation")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file (default: the shipped profiles); the kubeconfig in it is replaced")
 	flags.BoolVar(&opts.NoKubelet, "no-kubelet", false, "leave out kwok and the controller manager: bound pods stay as they are")
 	flags.StringSliceVar(&opts.FeatureGates, "feature-gates", nil, "feature gates of all components, as Name=true,…")

@@ -19,6 +19,8 @@ type Options struct {
 	NodesFile string `json:"nodesFile,omitempty"`
 	// NoScheduler leaves the scheduler out, so that any other can be run in its place.
 	NoScheduler bool `json:"noScheduler,omitempty"`
+	// Bare leaves out the shipped CRDs, rights and policies, and with them the scheduler, so that an installation can be tried.
+	Bare bool `json:"bare,omitempty"`
 	// SchedulerConfig is a KubeSchedulerConfiguration file. Empty: the shipped manifests/base/scheduler-config.yaml.
 	SchedulerConfig string `json:"schedulerConfig,omitempty"`
 	// NoKubelet leaves out kwok and the controller manager: nodes and pods stay as the API server stores them.
@@ -93,6 +95,7 @@ func (o *Options) complete() error {
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d: must be 0 (any free port) to 65535", o.Port)
 	}
+	o.NoScheduler = o.NoScheduler || o.Bare
 	if o.NoScheduler && o.SchedulerConfig != "" {
 		return fmt.Errorf("a scheduler configuration (%s) makes no sense without the scheduler", o.SchedulerConfig)
 	}

@@ -244,6 +244,32 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	}
 }
 
+func TestABareSandboxHasNothingOfBerth(t *testing.T) {
+	t.Parallel()
+	sb := start(t, sandbox.Options{Bare: true, NoKubelet: true})
+	roles, err := client(t, sb).RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range roles.Items {
+		if strings.HasPrefix(role.Name, "berth") {
+			t.Errorf("there is a ClusterRole %s", role.Name)
+		}
+	}
+	groups, err := client(t, sb).Discovery().ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups.Groups {
+		if group.Name == "scheduling.x-k8s.io" || group.Name == "berth.dev" {
+			t.Errorf("the API group %s is served", group.Name)
+		}
+	}
+	if scheduler, err := sb.PID("scheduler"); err == nil {
+		t.Errorf("a scheduler runs as process %d", scheduler)
+	}
+}
+
 //nolint:tparallel // each part starts a control plane; two at once are enough for a small machine
 func TestBadInputStartsNothing(t *testing.T) {
 	t.Parallel()

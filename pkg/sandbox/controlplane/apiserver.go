@@ -34,6 +34,8 @@ func apiServerArgs(opts sandbox.Options, keys pki, ports ports) []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",
 		"--anonymous-auth=false",
+		// As kubeadm sets it: DaemonSets that open device files need it.
+		"--allow-privileged=true",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + keys.key(certServiceAccount),
 		"--service-account-signing-key-file=" + keys.key(certServiceAccount),

@@ -26,7 +26,13 @@ const installTimeout = 60 * time.Second
 
 // install creates from the shipped manifests what the scheduler needs of a cluster: the CRDs, its ServiceAccount, its
 // rights and their limits. The Deployment is not for here: the sandbox runs the scheduler itself.
-func install(ctx context.Context, config *rest.Config) error {
+func (cp *controlPlane) install(ctx context.Context, config *rest.Config) error {
+	if cp.opts.Bare {
+		return nil
+	}
+	if err := cp.step("installing the PodGroup CRD and the scheduler's rights"); err != nil {
+		return err
+	}
 	crds, err := fs.Glob(manifests.Files, "crd/*_*.yaml")
 	if err != nil {
 		return fmt.Errorf("listing the shipped CRDs: %w", err)

@@ -146,10 +146,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.waitFor(ctx, "the API server", apiReady(admin), nil); err != nil {
 		return err
 	}
-	if err := cp.step("installing the PodGroup CRD and the scheduler's rights"); err != nil {
-		return err
-	}
-	if err := install(ctx, admin); err != nil {
+	if err := cp.install(ctx, admin); err != nil {
 		return err
 	}
 	if err := cp.startControllers(ctx, admin); err != nil {

@@ -76,7 +76,7 @@ func (b Builder) Container(t *testing.T, target string) string {
 			t.Fatal(err)
 		}
 	}
-	b.Run(t, "build", "--quiet", "--isolation=chroot", "--build-context="+target+"-build="+built,
+	b.Run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+built,
 		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
 		"--target="+target, "--tag=berth-"+target, "../..")
 	return b.Run(t, "from", "--isolation=chroot", "berth-"+target)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Writes what a release consists of into a folder: binaries, OCI archives, a bill of materials for each binary, and
+# checksums. `make dist` calls it as hack/dist.sh DIR. The same commit gives the same bytes, which `make verify-dist` checks.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+out=${1:?usage: hack/dist.sh DIR}
+: "${VERSION:?run make dist}" "${COMMIT:?}" "${BUILD_DATE:?}" "${LDFLAGS:?}"
+architectures=(${ARCHITECTURES:-amd64 arm64})
+# Certificate authorities differ from machine to machine, so they are an input: a release names its own file.
+authorities=${CA_BUNDLE:-/etc/ssl/certs/ca-certificates.crt}
+
+rm -rf "$out"
+mkdir -p "$out"
+for architecture in "${architectures[@]}"; do
+  for command in scheduler extender node-agent berth; do
+    name=berth-$command
+    if [ "$command" = berth ]; then name=berth; fi
+    echo "building $name for linux/$architecture"
+    GOOS=linux GOARCH=$architecture go build -trimpath -ldflags "$LDFLAGS" -o "$out/$name-linux-$architecture" "./cmd/$command"
+  done
+done
+
+packer=$(mktemp -d)
+trap 'rm -rf "$packer"' EXIT
+go build -C hack/tools/ociarchive -o "$packer/ociarchive" .
+
+# pack NAME DESCRIPTION [flags of ociarchive]
+pack() {
+  local name=$1 description=$2 binaries=()
+  shift 2
+  for architecture in "${architectures[@]}"; do binaries+=("$architecture=$out/$name-linux-$architecture"); done
+  "$packer/ociarchive" --name "$name" --description "$description" --version "$VERSION" --revision "$COMMIT" \
+    --created "$BUILD_DATE" --out "$out/$name.oci.tar" "$@" "${binaries[@]}"
+}
+pack berth-scheduler "kube-scheduler with plugins for GPUs, gangs and costs" --user 65532:65532 --authorities "$authorities"
+pack berth-extender "GPUAware and CostOptimized behind the HTTP extender protocol of kube-scheduler" \
+  --user 65532:65532 --authorities "$authorities"
+# The base is pulled from its registry. A tag may move: name a digest for an image that can be built again.
+if [ -n "${GLIBC_IMAGE:-}" ]; then
+  pack berth-node-agent "publishes which GPUs of a node are in use, and how they are linked" --base "$GLIBC_IMAGE"
+else
+  echo "no image of the node agent: it needs a base with glibc. Name one, for example" \
+    "GLIBC_IMAGE=debian:bookworm-slim@sha256:..." >&2
+fi
+
+(cd "$out" && sha256sum -- * >SHA256SUMS)
+echo "wrote $out"

@@ -1,0 +1,149 @@
+package manifests_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+// unstructuredObjects are the documents of a YAML file, of any kind.
+func unstructuredObjects(t *testing.T, content []byte) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(doc, &object.Object); err != nil {
+			t.Fatalf("parsing a document: %v\n%s", err, doc)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// kustomized renders a folder as kubectl apply -k does, kinds without a Go type here included.
+func kustomized(t *testing.T, dir string) []*unstructured.Unstructured {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatalf("building %s: %v", dir, err)
+	}
+	content, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unstructuredObjects(t, content)
+}
+
+// applier sends objects as kubectl apply --server-side does.
+type applier struct {
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+func newApplier(t *testing.T, box *sandboxtest.Box) *applier {
+	t.Helper()
+	client, err := dynamic.NewForConfig(box.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	discover, err := discovery.NewDiscoveryClientForConfig(box.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &applier{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discover))}
+}
+
+func (a *applier) apply(t *testing.T, object *unstructured.Unstructured, dryRun ...string) error {
+	t.Helper()
+	kind := object.GroupVersionKind()
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
+	}
+	content, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	resource := a.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+	_, err = resource.Patch(t.Context(), object.GetName(), types.ApplyPatchType, content,
+		metav1.PatchOptions{FieldManager: "kubectl", FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun})
+	return err
+}
+
+// kustomizations are the folders that kubectl apply -k takes.
+func kustomizations(t *testing.T) []string {
+	t.Helper()
+	var dirs []string
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Base(path) == "kustomization.yaml" {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(dirs) < 10 {
+		t.Fatalf("found %d kustomizations, want at least 10: %q", len(dirs), dirs)
+	}
+	return dirs
+}
+
+// serviceMonitor is a kind of the Prometheus Operator, which the API server does not serve without it.
+var serviceMonitor = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}
+
+func TestEveryKustomizationIsAcceptedByAnEmptyCluster(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
+	a := newApplier(t, box)
+	for _, crd := range kustomized(t, "crd") {
+		if err := a.apply(t, crd); err != nil {
+			t.Fatalf("applying %s: %v", crd.GetName(), err)
+		}
+	}
+	for _, dir := range kustomizations(t) {
+		for _, object := range kustomized(t, dir) {
+			if object.GroupVersionKind().GroupKind() == serviceMonitor {
+				continue
+			}
+			if err := a.apply(t, object, metav1.DryRunAll); err != nil {
+				t.Errorf("%s: applying %s %s: %v", dir, object.GetKind(), object.GetName(), err)
+			}
+		}
+	}
+	wrong := kustomized(t, "network-policy")[0]
+	wrong.Object["spec"].(map[string]any)["policyType"] = "Ingress"
+	if err := a.apply(t, wrong, metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), "policyType") {
+		t.Errorf("applying a NetworkPolicy with the field policyType: error %v, want one that names it", err)
+	}
+}
