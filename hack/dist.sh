@@ -27,7 +27,8 @@ go build -C hack/tools/ociarchive -o "$packer/ociarchive" .
 go build -C hack/tools/sbom -o "$packer/sbom" .
 
 for binary in "$out"/*-linux-*; do
-  "$packer/sbom" --name "$(basename "$binary")" --version "$VERSION" --created "$BUILD_DATE" --out "$binary.cdx.json" "$binary"
+  "$packer/sbom" --name "$(basename "$binary")" --version "$VERSION" --created "$BUILD_DATE" \
+    --out "$binary.cdx.json" "$binary"
 done
 
 # pack NAME DESCRIPTION [flags of ociarchive]

@@ -22,7 +22,9 @@ func TestABillNamesEveryModule(t *testing.T) {
 			debug.Module{Path: "a.b/c", Version: "v2.0.0+incompatible"}, "pkg:golang/a.b/c@v2.0.0%2Bincompatible", "",
 		},
 		"a replaced module is listed as its replacement": {
-			debug.Module{Path: "a.b/c", Version: "v1.0.0", Replace: &debug.Module{Path: "d.e/f", Version: "v1.1.0", Sum: "h1:y="}},
+			debug.Module{
+				Path: "a.b/c", Version: "v1.0.0", Replace: &debug.Module{Path: "d.e/f", Version: "v1.1.0", Sum: "h1:y="},
+			},
 			"pkg:golang/d.e/f@v1.1.0", "h1:y=",
 		},
 	} {

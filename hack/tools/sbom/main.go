@@ -1,5 +1,5 @@
 // Command sbom writes the CycloneDX bill of materials of a Go binary, from what the toolchain recorded in the binary.
-// The bytes depend on the binary and its commit's time alone. Licenses are left out, because binaries do not record them.
+// The bytes depend on the command line and the binary alone. Licenses are left out: binaries do not record them.
 package main
 
 import (
