@@ -73,7 +73,7 @@ ARCHITECTURES ?= amd64 arm64
 CA_BUNDLE ?=
 DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
 	GLIBC_IMAGE=$(GLIBC_IMAGE) CA_BUNDLE=$(CA_BUNDLE) hack/dist.sh
-dist: ## binaries, OCI archives and checksums of a release in dist/, without a container engine
+dist: ## binaries, OCI archives, bills of materials and checksums of a release in dist/, without a container engine
 	$(DIST) dist
 
 # The second build has an empty cache of its own, so it compiles everything again.

@@ -24,6 +24,12 @@ done
 packer=$(mktemp -d)
 trap 'rm -rf "$packer"' EXIT
 go build -C hack/tools/ociarchive -o "$packer/ociarchive" .
+go build -C hack/tools/sbom -o "$packer/sbom" .
+
+for binary in "$out"/*-linux-*; do
+  "$packer/sbom" --name "$(basename "$binary")" --version "$VERSION" --created "$BUILD_DATE" \
+    --out "$binary.cdx.json" "$binary"
+done
 
 # pack NAME DESCRIPTION [flags of ociarchive]
 pack() {
