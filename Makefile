@@ -74,12 +74,14 @@ CA_BUNDLE ?=
 DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
 	GLIBC_IMAGE=$(GLIBC_IMAGE) CA_BUNDLE=$(CA_BUNDLE) hack/dist.sh
 dist: ## binaries, OCI archives, bills of materials and checksums of a release in dist/, without a container engine
-	$(DIST) dist
+	@$(DIST) dist
 
 # The second build has an empty cache of its own, so it compiles everything again.
-verify-dist: dist ## build the release a second time from nothing and compare
-	GOCACHE=$(CURDIR)/.berth/verify-cache $(DIST) .berth/verify-dist
-	diff -r dist .berth/verify-dist
+verify-dist: dist ## build the release again, from a clone elsewhere with an empty cache, and compare
+	rm -rf .berth/verify-dist
+	git clone -q . .berth/verify-dist
+	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
+	diff -r dist .berth/verify-dist/dist
 
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
