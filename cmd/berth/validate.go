@@ -63,7 +63,7 @@ such as an API server that does not answer.`,
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// kubectl's --as says who asks, and who asks for nobody else asks for himself.
+			// With kubectl's --as and no --account, the rights are those of the impersonated user.
 			if cmd.Flags().Changed("as") && !cmd.Flags().Changed("account") {
 				flags.account = ownAccount
 			}

@@ -197,7 +197,7 @@ func awaitAnswer(t *testing.T, box *sandboxtest.Box, url, want string) {
 	box.Await(t, url+" to say "+want, func(context.Context) (bool, error) {
 		response, err := http.Get(url)
 		if err != nil {
-			return false, nil // nobody listens yet
+			return false, nil // not listening yet
 		}
 		defer func() { _ = response.Body.Close() }()
 		said, err := io.ReadAll(response.Body)
@@ -267,7 +267,7 @@ func pod(name string, gpus int64, annotations map[string]string) *v1.Pod {
 
 func create(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) {
 	t.Helper()
-	// Without a controller manager nobody makes the service account.
+	// Without a controller manager the service account is not created.
 	no := false
 	pod.Spec.AutomountServiceAccountToken = &no
 	if _, err := box.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {

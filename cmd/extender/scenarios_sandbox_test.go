@@ -43,7 +43,7 @@ func evictsWhereThatHelps(t *testing.T, box *sandboxtest.Box) {
 		}
 	}
 	of := func(class string, pod *v1.Pod) *v1.Pod {
-		// Without a kubelet nobody else ends a pod.
+		// Without a kubelet the test itself must end a pod.
 		pod.Spec.PriorityClassName, pod.Spec.TerminationGracePeriodSeconds = class, ptr.To(int64(0))
 		return in("full", pod)
 	}

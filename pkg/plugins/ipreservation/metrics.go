@@ -3,6 +3,7 @@ package ipreservation
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -17,8 +18,7 @@ var (
 type collector struct {
 	metrics.BaseStableCollector
 
-	mu   sync.Mutex
-	book *book
+	book atomic.Pointer[book]
 }
 
 var (
@@ -29,16 +29,8 @@ var (
 // publish offers the book as metrics until ctx ends.
 func (c *collector) publish(ctx context.Context, b *book) {
 	register()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.book = b
-	context.AfterFunc(ctx, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.book == b {
-			c.book = nil
-		}
-	})
+	c.book.Store(b)
+	context.AfterFunc(ctx, func() { c.book.CompareAndSwap(b, nil) })
 }
 
 // DescribeWithStability lists the metrics.
@@ -49,9 +41,7 @@ func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 
 // CollectWithStability tells what holds now.
 func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	c.mu.Lock()
-	b := c.book
-	c.mu.Unlock()
+	b := c.book.Load()
 	if b == nil {
 		return
 	}

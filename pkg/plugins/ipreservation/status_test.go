@@ -130,7 +130,8 @@ func TestMetricsTellWhatIsLeft(t *testing.T) {
 		`IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`)
 	c.ready(t)
 	c.reserve(t, asking("p", "any"))
-	own := &collector{book: c.plugin.book}
+	own := &collector{}
+	own.book.Store(c.plugin.book)
 	registry := testutil.NewFakeKubeRegistry("1.37.0")
 	registry.CustomMustRegister(own)
 	want := `# HELP berth_ip_addresses_free [ALPHA] Addresses of a pool that are free.
