@@ -152,7 +152,7 @@ func bindsWithClaims(t *testing.T, box *sandboxtest.Box) {
 func answersFromItsImage(t *testing.T, box *sandboxtest.Box) {
 	b := imagetest.New(t)
 	container := b.Check(t, "extender")
-	kubeconfig, err := os.ReadFile(asExtender(t, box))
+	kubeconfig, err := os.ReadFile(impersonating(t, box, "berth-extender"))
 	if err != nil {
 		t.Fatal(err)
 	}
