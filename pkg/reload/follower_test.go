@@ -58,7 +58,7 @@ func followerMain(leads bool) int {
 	}
 	config, err := Resume(flagValue("config"), flagValue("last-good-config"))
 	if err != nil {
-		fmt.Println("cannot resume:", err)
+		fmt.Fprintln(os.Stdout, "cannot resume:", err)
 		return 1
 	}
 	since := time.Now()
@@ -67,10 +67,10 @@ func followerMain(leads bool) int {
 		err = fmt.Errorf("not starting with %q", content)
 	}
 	if err != nil {
-		fmt.Println("ended:", config.Failed(context.Background(), err, since))
+		fmt.Fprintln(os.Stdout, "ended:", config.Failed(context.Background(), err, since))
 		return 1
 	}
-	fmt.Printf("in force: %q in process %d\n", content, os.Getpid())
+	fmt.Fprintf(os.Stdout, "in force: %q in process %d\n", content, os.Getpid())
 	ready := make(chan struct{})
 	close(ready)
 	config.Follow(context.Background(), saying{leads}, ready)
@@ -81,9 +81,9 @@ func followerMain(leads bool) int {
 type saying struct{ leads bool }
 
 func (s saying) Leads(context.Context) bool { return s.leads }
-func (saying) Quiesce(context.Context)      { fmt.Println("quiesced") }
+func (saying) Quiesce(context.Context)      { fmt.Fprintln(os.Stdout, "quiesced") }
 func (saying) Warn(_ context.Context, reason, note string) {
-	fmt.Printf("warning %s: %s\n", reason, note)
+	fmt.Fprintf(os.Stdout, "warning %s: %s\n", reason, note)
 }
 
 // follower is such a process in a test.

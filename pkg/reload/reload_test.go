@@ -14,7 +14,7 @@ import (
 const rejected = "warning ConfigurationRejected"
 
 // letLook gives a process the time to read its file some times more. Nothing tells that it has, because nothing is to happen.
-func letLook() { time.Sleep(3 * look) }
+func letLook() { <-time.After(3 * look) }
 
 func TestAWrongFileIsRejectedOnceAndARightOneIsTaken(t *testing.T) {
 	t.Parallel()
@@ -25,7 +25,7 @@ func TestAWrongFileIsRejectedOnceAndARightOneIsTaken(t *testing.T) {
 		"half a file":         {"profiles: [wro", ""},
 		"bytes of a program":  {"\x00\x7fwrong\xff", "cannot use"},
 		"a very large file":   {strings.Repeat("# wrong\n", 1<<17), "cannot use"},
-		"a reason over lines": {"wrong\n\nwrong", "cannot use"},
+		"a reason over lines": {"a:\n\n- wrong", "cannot use"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
