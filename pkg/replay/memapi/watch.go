@@ -3,6 +3,7 @@ package memapi
 import (
 	"io"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,10 +56,12 @@ type watcher struct {
 	match     selector
 	encode    func(EventType, runtime.Object) ([]byte, error)
 	release   func(*watcher)
+	weather   Weather // nil for none
 
 	mu     sync.Mutex
 	cond   sync.Cond
 	queue  [][]byte
+	begun  bool // a part of the first frame has been read
 	closed bool
 	err    error
 }
@@ -112,12 +115,19 @@ func (w *watcher) Read(p []byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
+	if w.weather != nil && !w.begun {
+		// Only the client's one reader takes frames from the queue, so the first stays the first meanwhile.
+		w.mu.Unlock()
+		time.Sleep(w.weather.Event()) //nolint:forbidigo // the weather is of virtual time
+		w.mu.Lock()
+	}
 	n := copy(p, w.queue[0])
-	if n == len(w.queue[0]) {
+	w.begun = n < len(w.queue[0])
+	if w.begun {
+		w.queue[0] = w.queue[0][n:]
+	} else {
 		w.queue[0] = nil
 		w.queue = w.queue[1:]
-	} else {
-		w.queue[0] = w.queue[0][n:]
 	}
 	return n, nil
 }
