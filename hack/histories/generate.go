@@ -76,7 +76,7 @@ func (g *generator) pod() *Pod {
 	p := &Pod{
 		Name: fmt.Sprintf("p%d", len(g.pods)), MilliCPU: int64(g.pick(100, 500, 1000, 4000)), MemGiB: int64(g.pick(1, 4, 16)),
 		Priority: int32(g.pick(0, 0, 0, 100, 1000)), //nolint:gosec // small
-		Returns:  g.one(1, 3), Guarded: g.one(1, 8), Tolerates: g.one(1, 3),
+		Returns:  g.one(1, 3), KeepsName: g.one(1, 2), Backfill: g.one(1, 10), Guarded: g.one(1, 8), Tolerates: g.one(1, 3),
 	}
 	switch g.random.IntN(8) {
 	case 0: // none
@@ -187,7 +187,7 @@ func (g *generator) change() {
 // gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with roles, and
 // the pods may come first.
 func (g *generator) gang() {
-	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: 1 + g.random.IntN(6)}
+	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: 1 + g.random.IntN(6), OneZone: g.one(1, 6)}
 	g.gangs = append(g.gangs, gang.Name)
 	if g.one(1, 4) {
 		gang.TimeoutSeconds = int64(g.pick(1, 10, 120))

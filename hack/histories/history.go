@@ -62,8 +62,12 @@ type Pod struct {
 	Gated      bool   `json:"gated,omitempty"`
 	// Guarded pods are covered by a budget that allows no disruption.
 	Guarded bool `json:"guarded,omitempty"`
-	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does.
-	Returns bool `json:"returns,omitempty"`
+	// Backfill lets it run in what is promised to a gang, until that gang can start.
+	Backfill bool `json:"backfill,omitempty"`
+	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does; of the same name if it
+	// KeepsName, as a StatefulSet does.
+	Returns   bool `json:"returns,omitempty"`
+	KeepsName bool `json:"keepsName,omitempty"`
 }
 
 // Gang is what a history says of a PodGroup.
@@ -72,6 +76,8 @@ type Gang struct {
 	MinMember      int    `json:"minMember"`
 	MinByRole      string `json:"minByRole,omitempty"`
 	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
+	// OneZone requires all members to be in the same zone.
+	OneZone bool `json:"oneZone,omitempty"`
 }
 
 // What a step does. Those that name an object that is not there do nothing, so that steps can be left out.

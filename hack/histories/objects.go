@@ -124,6 +124,9 @@ func (p *Pod) objects() []runtime.Object {
 	if p.Gated {
 		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "histories/gate"}}
 	}
+	if p.Backfill {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kubeview.BackfillKey, "allow")
+	}
 	if p.Guarded {
 		pod.Labels[guardedLabel] = "true"
 	}
@@ -175,9 +178,14 @@ func (p *Pod) volume() []runtime.Object {
 
 func (g *Gang) object() *unstructured.Unstructured {
 	group := kubeview.NewPodGroup(namespace, g.Name, g.MinMember)
+	says := map[string]string{}
 	if g.MinByRole != "" {
-		group.SetAnnotations(map[string]string{kubeview.MinMembersByRoleKey: g.MinByRole})
+		says[kubeview.MinMembersByRoleKey] = g.MinByRole
 	}
+	if g.OneZone {
+		says[kubeview.TopologyRequiredKey] = v1.LabelTopologyZone
+	}
+	group.SetAnnotations(says)
 	if g.TimeoutSeconds > 0 {
 		// The object was made with a spec, so that this cannot fail.
 		_ = unstructured.SetNestedField(group.Object, g.TimeoutSeconds, "spec", "scheduleTimeoutSeconds")

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// quiet is how long the scheduler has, after the last step, to do what can be done: longer than the flush of pods that no
-	// event woke (5 minutes), a gang's time to start and its back-off together.
-	quiet = 20 * time.Minute
+	// quiet is how long the scheduler has, after the last step, to do what can be done: longer than a gang's time to start and
+	// its back-off together, and shorter than the 5 minutes after which pods are tried again that no event woke.
+	quiet = 4 * time.Minute
 	// again is how long a fresh scheduler has to find what the first has not.
 	again = 3 * time.Minute
 	// returnAfter is how long a Job takes to make a pod anew.
@@ -171,9 +171,11 @@ func (w *world) pass(d time.Duration) {
 			if p := w.made[pod.Name]; p != nil && p.Returns {
 				w.returned++
 				anew := *p
-				anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
+				if !p.KeepsName {
+					anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
+				}
 				w.made[anew.Name] = &anew
-				// The names are new, so that this cannot fail.
+				// The names are free, so that this cannot fail.
 				_ = w.create(anew.objects()...)
 			}
 		}
