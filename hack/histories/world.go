@@ -101,7 +101,9 @@ func (w *world) run(h *History, settle func()) error {
 	w.checker.excuse()
 	w.pass(quiet)
 	settle()
-	w.checker.explained()
+	if h.LostPercent == 0 { // a lost reason is written again with the next attempt only
+		w.checker.explained()
+	}
 	if fault := w.checker.first(); fault != nil {
 		return fault
 	}

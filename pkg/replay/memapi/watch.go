@@ -50,6 +50,12 @@ func newSelector(labelSelector, fieldSelector string) (selector, error) {
 	}, nil
 }
 
+// frame is an encoded event, or what has not been read of it, and the time at which it arrives.
+type frame struct {
+	rest []byte
+	at   time.Time
+}
+
 // watcher is one open watch. It is also the body of the response: the client reads the encoded events from it.
 type watcher struct {
 	namespace string
@@ -60,8 +66,7 @@ type watcher struct {
 
 	mu     sync.Mutex
 	cond   sync.Cond
-	queue  [][]byte
-	begun  bool // a part of the first frame has been read
+	queue  []frame
 	closed bool
 	err    error
 }
@@ -91,13 +96,17 @@ func (w *watcher) send(e Event) {
 	case e.Type == Deleted && !was, e.Type != Deleted && !is:
 		return
 	}
-	frame, err := w.encode(kind, e.Object)
+	content, err := w.encode(kind, e.Object)
+	var at time.Time
+	if w.weather != nil {
+		at = time.Now().Add(w.weather.Event())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.err = err
 	} else {
-		w.queue = append(w.queue, frame)
+		w.queue = append(w.queue, frame{content, at})
 	}
 	w.cond.Signal()
 }
@@ -115,18 +124,16 @@ func (w *watcher) Read(p []byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	if w.weather != nil && !w.begun {
+	if late := time.Until(w.queue[0].at); w.weather != nil && late > 0 {
 		// Only the client's one reader takes frames from the queue, so the first stays the first meanwhile.
 		w.mu.Unlock()
-		time.Sleep(w.weather.Event()) //nolint:forbidigo // the weather is of virtual time
+		time.Sleep(late) //nolint:forbidigo // the weather is of virtual time
 		w.mu.Lock()
 	}
-	n := copy(p, w.queue[0])
-	w.begun = n < len(w.queue[0])
-	if w.begun {
-		w.queue[0] = w.queue[0][n:]
-	} else {
-		w.queue[0] = nil
+	n := copy(p, w.queue[0].rest)
+	w.queue[0].rest = w.queue[0].rest[n:]
+	if len(w.queue[0].rest) == 0 {
+		w.queue[0] = frame{}
 		w.queue = w.queue[1:]
 	}
 	return n, nil

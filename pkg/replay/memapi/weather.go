@@ -21,7 +21,7 @@ const (
 type Weather interface {
 	// Request says how long a request that writes is under way, how long its answer is, and whether one of them is lost.
 	Request(req *http.Request) (there, back time.Duration, fate Fate)
-	// Event says how much later than the one before it an event reaches a watch.
+	// Event says how long an event is under way to a watch. None overtakes another.
 	Event() time.Duration
 }
 
