@@ -16,7 +16,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // The kinds of faults.

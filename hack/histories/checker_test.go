@@ -12,7 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // script is a row of changes that the API reports.

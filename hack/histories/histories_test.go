@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 const shipped = "../../manifests/base/scheduler-config.yaml"
 
 // Virtual clocks of one process run one after another.
 func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:paralleltest // see above
-	configuration, err := replay.LoadConfiguration(shipped)
+	configuration, err := schedulerconfig.Load(shipped)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:parall
 
 // A configuration without Coscheduling starts gangs in part, which shows that a history can fail.
 func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest // see above
-	configuration, err := replay.LoadConfiguration(replay.Stock)
+	configuration, err := schedulerconfig.Load(schedulerconfig.Stock)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // options of the command.
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 
 // child lives through histories in this process, which a fault of the scheduler may crash.
 func child(ctx context.Context, o options, out io.Writer) (int, error) {
-	configuration, err := replay.LoadConfiguration(o.config)
+	configuration, err := schedulerconfig.Load(o.config)
 	if err != nil {
 		return 2, err
 	}

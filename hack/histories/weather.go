@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // userAgent is that of the steps, which no weather touches.

@@ -20,8 +20,9 @@ import (
 
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 const (
@@ -46,7 +47,7 @@ var (
 
 // world is where a history happens.
 type world struct {
-	configuration *replay.Configuration
+	configuration *schedulerconfig.Configuration
 	api           *memapi.Server
 	user          dynamic.Interface
 	weather       *weather
@@ -57,13 +58,13 @@ type world struct {
 }
 
 // live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history itself.
-func live(h *History, configuration *replay.Configuration) error {
-	return replay.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
+func live(h *History, configuration *schedulerconfig.Configuration) error {
+	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
 		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h), checker: newChecker(patience), made: map[string]*Pod{}}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.patience = patienceInStorm
 		}
-		replay.ServeCustomKinds(w.api, nil)
+		simulation.ServeCustomKinds(w.api, nil)
 		w.api.Observe, w.api.Weather = w.checker.observe, w.weather
 		rest := w.api.RESTConfig()
 		rest.UserAgent = userAgent
@@ -139,7 +140,7 @@ func (w *world) forgotten(settle func()) error {
 // start starts a scheduler.
 func (w *world) start() error {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	sched, err := replay.NewScheduler(ctx, w.api, w.configuration, 1)
+	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1)
 	if err != nil {
 		cancel()
 		return &Fault{broken, err.Error()}
