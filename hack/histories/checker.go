@@ -28,6 +28,7 @@ const (
 	startedInPart = "a gang is started in part"
 	unexplained   = "a pending pod says no reason"
 	forgotten     = "a pod is left although it fits"
+	unhelped      = "a pod is left although others could be evicted for it"
 	broken        = "the scheduler does not start"
 )
 
@@ -257,7 +258,7 @@ func minMember(group *unstructured.Unstructured) int64 {
 // started keeps since when a gang is bound in part.
 func (c *checker) started(gang string) {
 	group := c.groups[gang]
-	if group == nil {
+	if group == nil || c.patience > patience && c.sharesOrClaims(gang) {
 		return
 	}
 	if c.enough(gang, group) {
@@ -274,6 +275,17 @@ func (c *checker) started(gang string) {
 	if lost, ok := c.bereft[gang]; bound == 1 && !(ok && time.Since(lost) < underWay) {
 		c.partial[gang] = time.Now()
 	}
+}
+
+// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
+func (c *checker) sharesOrClaims(gang string) bool {
+	for _, pod := range c.pods {
+		asked, err := c.keys.PodGPURequest(pod)
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 || len(pod.Spec.ResourceClaims) > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // enough says whether as many members have a node, in total and of each role, as have to start together.

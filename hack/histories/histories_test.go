@@ -19,7 +19,7 @@ func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:parall
 		t.Fatal(err)
 	}
 	for seed := range uint64(12) {
-		if err := live(generate(seed), configuration); err != nil {
+		if err := live(generate(seed), configuration, false); err != nil {
 			t.Errorf("history %d: %v", seed, err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 		{Do: createPod, Pod: &Pod{Name: "a", Gang: "g", MilliCPU: 1500}},
 		{Do: createPod, Pod: &Pod{Name: "b", Gang: "g", MilliCPU: 1500}},
 	}}
-	fault, ok := faultOf(live(h, configuration))
+	fault, ok := faultOf(live(h, configuration, false))
 	if !ok || fault.Kind != startedInPart {
 		t.Errorf("fault %v, want %q", fault, startedInPart)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type options struct {
 	workers     int
 	shorten     time.Duration
 	child       bool
+	verbosity   int
 }
 
 func main() {
@@ -49,6 +51,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.workers, "workers", 2, "processes at a time")
 	flags.DurationVar(&o.shorten, "shorten", 2*time.Minute, "how long to look for a shorter history with the same fault")
 	flags.BoolVar(&o.child, "child", false, "live through the histories in this process, and print a line for each")
+	flags.IntVar(&o.verbosity, "v", 0, "with --file: print the scheduler's log of at most this level to standard error")
 	seeds := flags.String("seeds", "1-200", "seeds of the histories, FIRST-LAST")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -64,20 +67,35 @@ func parse(args []string) (options, error) {
 
 // run returns 0 when no history showed a fault, and 1 otherwise.
 func run(ctx context.Context, args []string, out io.Writer) (int, error) {
-	klog.SetOutput(io.Discard)
-	klog.LogToStderr(false)
 	o, err := parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0, nil
 	case err != nil:
 		return 2, err
+	}
+	if err := o.logging(); err != nil {
+		return 2, err
+	}
+	switch {
 	case o.child:
 		return child(ctx, o, out)
 	case o.file != "":
 		return replayFile(ctx, o, out)
 	}
 	return search(ctx, o, out)
+}
+
+// logging keeps the scheduler quiet unless it is asked for its log.
+func (o *options) logging() error {
+	if o.verbosity == 0 {
+		klog.LogToStderr(false)
+		klog.SetOutput(io.Discard)
+		return nil
+	}
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	return flags.Set("v", strconv.Itoa(o.verbosity))
 }
 
 // child lives through histories in this process, which a fault of the scheduler may crash.
@@ -91,13 +109,13 @@ func child(ctx context.Context, o options, out io.Writer) (int, error) {
 		if err != nil {
 			return 2, err
 		}
-		return report(h, live(h, configuration), out)
+		return report(h, live(h, configuration, o.verbosity > 0), out)
 	}
 	code := 0
 	for seed := o.first; seed <= o.last && ctx.Err() == nil; seed++ {
 		h := generate(seed)
 		_, _ = fmt.Fprintln(out, "begin", seed)
-		c, err := report(h, live(h, configuration), out)
+		c, err := report(h, live(h, configuration, false), out)
 		if err != nil {
 			return 2, err
 		}
@@ -120,6 +138,9 @@ func report(h *History, err error, out io.Writer) (int, error) {
 }
 
 func replayFile(ctx context.Context, o options, out io.Writer) (int, error) {
+	if o.verbosity > 0 {
+		return child(ctx, o, out)
+	}
 	h, err := readHistory(o.file)
 	if err != nil {
 		return 2, err
