@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // startTimeout bounds each step of the start. A loaded machine takes ten times the usual 3 s.
@@ -49,7 +50,7 @@ type controlPlane struct {
 	opts    sandbox.Options
 	encoded string
 	layout  sandbox.Layout
-	keys    pki
+	keys    pki.Dir
 	ports   ports
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
@@ -107,7 +108,7 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 func RunComponent(ctx context.Context, opts sandbox.Options, component string, etcdPort, apiPort int) error {
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	keys := pki{dir: sandbox.Layout(opts.Dir).PKI()}
+	keys := pki.Dir(sandbox.Layout(opts.Dir).PKI())
 	switch component {
 	case componentEtcd:
 		return runEtcd(ctx, opts, keys, etcdPort, func() {})
@@ -126,7 +127,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.step("making keys and certificates"); err != nil {
 		return err
 	}
-	if cp.keys, err = newPKI(cp.layout.PKI()); err != nil {
+	if cp.keys, err = pki.New(cp.layout.PKI()); err != nil {
 		return err
 	}
 	if cp.ports, err = choosePorts(cp.opts.Port); err != nil {
@@ -184,7 +185,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
 	cp.state.Server = "https://" + loopbackAddress(cp.ports.api)
-	if err := cp.keys.writeKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, certAdmin); err != nil {
+	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, pki.Admin); err != nil {
 		return err
 	}
 	if err := cp.step("starting etcd and the API server"); err != nil {
@@ -230,7 +231,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := cp.step("starting the scheduler"); err != nil {
 		return err
 	}
-	if err := cp.keys.writeKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, certScheduler); err != nil {
+	if err := cp.keys.WriteKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, pki.Scheduler); err != nil {
 		return err
 	}
 	data, err := readSchedulerConfig(cp.opts)
