@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
 )
@@ -158,7 +159,7 @@ func checkConditions(conditions []report.Condition, comparison *report.Compariso
 	if len(holding) == 0 {
 		return nil
 	}
-	return statusError{error: errors.New(strings.Join(holding, "; ")), status: statusConditionHolds}
+	return command.WithStatus(errors.New(strings.Join(holding, "; ")), statusConditionHolds)
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/replay"
 )
 
@@ -157,7 +158,7 @@ func partError(err error, said string) error {
 	if !errors.As(err, &exit) || text == "" {
 		return fmt.Errorf("running a replay: %w", err)
 	}
-	return statusError{error: errors.New(text), status: exit.ExitCode()}
+	return command.WithStatus(errors.New(text), exit.ExitCode())
 }
 
 // advance adds up how far all are. All have as many pods as the one that is known to have the most.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -121,7 +122,7 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 	case report.Has(validate.Error):
 		return badInput(errors.New("there are errors"))
 	case report.Rights != nil && report.Rights.Lacks():
-		return statusError{errors.New("rights are missing"), rightsMissing}
+		return command.WithStatus(errors.New("rights are missing"), rightsMissing)
 	case flags.strict && report.Has(validate.Warning):
 		return errors.New("there are warnings")
 	case flags.strict && report.Rights != nil && len(report.Rights.Missing) > 0:

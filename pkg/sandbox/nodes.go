@@ -29,12 +29,30 @@ func LoadNodes(path string) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the nodes file: %w", err)
 	}
-	nodes, err := parseNodes(data)
+	return namedNodes(path, data)
+}
+
+// readNodes returns the content of the nodes file, if there is one, when it is known to be right.
+func (o *Options) readNodes() ([]byte, error) {
+	if o.NodesFile == "" {
+		return nil, nil
+	}
+	data, err := readBounded(o.NodesFile)
 	if err != nil {
-		var at fault
-		if errors.As(err, &at) {
-			return nil, fmt.Errorf("%s:%d: %w", path, at.line, err)
-		}
+		return nil, fmt.Errorf("reading the nodes file: %w", err)
+	}
+	_, err = namedNodes(o.NodesFile, data)
+	return data, err
+}
+
+// namedNodes names the file and the line in its error.
+func namedNodes(path string, data []byte) ([]*corev1.Node, error) {
+	nodes, err := parseNodes(data)
+	var at fault
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("%s:%d: %w", path, at.line, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return nodes, nil
