@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -42,7 +43,7 @@ const partEvery = 500 * time.Millisecond
 func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, out io.Writer) error {
 	lines := json.NewEncoder(out)
 	result, err := runReplay(ctx, c, in, options, func(p *replay.Progress) func() {
-		return every(partEvery, func() {
+		return progress.Every(partEvery, func() {
 			offered, total := p.Read()
 			_ = lines.Encode(part{Offered: offered, Total: total}) // a reader that is gone ends the process by a signal
 		})
@@ -54,28 +55,6 @@ func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.In
 		return fmt.Errorf("handing over the result: %w", err)
 	}
 	return nil
-}
-
-// every calls f again and again until the function that it returns is called.
-func every(interval time.Duration, f func()) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				f()
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
 }
 
 // parts runs replays with the given arguments, so many at once, and returns their results in order. The first error ends all.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/progress"
 )
 
 // StatusBadInput is the exit status for a file, name or flag that cannot be used.
@@ -121,6 +123,8 @@ func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-cha
 	case <-limit:
 	case <-signals:
 	}
+	// What was shown of the progress, and the ^C that the terminal shows, are gone then.
+	progress.NewLine(stderr).Clear()
 	word, status := "interrupted", statusOfSignal+int(syscall.SIGINT)
 	if s == syscall.SIGTERM {
 		word, status = "terminated", statusOfSignal+int(syscall.SIGTERM)
