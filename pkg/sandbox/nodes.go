@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,17 +33,29 @@ func LoadNodes(path string) ([]*corev1.Node, error) {
 	return namedNodes(path, data)
 }
 
-// readNodes returns the content of the nodes file, if there is one, when it is known to be right.
-func (o *Options) readNodes() ([]byte, error) {
+// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a pipe, whose
+// content may never come.
+func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	if o.NodesFile == "" {
 		return nil, nil
 	}
-	data, err := readBounded(o.NodesFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the nodes file: %w", err)
+	var data []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if data, err = readBounded(o.NodesFile); err != nil {
+			err = fmt.Errorf("reading the nodes file: %w", err)
+			return
+		}
+		_, err = namedNodes(o.NodesFile, data)
+	}()
+	select {
+	case <-done:
+		return data, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	_, err = namedNodes(o.NodesFile, data)
-	return data, err
 }
 
 // namedNodes names the file and the line in its error.

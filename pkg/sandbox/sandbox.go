@@ -40,7 +40,7 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 	if err := opts.complete(); err != nil {
 		return nil, InputError{err}
 	}
-	nodes, err := opts.readNodes()
+	nodes, err := opts.readNodes(ctx)
 	if err != nil {
 		return nil, InputError{err}
 	}
