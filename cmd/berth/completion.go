@@ -11,6 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/component-base/featuregate"
 
+	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -20,7 +21,7 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 		"profile":        completeProfiles,
 		"feature-gates":  completeGates,
 		"runtime-config": completeList([]string{"api/all=true", "api/alpha=true", "api/beta=true", "scheduling.k8s.io/v1beta1=true"}),
-		"account":        cobra.FixedCompletions([]string{ownAccount, "kube-system/berth-scheduler"}, cobra.ShellCompDirectiveNoFileComp),
+		"account":        cobra.FixedCompletions([]string{rights.OwnAccount, "kube-system/berth-scheduler"}, cobra.ShellCompDirectiveNoFileComp),
 		"context":        completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }),
 		"cluster":        completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
 		"user":           completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),

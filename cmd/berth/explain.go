@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
 )
@@ -35,9 +34,9 @@ func newExplainCommand() *cobra.Command {
 		Short:   "Say why a pod is where it is, or where it would go",
 		Long:    `Explain what the scheduler makes of a pod; see "berth explain pod --help".`,
 		Example: `  berth explain pod trainer-0 -n research`,
+		Args:    cobra.NoArgs,
 	}
 	cmd.AddCommand(newExplainPodCommand())
-	command.Group(cmd)
 	return cmd
 }
 

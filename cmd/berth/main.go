@@ -16,7 +16,7 @@ func main() {
 	// The components that are linked in put flags of theirs on the global set, which cobra would offer as ours.
 	pflag.CommandLine = pflag.NewFlagSet("berth", pflag.ContinueOnError)
 	root := newRootCommand()
-	underName(root, os.Args[0], os.Args[1:])
+	command.AsKubectlPlugin(root, os.Args[0], os.Args[1:])
 	os.Exit(command.Run(root, os.Stderr))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -73,7 +74,7 @@ such as an API server that does not answer.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// With kubectl's --as and no --account, the rights are those of the impersonated user.
 			if cmd.Flags().Changed("as") && !cmd.Flags().Changed("account") {
-				flags.account = ownAccount
+				flags.account = rights.OwnAccount
 			}
 			return runValidate(cmd.Context(), args, flags, cmd.OutOrStdout())
 		},

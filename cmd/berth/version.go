@@ -45,7 +45,7 @@ func newManCommand() *cobra.Command {
 		Long: `Write a manual page for each command, in section 1, into a folder that is there. The pages are made from what --help shows,
 and are the same for the same build.`,
 		Example: `  mkdir -p ~/.local/share/man/man1 && berth man ~/.local/share/man/man1
-  man berth-explain-pod`,
+  man berth-explain`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs

@@ -171,22 +171,3 @@ func refuseUnknownTopics(root *cobra.Command) {
 		}
 	}
 }
-
-// Group makes a command that does nothing but hold others: without one of them, or with one that it does not have, it is used
-// wrongly.
-func Group(cmd *cobra.Command) {
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var names []string
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				names = append(names, sub.Name())
-			}
-		}
-		known := strings.Join(names, ", ")
-		if len(args) == 0 {
-			return BadInput(fmt.Errorf("name one of %s; see %q", known, cmd.CommandPath()+" --help"))
-		}
-		return BadInput(fmt.Errorf("unknown command %q for %q; must be one of %s", args[0], cmd.CommandPath(), known))
-	}
-}

@@ -21,10 +21,7 @@ func tree(work func(context.Context) error) *cobra.Command {
 	needs.Flags().String("file", "", "")
 	_ = needs.MarkFlagRequired("file")
 	long := &cobra.Command{Use: "work", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd.Context()) }}
-	group := &cobra.Command{Use: "group"}
-	group.AddCommand(&cobra.Command{Use: "member", RunE: func(*cobra.Command, []string) error { return nil }})
-	Group(group)
-	root.AddCommand(needs, long, group)
+	root.AddCommand(needs, long)
 	return root
 }
 
@@ -47,8 +44,6 @@ func TestStatusAndLineOfTheEnd(t *testing.T) {
 		"an argument where none belongs":                      {args: []string{"work", "x"}, status: 2, line: `tool: unknown command "x" for "tool work"; see "tool work --help"`},
 		"a flag without its value":                            {args: []string{"needs", "--file"}, status: 2, line: `tool: flag needs an argument: --file; see "tool needs --help"`},
 		"a flag that is required":                             {args: []string{"needs"}, status: 2, line: `tool: required flag(s) "file" not set; see "tool needs --help"`},
-		"a group without a command":                           {args: []string{"group"}, status: 2, line: `tool: name one of member; see "tool group --help"`},
-		"a group with a command that it does not have":        {args: []string{"group", "x"}, status: 2, line: `tool: unknown command "x" for "tool group"; must be one of member`},
 		"a command's error that the context's end looks like": {args: []string{"work"}, work: context.Canceled, status: 1, line: "tool: context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
