@@ -132,9 +132,12 @@ func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 			arguments = append(arguments, partArguments(given, name, seed))
 		}
 	}
-	p := &parts{atOnce: flags.parallel, progress: &replay.Progress{}}
-	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), p.progress)
-	all, err := p.run(ctx, arguments)
+	pool, err := newPool(flags.parallel)
+	if err != nil {
+		return nil, err
+	}
+	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), pool.Progress)
+	all, err := pool.Run(ctx, arguments)
 	stop()
 	if err != nil {
 		return nil, err
