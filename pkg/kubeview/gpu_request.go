@@ -73,13 +73,30 @@ func (k *GPUKeys) heldGPUs(pod *v1.Pod) gpu.Request {
 	if err == nil {
 		return r.Request
 	}
+	return gpu.Request{Count: max(1, k.countGPUs(pod)), Milli: gpu.WholeMilli}
+}
+
+// backedGPUs is the part of it that stands behind more than annotations: what the pod asks for by resources. The kubelet
+// lets the pod in by these, and quotas count them.
+func (k *GPUKeys) backedGPUs(pod *v1.Pod) gpu.Request {
+	plain := *pod
+	plain.Annotations = nil
+	r, err := k.askedGPUs(&plain)
+	if err == nil {
+		return r.Request
+	}
+	return gpu.Request{Count: k.countGPUs(pod), Milli: gpu.WholeMilli}
+}
+
+// countGPUs counts the GPUs among a pod's resources.
+func (k *GPUKeys) countGPUs(pod *v1.Pod) int {
 	count := 0
 	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		if k.isGPU(string(name)) && !k.isSlice(string(name)) {
 			count += clampCount(q)
 		}
 	}
-	return gpu.Request{Count: max(1, min(count, maxGPUs)), Milli: gpu.WholeMilli}
+	return min(count, maxGPUs)
 }
 
 // MayUseGPU is a cheap test that is false only for pods of which PodGPURequest certainly reads no GPU and no
@@ -90,7 +107,7 @@ func (k *GPUKeys) MayUseGPU(pod *v1.Pod) bool {
 			return true
 		}
 	}
-	return k.asksByResource(pod)
+	return k.asksByResource(pod) || assignedCondition(pod) != nil
 }
 
 // asksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
