@@ -159,7 +159,8 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"topology.kubernetes.io/zone","namespaces":["acme"],"labelSelector":{"matchLabels":{"team":"acme"}}}]}},
 "containers":[{"name":"c","image":"acme/app","ports":[{"hostPort":80,"hostIP":"192.0.2.44","containerPort":80}],
 "resources":{"requests":{"deviceclass.resource.kubernetes.io/acme-class":"2","cpu":"1"},"limits":{"deviceclass.resource.kubernetes.io/acme-class":"2"}}}]},
-"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"c","resourceName":"deviceclass.resource.kubernetes.io/acme-class","requestName":"r"}]},"conditions":[{"type":"PodScheduled","status":"False","message":"acme"}]}}`).(*v1.Pod)
+"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"c","resourceName":"deviceclass.resource.kubernetes.io/acme-class","requestName":"r"}]},"conditions":[{"type":"PodScheduled","status":"False","message":"acme"},{"type":"berth.dev/GPUsAssigned","status":"True",
+"message":"{\"pod\":\"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70\",\"node\":\"acme-1\",\"devices\":[0],\"uuids\":[\"` + gpuUUID + `\"],\"milli\":500}"}]}}`).(*v1.Pod)
 	class := hash(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"acme-class"},
 "spec":{"selectors":[{"cel":{"expression":"device.attributes['gpu.nvidia.com'].uuid == '` + gpuUUID + `'"}}]}}`).(*resourcev1.DeviceClass)
 	devices := hash(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"gpu.nvidia.com","nodeName":"acme-1",

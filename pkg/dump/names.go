@@ -48,9 +48,13 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	if gvk.Kind == "PlacementPolicy" {
 		dropExpressions(content)
 	}
+	grants := h.grants(content)
 	h.object(content)
 	if status, ok := content["status"].(map[string]any); ok {
 		dropMessages(status)
+	}
+	for _, g := range grants {
+		g.condition["message"] = h.text(g.message)
 	}
 	if _, custom := obj.(*unstructured.Unstructured); custom {
 		return &unstructured.Unstructured{Object: content}, nil
@@ -294,6 +298,26 @@ func hasExpression(value any) bool {
 		}
 	}
 	return false
+}
+
+// grant is a condition that says which devices a pod was given, and what it is to say.
+type grant struct {
+	condition map[string]any
+	message   string
+}
+
+// grants finds these conditions of an object, before their words are hashed as any text is.
+func (h *NameHasher) grants(content map[string]any) []grant {
+	status, _ := content["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	var found []grant
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if message, ok := condition["message"].(string); ok && condition["type"] == string(kubeview.GPUsAssigned) {
+			found = append(found, grant{condition, kubeview.RenameGrant(message, h.name)})
+		}
+	}
+	return found
 }
 
 // dropMessages removes sentences, in which names occur, from the conditions of a status.
