@@ -86,9 +86,14 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touch marks a node as changed.
+// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering.
 func (f *fleet) touch(node string) {
-	if node == "" {
+	if _, exists, _ := f.nodes.GetByKey(node); !exists {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if _, counted := f.parts[node]; counted {
+			f.dirty[node] = struct{}{}
+		}
 		return
 	}
 	f.mu.Lock()
