@@ -34,9 +34,10 @@ of drivers, and annotations other than those that decide about placement. What i
 
 --hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of labels,
 taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be
-tried. Addresses of host ports are left out. Labels that describe hardware, price, zone or rack keep their values; keys
-of labels and taints, names of resources, drivers and scheduler profiles, and numbers stay as they are. A resource that
-is named after a device class follows the name of the class.
+tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware, price, zone or
+rack keep their values, and so do models of GPUs that the cluster has, and numbers that a node affinity compares; keys of
+labels and taints, and names of resources, drivers and scheduler profiles stay as they are. A resource that is named
+after a device class follows the name of the class. The header names each label and annotation that was left readable.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
 last line that counts them. It is replaced only when the dump is complete.
@@ -101,32 +102,54 @@ func writeDump(ctx context.Context, collector *dump.Collector, hashNames bool, o
 	if err != nil {
 		return 0, nil, err
 	}
-	header.NamesHashed = hashNames
+	if hashNames {
+		return writeHashed(ctx, collector, header, out)
+	}
 	writer, err := dump.NewWriter(out, header)
 	if err != nil {
 		return 0, nil, err
 	}
-	add := writer.Add
-	if hashNames {
-		key := make([]byte, 32)
-		if _, err := rand.Read(key); err != nil {
-			return 0, nil, fmt.Errorf("making a key: %w", err)
-		}
-		hasher := dump.NewNameHasher(key)
-		add = func(obj runtime.Object) error {
-			hashed, err := hasher.Hash(obj)
-			if err != nil {
-				return err
-			}
-			return writer.Add(hashed)
-		}
-	}
 	leftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
 		objects++
-		return add(obj)
+		return writer.Add(obj)
 	})
 	if err != nil {
 		return objects, leftOut, err
 	}
 	return objects, leftOut, writer.Close(leftOut)
+}
+
+// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header, which says
+// what that is, comes first.
+func writeHashed(ctx context.Context, collector *dump.Collector, header dump.Header, out io.Writer) (int, []string, error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return 0, nil, fmt.Errorf("making a key: %w", err)
+	}
+	hasher := dump.NewNameHasher(key)
+	var all []runtime.Object
+	leftOut, err := collector.Collect(ctx, func(obj runtime.Object) error {
+		hasher.Learn(obj)
+		all = append(all, obj)
+		return nil
+	})
+	if err != nil {
+		return len(all), leftOut, err
+	}
+	for i, obj := range all {
+		if all[i], err = hasher.Hash(obj); err != nil {
+			return len(all), leftOut, err
+		}
+	}
+	header.NamesHashed, header.Readable = true, hasher.Readable()
+	writer, err := dump.NewWriter(out, header)
+	if err != nil {
+		return len(all), leftOut, err
+	}
+	for _, obj := range all {
+		if err := writer.Add(obj); err != nil {
+			return len(all), leftOut, err
+		}
+	}
+	return len(all), leftOut, writer.Close(leftOut)
 }

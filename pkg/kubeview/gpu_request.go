@@ -256,7 +256,7 @@ func parseModels(key, value string) ([]string, error) {
 			return nil, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
 				Allowed: "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10"}
 		}
-		models[i] = canonicalModel(models[i])
+		models[i] = CanonicalModel(models[i])
 	}
 	slices.Sort(models)
 	return slices.Compact(models), nil
