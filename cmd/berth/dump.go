@@ -31,9 +31,10 @@ of drivers, and annotations other than those that decide about placement. What i
 
 --hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of labels,
 taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be
-tried. Addresses of host ports are left out. Labels that describe hardware, price, zone or rack keep their values; keys
-of labels and taints, names of resources, drivers and scheduler profiles, and numbers stay as they are. A resource that
-is named after a device class follows the name of the class.
+tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware, price, zone or
+rack keep their values, and so do models of GPUs that the cluster has, and numbers that a node affinity compares; keys of
+labels and taints, and names of resources, drivers and scheduler profiles stay as they are. A resource that is named
+after a device class follows the name of the class. The header names each label and annotation that was left readable.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
 last line that counts them. It is replaced only when the dump is complete.

@@ -49,10 +49,12 @@ With --cluster the API server is asked besides which of the rights that the conf
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
 (nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters that
 the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right to create
-subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none.
+subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none. The API server is also
+asked for the schemas of the custom resources that it serves: each field is named that a CustomResourceDefinition of another
+project or release lacks, and that is dropped from every write.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 3 when vital or feature rights are
-missing, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
+missing or fields are dropped, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
 such as an API server that does not answer.`,
 		Example: `  berth validate manifests/base/scheduler-config.yaml
 
@@ -81,7 +83,7 @@ such as an API server that does not answer.`,
 	}
 	cmd.Flags().BoolVar(&flags.strict, "strict", false, "fail on warnings too")
 	cmd.Flags().BoolVar(&flags.printDefaults, "print-defaults", false, "print the configurations with all plugins and args that the scheduler adds")
-	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need")
+	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need, and for fields of custom resources that it drops")
 	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
 		"whose rights: a service account as namespace/name, a user name, or self for that of the kubeconfig")
 	flags.addTo(cmd, false)
@@ -97,7 +99,7 @@ type validateFlags struct {
 	format                         outputFormat
 }
 
-// rightsMissing is the exit status where rights are missing.
+// rightsMissing is the exit status where rights are missing, or definitions of custom resources are not ours.
 const rightsMissing = 3
 
 func runValidate(ctx context.Context, files []string, flags validateFlags, out io.Writer) error {
@@ -117,7 +119,7 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 		return printDefaults(out, report)
 	}
 	if flags.cluster {
-		if err := flags.askForRights(ctx, report); err != nil {
+		if err := flags.askCluster(ctx, report); err != nil {
 			return err
 		}
 	}
@@ -135,6 +137,8 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 		return badInput(errors.New("there are errors"))
 	case report.Rights != nil && report.Rights.Lacks():
 		return command.WithStatus(errors.New("rights are missing"), rightsMissing)
+	case len(report.Pruned) > 0:
+		return command.WithStatus(errors.New("the API server drops fields of custom resources"), rightsMissing)
 	case flags.strict && report.Has(validate.Warning):
 		return errors.New("there are warnings")
 	case flags.strict && report.Rights != nil && len(report.Rights.Missing) > 0:

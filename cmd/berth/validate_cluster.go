@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/validate"
 )
@@ -23,8 +24,9 @@ func validateShipped(report *validate.Report) error {
 	return report.Read(bytes.NewReader(data), "manifests/"+path)
 }
 
-// askForRights adds to the report which rights are missing for its configurations.
-func (f validateFlags) askForRights(ctx context.Context, report *validate.Report) error {
+// askCluster adds to the report which rights are missing for its configurations, and which fields of custom resources the
+// API server drops.
+func (f validateFlags) askCluster(ctx context.Context, report *validate.Report) error {
 	configurations := report.Configurations()
 	if len(configurations) == 0 {
 		if report.Has(validate.Error) {
@@ -59,5 +61,6 @@ func (f validateFlags) askForRights(ctx context.Context, report *validate.Report
 		name = account.User
 	}
 	report.Rights = &rights.Report{Account: name, Checked: rights.Count(needs), Missing: missing}
-	return nil
+	report.Pruned, err = crd.Check(ctx, client.Discovery().RESTClient())
+	return err
 }

@@ -61,32 +61,55 @@ func Take(ctx context.Context, collector *Collector, out io.Writer, hashNames bo
 }
 
 func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashNames bool) (taken Taken, err error) {
-	header.NamesHashed = hashNames
+	if hashNames {
+		return writeHashed(ctx, collector, header, out)
+	}
 	writer, err := NewWriter(out, header)
 	if err != nil {
 		return taken, err
 	}
-	add := writer.Add
-	if hashNames {
-		key := make([]byte, 32)
-		if _, err := rand.Read(key); err != nil {
-			return taken, fmt.Errorf("making a key: %w", err)
-		}
-		hasher := NewNameHasher(key)
-		add = func(obj runtime.Object) error {
-			hashed, err := hasher.Hash(obj)
-			if err != nil {
-				return err
-			}
-			return writer.Add(hashed)
-		}
-	}
 	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
 		taken.Objects++
-		return add(obj)
+		return writer.Add(obj)
 	})
 	if err != nil {
 		return taken, err
+	}
+	return taken, writer.Close(taken.LeftOut)
+}
+
+// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header, which says
+// what that is, comes first.
+func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer) (taken Taken, err error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return taken, fmt.Errorf("making a key: %w", err)
+	}
+	hasher := NewNameHasher(key)
+	var all []runtime.Object
+	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
+		hasher.Learn(obj)
+		all = append(all, obj)
+		return nil
+	})
+	taken.Objects = len(all)
+	if err != nil {
+		return taken, err
+	}
+	for i, obj := range all {
+		if all[i], err = hasher.Hash(obj); err != nil {
+			return taken, err
+		}
+	}
+	header.NamesHashed, header.Readable = true, hasher.Readable()
+	writer, err := NewWriter(out, header)
+	if err != nil {
+		return taken, err
+	}
+	for _, obj := range all {
+		if err := writer.Add(obj); err != nil {
+			return taken, err
+		}
 	}
 	return taken, writer.Close(taken.LeftOut)
 }

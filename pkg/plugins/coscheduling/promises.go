@@ -243,6 +243,9 @@ func (p *promises) retry(most int) {
 	}
 }
 
+// forget drops a pod that is gone: it would stay until promises are given back, and anybody can make such pods.
+func (p *promises) forget(uid gang.UID) { p.turnedAway.Delete(uid) }
+
 // toOthers returns what is promised to others than the gang that are at least as important.
 func (p *promises) toOthers(id gang.ID, priority int32) []promise {
 	p.mu.Lock()
