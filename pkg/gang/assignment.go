@@ -34,11 +34,11 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 			p.order, p.assignments[a.UID] = append(p.order, a.UID), a
 		}
 	}
-	if !g.serves(p, anyStage) {
+	if !g.serves(p) {
 		m.move(isDenied)
 		return l.settle(g, now), false, false
 	}
-	g.plan, g.block, g.invited, g.declined = p, nil, false, 0
+	g.plan, g.block, g.invited, g.declined, g.pausedAt = p, nil, false, 0, time.Time{}
 	g.placedOnce = g.started()
 	for _, s := range g.members {
 		s.declined = false

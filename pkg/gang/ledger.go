@@ -77,8 +77,14 @@ type group struct {
 	invitedAt time.Time
 	plan      *plan
 	block     *block
-	// attempts counts plans that failed in a row.
+	// attempts counts plans that failed in a row. Before retryAt, which is pause after the last of them, none is made.
 	attempts int
+	retryAt  time.Time
+	pause    time.Duration
+	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan.
+	pausedAt time.Time
+	// atRest holds the members that are kept out of the queue.
+	atRest map[*member]bool
 	// declined counts leaders that declined since the last attempt.
 	declined int
 	// note says why the group is not complete, if the number of members does not tell.
@@ -118,7 +124,7 @@ func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 		return Effects{}
 	}
 	g.specs[by] = &spec
-	g.unblock()
+	g.unblock(now)
 	return l.settle(g, now)
 }
 
@@ -147,7 +153,7 @@ func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	var e Effects
 	if g.specs[by] != nil {
 		g.specs[by] = nil
-		g.unblock()
+		g.unblock(now)
 		e = l.settle(g, now)
 	}
 	l.drop(g)
@@ -188,7 +194,7 @@ func (l *Ledger) Note(id ID, why string) {
 // relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they
 // disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
 // oldest member that was ever seen to say so.
-func (l *Ledger) relabel(g *group, m *member) {
+func (l *Ledger) relabel(g *group, m *member, now time.Time) {
 	minimum, before := g.census.largestLabel(), g.specs[Label]
 	if minimum == 0 {
 		g.specs[Label] = nil
@@ -202,7 +208,7 @@ func (l *Ledger) relabel(g *group, m *member) {
 		spec.Created = m.Created
 	}
 	if before == nil || before.Minimum.Total != minimum {
-		g.unblock()
+		g.unblock(now)
 	}
 	g.specs[Label] = &spec
 }
@@ -228,7 +234,7 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	}
 	g := l.open(id)
 	if g.block != nil && g.news(known, &m) {
-		g.unblock()
+		g.unblock(now)
 	}
 	lost := known != nil && known.State == Bound && (m.State == Failed || m.State == Terminating)
 	if known == nil {
@@ -237,6 +243,9 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		g.members[m.UID] = known
 	} else {
 		g.census.count(&known.Member, -1)
+		if known.Role != m.Role {
+			g.plan.recount()
+		}
 		if lost {
 			m.Node = known.Node
 		}
@@ -249,7 +258,7 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		e = merge(e, known.leavePlan())
 	}
 	if m.Minimum > 0 || g.specs[Label] != nil {
-		l.relabel(g, known)
+		l.relabel(g, known, now)
 	}
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
@@ -327,7 +336,7 @@ func (l *Ledger) forget(m *member, now time.Time) Effects {
 		g.planner = nil
 	}
 	if m.Minimum > 0 {
-		l.relabel(g, m)
+		l.relabel(g, m, now)
 	}
 	e := merge(left, l.settle(g, now))
 	if wasBound {
