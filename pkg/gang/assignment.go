@@ -127,6 +127,9 @@ func (l *Ledger) await(m *member, now time.Time) (e Effects, wait time.Duration,
 	if m.stage.waits() && g.plan.node(m.UID) != "" {
 		e = l.settle(g, now)
 		e.Allow = slices.DeleteFunc(e.Allow, func(r Ref) bool { return r.UID == m.UID })
+		if p := g.plan; p != nil && m.stage == released {
+			p.flow.toAllow = slices.DeleteFunc(p.flow.toAllow, func(r Ref) bool { return r.UID == m.UID })
+		}
 		e.Reject = slices.DeleteFunc(e.Reject, func(r Rejection) bool { return r.UID == m.UID })
 	}
 	switch {

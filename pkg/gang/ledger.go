@@ -14,6 +14,8 @@ type Ledger struct {
 	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
 	// those whose leader was invited to plan, and some that it has done so since.
 	planned, invited map[ID]*group
+	// binding holds the groups of which members wait to be let go after others.
+	binding map[ID]*group
 	// degraded holds the groups that have started and have fewer than their minimum.
 	degraded map[ID]*group
 	timeout  time.Duration
@@ -28,6 +30,7 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 		changed = func(ID) {}
 	}
 	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
+		binding: map[ID]*group{},
 		degraded: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 
@@ -362,6 +365,7 @@ func (l *Ledger) drop(g *group) {
 		delete(l.planned, g.id)
 		delete(l.degraded, g.id)
 		delete(l.invited, g.id)
+		delete(l.binding, g.id)
 	}
 }
 

@@ -13,6 +13,8 @@ const (
 	Breath = 50 * time.Millisecond
 	// flowPatience is how long members of a plan are waited for before more are let in: another plugin may keep them back.
 	flowPatience = time.Second
+	// allowAllBefore is how long before the end of their time all members are let go.
+	allowAllBefore = 5 * time.Second
 )
 
 // planFlow says who of a plan whose members need not reserve in order was let into the queue.
@@ -22,6 +24,33 @@ type planFlow struct {
 	// under way are those let in last; letAt is when that was, and emptyAt when all of them had reserved.
 	underway       []UID
 	letAt, emptyAt time.Time
+	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were told last.
+	toAllow   []Ref
+	allowedAt time.Time
+}
+
+// allowMore returns the members to be told to go, a window of them at a time: all at once would keep the API server from binding the
+// pods of others.
+func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
+	p, f := g.plan, &g.plan.flow
+	room := window - (len(p.assignments) - len(f.toAllow))
+	switch {
+	case now.Add(allowAllBefore).After(p.deadline):
+		// The framework does not let them wait for longer.
+		room = len(f.toAllow)
+	case now.Sub(f.allowedAt) >= flowPatience:
+		room = window
+	}
+	if len(f.toAllow) == 0 || room < min(window/2, len(f.toAllow)) {
+		return nil
+	}
+	n := min(room, len(f.toAllow))
+	allow := f.toAllow[:n:n]
+	f.toAllow, f.allowedAt = f.toAllow[n:], now
+	if len(f.toAllow) > 0 {
+		l.binding[g.id] = g
+	}
+	return allow
 }
 
 // done reports whether all members of the plan have been let in.
@@ -84,10 +113,13 @@ func (g *group) letMore(now time.Time) []Ref {
 	return refs
 }
 
-// Flowing reports whether members of a plan wait to be let into the queue after others of it.
+// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it.
 func (l *Ledger) Flowing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.binding) > 0 {
+		return true
+	}
 	for _, g := range l.planned {
 		if p := g.plan; !p.open && !p.flow.done(p) {
 			return true
@@ -106,9 +138,24 @@ func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
 	}
 	g := m.group
 	m.move(isDenied)
-	g.invited, g.pausedAt = false, now
+	g.invited, g.pausedAt, g.declined = false, now, 0
 	if until := now.Add(rest); until.After(g.retryAt) {
 		g.retryAt = until
 	}
+	return l.settle(g, now)
+}
+
+// Abandon records that the plan of the group has come to nothing because the group changed. It begins anew after a pause.
+func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return Effects{}
+	}
+	g := m.group
+	m.move(isDenied)
+	g.fail(backoff, now)
+	g.invited, g.pausedAt, g.declined = false, time.Time{}, 0
 	return l.settle(g, now)
 }

@@ -127,8 +127,15 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 		case !now.Before(p.deadline):
 			e = merge(e, l.expire(g, len(p.assignments), g.ready(p), backoff, now))
 		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && g.servesReady(p):
-			e.Allow = append(e.Allow, l.commit(g)...)
+			e.Allow = append(e.Allow, l.commit(g, now)...)
 			e = merge(e, l.settle(g, now))
+		}
+	}
+	for id, g := range l.binding {
+		if g.plan == nil || len(g.plan.flow.toAllow) == 0 {
+			delete(l.binding, id)
+		} else {
+			e.Allow = append(e.Allow, l.allowMore(g, now)...)
 		}
 	}
 	for id, g := range l.invited {
@@ -144,7 +151,7 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 // expire ends the plan whose time is over, of which so many of all members were ready.
 func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time) Effects {
 	if !g.plan.open && g.servesReady(g.plan) {
-		e := Effects{Allow: l.commit(g)}
+		e := Effects{Allow: l.commit(g, now)}
 		return merge(e, l.settle(g, now))
 	}
 	for uid := range g.plan.assignments {

@@ -9,6 +9,9 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 	if g.plan != nil && !g.plan.committed {
 		e = merge(e, l.advance(g, now))
 	}
+	if p := g.plan; p != nil && p.committed {
+		e.Allow = append(e.Allow, l.allowMore(g, now)...)
+	}
 	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
 		g.plan = nil
 		delete(l.planned, g.id)
@@ -67,7 +70,7 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	case g.spec() == nil:
 		return l.release(g, Obstacle{Cause: GroupDeleted, Group: g.id})
 	case g.started():
-		return Effects{Allow: l.commit(g)}
+		return Effects{Allow: l.commit(g, now)}
 	case g.serves(p):
 		p.open = false
 	case !p.open:
@@ -79,7 +82,7 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	}
 	switch ready := g.ready(p); {
 	case ready == len(p.assignments):
-		return Effects{Allow: l.commit(g)}
+		return Effects{Allow: l.commit(g, now)}
 	case p.enoughAt.IsZero() && g.servesReady(p):
 		p.enoughAt = now
 	}
@@ -87,12 +90,11 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 }
 
 // commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those
-// that have to be told.
-func (l *Ledger) commit(g *group) []Ref {
+// that have to be told now.
+func (l *Ledger) commit(g *group, now time.Time) []Ref {
 	p := g.plan
 	p.committed, p.open = true, false
 	delete(l.planned, g.id)
-	var allow []Ref
 	for _, uid := range p.order {
 		if p.node(uid) == "" {
 			continue
@@ -102,11 +104,11 @@ func (l *Ledger) commit(g *group) []Ref {
 		case !m.stage.holds():
 			p.drop(uid)
 		case m.stage == assigned:
-			allow = append(allow, m.Ref())
+			p.flow.toAllow = append(p.flow.toAllow, m.Ref())
 		}
 		m.move(isReleased)
 	}
-	return allow
+	return l.allowMore(g, now)
 }
 
 // release drops the plan and asks back every assignment that was not let go.

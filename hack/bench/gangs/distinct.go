@@ -76,7 +76,13 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		cpu, err := scheduler.CPU()
+		if err != nil {
+			return err
+		}
+		began := time.Now()
 		w := probes.during(do)
+		lasted := time.Since(began)
 		if w.err != nil {
 			return w.err
 		}
@@ -89,8 +95,12 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(out, "  longest scheduling cycle at most %.0f ms; %d plans, of %.2f s in all\n",
-			1000*longest(before, after), plannedAfter-planned, tookAfter-took)
+		cpuAfter, err := scheduler.CPU()
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(out, "  %.1f s, of which the scheduler had %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f s in all\n",
+			lasted.Seconds(), (cpuAfter - cpu).Seconds(), 1000*longest(before, after), plannedAfter-planned, tookAfter-took)
 		return nil
 	}
 	if err := phase("before", func() error { return pause(ctx, quiet) }); err != nil {
