@@ -136,8 +136,8 @@ func bindAll(t *testing.T, l *Ledger, allow []Ref, now time.Time) int {
 	t.Helper()
 	bound := 0
 	for len(allow) > 0 {
-		if len(allow) > window {
-			t.Fatalf("%d members are let go at a time, want at most %d", len(allow), window)
+		if len(allow) > bindWindow {
+			t.Fatalf("%d members are let go at a time, want at most %d", len(allow), bindWindow)
 		}
 		var more []Ref
 		for _, r := range allow {

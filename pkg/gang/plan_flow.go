@@ -13,6 +13,8 @@ const (
 	Breath = 50 * time.Millisecond
 	// flowPatience is how long members of a plan are waited for before more are let in: another plugin may keep them back.
 	flowPatience = time.Second
+	// bindWindow is how many members of a plan of more than a window are being bound at a time.
+	bindWindow = 16
 	// allowAllBefore is how long before the end of their time all members are let go.
 	allowAllBefore = 5 * time.Second
 )
@@ -29,19 +31,23 @@ type planFlow struct {
 	allowedAt time.Time
 }
 
-// allowMore returns the members to be told to go, a window of them at a time: all at once would keep the API server from binding the
+// allowMore returns the members to be told to go, of a large plan a few at a time: all at once would keep the API server from binding the
 // pods of others.
 func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
 	p, f := g.plan, &g.plan.flow
-	room := window - (len(p.assignments) - len(f.toAllow))
+	width := window
+	if len(p.order) > window {
+		width = bindWindow
+	}
+	room := width - (len(p.assignments) - len(f.toAllow))
 	switch {
 	case now.Add(allowAllBefore).After(p.deadline):
 		// The framework does not let them wait for longer.
 		room = len(f.toAllow)
 	case now.Sub(f.allowedAt) >= flowPatience:
-		room = window
+		room = width
 	}
-	if len(f.toAllow) == 0 || room < min(window/2, len(f.toAllow)) {
+	if len(f.toAllow) == 0 || room < min(width/2, len(f.toAllow)) {
 		return nil
 	}
 	n := min(room, len(f.toAllow))
