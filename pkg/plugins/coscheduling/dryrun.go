@@ -125,6 +125,7 @@ func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on p
 		d.claims.count(pod)
 	}
 	d.many = len(d.classes) > manyClasses
+	w.many = d.many
 	return d, nil
 }
 

@@ -11,8 +11,10 @@ const (
 	// about as much, and in time: others in the queue wait for no more. A plan of a few classes needs a fraction of it.
 	sliceVisits = 20_000
 	sliceTime   = 100 * time.Millisecond
-	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and nobody beyond the minimum.
-	planVisits = 20 * sliceVisits
+	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and nobody beyond the minimum;
+	// manyClassesVisits is that for gangs of many classes.
+	planVisits        = 20 * sliceVisits
+	manyClassesVisits = 5 * sliceVisits
 	// manyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places single pods.
 	// Of one that has more each class is compared on manyClassesEnough nodes only.
 	manyClasses       = 32
@@ -37,6 +39,8 @@ type work struct {
 	// visits is what was spent since began, earlier what was before that.
 	visits, earlier int
 	began           time.Time
+	// many is set if the gang has many classes.
+	many bool
 }
 
 // begin begins a slice.
@@ -49,7 +53,13 @@ func (w *work) begin(ctx context.Context) {
 func (w *work) spend(visits int) { w.visits += visits }
 
 // spent reports whether so much work has gone into the plan that it has to come to an end.
-func (w *work) spent() bool { return w.yield != nil && w.earlier+w.visits > planVisits }
+func (w *work) spent() bool {
+	most := planVisits
+	if w.many {
+		most = manyClassesVisits
+	}
+	return w.yield != nil && w.earlier+w.visits > most
+}
 
 // pause lets the others in the queue go first if the slice is used up.
 func (w *work) pause(d *dryRun) error {
