@@ -30,7 +30,7 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 		changed = func(ID) {}
 	}
 	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
-		binding: map[ID]*group{},
+		binding:  map[ID]*group{},
 		degraded: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 

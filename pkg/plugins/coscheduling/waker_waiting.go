@@ -28,7 +28,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		if !ok {
 			v, exists := w.ledger.View(id)
 			if known != nil && (!exists || v.Started || !v.Quorum()) {
-				w.drop(known)
+				w.drop(known, exists && v.Started, now)
 			}
 			if !exists || v.Started || !v.Quorum() {
 				w.plans.drop(id)
@@ -119,12 +119,15 @@ func (w *waker) unindex(g *waitingGang) {
 	}
 }
 
-func (w *waker) drop(g *waitingGang) {
+func (w *waker) drop(g *waitingGang, started bool, now time.Time) {
 	w.unindex(g)
 	delete(w.waiting, g.ID)
 	w.rounds.Drop(g.ID)
 	if id, _ := w.reservations.turns.Current(); id == g.ID {
+		if w.promises.harmed.Swap(false) {
+			w.reservations.turns.Harm()
+		}
 		w.unreserve(id)
 	}
-	w.reservations.turns.Forget(g.ID)
+	w.reservations.turns.Forget(g.ID, started, now)
 }
