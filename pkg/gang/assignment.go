@@ -34,11 +34,11 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 			p.order, p.assignments[a.UID] = append(p.order, a.UID), a
 		}
 	}
-	if !g.serves(p, anyStage) {
+	if !g.serves(p) {
 		m.move(isDenied)
 		return l.settle(g, now), false, false
 	}
-	g.plan, g.block, g.invited, g.declined = p, nil, false, 0
+	g.plan, g.block, g.invited, g.declined, g.pausedAt = p, nil, false, 0, time.Time{}
 	g.placedOnce = g.started()
 	for _, s := range g.members {
 		s.declined = false
@@ -127,6 +127,9 @@ func (l *Ledger) await(m *member, now time.Time) (e Effects, wait time.Duration,
 	if m.stage.waits() && g.plan.node(m.UID) != "" {
 		e = l.settle(g, now)
 		e.Allow = slices.DeleteFunc(e.Allow, func(r Ref) bool { return r.UID == m.UID })
+		if p := g.plan; p != nil && m.stage == released {
+			p.flow.toAllow = slices.DeleteFunc(p.flow.toAllow, func(r Ref) bool { return r.UID == m.UID })
+		}
 		e.Reject = slices.DeleteFunc(e.Reject, func(r Rejection) bool { return r.UID == m.UID })
 	}
 	switch {

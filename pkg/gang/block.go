@@ -25,15 +25,41 @@ func (b Backoff) after(attempts int) time.Duration {
 // block is why and until when a group is not tried.
 type block struct {
 	reason Reason
-	// retryAt ends the pause.
-	retryAt time.Time
+	// touched is set if something has happened since that may help the group.
+	touched bool
 	// short holds the classes of which not every member found a node, so that more of them are no news.
 	short map[string]bool
 	// cycle is set if a scheduling cycle of the leader found it, which then says so itself.
 	cycle bool
 }
 
-func (g *group) unblock() { g.block, g.attempts = nil, 0 }
+// forgetAfter is for how long at least a group was not tried whose pauses begin with the shortest again.
+const forgetAfter = 5 * time.Second
+
+// unblock lets the group be tried again, once the pause after its last attempt is over: what users edit must not end it.
+func (g *group) unblock(now time.Time) {
+	switch {
+	case !now.Before(g.retryAt):
+		g.forgive(now)
+		g.block = nil
+	case g.block != nil:
+		g.block.touched = true
+	}
+}
+
+// forgive forgets the attempts of a group that was not tried for longer than its last pause.
+func (g *group) forgive(now time.Time) {
+	if now.Sub(g.retryAt) >= max(g.pause, forgetAfter) {
+		g.attempts = 0
+	}
+}
+
+// fail counts an attempt in vain, after which the group pauses.
+func (g *group) fail(backoff Backoff, now time.Time) {
+	g.attempts++
+	g.pause = backoff.after(g.attempts)
+	g.retryAt = now.Add(g.pause)
+}
 
 // Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
 // classes of which not every member found a node. The group holds nothing afterwards.
@@ -51,7 +77,7 @@ func (l *Ledger) Block(id ID, reason Reason, short []string, backoff Backoff, no
 }
 
 // RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
-// attempt: the next pause is the shortest again.
+// attempt.
 func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,18 +85,20 @@ func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
 	if g == nil || g.plan != nil || g.started() || !g.quorum() {
 		return
 	}
-	g.attempts, g.invited = 0, false
+	g.forgive(now)
+	g.invited, g.pausedAt = false, time.Time{}
 	if g.block != nil && !g.block.cycle && g.block.reason.String() == reason.String() {
+		g.block.touched = false
 		return
 	}
-	g.block = &block{reason: reason, retryAt: now}
+	g.block = &block{reason: reason}
 	l.changed(id)
 }
 
 func (l *Ledger) block(g *group, reason Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
-	g.attempts++
-	g.declined = 0
-	g.block = &block{reason: reason, retryAt: now.Add(backoff.after(g.attempts)), cycle: cycle, short: map[string]bool{}}
+	g.fail(backoff, now)
+	g.declined, g.pausedAt = 0, time.Time{}
+	g.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}
 	for _, class := range short {
 		g.block.short[class] = true
 	}

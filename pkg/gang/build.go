@@ -10,6 +10,8 @@ type Board interface {
 	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if
 	// there is none.
 	Place(m Member) (a Assignment, ok bool, err error)
+	// Spent reports whether so much work has gone into the plan that it has to come to an end.
+	Spent() bool
 }
 
 // Result is what came of planning a group.
@@ -57,7 +59,7 @@ func Build[B Board](members []Member, need Minimum, hardness func(class string) 
 		if i == 0 || r.feasible || len(r.Assignments) > len(best.Assignments) {
 			best, bestBoard = r, b
 		}
-		if r.feasible {
+		if r.feasible || b.Spent() {
 			break
 		}
 	}
@@ -93,8 +95,14 @@ func place[B Board](o order, need Minimum, b B) (Result, error) {
 			}
 		}
 	}
+	left := len(o.rest) - len(tried)
 	for _, m := range o.rest {
 		if !tried[m.UID] {
+			if b.Spent() && (r.meets(roles) || len(r.Assignments)+left < need.Total) {
+				// Those that are left are placed one by one once the group has started, if it does.
+				break
+			}
+			left--
 			if err := try(m); err != nil {
 				return r, err
 			}
@@ -105,8 +113,40 @@ func place[B Board](o order, need Minimum, b B) (Result, error) {
 			r.Short = append(r.Short, Shortage{Class: class, Wanted: wanted[class], Fits: fits[class]})
 		}
 	}
-	r.feasible = need.MetBy(len(r.Assignments), func(role string) int { return roles[role] })
+	r.feasible = r.meets(roles)
 	return r, nil
+}
+
+// meets reports whether what was placed, of which roles tells how many have a role, is enough.
+func (r *Result) meets(roles map[string]int) bool {
+	return r.Need.MetBy(len(r.Assignments), func(role string) int { return roles[role] })
+}
+
+// Replace places those members again that were moved off their nodes. One that finds no other has none then.
+func (r *Result) Replace(members []Member, moved map[UID]bool, b Board) error {
+	of := make(map[UID]Member, len(members))
+	for _, m := range members {
+		of[m.UID] = m
+	}
+	kept := r.Assignments[:0]
+	roles := map[string]int{}
+	for _, a := range r.Assignments {
+		if moved[a.UID] {
+			other, ok, err := b.Place(of[a.UID])
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			a = other
+		}
+		kept = append(kept, a)
+		roles[of[a.UID].Role]++
+	}
+	r.Assignments = kept
+	r.feasible = r.meets(roles)
+	return nil
 }
 
 // orders returns the orders in which to try the members.

@@ -15,6 +15,8 @@ import (
 
 // bins is a board of nodes with one resource: each class takes so much of it, and may be kept off nodes.
 type bins struct {
+	// spent is set if the plan has to come to an end.
+	spent bool
 	free  map[string]int
 	sizes map[string]int
 	// barred holds class@node.
@@ -24,6 +26,8 @@ type bins struct {
 }
 
 // Place takes the node that has the least left over.
+func (b *bins) Spent() bool { return b.spent }
+
 func (b *bins) Place(m Member) (Assignment, bool, error) {
 	if b.placed++; b.placed == b.fail {
 		return Assignment{}, false, errors.New("reading node")

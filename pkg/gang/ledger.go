@@ -14,6 +14,8 @@ type Ledger struct {
 	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
 	// those whose leader was invited to plan, and some that it has done so since.
 	planned, invited map[ID]*group
+	// binding holds the groups of which members wait to be let go after others.
+	binding map[ID]*group
 	// degraded holds the groups that have started and have fewer than their minimum.
 	degraded map[ID]*group
 	timeout  time.Duration
@@ -28,6 +30,7 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 		changed = func(ID) {}
 	}
 	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
+		binding:  map[ID]*group{},
 		degraded: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 
@@ -77,8 +80,14 @@ type group struct {
 	invitedAt time.Time
 	plan      *plan
 	block     *block
-	// attempts counts plans that failed in a row.
+	// attempts counts plans that failed in a row. Before retryAt, which is pause after the last of them, none is made.
 	attempts int
+	retryAt  time.Time
+	pause    time.Duration
+	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan.
+	pausedAt time.Time
+	// atRest holds the members that are kept out of the queue.
+	atRest map[*member]bool
 	// declined counts leaders that declined since the last attempt.
 	declined int
 	// note says why the group is not complete, if the number of members does not tell.
@@ -118,7 +127,7 @@ func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 		return Effects{}
 	}
 	g.specs[by] = &spec
-	g.unblock()
+	g.unblock(now)
 	return l.settle(g, now)
 }
 
@@ -147,7 +156,7 @@ func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	var e Effects
 	if g.specs[by] != nil {
 		g.specs[by] = nil
-		g.unblock()
+		g.unblock(now)
 		e = l.settle(g, now)
 	}
 	l.drop(g)
@@ -188,7 +197,7 @@ func (l *Ledger) Note(id ID, why string) {
 // relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they
 // disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
 // oldest member that was ever seen to say so.
-func (l *Ledger) relabel(g *group, m *member) {
+func (l *Ledger) relabel(g *group, m *member, now time.Time) {
 	minimum, before := g.census.largestLabel(), g.specs[Label]
 	if minimum == 0 {
 		g.specs[Label] = nil
@@ -202,7 +211,7 @@ func (l *Ledger) relabel(g *group, m *member) {
 		spec.Created = m.Created
 	}
 	if before == nil || before.Minimum.Total != minimum {
-		g.unblock()
+		g.unblock(now)
 	}
 	g.specs[Label] = &spec
 }
@@ -228,7 +237,7 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	}
 	g := l.open(id)
 	if g.block != nil && g.news(known, &m) {
-		g.unblock()
+		g.unblock(now)
 	}
 	lost := known != nil && known.State == Bound && (m.State == Failed || m.State == Terminating)
 	if known == nil {
@@ -237,6 +246,9 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		g.members[m.UID] = known
 	} else {
 		g.census.count(&known.Member, -1)
+		if known.Role != m.Role {
+			g.plan.recount()
+		}
 		if lost {
 			m.Node = known.Node
 		}
@@ -249,7 +261,7 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		e = merge(e, known.leavePlan())
 	}
 	if m.Minimum > 0 || g.specs[Label] != nil {
-		l.relabel(g, known)
+		l.relabel(g, known, now)
 	}
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
@@ -327,7 +339,7 @@ func (l *Ledger) forget(m *member, now time.Time) Effects {
 		g.planner = nil
 	}
 	if m.Minimum > 0 {
-		l.relabel(g, m)
+		l.relabel(g, m, now)
 	}
 	e := merge(left, l.settle(g, now))
 	if wasBound {
@@ -353,6 +365,7 @@ func (l *Ledger) drop(g *group) {
 		delete(l.planned, g.id)
 		delete(l.degraded, g.id)
 		delete(l.invited, g.id)
+		delete(l.binding, g.id)
 	}
 }
 

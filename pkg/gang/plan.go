@@ -42,6 +42,9 @@ type plan struct {
 	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came
 	// back.
 	failure *block
+	// tally counts the assignments, flow says who of the plan is in the queue.
+	tally planTally
+	flow  planFlow
 }
 
 // stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are
@@ -58,6 +61,7 @@ func (p *plan) node(uid UID) string {
 func (p *plan) drop(uid UID) {
 	if p != nil {
 		delete(p.assignments, uid)
+		p.recount()
 	}
 }
 
@@ -76,36 +80,4 @@ func (g *group) turnCame(p *plan, uid UID) bool {
 		p.next++
 	}
 	return p.next == len(p.order) || p.order[p.next] == uid
-}
-
-// serves reports whether the minimum is met when those members of the plan are bound whose stage counts.
-func (g *group) serves(p *plan, counts func(stage) bool) bool {
-	minimum := g.spec().Minimum
-	total := g.census.settled()
-	var roles map[string]int
-	if len(minimum.Roles) > 0 {
-		roles = map[string]int{}
-	}
-	for uid := range p.assignments {
-		if m := g.members[uid]; counts(m.stage) {
-			total++
-			if roles != nil {
-				roles[m.Role]++
-			}
-		}
-	}
-	return minimum.MetBy(total, func(role string) int { return g.census.settledIn(role) + roles[role] })
-}
-
-func anyStage(stage) bool { return true }
-
-// ready counts the members of the plan that can be bound as soon as all can.
-func (g *group) ready(p *plan) int {
-	n := 0
-	for uid := range p.assignments {
-		if g.members[uid].stage.ready() {
-			n++
-		}
-	}
-	return n
 }

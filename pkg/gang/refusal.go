@@ -60,9 +60,8 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	case p.node(m.UID) == "" && g.started():
 		m.move(isLet)
 	case p != nil && p.failure == nil && !g.started():
-		g.attempts++
-		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node},
-			retryAt: now.Add(backoff.after(g.attempts))}
+		g.fail(backoff, now)
+		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}
 	g.plan.drop(m.UID)
 	return merge(e, l.settle(g, now))
@@ -103,7 +102,7 @@ func (l *Ledger) refuse(m *member, why Reason, backoff Backoff, now time.Time) E
 	p.refused[refusal] = true
 	p.drop(m.UID)
 	p.setbacks++
-	if g.serves(p, anyStage) {
+	if g.serves(p) {
 		return l.settle(g, now)
 	}
 	g.leader = m
@@ -131,19 +130,27 @@ func (l *Ledger) Refused(id ID) map[Refusal]bool {
 	return maps.Clone(g.plan.refused)
 }
 
-// Expire ends the plans whose time is over, lets those go that wait only for members that the minimum does not need,
+// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that wait only for members that the minimum does not need,
 // and invites another leader where the one that was invited does not come.
 func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var e Effects
 	for _, g := range l.planned {
+		e.Activate = append(e.Activate, g.letMore(now)...)
 		switch p := g.plan; {
 		case !now.Before(p.deadline):
 			e = merge(e, l.expire(g, len(p.assignments), g.ready(p), backoff, now))
-		case !p.enoughAt.IsZero() && now.Sub(p.enoughAt) >= stragglersGrace && g.serves(p, stage.ready):
-			e.Allow = append(e.Allow, l.commit(g)...)
+		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && g.servesReady(p):
+			e.Allow = append(e.Allow, l.commit(g, now)...)
 			e = merge(e, l.settle(g, now))
+		}
+	}
+	for id, g := range l.binding {
+		if g.plan == nil || len(g.plan.flow.toAllow) == 0 {
+			delete(l.binding, id)
+		} else {
+			e.Allow = append(e.Allow, l.allowMore(g, now)...)
 		}
 	}
 	for id, g := range l.invited {
@@ -158,8 +165,8 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 
 // expire ends the plan whose time is over, of which so many of all members were ready.
 func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time) Effects {
-	if !g.plan.open && g.serves(g.plan, stage.ready) {
-		e := Effects{Allow: l.commit(g)}
+	if !g.plan.open && g.servesReady(g.plan) {
+		e := Effects{Allow: l.commit(g, now)}
 		return merge(e, l.settle(g, now))
 	}
 	for uid := range g.plan.assignments {

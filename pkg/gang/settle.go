@@ -9,6 +9,9 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 	if g.plan != nil && !g.plan.committed {
 		e = merge(e, l.advance(g, now))
 	}
+	if p := g.plan; p != nil && p.committed {
+		e.Allow = append(e.Allow, l.allowMore(g, now)...)
+	}
 	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
 		g.plan = nil
 		delete(l.planned, g.id)
@@ -67,8 +70,8 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	case g.spec() == nil:
 		return l.release(g, Obstacle{Cause: GroupDeleted, Group: g.id})
 	case g.started():
-		return Effects{Allow: l.commit(g)}
-	case g.serves(p, anyStage):
+		return Effects{Allow: l.commit(g, now)}
+	case g.serves(p):
 		p.open = false
 	case !p.open:
 		return l.release(g, Obstacle{Cause: LostMember, Group: g.id, Says: g.spec().Minimum.String()})
@@ -79,20 +82,19 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	}
 	switch ready := g.ready(p); {
 	case ready == len(p.assignments):
-		return Effects{Allow: l.commit(g)}
-	case p.enoughAt.IsZero() && g.serves(p, stage.ready):
+		return Effects{Allow: l.commit(g, now)}
+	case p.enoughAt.IsZero() && g.servesReady(p):
 		p.enoughAt = now
 	}
 	return Effects{}
 }
 
 // commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those
-// that have to be told.
-func (l *Ledger) commit(g *group) []Ref {
+// that have to be told now.
+func (l *Ledger) commit(g *group, now time.Time) []Ref {
 	p := g.plan
 	p.committed, p.open = true, false
 	delete(l.planned, g.id)
-	var allow []Ref
 	for _, uid := range p.order {
 		if p.node(uid) == "" {
 			continue
@@ -102,11 +104,11 @@ func (l *Ledger) commit(g *group) []Ref {
 		case !m.stage.holds():
 			p.drop(uid)
 		case m.stage == assigned:
-			allow = append(allow, m.Ref())
+			p.flow.toAllow = append(p.flow.toAllow, m.Ref())
 		}
 		m.move(isReleased)
 	}
-	return allow
+	return l.allowMore(g, now)
 }
 
 // release drops the plan and asks back every assignment that was not let go.
@@ -134,34 +136,55 @@ func (g *group) wake() []Ref {
 	}
 	var refs []Ref
 	take := func(m *member) {
-		if m == nil || m.stage != held || !m.Ours {
-			return
+		if g.mayLet(m) {
+			m.move(isLet)
+			refs = append(refs, m.Ref())
 		}
-		switch kind, _ := m.turn(); {
-		case kind == Hold, kind == Lead && !g.mayPlan():
-			return
-		}
-		m.move(isLet)
-		refs = append(refs, m.Ref())
 	}
 	switch p := g.plan; {
 	case p != nil && !p.open && !p.committed:
-		for _, uid := range p.order {
+		if !p.ordered {
+			g.letFirst(take)
+			break
+		}
+		for _, uid := range p.order[p.next:] {
 			if p.node(uid) != "" {
 				take(g.members[uid])
 			}
-			if p.ordered && !g.passed(p, uid) {
+			if !g.passed(p, uid) {
 				break
 			}
 		}
 	case g.started():
-		for _, m := range g.members {
+		for m := range g.atRest {
 			take(m)
 		}
+	case p != nil && p.committed:
 	case g.quorum():
 		take(g.lead())
 	}
 	return refs
+}
+
+// rest notes whether the member is kept out of the queue.
+func (g *group) rest(m *member, rests bool) {
+	switch {
+	case !rests:
+		delete(g.atRest, m)
+	case g.atRest == nil:
+		g.atRest = map[*member]bool{m: true}
+	default:
+		g.atRest[m] = true
+	}
+}
+
+// mayLet reports whether the member was held and need not be any more.
+func (g *group) mayLet(m *member) bool {
+	if m == nil || m.stage != held || !m.Ours {
+		return false
+	}
+	kind, _ := m.turn()
+	return kind != Hold && (kind != Lead || g.mayPlan())
 }
 
 // mayPlan reports whether the group's leader may plan now.

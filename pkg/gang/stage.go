@@ -79,5 +79,9 @@ func (m *member) move(o occurrence) {
 	case before && !after:
 		m.group.holding--
 	}
+	if m.group.plan.counts(m) && m.stage.ready() != to.ready() {
+		m.group.plan.countReady(m, to.ready())
+	}
 	m.stage = to
+	m.group.rest(m, to == held)
 }

@@ -186,6 +186,10 @@ func (m *member) freeze() {
 	g := m.group
 	m.key = g.key()
 	m.key.Committing = g.plan != nil && !g.started()
+	if g.plan == nil && !g.started() && g.pausedAt.After(m.key.Time) {
+		// Everybody who came while it planned goes before it goes on.
+		m.key.Time = g.pausedAt
+	}
 	if g.met() && g.plan == nil {
 		// An ordinary pod: its own priority and age count.
 		m.key.Priority, m.key.Precedence, m.key.Time, m.key.Tie = m.Priority, m.Precedence, m.Created, m.UID

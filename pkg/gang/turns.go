@@ -15,12 +15,25 @@ const (
 // A turn lasts as long as it comes nearer to its goal: it ends when for a given time no fewer pods had to end than before.
 // A group whose turn has ended so rests for that time, and twice as long after each further turn in vain, up to a day. So a
 // group that can never be helped costs less and less, and all others come before it.
+//
+// What was kept in vain also counts for the namespace if pods of other namespaces were kept off it: when that took a turn's time
+// in all, no group of the namespace has a turn for a while. A group that is renamed or created again gains nothing.
 type ReserveTurns struct {
 	patience    time.Duration
 	current     ID
 	since, last time.Time
 	fewest      int
 	rests       map[ID]reserveRest
+	// harmful is set if pods of other namespaces were turned away in the current turn.
+	harmful    bool
+	namespaces map[string]*namespaceRest
+}
+
+// namespaceRest is what groups of a namespace have kept from others in vain.
+type namespaceRest struct {
+	reserveRest
+	// used is for how long since the last rest.
+	used time.Duration
 }
 
 type reserveRest struct {
@@ -30,18 +43,51 @@ type reserveRest struct {
 
 // NewReserveTurns returns turns that end after patience without progress.
 func NewReserveTurns(patience time.Duration) *ReserveTurns {
-	return &ReserveTurns{patience: patience, rests: map[ID]reserveRest{}}
+	return &ReserveTurns{patience: patience, rests: map[ID]reserveRest{}, namespaces: map[string]*namespaceRest{}}
 }
 
 // Current returns the group whose turn it is and since when, or the zero ID.
 func (t *ReserveTurns) Current() (ID, time.Time) { return t.current, t.since }
 
 // MayBegin reports whether the group may have the next turn.
-func (t *ReserveTurns) MayBegin(id ID, now time.Time) bool { return !now.Before(t.rests[id].until) }
+func (t *ReserveTurns) MayBegin(id ID, now time.Time) bool {
+	if n := t.namespaces[id.Namespace]; n != nil && now.Before(n.until) {
+		return false
+	}
+	return !now.Before(t.rests[id].until)
+}
+
+// Harm notes that a pod of another namespace was turned away for the group whose turn it is.
+func (t *ReserveTurns) Harm() { t.harmful = true }
+
+// account counts the current turn, which ends in vain, for the namespace.
+func (t *ReserveTurns) account(now time.Time) {
+	if !t.harmful {
+		return
+	}
+	n := t.namespaces[t.current.Namespace]
+	if n == nil {
+		n = &namespaceRest{}
+		t.namespaces[t.current.Namespace] = n
+	}
+	if n.used += now.Sub(t.since); n.used < t.patience {
+		return
+	}
+	n.used, n.until = 0, now.Add(n.pause(t.patience))
+	n.turns++
+}
+
+// pause is how long the rest after one more turn in vain is.
+func (r *reserveRest) pause(shortest time.Duration) time.Duration {
+	for range r.turns {
+		shortest = min(2*shortest, longestRest)
+	}
+	return shortest
+}
 
 // Begin gives the turn to the group, for which so many pods have to end.
 func (t *ReserveTurns) Begin(id ID, pods int, now time.Time) {
-	t.current, t.since, t.last, t.fewest = id, now, now, pods
+	t.current, t.since, t.last, t.fewest, t.harmful = id, now, now, pods, false
 }
 
 // Continue notes how many pods have to end for the group whose turn it is, and reports whether its turn goes on.
@@ -53,18 +99,16 @@ func (t *ReserveTurns) Continue(pods int, now time.Time) bool {
 		return true
 	}
 	rest := t.rests[t.current]
-	pause := t.patience
-	for range rest.turns {
-		pause = min(2*pause, longestRest)
-	}
-	t.rests[t.current] = reserveRest{turns: rest.turns + 1, until: now.Add(pause)}
+	t.rests[t.current] = reserveRest{turns: rest.turns + 1, until: now.Add(rest.pause(t.patience))}
+	t.account(now)
 	t.current = ID{}
 	return false
 }
 
 // End ends the turn of the group, if it has it, without a rest.
-func (t *ReserveTurns) End(id ID) {
+func (t *ReserveTurns) End(id ID, now time.Time) {
 	if t.current == id {
+		t.account(now)
 		t.current = ID{}
 	}
 }
@@ -76,8 +120,12 @@ func (t *ReserveTurns) Skip(id ID, now time.Time) {
 	t.rests[id] = rest
 }
 
-// Forget forgets a group that does not wait any more.
-func (t *ReserveTurns) Forget(id ID) {
-	t.End(id)
+// Forget forgets a group that does not wait any more, because it has started or is gone.
+func (t *ReserveTurns) Forget(id ID, started bool, now time.Time) {
+	if t.current == id && started {
+		delete(t.namespaces, id.Namespace)
+		t.current = ID{}
+	}
+	t.End(id, now)
 	delete(t.rests, id)
 }

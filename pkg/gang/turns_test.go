@@ -53,7 +53,7 @@ func TestRestsGrowAfterTurnsInVain(t *testing.T) {
 		now = now.Add(want)
 	}
 	turns.Begin(a, 3, now)
-	turns.Forget(a)
+	turns.Forget(a, false, now)
 	if !turns.MayBegin(a, now) {
 		t.Error("a group that was forgotten rests")
 	}
@@ -70,5 +70,45 @@ func TestAGroupThatIsSkippedRestsForAMinute(t *testing.T) {
 	turns.Skip(a, now)
 	if turns.MayBegin(a, now.Add(59*time.Second)) || !turns.MayBegin(a, now.Add(time.Minute)) {
 		t.Error("want a rest of one minute")
+	}
+}
+
+func TestANewNameGetsNoNewTurn(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name                 string
+		harm, started, rests bool
+	}{
+		{name: "what was kept from others in vain counts for the namespace", harm: true, rests: true},
+		{name: "what nobody else wanted does not"},
+		{name: "a group that starts in its turn has used it well", harm: true, started: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Unix(0, 0)
+			turns := NewReserveTurns(time.Hour)
+			// The group is deleted and created again under another name every ten minutes.
+			for i := range 6 {
+				id := ID{"ns", string(rune('a' + i))}
+				if !turns.MayBegin(id, now) {
+					t.Fatalf("%s may not begin after %s", id, now.Sub(time.Unix(0, 0)))
+				}
+				turns.Begin(id, 3, now)
+				if tc.harm {
+					turns.Harm()
+				}
+				now = now.Add(10 * time.Minute)
+				turns.Forget(id, tc.started, now)
+			}
+			if rests := !turns.MayBegin(ID{"ns", "new"}, now.Add(time.Hour-1)); rests != tc.rests {
+				t.Errorf("the namespace rests: %t, want %t", rests, tc.rests)
+			}
+			if !turns.MayBegin(ID{"ns", "new"}, now.Add(time.Hour)) {
+				t.Error("the namespace rests for longer than a turn")
+			}
+			if !turns.MayBegin(ID{"other", "a"}, now) {
+				t.Error("another namespace rests, too")
+			}
+		})
 	}
 }

@@ -13,6 +13,8 @@ type Waiting struct {
 	Fresh bool
 	// Since is when enough members existed.
 	Since time.Time
+	// Touched is set if something has happened since the last attempt that may help the group.
+	Touched bool
 	// RetryAt is when the pause after the last attempt ends.
 	RetryAt time.Time
 	// Need is what is missing to the minimum, Of what the whole minimum is.
@@ -41,9 +43,7 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	s := g.spec()
 	w := Waiting{ID: id, Key: g.key(), Fresh: g.block == nil, Since: g.quorumAt, Of: s.Minimum, Held: g.census.settled(),
 		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn)}
-	if g.block != nil {
-		w.RetryAt = g.block.retryAt
-	}
+	w.RetryAt, w.Touched = g.retryAt, g.block != nil && g.block.touched
 	w.Classes = g.waitingClasses()
 	return w, true
 }
@@ -113,6 +113,9 @@ func (l *Ledger) Resume(id ID, now time.Time) Effects {
 // invite lets the leader enter the queue to plan.
 func (l *Ledger) invite(g *group, now time.Time) Effects {
 	g.invited, g.invitedAt = true, now
+	if g.block != nil {
+		g.block.touched = false
+	}
 	l.invited[g.id] = g
 	return l.settle(g, now)
 }

@@ -109,19 +109,23 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
 		attempt(pause)
 	}
-	// What the account of the cluster shows costs nothing, so the next failure is the first again.
+	// What the account of the cluster shows costs nothing, and does not end the row of failures either.
 	l.RuleOut(g1, Told("no room"), now)
 	if w, _ := l.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
 		t.Fatalf("Waiting = %+v after the gang was ruled out; want no pause", w)
 	}
+	attempt(8 * time.Second)
+	// A gang that has not been tried for longer than its last pause begins with the shortest again.
+	now = now.Add(8 * time.Second)
+	l.RuleOut(g1, Told("no room"), now)
 	attempt(0)
 	attempt(time.Second)
-	// A change of what the group asks for makes it new.
+	// A change of what the group asks for makes it new, but leaves the pauses as they are.
 	l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Placement: "rack"}, now)
 	if w, _ := l.Waiting(g1); !w.Fresh {
 		t.Fatalf("Waiting = %+v after the specification changed", w)
 	}
-	attempt(0)
+	attempt(2 * time.Second)
 }
 
 func TestRuleOut(t *testing.T) {

@@ -85,7 +85,7 @@ func (w *world) checkPlan(g *group) {
 			w.t.Fatalf("%s is in a plan at stage %d: committed %t, open %t", uid, m.stage, p.committed, p.open)
 		}
 	}
-	if !p.committed && p.open == g.serves(p, anyStage) {
+	if !p.committed && p.open == g.serves(p) {
 		w.t.Fatalf("a plan serves and is open, or does neither: open %t", p.open)
 	}
 }

@@ -1,6 +1,7 @@
 // Command gangs measures what gangs cost: pods per second, CPU time of the scheduler per pod, and API requests per pod,
 // for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost that
-// wait and can never start; with -preempt how long other pods wait while gangs evict pods.
+// wait and can never start; with -preempt how long other pods wait while gangs evict pods; with -distinct how long they wait
+// while gangs are planned whose members all differ.
 package main
 
 import (
@@ -27,7 +28,12 @@ var (
 	repeats = flag.Int("repeats", 3, "how often everything is measured")
 	stuck   = flag.Int("stuck", 0, "measure instead what so many gangs cost that can never start")
 	preempt = flag.Bool("preempt", false, "measure instead how long other pods wait while gangs evict pods")
-	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start are watched")
+	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start, or those of -distinct, are watched")
+
+	distinct = flag.String("distinct", "", "measure instead how long pods of another namespace wait while gangs are planned whose members"+
+		" differ by this: annotation, label, request, toleration, affinity, spread, or same")
+	never = flag.Bool("never", false, "with -distinct, gangs that never find room for their last member")
+	edits = flag.Int("edits", 0, "with -distinct, edit annotations of members so often a second")
 )
 
 const profileName = "bench-scheduler"
@@ -86,6 +92,9 @@ func bench(out io.Writer) error {
 	defer func() { _ = bed.Stop() }()
 	if *stuck > 0 {
 		return waitInVain(ctx, bed, out)
+	}
+	if *distinct != "" {
+		return delayOthers(ctx, bed, out)
 	}
 	if *preempt {
 		return preemptForGangs(ctx, bed, out)

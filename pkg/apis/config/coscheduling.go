@@ -2,6 +2,7 @@ package config
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -53,6 +54,45 @@ type GangReservation struct {
 	// next gang has its turn, and the first one rests for the same time, twice as long after each further turn in vain. From
 	// 1 to 604800, default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
+	// MinPriority is the least priority of gangs that may have a reservation. Absent: any priority.
+	MinPriority *int32 `json:"minPriority,omitempty"`
+	// Namespaces lists the namespaces whose gangs may have a reservation, each with its own limit; the name "*" stands for
+	// those that are not listed. Absent: all namespaces, each up to maxNodesPercent.
+	Namespaces []GangReservationNamespace `json:"namespaces,omitempty"`
+}
+
+// GangReservationNamespace lets gangs of a namespace have reservations.
+type GangReservationNamespace struct {
+	// Name is the name of the namespace, or "*".
+	Name string `json:"name"`
+	// MaxNodesPercent is the largest part of all nodes that may be kept for a gang of the namespace. From 0 (none) to the
+	// reservation's maxNodesPercent, which is the default.
+	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
+}
+
+// AnyNamespace stands for the namespaces that are not listed.
+const AnyNamespace = "*"
+
+func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateRange(path.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 0, 100)...)
+	errs = append(errs, validateRange(path.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
+	errs = append(errs, validateRange(path.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
+	seen := map[string]bool{}
+	for i, n := range r.Namespaces {
+		at := path.Child("namespaces").Index(i)
+		switch {
+		case n.Name != AnyNamespace && len(validation.IsDNS1123Label(n.Name)) > 0:
+			errs = append(errs, field.Invalid(at.Child("name"), n.Name, `want the name of a namespace, or "*"`))
+		case seen[n.Name]:
+			errs = append(errs, field.Duplicate(at.Child("name"), n.Name))
+		}
+		seen[n.Name] = true
+		if n.MaxNodesPercent != nil {
+			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0, int64(*r.MaxNodesPercent))...)
+		}
+	}
+	return errs
 }
 
 // SetDefaultsCoschedulingArgs fills the fields that were left out.
@@ -83,10 +123,7 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds), int64(*args.RetryInitialSeconds), 3600)...)
 	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
 	if r := args.Reservation; r != nil {
-		at := path.Child("reservation")
-		errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 0, 100)...)
-		errs = append(errs, validateRange(at.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
-		errs = append(errs, validateRange(at.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
+		errs = append(errs, validateGangReservation(path.Child("reservation"), r)...)
 	}
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)

@@ -20,10 +20,10 @@ type settings struct {
 	recovery time.Duration
 	// owners says of which pods gangs are made without a word in them.
 	owners *kubeview.GangOwnerPolicy
-	// patience is how long a gang has waited before capacity is promised to it, on at most maxPercent of the nodes, and ttl for
-	// how long that lasts without progress. With a maxPercent of 0 nothing is promised.
+	// patience is how long a gang has waited before capacity is promised to it, and ttl for how long that lasts without progress;
+	// holders says to whom and how much.
 	patience, ttl time.Duration
-	maxPercent    int
+	holders       reservationHolders
 	classes       queueClasses
 }
 
@@ -44,6 +44,6 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
 	s.classes = queueClasses{order: args.SLA.Order()}
 	r := args.Reservation
-	s.maxPercent, s.ttl, s.patience = int(*r.MaxNodesPercent), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
+	s.holders, s.ttl, s.patience = reservationHoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }

@@ -1,7 +1,6 @@
 package coscheduling
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -33,7 +32,7 @@ type part struct {
 
 // arrange places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
 // domains as possible of those that it prefers, or else of those of the network. prepare, which may be nil, changes each dry run before anybody is placed.
-func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo, prepare func(*dryRun) error) (*arrangement, error) {
+func (c *coordinator) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo, prepare func(*dryRun) error) (*arrangement, error) {
 	levels, err := c.topology(id, c.pods.pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
@@ -41,7 +40,7 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 	var best *arrangement
 	examined := 0
 	for _, part := range c.parts(id, levels, turn, nodes, prepare != nil) {
-		a, err := c.tryPlaces(ctx, id, turn, part, prepare)
+		a, err := c.tryPlaces(w, id, turn, part, prepare)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +49,7 @@ func (c *coordinator) arrange(ctx context.Context, id gang.ID, turn gang.Turn, n
 			best = a
 		}
 		best.examined = examined
-		if a.Feasible() {
+		if a.Feasible() || w.spent() {
 			break
 		}
 	}
@@ -69,12 +68,12 @@ const fewPlaces = 16
 
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
 // have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
-func (c *coordinator) tryPlaces(ctx context.Context, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
+func (c *coordinator) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
 	var best *arrangement
 	refused := map[gang.Refusal]bool{}
 	examined := 0
 	for range fewPlaces {
-		a, err := c.try(ctx, id, turn, on, refused, prepare)
+		a, err := c.try(w, id, turn, on, refused, prepare)
 		if err != nil {
 			return nil, err
 		}
@@ -82,13 +81,12 @@ func (c *coordinator) tryPlaces(ctx context.Context, id gang.ID, turn gang.Turn,
 		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
 			best = a
 		}
-		if a.Feasible() || len(a.Assignments) == 0 || !a.follows() {
+		if a.Feasible() || len(a.Assignments) == 0 || !a.follows() || w.spent() {
 			break
 		}
 		for _, placed := range a.Assignments {
-			for class := range a.classes {
-				refused[gang.Refusal{Class: class, Node: placed.Node}] = true
-			}
+			// Without a class it is refused to all.
+			refused[gang.Refusal{Node: placed.Node}] = true
 		}
 	}
 	best.examined = examined
@@ -109,7 +107,7 @@ func (a *arrangement) follows() bool {
 }
 
 // try places the gang on one set of nodes, but for those refused to a class.
-func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on part, refused map[gang.Refusal]bool, prepare func(*dryRun) error) (*arrangement, error) {
+func (c *coordinator) try(w *work, id gang.ID, turn gang.Turn, on part, refused map[gang.Refusal]bool, prepare func(*dryRun) error) (*arrangement, error) {
 	var last *dryRun
 	finish := func() {
 		if last != nil {
@@ -119,7 +117,7 @@ func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on pa
 	defer finish()
 	open := func() (*dryRun, error) {
 		finish()
-		d, err := c.newDryRun(ctx, id, turn.Members, on)
+		d, err := c.newDryRun(w, id, turn.Members, on)
 		if err != nil {
 			return nil, err
 		}
@@ -141,6 +139,11 @@ func (c *coordinator) try(ctx context.Context, id gang.ID, turn gang.Turn, on pa
 		}
 		return open()
 	})
+	for err == nil && len(last.displaced) > 0 && d == last {
+		moved := last.displaced
+		last.displaced = map[gang.UID]bool{}
+		err = result.Replace(turn.Members, moved, d)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +176,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 	demand := topology.Demand{Need: turn.Need.Total}
 	classes := map[string]int{}
 	var pods []*v1.Pod
+	left := 0
 	for _, m := range turn.Members {
 		if at, known := classes[m.Class]; known {
 			demand.Want[at]++
@@ -180,6 +184,11 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 		}
 		pod := c.pods.pod(m.Ref())
 		if pod == nil {
+			continue
+		}
+		if len(pods) == manyClasses {
+			// Too many are not asked about: those that are have to fit without the others.
+			left++
 			continue
 		}
 		at := len(demand.Want)
@@ -199,6 +208,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 		})
 		c.headroom.release(key)
 	}
+	demand.Need = max(demand.Need-left, 0)
 	c.place(tree, nodes, pods, demand.Want)
 	var parts []part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {

@@ -32,6 +32,7 @@ type coordinator struct {
 	headroom *headroom
 	promises *promises
 	carrier  *carrier
+	plans    plans
 	evictor  *evictor
 	waker    *waker
 	owners   *ownerFollower

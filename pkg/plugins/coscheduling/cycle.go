@@ -117,8 +117,22 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if reason := p.lack(id, nodes, nil); reason != nil {
 		return fail(reason, nil)
 	}
-	start := time.Now()
-	result, err := c.arrange(ctx, id, turn, nodes, nil)
+	plan := c.plans.take(id)
+	if plan != nil && !plan.serves(turn) {
+		plan.stop()
+		return p.putOff(ctx, state, id, uid, true)
+	}
+	if plan == nil {
+		plan = c.newPlanning(id, turn, nodes)
+	}
+	done, took := plan.slice(ctx)
+	if !done {
+		planPauses.Inc()
+		abandoned := !c.plans.park(id, plan, time.Now())
+		klog.FromContext(ctx).V(4).Info("Paused planning a gang", "gang", id, "duration", took, "abandoned", abandoned)
+		return p.putOff(ctx, state, id, uid, abandoned)
+	}
+	result, err := plan.result, plan.err
 	var bad *kubeview.BadValue
 	switch {
 	case errors.As(err, &bad):
@@ -130,10 +144,10 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if result.Feasible() {
 		outcome = "feasible"
 	}
-	planDuration.WithLabelValues(outcome).Observe(time.Since(start).Seconds())
+	planDuration.WithLabelValues(outcome).Observe(plan.took.Seconds())
 	nodesExamined.Observe(float64(result.examined))
 	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need.Total, "members", len(turn.Members),
-		"placed", len(result.Assignments), "nodesExamined", result.examined, "duration", time.Since(start))
+		"placed", len(result.Assignments), "nodesExamined", result.examined, "duration", plan.took)
 	if !result.Feasible() {
 		p.giveBackClaims(ctx, result)
 		short := make([]string, len(result.Short))
@@ -158,6 +172,22 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		}
 	}
 	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
+}
+
+// sliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
+const sliceRest = sliceTime / 2
+
+// putOff ends the cycle of a leader whose plan is not done. Everybody in the queue goes first; if the plan was abandoned it begins
+// anew after a back-off.
+func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, abandoned bool) (*fwk.PreFilterResult, *fwk.Status) {
+	c := p.shared
+	state.Write(passedKey, mark{})
+	if abandoned {
+		c.carrier.carry(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
+	}
+	c.carrier.carry(ctx, c.ledger.Pause(uid, sliceRest, time.Now()))
+	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
 }
 
 // giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters have found

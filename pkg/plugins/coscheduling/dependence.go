@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -24,6 +25,17 @@ func reserves(profile framework.Framework, pod *v1.Pod) bool {
 // transparent are the plugins whose Reserve concerns only pods with claims or volumes, or what NodeInfo or AddPod shows as well.
 var transparent = []string{names.VolumeBinding, names.DynamicResources, Name, "GPUAware", "CostOptimized", "NetworkTopology", "PlacementPolicy",
 	"IPReservation"}
+
+// heedsOthers reports whether a plugin that filters the pod looks at where its siblings are placed, beyond what the node shows.
+func heedsOthers(profile framework.Framework, state fwk.CycleState) bool {
+	return slices.ContainsFunc(profile.ListPlugins().PreFilter.Enabled, func(p config.Plugin) bool {
+		return !slices.Contains(heedless, p.Name) && !state.GetSkipFilterPlugins().Has(p.Name)
+	})
+}
+
+// heedless are the plugins whose PreFilter has no extensions by which it is told of other pods.
+var heedless = []string{names.NodePorts, names.NodeResourcesFit, names.NodeAffinity, names.TaintToleration, names.VolumeBinding, names.VolumeZone,
+	names.NodeVolumeLimits, names.DynamicResources, names.NodeDeclaredFeatures, Name, "GPUAware", "CostOptimized", "SLAAware"}
 
 // claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
 func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {

@@ -25,6 +25,7 @@ import (
 // of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
 type dryRun struct {
 	ctx     context.Context
+	work    *work
 	id      gang.ID
 	members members
 	part
@@ -35,9 +36,24 @@ type dryRun struct {
 	copies  map[string]fwk.NodeInfo
 	pods    map[gang.UID]*v1.Pod
 	classes map[string]*classRun
+	// classNames holds the members' classes; lister tells which nodes are there.
+	classNames map[gang.UID]string
+	lister     fwk.NodeInfoLister
+	// open holds the classes of which members are being placed: they have to know where others are placed. many is set if the gang
+	// has so many classes that each is compared on few nodes only, beginning at start.
+	open  []*classRun
+	many  bool
+	start int
+	// mean is what the mean node has, once that was asked for.
+	mean *meanNode
 	// placed lists who was placed, for classes that are opened later; removed the pods that are taken to be gone.
 	placed, removed []placedPod
 	reserved        []reservedPod
+	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and displaced the
+	// members that have to be placed again because their nodes have changed.
+	generations map[string]int64
+	gone        map[string]bool
+	displaced   map[gang.UID]bool
 	// group marks the states of the dry run as a simulation of a group, in which plugins let members share what is being
 	// allocated.
 	group fwk.PodGroupCycleState
@@ -64,9 +80,10 @@ type reservedPod struct {
 }
 
 // newDryRun prepares a dry run of members on some nodes. It has to be closed.
-func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.Member, on part) (*dryRun, error) {
+func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on part) (*dryRun, error) {
 	d := &dryRun{
-		ctx:     ctx,
+		ctx:     w.ctx,
+		work:    w,
 		id:      id,
 		members: c.members,
 		part:    on,
@@ -79,6 +96,10 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 		said:    c.words.about(id),
 		claims:  sharedClaims{},
 		storage: storageAccount{storageListers: c.storage, taken: map[apitypes.UID]int64{}},
+
+		classNames:  make(map[gang.UID]string, len(members)),
+		generations: map[string]int64{},
+		displaced:   map[gang.UID]bool{},
 	}
 	maps.Copy(d.refused, c.ledger.Refused(id))
 	for i := range members {
@@ -87,7 +108,7 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
-		d.pods[m.UID] = pod
+		d.pods[m.UID], d.classNames[m.UID] = pod, m.Class
 		r := d.classes[m.Class]
 		if r == nil {
 			info, err := framework.NewPodInfo(pod)
@@ -97,11 +118,14 @@ func (c *coordinator) newDryRun(ctx context.Context, id gang.ID, members []gang.
 			info.CalculateResource()
 			profile := c.profiles.of(pod)
 			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}}
-			d.classes[m.Class] = r
+			d.classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
+		r.left++
 		d.claims.count(pod)
 	}
+	d.many = len(d.classes) > manyClasses
+	w.many = d.many
 	return d, nil
 }
 
@@ -149,7 +173,7 @@ func (d *dryRun) edit(i int) fwk.NodeInfo {
 	n := d.copies[name]
 	if n == nil {
 		n = d.nodes[i].Snapshot()
-		d.copies[name] = n
+		d.copies[name], d.generations[name] = n, d.nodes[i].GetGeneration()
 	}
 	return n
 }
@@ -157,6 +181,14 @@ func (d *dryRun) edit(i int) fwk.NodeInfo {
 // Place places the member on the node that is best for it now, for the rest of the dry run.
 func (d *dryRun) Place(m gang.Member) (gang.Assignment, bool, error) {
 	r, pod := d.classes[m.Class], d.pods[m.UID]
+	if err := d.work.pause(d); err != nil {
+		return gang.Assignment{}, false, err
+	}
+	defer r.tried()
+	if r.left <= 0 {
+		// It is placed again.
+		r.state = nil
+	}
 	if r.full {
 		return gang.Assignment{}, false, nil
 	}
@@ -171,6 +203,7 @@ func (d *dryRun) Place(m gang.Member) (gang.Assignment, bool, error) {
 		if taken, err := r.reserve(pod, i); err != nil {
 			return gang.Assignment{}, false, err
 		} else if taken {
+			d.start = i
 			a := gang.Assignment{UID: m.UID, Node: d.nodes[i].Node().Name, First: d.claims.first(r.profile, d.storage.claims, pod)}
 			return a, true, d.place(r, pod, i)
 		}
@@ -186,17 +219,25 @@ func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
 	n.AddPodInfo(&info)
 	d.storage.take(of.volumes, n.Node())
 	d.placed = append(d.placed, placedPod{info: &info, node: n.Node().Name})
-	for _, r := range d.classes {
-		if r.state == nil {
+	last := of.left == 1
+	for _, r := range d.open {
+		if last && r == of {
 			continue
 		}
+		d.work.spend(1)
 		r.changes, r.full = r.changes+1, false
 		for _, s := range r.spreads {
 			s.add(pod, n.Node())
 		}
+		if !r.heeds {
+			continue
+		}
 		if status := r.profile.RunPreFilterExtensionAddPod(d.ctx, r.state, r.pod, &info, n); !status.IsSuccess() {
 			return fmt.Errorf("counting pod %s on node %s: %w", klog.KObj(pod), n.Node().Name, status.AsError())
 		}
+	}
+	if last {
+		return nil
 	}
 	return of.reconsider(i)
 }
@@ -212,30 +253,6 @@ func (d *dryRun) remove(p placedPod) error {
 	}
 	d.removed = append(d.removed, p)
 	return nil
-}
-
-// hardness is how large a part of the mean node one member of the class asks for, in the resource where that is most.
-func (d *dryRun) hardness(class string) float64 {
-	if len(d.classes) < 2 {
-		return 0
-	}
-	want := d.classes[class].info.CalculateResource().Resource
-	var cpu, memory int64
-	scalar := map[v1.ResourceName]int64{}
-	for _, n := range d.nodes {
-		a := n.GetAllocatable()
-		cpu += a.GetMilliCPU()
-		memory += a.GetMemory()
-		for name, q := range a.GetScalarResources() {
-			scalar[name] += q
-		}
-	}
-	part := func(want, total int64) float64 { return float64(want) * float64(len(d.nodes)) / float64(max(total, 1)) }
-	hardest := max(part(want.GetMilliCPU(), cpu), part(want.GetMemory(), memory))
-	for name, q := range want.GetScalarResources() {
-		hardest = max(hardest, part(q, scalar[name]))
-	}
-	return hardest
 }
 
 func (d *dryRun) describe(class string) string { return kubeview.DescribeRequest(d.classes[class].pod) }

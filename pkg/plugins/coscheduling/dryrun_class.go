@@ -33,8 +33,12 @@ type classRun struct {
 	spreads []*spread
 	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
 	reserves bool
-	// members is how many there are of the class.
-	members int
+	// members is how many there are of the class, left how many of them were not tried yet.
+	members, left int
+	// hardness is that of the class, once it was asked for.
+	hardness *float64
+	// heeds is set if a plugin looks at where others are placed.
+	heeds bool
 	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the first that was
 	// not looked at yet.
 	eligible []int
@@ -68,6 +72,11 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	state.SetPodGroupSchedulingCycle(d.group)
 	t.state = state
 	result, status, _ := t.profile.RunPreFilterPlugins(d.ctx, t.state, pod)
+	d.work.spend(preFilterVisits)
+	t.heeds = heedsOthers(t.profile, state)
+	if !slices.Contains(d.open, t) {
+		d.open = append(d.open, t)
+	}
 	if !status.IsSuccess() {
 		if !status.IsRejected() {
 			return status.AsError()
@@ -85,8 +94,12 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	if first || confined || t.confined {
 		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
 		clear(t.lasting)
-		for i, n := range d.nodes {
-			if !confined || result.NodeNames.Has(n.Node().Name) {
+		for i := range d.nodes {
+			if d.many && d.ranks == nil {
+				// The next class begins where there was room for the last one.
+				i = (i + d.start) % len(d.nodes)
+			}
+			if !confined || result.NodeNames.Has(d.nodes[i].Node().Name) {
 				t.eligible = append(t.eligible, i)
 			}
 		}
@@ -103,12 +116,23 @@ func (t *classRun) begin(pod *v1.Pod) error {
 			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
 		}
 	}
+	if !t.heeds {
+		return nil
+	}
+	d.work.spend(len(d.placed) / addsPerVisit)
 	for _, p := range d.placed {
 		if status := t.profile.RunPreFilterExtensionAddPod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
 			return fmt.Errorf("counting placed pod %s: %w", p.info.GetPod().Name, status.AsError())
 		}
 	}
 	return nil
+}
+
+// tried notes that one more member was tried. After the last the class need not know where others are placed.
+func (t *classRun) tried() {
+	if t.left--; t.left <= 0 {
+		t.run.open = slices.DeleteFunc(t.run.open, func(r *classRun) bool { return r == t })
+	}
 }
 
 // countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with everybody placed so far.
@@ -160,6 +184,9 @@ func (t *classRun) enough() int {
 		// Domains are filled in order, so none may be left out by chance.
 		return n
 	}
+	if t.run.many {
+		return min(n, manyClassesEnough)
+	}
 	const least = 100
 	if n < least {
 		return n
@@ -177,7 +204,7 @@ func (t *classRun) best() (int, bool, error) {
 		for len(t.candidates) > 0 {
 			top := heap.Pop(&t.candidates).(candidate)
 			// Placing others may have changed what fits here, and not only on the nodes where they are.
-			if top.fresh || t.fits(top.node).IsSuccess() {
+			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
 				t.run.index[t.run.nodes[top.node].Node().Name] = top.node
 				return top.node, true, nil
 			}
@@ -217,6 +244,7 @@ func (t *classRun) scan() error {
 		statuses := make([]*fwk.Status, len(chunk))
 		t.profile.Parallelizer().Until(t.run.ctx, len(chunk), func(i int) { statuses[i] = t.fits(chunk[i]) }, metrics.Filter)
 		t.run.examined += len(chunk)
+		t.run.work.spend(len(chunk))
 		for i, status := range statuses {
 			switch {
 			case status.IsSuccess():
@@ -255,6 +283,7 @@ func (t *classRun) score(fit []int) error {
 		infos[i] = t.run.node(n)
 	}
 	t.scoring = t.state
+	t.run.work.spend(len(fit))
 	if status := t.profile.RunPreScorePlugins(t.run.ctx, t.state, t.pod, infos); !status.IsSuccess() {
 		return status.AsError()
 	}
@@ -285,6 +314,7 @@ func (t *classRun) reconsider(i int) error {
 	if t.reserves && t.members == 1 {
 		return nil
 	}
+	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)
 	name := t.run.nodes[i].Node().Name
 	raw, status := t.profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.pod, t.run.node(i))
 	if !status.IsSuccess() {
@@ -310,7 +340,10 @@ func (t *classRun) reconsider(i int) error {
 func (t *classRun) fits(i int) *fwk.Status {
 	d := t.run
 	node := d.node(i)
-	if len(d.refused) > 0 && d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] {
+	if d.gone[node.Node().Name] {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
+	}
+	if len(d.refused) > 0 && (d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] || d.refused[gang.Refusal{Node: node.Node().Name}]) {
 		return reasons.Status(fwk.Unschedulable, refusedBefore(d.said))
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {

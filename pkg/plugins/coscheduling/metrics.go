@@ -20,6 +20,9 @@ var (
 		Name: "berth_gang_plan_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "Time that planning a gang took within its leader's scheduling cycle, by result: feasible or infeasible.",
 		Buckets: metrics.ExponentialBuckets(0.0005, 2, 15)}, []string{"result"})
+	planPauses = metrics.NewCounter(&metrics.CounterOpts{
+		Name: "berth_gang_plan_pauses_total", StabilityLevel: metrics.ALPHA,
+		Help: "Times that planning a gang stopped to let other pods go first."})
 	nodesExamined = metrics.NewHistogram(&metrics.HistogramOpts{
 		Name: "berth_gang_plan_nodes_examined", StabilityLevel: metrics.ALPHA,
 		Help:    "Nodes that were filtered to plan a gang.",
@@ -49,7 +52,7 @@ var (
 // registerMetrics makes the metrics known to the scheduler's registry.
 func registerMetrics() {
 	registerOnce.Do(func() {
-		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
+		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
 			gangsPreempted, reservationAge, waitTimeouts)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {

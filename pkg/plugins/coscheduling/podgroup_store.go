@@ -41,6 +41,8 @@ func (g *podGroups) all() []gang.ID {
 
 // create makes a PodGroup.
 func (g *podGroups) create(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	return g.client.rest.Post().Namespace(pg.Namespace).Resource("podgroups").Body(pg).Do(ctx).Error()
 }
 
@@ -51,6 +53,8 @@ func (g *podGroups) patch(ctx context.Context, pg *schedulingv1alpha1.PodGroup, 
 	if err != nil {
 		return fmt.Errorf("encoding a change of PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	err = g.client.rest.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
 		SubResource(subresource...).Body(data).Do(ctx).Error()
 	if err != nil && !stale(err) {
@@ -61,6 +65,8 @@ func (g *podGroups) patch(ctx context.Context, pg *schedulingv1alpha1.PodGroup, 
 
 // remove deletes the PodGroup in the version that is known.
 func (g *podGroups) remove(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	err := g.client.rest.Delete().Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pg.UID, ResourceVersion: &pg.ResourceVersion}}).Do(ctx).Error()
 	if err != nil && !stale(err) {

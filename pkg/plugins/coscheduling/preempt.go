@@ -98,7 +98,7 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 	}
 	// What was proposed is for the minimum; the check is of no more.
 	turn.Members = minimumOf(turn.Members, r.need)
-	a, err := p.shared.try(ctx, r.id, turn, on, nil, func(d *dryRun) error {
+	a, err := p.shared.try(&work{ctx: ctx}, r.id, turn, on, nil, func(d *dryRun) error {
 		for _, n := range on.nodes {
 			for _, info := range n.GetPods() {
 				pod := info.GetPod()

@@ -52,6 +52,9 @@ type promises struct {
 	// wake is told of pods that were turned away for a promise that has ended.
 	wake func([]gang.Ref)
 
+	// harmed is set if a pod was turned away from what is promised to a gang of another namespace for its turn.
+	harmed atomic.Bool
+
 	mu   sync.Mutex
 	kept map[gang.ID][]promise
 	view atomic.Pointer[map[string][]promise]
@@ -287,6 +290,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	priority := corev1helpers.PodPriority(pod)
 	with := node
 	var to gang.ID
+	harmed := false
 	for _, o := range promised {
 		if o.to == id || o.priority < priority || (o.kind == forTurn && p.allowsBackfill(pod)) {
 			continue
@@ -296,9 +300,13 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 		}
 		with.AddPodInfo(o.info)
 		to = o.to
+		harmed = harmed || (o.kind == forTurn && o.to.Namespace != pod.Namespace)
 	}
 	if with == node || (len(noderesources.Fits(pod, with, dra, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && nodeports.Fits(pod, with)) {
 		return gang.ID{}, false
+	}
+	if harmed && !p.harmed.Load() {
+		p.harmed.Store(true)
 	}
 	ref := refOf(pod)
 	if _, known := p.turnedAway.Load(ref.UID); !known {

@@ -31,7 +31,7 @@ type reservations struct {
 // first gang that has waited long enough and would fit if the cluster was empty.
 func (w *waker) reserve(ctx context.Context, now time.Time) {
 	r := &w.reservations
-	if w.settings.maxPercent == 0 || now.Before(r.lookAt) {
+	if w.settings.holders.maxPercent == 0 || now.Before(r.lookAt) {
 		return
 	}
 	r.lookAt = nextLook(now)
@@ -45,7 +45,8 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 	reservationAge.Set(0)
 	var next []*waitingGang
 	for id, g := range w.waiting {
-		if !g.Fresh && now.Sub(g.Since) >= w.settings.patience && r.turns.MayBegin(id, now) {
+		if !g.Fresh && now.Sub(g.Since) >= w.settings.patience && r.turns.MayBegin(id, now) &&
+			w.settings.holders.percent(id.Namespace, g.Key.Priority) > 0 {
 			next = append(next, g)
 		}
 	}
@@ -57,6 +58,7 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 			continue
 		}
 		r.turns.Begin(g.ID, kept.Pods, now)
+		w.promises.harmed.Store(false)
 		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
 		return
 	}
@@ -66,8 +68,11 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
 	g, waits := w.waiting[id]
 	if !waits {
-		w.reservations.turns.End(id)
+		w.reservations.turns.End(id, now)
 		return false
+	}
+	if w.promises.harmed.Swap(false) {
+		w.reservations.turns.Harm()
 	}
 	if _, blocked := w.ledger.Waiting(id); !blocked {
 		// It is being tried.
@@ -76,7 +81,7 @@ func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
 	kept, ok := w.nearest(g)
 	if !ok || !w.promise(g, kept) {
 		w.reservations.turns.Skip(id, now)
-		w.reservations.turns.End(id)
+		w.reservations.turns.End(id, now)
 		return false
 	}
 	if !w.reservations.turns.Continue(kept.Pods, now) {
@@ -117,7 +122,7 @@ func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
 	if slices.Contains(g.pods, nil) || !w.mayFit(g, true) {
 		return gang.Reservation{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: w.headroom.size() * w.settings.maxPercent / 100}
+	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: w.headroom.size() * w.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
 	for _, o := range w.promises.to(g.ID) {
 		held[o.node] = true

@@ -2,20 +2,14 @@ package coscheduling
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 )
-
-// unservedPause is how long no stand-in is made after the cluster had no place for one.
-const unservedPause = time.Minute
 
 // keepStandIn makes, corrects or removes the PodGroup that stands in for a gang whose members carry its minimum in labels.
 // A PodGroup of anybody else's is left alone, and every write names the version that it was decided on, so that a user who
@@ -45,35 +39,6 @@ func (s *statusWriter) members(id gang.ID) []*v1.Pod {
 		}
 	}
 	return pods
-}
-
-func (s *statusWriter) createStandIn(ctx context.Context, id gang.ID, v gang.View, now time.Time) error {
-	if now.Before(s.unserved()) {
-		return nil
-	}
-	pg := standInFor(id, v.Undeclared, s.members(id))
-	if len(pg.OwnerReferences) == 0 {
-		return nil
-	}
-	err := s.groups.create(ctx, pg)
-	switch {
-	case err == nil, apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
-		return nil
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		s.mu.Lock()
-		s.unservedUntil = now.Add(unservedPause)
-		s.mu.Unlock()
-		klog.FromContext(ctx).Error(err, "No PodGroup can be made for gangs by labels; they are scheduled without one", "gang", id)
-		return nil
-	default:
-		return fmt.Errorf("making PodGroup %s: %w", id, err)
-	}
-}
-
-func (s *statusWriter) unserved() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unservedUntil
 }
 
 func (s *statusWriter) correctStandIn(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {

@@ -38,8 +38,6 @@ const (
 	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
 	// change with every pod that comes or goes.
 	rewordPause = 5 * time.Second
-	// statusWriters bounds the requests in flight.
-	statusWriters = 8
 	// tallyEvery is how often gangs are counted for the metrics.
 	tallyEvery = 5 * time.Second
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
@@ -75,12 +73,17 @@ type statusWriter struct {
 	wrote, reworded map[gang.ID]time.Time
 	// odd holds what was said last about the members of a gang, by reason.
 	odd map[gang.ID]map[string]string
-	// unservedUntil is when stand-ins may be made again.
-	unservedUntil time.Time
+	// refusals holds what keeps stand-ins from being made; troubles the namespaces to which writes fail.
+	refusals standInRefusals
+	troubles namespaceTroubles
+	// writing holds the gangs that are being written, busy counts them by namespace.
+	writing map[gang.ID]bool
+	busy    map[string]int
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{}}
+	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{},
+		writing: map[gang.ID]bool{}, busy: map[string]int{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
@@ -156,53 +159,6 @@ func (s *statusWriter) awaitLeading(ctx context.Context) bool {
 	}
 }
 
-// flush writes the gangs that changed.
-func (s *statusWriter) flush(ctx context.Context) {
-	now := time.Now()
-	due := s.due(now)
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, statusWriters)
-	for _, id := range due {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := s.write(ctx, id, now); err != nil {
-				klog.FromContext(ctx).Error(err, "Writing the state of a gang failed, trying again", "gang", id)
-				s.mark(id)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// due takes the gangs that are to be written now.
-func (s *statusWriter) due(now time.Time) []gang.ID {
-	var due, young []gang.ID
-	s.mu.Lock()
-	for id, since := range s.dirty {
-		switch age := now.Sub(since); {
-		case age < statusDelay || now.Sub(s.wrote[id]) < statusPause:
-		case age < statusPatience:
-			young = append(young, id)
-		default:
-			due = append(due, id)
-		}
-	}
-	s.mu.Unlock()
-	// The ledger tells of changes under its own lock, so it is not asked under ours.
-	for _, id := range young {
-		if v, known := s.ledger.View(id); !known || !v.Underway() {
-			due = append(due, id)
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range due {
-		delete(s.dirty, id)
-	}
-	return due
-}
-
 // write brings the PodGroup's status and the members' conditions in line with the ledger.
 func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) error {
 	v, known := s.ledger.View(id)
@@ -212,6 +168,7 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		delete(s.reworded, id)
 		delete(s.odd, id)
 		s.mu.Unlock()
+		s.refusals.forget(id)
 	}
 	s.mu.Lock()
 	reword := now.Sub(s.reworded[id]) >= rewordPause
@@ -366,6 +323,8 @@ func (s *statusWriter) patchStatus(ctx context.Context, pod *v1.Pod, change map[
 	if err != nil {
 		return fmt.Errorf("encoding the status of pod %s: %w", klog.KObj(pod), err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	_, err = s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, apitypes.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 const (
@@ -25,6 +24,8 @@ const (
 	// rewordEvery is how often the reasons of gangs that are ruled out are brought up to date, of rewordAtOnce gangs at a time.
 	rewordEvery  = time.Second
 	rewordAtOnce = 100
+	// describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
+	describeRest = time.Millisecond
 	// promiseGrace is how long what pods were evicted for is kept after the last of them has gone.
 	promiseGrace = time.Minute
 )
@@ -57,11 +58,13 @@ type waker struct {
 	summons summons
 
 	// The rest belongs to the loop.
-	waiting      map[gang.ID]*waitingGang
-	byShape      map[shapeKey]map[gang.ID]bool
-	rounds       *gang.Rounds
-	echoes       echoes
-	batchAt      time.Time
+	waiting map[gang.ID]*waitingGang
+	byShape map[shapeKey]map[gang.ID]bool
+	rounds  *gang.Rounds
+	echoes  echoes
+	batchAt time.Time
+	// lookAt is when changes are looked at next that were put off.
+	lookAt       time.Time
 	reservations reservations
 	anywayAt     time.Time
 	// ruledOut holds the gangs that the account rules out, in the order in which to look at them again.
@@ -87,6 +90,8 @@ type waitingGang struct {
 	pods     []*v1.Pod
 	needs    needs
 	required []string
+	// restUntil is before when changes of a gang of many classes are not looked at, as each look costs as much as there are classes.
+	restUntil time.Time
 	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
 	ruledOut, listed bool
 }
@@ -191,6 +196,12 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 			pause = min(pause, retryPause)
 		}
 	}
+	if w.lookAt.After(now) {
+		pause = min(pause, w.lookAt.Sub(now))
+	}
+	if w.ledger.Flowing() {
+		pause = min(pause, gang.Breath)
+	}
 	effects = append(effects, w.summon(now)...)
 	w.carrier.carry(ctx, append(effects, w.ledger.Expire(w.settings.backoff, now))...)
 	w.reserve(ctx, now)
@@ -207,104 +218,6 @@ func firstByKey(a, b *waitingGang) int {
 		return 1
 	}
 	return 0
-}
-
-// refresh brings what is known of waiting gangs in line with the ledger, and returns those that nothing has kept from starting
-// yet.
-func (w *waker) refresh(now time.Time) []*waitingGang {
-	w.mu.Lock()
-	dirty := w.dirty
-	w.dirty = map[gang.ID]bool{}
-	w.mu.Unlock()
-	var fresh []*waitingGang
-	for id := range dirty {
-		known := w.waiting[id]
-		waits, ok := w.ledger.Waiting(id)
-		if !ok {
-			v, exists := w.ledger.View(id)
-			if known != nil && (!exists || v.Started || !v.Quorum()) {
-				w.drop(known)
-			}
-			if !exists {
-				w.owners.drop(id)
-				w.words.forget(id)
-			}
-			continue
-		}
-		g := w.describe(waits)
-		if known != nil {
-			w.unindex(known)
-			g.ruledOut, g.listed = known.ruledOut, known.listed
-		}
-		w.waiting[id] = g
-		for _, s := range g.shapes {
-			if w.byShape[s.shape] == nil {
-				w.byShape[s.shape] = map[gang.ID]bool{}
-			}
-			w.byShape[s.shape][id] = true
-		}
-		if g.Fresh {
-			fresh = append(fresh, g)
-		} else {
-			w.rounds.Wait(id, g.Key, g.RetryAt, now)
-		}
-	}
-	return fresh
-}
-
-// describe finds out what the gang needs.
-func (w *waker) describe(waits gang.Waiting) *waitingGang {
-	g := &waitingGang{Waiting: waits, needs: needsAnything}
-	if w.headroom.anyBelow(waits.Key.Priority) {
-		g.needs |= needsEvictions
-	}
-	for _, c := range waits.Classes {
-		pod := w.pods.pod(c.Example)
-		g.pods = append(g.pods, pod)
-		if pod == nil {
-			continue
-		}
-		g.shapes = append(g.shapes, shapeNeed{shape: w.headroom.acquire(pod), count: c.Count})
-		g.needs |= w.needsOf(pod)
-		if levels, err := w.topology(waits.ID, pod); err == nil {
-			g.required = levels.Required
-		}
-	}
-	return g
-}
-
-func (w *waker) needsOf(pod *v1.Pod) needs {
-	var n needs
-	profile := w.profiles.of(pod)
-	if hasVolumes(pod) {
-		n |= needsVolumes
-	}
-	if profile != nil && claimsDevices(profile, pod) {
-		n |= needsDevices
-	}
-	if profile != nil && (orderMatters(profile, pod) || kubeview.HasHostPorts(pod)) {
-		n |= needsPods
-	}
-	return n
-}
-
-func (w *waker) unindex(g *waitingGang) {
-	for _, s := range g.shapes {
-		if delete(w.byShape[s.shape], g.ID); len(w.byShape[s.shape]) == 0 {
-			delete(w.byShape, s.shape)
-		}
-		w.headroom.release(s.shape)
-	}
-}
-
-func (w *waker) drop(g *waitingGang) {
-	w.unindex(g)
-	delete(w.waiting, g.ID)
-	w.rounds.Drop(g.ID)
-	if id, _ := w.reservations.turns.Current(); id == g.ID {
-		w.unreserve(id)
-	}
-	w.reservations.turns.Forget(g.ID)
 }
 
 // spread tells the gangs concerned what has happened.
@@ -369,7 +282,8 @@ func (w *waker) help(ctx context.Context) {
 func (w *waker) decide(g *waitingGang, now time.Time) (gang.Effects, bool) {
 	if reason := w.ruleOut(g); reason != nil {
 		w.ledger.RuleOut(g.ID, reason, now)
-		w.rounds.Wait(g.ID, g.Key, now, now)
+		w.rounds.Wait(g.ID, g.Key, g.RetryAt, now)
+		w.plans.drop(g.ID)
 		if g.ruledOut = true; !g.listed {
 			g.listed = true
 			w.ruledOut = append(w.ruledOut, g.ID)

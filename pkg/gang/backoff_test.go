@@ -1,0 +1,214 @@
+package gang
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestEditsDoNotEndThePause changes, for a minute and fifty times a second, what a user may change of a group that does not fit,
+// and counts how often it may be tried meanwhile.
+func TestEditsDoNotEndThePause(t *testing.T) {
+	t.Parallel()
+	member := func(class string) Member {
+		return Member{UID: uid(1), Namespace: "ns", Name: "p01", Created: t0, State: Pending, Class: class, Ours: true}
+	}
+	edits := map[string]func(l *Ledger, i int, now time.Time){
+		"an annotation of a member": func(l *Ledger, i int, now time.Time) {
+			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
+		},
+		"the role of a member": func(l *Ledger, i int, now time.Time) {
+			m := member("a")
+			m.Role = fmt.Sprint("role ", i)
+			l.Observe(g1, m, now)
+		},
+		"the specification": func(l *Ledger, i int, now time.Time) {
+			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Generation: int64(i)}, now)
+		},
+		"the object, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
+			l.Undefine(g1, Object, now)
+			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: now, UID: UID(fmt.Sprint(i))}, now)
+		},
+		"a member, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
+			l.Forget(UID(fmt.Sprint("again ", i-1)), now)
+			l.Forget(uid(1), now)
+			m := member("a")
+			m.UID, m.Created = UID(fmt.Sprint("again ", i)), now
+			l.Observe(g1, m, now)
+		},
+		"the label with the minimum": func(l *Ledger, i int, now time.Time) {
+			m := member("a")
+			m.Minimum = 1 + i%2
+			l.Undefine(g1, Object, now)
+			l.Observe(g1, m, now)
+		},
+		"what the account of the cluster can tell at once": func(l *Ledger, i int, now time.Time) {
+			if i%2 == 0 {
+				l.RuleOut(g1, Told("no room"), now)
+			}
+			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
+		},
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := gangOf(2, 2)
+			tries := 0
+			for i := range 60 * 50 {
+				now := t0.Add(time.Duration(i) * 20 * time.Millisecond)
+				edit(l, i, now)
+				w, waits := l.Waiting(g1)
+				if !waits || (!w.Fresh && !w.Touched) || now.Before(w.RetryAt) {
+					continue
+				}
+				tries++
+				l.Invite(g1, now)
+				l.Block(g1, Told("too big"), nil, testBackoff, now)
+			}
+			// Pauses of 0, 1, 2, 4 and then 8 seconds.
+			if tries < 8 || tries > 11 {
+				t.Errorf("the group was tried %d times in a minute, want 8 to 11", tries)
+			}
+		})
+	}
+}
+
+// TestLargePlansLetOthersGoFirst carries out a plan of more members than are let into the queue at a time.
+func TestLargePlansLetOthersGoFirst(t *testing.T) {
+	t.Parallel()
+	const size = 3*window + 1
+	l := gangOf(size, size)
+	l.Invite(g1, t0)
+	l.Admit(uid(0))
+	l.Turn(uid(0))
+	proposal := Proposal{}
+	for i := range size {
+		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
+	}
+	e, serves, proceed := l.Propose(uid(0), proposal, t0)
+	if !serves || !proceed {
+		t.Fatalf("serves %t, proceed %t", serves, proceed)
+	}
+	now, allowed := t0, 0
+	queue := append([]Ref{{UID: uid(0)}}, e.Activate...)
+	for rounds := 1; allowed == 0; rounds++ {
+		if len(queue) > window {
+			t.Fatalf("%d members are in the queue at a time, want at most %d", len(queue), window)
+		}
+		for _, r := range queue {
+			l.Admit(r.UID)
+			l.Turn(r.UID)
+			if _, ok := l.Reserve(r.UID, "n", now); !ok {
+				t.Fatalf("member %s cannot reserve", r.UID)
+			}
+			e, wait, _, ok := l.Permit(r.UID, now)
+			if !ok {
+				t.Fatalf("member %s lost its assignment", r.UID)
+			}
+			if wait == 0 {
+				allowed = 1 + bindAll(t, l, e.Allow, now)
+			} else if len(e.Activate) > 0 {
+				t.Fatalf("%d members are let in before others had time", len(e.Activate))
+			}
+		}
+		if allowed > 0 {
+			if rounds != 4 || allowed != size {
+				t.Errorf("%d members are let go after %d rounds, want %d after 4", allowed, rounds, size)
+			}
+			return
+		}
+		if !l.Flowing() {
+			t.Fatal("no member waits to be let in")
+		}
+		if early := l.Expire(testBackoff, now); !early.Empty() {
+			t.Fatalf("%+v without a pause", early)
+		}
+		now = now.Add(Breath)
+		queue = l.Expire(testBackoff, now).Activate
+		if rounds > 4 {
+			t.Fatal("the plan does not come to an end")
+		}
+	}
+}
+
+// bindAll binds members as they are let go, and returns how many were.
+func bindAll(t *testing.T, l *Ledger, allow []Ref, now time.Time) int {
+	t.Helper()
+	bound := 0
+	for len(allow) > 0 {
+		if len(allow) > bindWindow {
+			t.Fatalf("%d members are let go at a time, want at most %d", len(allow), bindWindow)
+		}
+		var more []Ref
+		for _, r := range allow {
+			bound++
+			e := l.Observe(g1, Member{UID: r.UID, Namespace: r.Namespace, Name: r.Name, Created: t0, State: Bound, Node: "n", Ours: true}, now)
+			more = append(more, e.Allow...)
+		}
+		allow = more
+	}
+	return bound
+}
+
+// TestMembersThatDoNotComeDoNotStopThePlan keeps a whole window of members out of the queue.
+func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
+	t.Parallel()
+	const size = 2 * window
+	l := gangOf(size, size)
+	l.Invite(g1, t0)
+	l.Admit(uid(0))
+	l.Turn(uid(0))
+	proposal := Proposal{}
+	for i := range size {
+		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
+	}
+	let := map[UID]bool{uid(0): true}
+	e, _, _ := l.Propose(uid(0), proposal, t0)
+	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
+		e.Activate = append(e.Activate, l.Expire(testBackoff, now).Activate...)
+	}
+	for _, r := range e.Activate {
+		let[r.UID] = true
+	}
+	if len(let) != size {
+		t.Errorf("%d of %d members were let into the queue", len(let), size)
+	}
+}
+
+// TestPlanningGivesWay lets a leader pause in the middle of its plan.
+func TestPlanningGivesWay(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	l.Invite(g1, t0)
+	l.Admit(uid(0))
+	l.Turn(uid(0))
+	now := t0.Add(time.Minute)
+	if e := l.Pause(uid(0), time.Second, now); !e.Empty() {
+		t.Errorf("effects %+v of a pause", e)
+	}
+	if ok, _ := l.Admit(uid(0)); ok {
+		t.Error("the leader goes on without an invitation")
+	}
+	w, waits := l.Waiting(g1)
+	if !waits || !w.Fresh || !w.RetryAt.Equal(now.Add(time.Second)) {
+		t.Errorf("Waiting = %+v, %t; want a fresh gang that rests for a second", w, waits)
+	}
+	if w.Key.Time != t0 {
+		t.Errorf("the gang's own place is of %s, want %s: it has not become younger", w.Key.Time, t0)
+	}
+	l.Invite(g1, now.Add(time.Second))
+	l.Admit(uid(0))
+	other := Key{Time: now.Add(-time.Millisecond)}
+	if k, _ := l.Key(uid(0)); !other.Less(k) {
+		t.Errorf("the leader comes with %+v before a pod that came while it planned", k)
+	}
+	if turn := l.Turn(uid(0)); turn.Kind != Lead {
+		t.Errorf("turn %+v, want the lead", turn)
+	}
+	l.Block(g1, Told("too big"), nil, testBackoff, now.Add(time.Second))
+	l.Invite(g1, now.Add(time.Minute))
+	l.Admit(uid(0))
+	if k, _ := l.Key(uid(0)); !k.Time.Equal(t0) {
+		t.Errorf("the next plan begins at the place of %s, want %s", k.Time, t0)
+	}
+}

@@ -1,0 +1,246 @@
+package coscheduling_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+// attackFleet has room for every gang of the attacks.
+const attackFleet = `shapes:
+- {name: node, count: 10, allocatable: {cpu: "64", memory: 256Gi, pods: "500"}}
+`
+
+// attack is a control plane with two tenants.
+type attack struct {
+	*sandboxtest.Box
+	t       *testing.T
+	dynamic dynamic.Interface
+}
+
+var podGroupResource = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+func newAttack(t *testing.T) *attack {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", NoKubelet: true}), t: t}
+	var err error
+	if a.dynamic, err = dynamic.NewForConfig(a.Config); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"mallory", "alice"} {
+		if _, err := a.Client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// member creates a pod of a gang by labels, or of none without a gang.
+func (a *attack) member(namespace, name, gang string, minimum int, change func(*v1.Pod)) {
+	a.t.Helper()
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}},
+		Spec: v1.PodSpec{SchedulerName: "gang-scheduler", AutomountServiceAccountToken: ptr.To(false), Containers: []v1.Container{{Name: "c", Image: "c",
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}}}}}}
+	if gang != "" {
+		pod.Labels["pod-group.scheduling.sigs.k8s.io/name"] = gang
+		pod.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = fmt.Sprint(minimum)
+	}
+	if change != nil {
+		change(pod)
+	}
+	if _, err := a.Client.CoreV1().Pods(namespace).Create(a.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// awaitBound waits until so many pods of the namespace have a node.
+func (a *attack) awaitBound(namespace string, n int) {
+	a.t.Helper()
+	a.Await(a.t, fmt.Sprintf("%d bound pods in %s", n, namespace), func(ctx context.Context) (bool, error) {
+		pods, err := a.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+		return err == nil && len(pods.Items) == n, err
+	})
+}
+
+func (a *attack) plans() int {
+	a.t.Helper()
+	n, err := (&world{sandbox: a.Sandbox}).countPlans(a.t.Context())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return n
+}
+
+// nobody is an affinity that no node satisfies, which only a scheduling cycle finds out.
+func nobody(pod *v1.Pod) {
+	pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		TopologyKey: "kubernetes.io/hostname", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/nobody": "here"}}}}}}
+}
+
+// TestOneGangDoesNotStopScheduling has a tenant create a gang of members that all differ, and edit them as fast as it can.
+//
+//nolint:paralleltest // the parts of the story follow each other on one control plane
+func TestOneGangDoesNotStopScheduling(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t)
+	const size = 300
+	distinct := func(i int) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			pod.Annotations = map[string]string{"example.com/n": fmt.Sprint(i)}
+			if i == size-1 {
+				nobody(pod)
+			}
+		}
+	}
+	for i := range size {
+		a.member("mallory", fmt.Sprintf("m-%d", i), "big", size, distinct(i))
+	}
+	a.member("alice", "first", "", 0, nil)
+	a.awaitBound("alice", 1)
+	a.Await(t, "the first plans", func(context.Context) (bool, error) { return a.plans() > 1, nil })
+
+	t.Run("edits do not end the pause between two plans", func(t *testing.T) {
+		before, began, edits := a.plans(), time.Now(), 0
+		for ; time.Since(began) < 10*time.Second; edits++ {
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/edit":"%d"}}}`, edits)
+			if _, err := a.Client.CoreV1().Pods("mallory").Patch(t.Context(), fmt.Sprintf("m-%d", edits%size), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Pauses of 1, 2, 4 and 8 seconds, and one plan more that began before.
+		if made := a.plans() - before; made > 5 {
+			t.Errorf("%d plans were made during %d edits in %s, want no more than 5", made, edits, time.Since(began))
+		}
+	})
+	t.Run("another tenant's gang starts meanwhile", func(t *testing.T) {
+		for i := range 4 {
+			a.member("alice", fmt.Sprintf("w-%d", i), "small", 4, nil)
+		}
+		a.awaitBound("alice", 5)
+	})
+	t.Run("a large gang of distinct members starts", func(t *testing.T) {
+		for i := range size {
+			a.member("mallory", fmt.Sprintf("ok-%d", i), "fits", size, distinct(i-1))
+		}
+		a.awaitBound("mallory", size)
+	})
+}
+
+// TestRefusalsOfOneNamespaceAreItsOwn forbids PodGroups in one namespace, and names gangs as no object can be named.
+//
+//nolint:paralleltest // the parts of the story follow each other on one control plane
+func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t)
+	a.forbidPodGroups("mallory")
+	for i := range 5 {
+		a.member("mallory", fmt.Sprintf("m-%d", i), fmt.Sprintf("g%d", i), 2, nil)
+	}
+	a.awaitEvents("mallory", "m-", "NoPodGroup", 1)
+
+	t.Run("another namespace gets its PodGroups", func(t *testing.T) {
+		a.member("alice", "a-0", "g", 2, nil)
+		a.awaitGroups("alice", 1)
+	})
+	t.Run("those that were refused get theirs once they are allowed", func(t *testing.T) {
+		if err := a.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		a.awaitGroups("mallory", 5)
+	})
+	t.Run("a name that no object can have is told once and never tried", func(t *testing.T) {
+		for i := range 3 {
+			a.member("mallory", fmt.Sprintf("odd-%d", i), "Not_A.Name", 4, nil)
+		}
+		a.awaitEvents("mallory", "odd-", "NoPodGroup", 1)
+		// It is scheduled all the same.
+		a.member("mallory", "odd-3", "Not_A.Name", 4, nil)
+		a.awaitBound("mallory", 4)
+		if n := a.events("mallory", "odd-", "NoPodGroup"); n != 1 {
+			t.Errorf("%d events, want 1", n)
+		}
+	})
+}
+
+// forbidPodGroups makes the API server refuse PodGroups in a namespace, and waits until it does.
+func (a *attack) forbidPodGroups(namespace string) {
+	a.t.Helper()
+	policies := a.Client.AdmissionregistrationV1()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"podgroups"}}}}}},
+		Validations: []admissionv1.Validation{{Expression: "request.namespace != '" + namespace + "'"}}}}
+	if _, err := policies.ValidatingAdmissionPolicies().Create(a.t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: "no-groups", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(a.t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+	a.Await(a.t, "the policy to hold", func(ctx context.Context) (bool, error) {
+		err := a.dynamic.Resource(podGroupResource).Namespace(namespace).Delete(ctx, "probe", metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, err
+		}
+		_, err = a.dynamic.Resource(podGroupResource).Namespace(namespace).Create(ctx, unstructuredGroup("probe"), metav1.CreateOptions{})
+		return err != nil && strings.Contains(err.Error(), "no-groups"), nil
+	})
+}
+
+func (a *attack) awaitGroups(namespace string, n int) {
+	a.t.Helper()
+	a.Await(a.t, fmt.Sprintf("%d PodGroups in %s", n, namespace), func(ctx context.Context) (bool, error) {
+		list, err := a.dynamic.Resource(podGroupResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == n, err
+	})
+}
+
+// events counts the events of a reason about the pods with a prefix, repetitions included.
+func (a *attack) events(namespace, prefix, reason string) int {
+	a.t.Helper()
+	list, err := a.Client.EventsV1().Events(namespace).List(a.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	n := 0
+	for _, e := range list.Items {
+		if e.Reason == reason && strings.HasPrefix(e.Regarding.Name, prefix) {
+			n++
+			if e.Series != nil {
+				n += int(e.Series.Count)
+			}
+		}
+	}
+	return n
+}
+
+func (a *attack) awaitEvents(namespace, prefix, reason string, n int) {
+	a.t.Helper()
+	a.Await(a.t, fmt.Sprintf("%d events %s", n, reason), func(context.Context) (bool, error) { return a.events(namespace, prefix, reason) == n, nil })
+}
+
+func unstructuredGroup(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+		"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(1)}}}
+}

@@ -1,0 +1,43 @@
+package coscheduling
+
+import (
+	"math"
+
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+// reservationHolders says for whose gangs capacity may be reserved, and on how large a part of the nodes.
+type reservationHolders struct {
+	// maxPercent is for namespaces without a limit of their own; with 0 nothing is reserved for anybody.
+	maxPercent  int
+	minPriority int32
+	// namespaces holds the limits by name, that of config.AnyNamespace for all others; nil if every namespace may have all.
+	namespaces map[string]int
+}
+
+func reservationHoldersFrom(r *config.GangReservation) reservationHolders {
+	h := reservationHolders{maxPercent: int(*r.MaxNodesPercent), minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
+	for _, n := range r.Namespaces {
+		if h.namespaces == nil {
+			h.namespaces = map[string]int{}
+		}
+		h.namespaces[n.Name] = int(ptr.Deref(n.MaxNodesPercent, *r.MaxNodesPercent))
+	}
+	return h
+}
+
+// percent is the largest part of all nodes that may be kept for a gang of the namespace and the priority; 0 if nothing may.
+func (h *reservationHolders) percent(namespace string, priority int32) int {
+	if priority < h.minPriority {
+		return 0
+	}
+	if h.namespaces == nil {
+		return h.maxPercent
+	}
+	if limit, named := h.namespaces[namespace]; named {
+		return limit
+	}
+	return h.namespaces[config.AnyNamespace]
+}

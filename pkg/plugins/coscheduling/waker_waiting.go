@@ -1,0 +1,133 @@
+package coscheduling
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// refresh brings what is known of waiting gangs in line with the ledger, and returns those that nothing has kept from starting
+// yet.
+func (w *waker) refresh(now time.Time) []*waitingGang {
+	w.mu.Lock()
+	dirty := w.dirty
+	w.dirty = map[gang.ID]bool{}
+	w.mu.Unlock()
+	w.lookAt = time.Time{}
+	var fresh []*waitingGang
+	for id := range dirty {
+		known := w.waiting[id]
+		if known != nil && now.Before(known.restUntil) {
+			w.later(id, known.restUntil)
+			continue
+		}
+		waits, ok := w.ledger.Waiting(id)
+		if !ok {
+			v, exists := w.ledger.View(id)
+			if known != nil && (!exists || v.Started || !v.Quorum()) {
+				w.drop(known, exists && v.Started, now)
+			}
+			if !exists || v.Started || !v.Quorum() {
+				w.plans.drop(id)
+			}
+			if !exists {
+				w.owners.drop(id)
+				w.words.forget(id)
+			}
+			continue
+		}
+		g := w.describe(waits)
+		g.restUntil = now.Add(time.Duration(max(len(g.Classes)-manyClasses, 0)) * describeRest)
+		if known != nil {
+			w.unindex(known)
+			g.ruledOut, g.listed = known.ruledOut, known.listed
+		}
+		w.waiting[id] = g
+		for _, s := range g.shapes {
+			if w.byShape[s.shape] == nil {
+				w.byShape[s.shape] = map[gang.ID]bool{}
+			}
+			w.byShape[s.shape][id] = true
+		}
+		if g.Fresh && !g.RetryAt.After(now) {
+			fresh = append(fresh, g)
+			continue
+		}
+		w.rounds.Wait(id, g.Key, g.RetryAt, now)
+		if g.Fresh || g.Touched {
+			w.rounds.Touch(id, now)
+		}
+	}
+	return fresh
+}
+
+// later has the gang looked at again at that time.
+func (w *waker) later(id gang.ID, at time.Time) {
+	w.mu.Lock()
+	w.dirty[id] = true
+	w.mu.Unlock()
+	if w.lookAt.IsZero() || at.Before(w.lookAt) {
+		w.lookAt = at
+	}
+}
+
+// describe finds out what the gang needs.
+func (w *waker) describe(waits gang.Waiting) *waitingGang {
+	g := &waitingGang{Waiting: waits, needs: needsAnything}
+	if w.headroom.anyBelow(waits.Key.Priority) {
+		g.needs |= needsEvictions
+	}
+	for _, c := range waits.Classes {
+		pod := w.pods.pod(c.Example)
+		g.pods = append(g.pods, pod)
+		if pod == nil {
+			continue
+		}
+		g.shapes = append(g.shapes, shapeNeed{shape: w.headroom.acquire(pod), count: c.Count})
+		g.needs |= w.needsOf(pod)
+		if levels, err := w.topology(waits.ID, pod); err == nil {
+			g.required = levels.Required
+		}
+	}
+	return g
+}
+
+func (w *waker) needsOf(pod *v1.Pod) needs {
+	var n needs
+	profile := w.profiles.of(pod)
+	if hasVolumes(pod) {
+		n |= needsVolumes
+	}
+	if profile != nil && claimsDevices(profile, pod) {
+		n |= needsDevices
+	}
+	if profile != nil && (orderMatters(profile, pod) || kubeview.HasHostPorts(pod)) {
+		n |= needsPods
+	}
+	return n
+}
+
+func (w *waker) unindex(g *waitingGang) {
+	for _, s := range g.shapes {
+		if delete(w.byShape[s.shape], g.ID); len(w.byShape[s.shape]) == 0 {
+			delete(w.byShape, s.shape)
+		}
+		w.headroom.release(s.shape)
+	}
+}
+
+func (w *waker) drop(g *waitingGang, started bool, now time.Time) {
+	w.unindex(g)
+	delete(w.waiting, g.ID)
+	w.rounds.Drop(g.ID)
+	if id, _ := w.reservations.turns.Current(); id == g.ID {
+		if w.promises.harmed.Swap(false) {
+			w.reservations.turns.Harm()
+		}
+		w.unreserve(id)
+	}
+	w.reservations.turns.Forget(g.ID, started, now)
+}

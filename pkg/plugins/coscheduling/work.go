@@ -1,0 +1,80 @@
+package coscheduling
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// sliceVisits and sliceTime bound what one scheduling cycle spends on a plan, in visits of nodes by the filters or what costs
+	// about as much, and in time: others in the queue wait for no more. A plan of a few classes needs a fraction of it.
+	sliceVisits = 20_000
+	sliceTime   = 100 * time.Millisecond
+	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and nobody beyond the minimum;
+	// manyClassesVisits is that for gangs of many classes.
+	planVisits        = 20 * sliceVisits
+	manyClassesVisits = 5 * sliceVisits
+	// manyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places single pods.
+	// Of one that has more each class is compared on manyClassesEnough nodes only.
+	manyClasses       = 32
+	manyClassesEnough = 16
+	// preFilterVisits is what PreFilter costs; addsPerVisit and candidatesPerVisit are how many pods are counted in, and how many
+	// candidates are ranked again, for the cost of a visit.
+	preFilterVisits    = 10
+	addsPerVisit       = 8
+	candidatesPerVisit = 32
+)
+
+// errAbandoned ends the work on a plan that nobody waits for any more.
+var errAbandoned = errors.New("the plan was abandoned")
+
+// work is the work on one plan. It may take several scheduling cycles: when the slice of one is used up, it pauses between two
+// members until the next.
+type work struct {
+	// ctx is that of the present cycle.
+	ctx context.Context
+	// yield ends the cycle's slice and returns in the next one, or returns false if there will be none; nil if the work may not pause.
+	yield func() bool
+	// visits is what was spent since began, earlier what was before that.
+	visits, earlier int
+	began           time.Time
+	// many is set if the gang has many classes.
+	many bool
+}
+
+// begin begins a slice.
+func (w *work) begin(ctx context.Context) {
+	w.ctx, w.began = ctx, time.Now()
+	w.earlier += w.visits
+	w.visits = 0
+}
+
+func (w *work) spend(visits int) { w.visits += visits }
+
+// spent reports whether so much work has gone into the plan that it has to come to an end.
+func (w *work) spent() bool {
+	most := planVisits
+	if w.many {
+		most = manyClassesVisits
+	}
+	return w.yield != nil && w.earlier+w.visits > most
+}
+
+// pause lets the others in the queue go first if the slice is used up.
+func (w *work) pause(d *dryRun) error {
+	if w.yield == nil || (w.visits < sliceVisits && time.Since(w.began) < sliceTime) {
+		return nil
+	}
+	reserved := d.reserved
+	d.close()
+	if !w.yield() {
+		return errAbandoned
+	}
+	if err := d.refresh(w.ctx, reserved); err != nil {
+		return err
+	}
+	// What it takes to go on is not taken from the slice: it would never get further.
+	w.began = time.Now()
+	return nil
+}
