@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -45,7 +46,7 @@ func (f Files) Load() (Input, error) {
 			return Input{}, err
 		}
 	}
-	var prices *trace.Prices
+	var prices *price.ModelRates
 	if f.Prices != "" {
 		var err error
 		if prices, err = read(f.Prices, trace.ReadPrices); err != nil {
@@ -60,14 +61,14 @@ func (f Files) Load() (Input, error) {
 		return Input{}, err
 	}
 	if prices != nil {
-		if err := prices.Apply(nodes); err != nil {
+		if err := trace.Price(nodes, prices); err != nil {
 			return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
 		}
 	}
 	return NewInput(inputName(f.Jobs), nodes, jobs), nil
 }
 
-func (f Files) loadDump(jobs []trace.Job, prices *trace.Prices) (Input, error) {
+func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
 	dump, err := read(f.Dump, dump.Read)
 	if err != nil {
 		return Input{}, err

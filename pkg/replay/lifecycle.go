@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/trace"
 )
 
 // end is the moment at which a pod, or a whole gang, has run for its duration.
@@ -148,7 +150,7 @@ func (c *cluster) finish(e end) {
 		j.remaining--
 	} else {
 		for i := range j.Pods {
-			if p := c.pods[c.podKey(j, i)]; p != nil {
+			if p := c.pods[podKey(&j.Job, i)]; p != nil {
 				c.remove(p)
 			}
 		}
@@ -160,12 +162,8 @@ func (c *cluster) finish(e end) {
 	}
 }
 
-func (c *cluster) podKey(j *jobState, index int) types.NamespacedName {
-	name := j.Name
-	if j.Pods > 1 || j.Gang {
-		name = fmt.Sprintf("%s-%d", j.Name, index)
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}
+func podKey(j *trace.Job, index int) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: j.PodName(index)}
 }
 
 func (c *cluster) remove(p *podState) {

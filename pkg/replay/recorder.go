@@ -80,7 +80,7 @@ func (r *recorder) offered(j *trace.Job) {
 	if j.GPUs == 8 {
 		r.eight.Of += j.Pods
 		for i := range j.Pods {
-			if p := r.c.pods[r.c.podKey(&jobState{Job: *j}, i)]; p == nil || p.node == "" {
+			if p := r.c.pods[podKey(j, i)]; p == nil || p.node == "" {
 				r.eight.Part++
 			}
 		}
