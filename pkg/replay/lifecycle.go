@@ -43,11 +43,17 @@ func (h *endHeap) Pop() any {
 	return last
 }
 
+// proceed notes that something has come of the work.
+func (c *cluster) proceed(at time.Time) {
+	c.progress = at
+	c.record.mark()
+}
+
 // arrive creates the pods of the next job.
 func (c *cluster) arrive(now time.Time) {
 	j := &c.jobs[c.next]
 	c.next++
-	c.progress = now
+	c.proceed(now)
 	j.arrived = now
 	if c.options.Mode == VirtualTime {
 		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
@@ -59,6 +65,9 @@ func (c *cluster) arrive(now time.Time) {
 		}
 	}
 	c.record.arrived(&j.Job)
+	if j.GPUs > 0 && j.GPUMilli < 1000 {
+		c.sharePods += j.Pods
+	}
 	for i := range j.Pods {
 		c.ledger.observe(shape{cpu: j.CPUMilli, memory: j.MemoryMiB << 20, count: j.GPUs, milli: j.GPUMilli, models: j.Models})
 		c.create(&podState{job: j, index: i})
@@ -73,6 +82,7 @@ func (c *cluster) create(p *podState) {
 	c.live++
 	c.unbound++
 	pod.CreationTimestamp.Time = time.Now()
+	c.gangOf(pod)
 	if err := c.api.Create(pod); err != nil {
 		c.fail(err)
 	}
@@ -96,13 +106,16 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		realMilli = p.job.MilliGPU()
 	} else {
 		c.options.Progress.offered.Add(1)
-		r, _, _ := c.ledger.request(pod)
-		realMilli = int64(r.TotalMilli(0))
+		realMilli = c.need(pod)
+		c.proceed(now)
 	}
 	p.held = c.ledger.place(pod, realMilli)
+	if g := c.gangOf(pod); g != nil {
+		c.joined(g, p, true)
+	}
 	if !p.waited {
 		p.waited = true
-		c.progress = now
+		c.proceed(now)
 		c.record.podWaits = append(c.record.podWaits, now.Sub(p.job.arrived))
 	}
 	j := p.job
@@ -144,7 +157,7 @@ func (c *cluster) plan(e end) {
 // finish ends a pod or a gang that has run for its duration.
 func (c *cluster) finish(e end) {
 	j := e.job
-	c.progress = e.at
+	c.proceed(e.at)
 	if e.pod != nil {
 		c.remove(e.pod)
 		j.remaining--
@@ -177,6 +190,7 @@ func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--
 	hadNode := p.held != nil || p.node != "" && !p.deleting
+	c.left(p)
 	if p.held != nil {
 		c.ledger.release(p.held)
 		p.held = nil

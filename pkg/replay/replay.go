@@ -55,7 +55,8 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 		return nil, inputError{fmt.Errorf("%s: extenders: %s would have to be asked, which a virtual clock cannot wait for; replay a configuration without extenders",
 			config.Name, config.Component.Extenders[0].URLPrefix)}
 	}
-	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
+	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
+		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
 	config, silenced := config.WithoutSignals()
 	for _, plugin := range silenced {
 		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
@@ -101,7 +102,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		err = c.err
 	}
 	if err == nil {
-		c.record.result(out, verdicts)
+		err = c.record.result(out, verdicts)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()
