@@ -63,6 +63,7 @@ func (c *cluster) arrive(now time.Time) {
 			c.fail(err)
 			return
 		}
+		apart()
 	}
 	c.record.arrived(&j.Job)
 	if j.GPUs > 0 && j.GPUMilli < 1000 {
@@ -86,8 +87,14 @@ func (c *cluster) create(p *podState) {
 	if err := c.api.Create(pod); err != nil {
 		c.fail(err)
 	}
-	// Each pod comes at an instant of its own: pods that come at the same one have the same place in the queue, and which of
-	// them is taken first would be a matter of chance.
+	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a matter of
+	// chance.
+	apart()
+}
+
+// apart lets everything that follows from a change come to rest before the next change. Each kind of object has informers of its
+// own, and each informer several listeners, which hear of changes at one instant in any order.
+func apart() {
 	time.Sleep(time.Microsecond) //nolint:forbidigo // virtual time
 }
 
@@ -182,6 +189,7 @@ func podKey(j *trace.Job, index int) types.NamespacedName {
 func (c *cluster) remove(p *podState) {
 	p.deleting = true
 	c.api.Delete(podResource, p.key)
+	apart()
 }
 
 // gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in which

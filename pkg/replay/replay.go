@@ -7,7 +7,8 @@
 //
 //   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
 //     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;
-//   - writes that goroutines make at one instant are applied in the order of their content;
+//   - writes that goroutines make at one instant are applied in the order of their content, each once the one before has had its
+//     effect; so are the pods and groups of jobs made and removed;
 //   - informers list objects in the order of their creation instead of streaming them, which would shuffle them;
 //   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
 //   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
