@@ -200,7 +200,7 @@ func percent(r Row) string {
 // verdict says in a word whether the change is for the better on every seed.
 func verdict(r Row) string {
 	switch sign := float64(r.Better); {
-	case r.Better == 0 || r.Difference.Mean == 0:
+	case r.Better == 0 || r.Difference.Mean == 0 || r.Unit == "s" && !r.Measured && math.Abs(r.Difference.Mean) < noiseSeconds:
 		return ""
 	case r.OtherWork:
 		return " of other work"

@@ -51,9 +51,8 @@ func verdictOn(rows []Row, undone string) Verdict {
 		word := verdict(r)
 		size := math.Abs(r.Difference.Mean) / max(math.Abs(r.A.Mean), math.Abs(r.B.Mean), math.SmallestNonzeroFloat64)
 		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed, size: size}
-		slight := size < noise || r.Unit == "s" && math.Abs(r.Difference.Mean) < noiseSeconds
 		switch {
-		case r.Difference == (Stat{}) || (word == " better" || word == " worse") && slight:
+		case r.Difference == (Stat{}) || word == "" || word != " mixed" && size < noise:
 			v.Same++
 		case word == " better":
 			v.Better++
