@@ -37,16 +37,17 @@ func newCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --a CONFIG --b CONFIG",
 		Short: "Replay the same input with two configurations and show what changes",
-		Long: `compare replays the same input with two configurations and several seeds and shows, metric by metric, the means, their
-range over the seeds and the differences seed by seed: GPUs allocated, stranded (idle, but of no use to the pods of the
+		Long: `compare replays the same input with two configurations and several seeds. First comes the verdict in three lines: what B
+does better and worse with every seed, the largest changes first. Then, metric by metric, the means, their range over the
+seeds and the differences seed by seed: GPUs allocated, stranded (idle, but of no use to the pods of the
 workload where they are) and idle, cost, nodes in use, pending pods by reason, waits of pods and gangs, job completion,
 preemptions, GPUs on spot nodes, placements that differ, and the scheduler's CPU time.
 
 ` + inputHelp + `
 
 --fail-if takes a metric, > or <, and a change from A to B, in percent or in the metric's unit: cost>+2%, allocated<-0.5,
-pending>0. Metrics: allocated, stranded, idle, cost, cost-per-gpu, nodes, pending, preemptions, spot, cpu, cpu-per-pod,
-placements; in mode time also bill, wait-p50, wait-p95, gang-wait-p50, gang-wait-p95, gang-wait-max, gangs-started,
+pending>0. Metrics: allocated, stranded, held, idle, cost, cost-per-gpu, nodes, pending, gangs-started, preemptions, spot, cpu,
+cpu-per-pod, placements; in mode time also bill, wait-p50, wait-p95, gang-wait-p50, gang-wait-p95, gang-wait-max,
 completed, completion-p50, completion-p95.
 
 Exit status: 0 when it ran to its end and no condition holds, 3 when a condition holds, 2 for a file or condition that cannot

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
@@ -34,12 +36,18 @@ type cluster struct {
 
 	jobs []jobState
 	pods map[types.NamespacedName]*podState
-	next int // the job that arrives next
-	ends endHeap
+	// gangs are those that have a pod on a node.
+	gangs map[gang.ID]*gangState
+	next  int // the job that arrives next
+	ends  endHeap
 	// live counts pods that exist and unbound those of them without a node.
 	live, unbound int
 	// adopted counts the pods that were there from the start.
 	adopted int
+	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
+	sharePods int
+	// needs are the GPUs of pods of the dump that are given more than they ask for.
+	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
 	lowest int32
 	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
@@ -71,6 +79,7 @@ type podState struct {
 	attempt  int
 	node     string
 	held     *holding
+	gang     *gangState
 	deleting bool
 	waited   bool
 }
@@ -85,7 +94,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
-		lowest: math.MaxInt32, changed: make(chan struct{}, 1),
+		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
 	simulation.ServeCustomKinds(c.api, in.Objects)
 	c.api.MutateBinding = startPod
@@ -96,7 +105,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	for _, obj := range objects {
 		obj = obj.DeepCopyObject()
 		if pod, ok := obj.(*v1.Pod); ok {
-			prepare(pod, in.Rebind, profile, config)
+			c.prepare(pod, in.Rebind, config)
 			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
 		}
 		if err := c.api.Create(obj); err != nil {
@@ -110,7 +119,6 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	if len(c.ledger.order) == 0 {
 		return nil, inputError{fmt.Errorf("%s: the cluster has no nodes", in.Name)}
 	}
-	c.adopt()
 	jobs := in.Jobs
 	if options.Mode == ArrivalOrder {
 		jobs = saturate(jobs, c.ledger.capacityMilli*options.Load/1000, options.Seed)
@@ -120,21 +128,39 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.longest = max(c.longest, j.Duration)
 		c.lowest = min(c.lowest, j.Priority)
 	}
+	c.adopt()
 	c.record = newRecorder(c)
 	c.api.Observe = c.note
 	return c, nil
 }
 
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.
-func prepare(pod *v1.Pod, rebind bool, profile string, config *schedulerconfig.Configuration) {
+func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Configuration) {
 	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && !kubeview.Finished(pod) {
 		kubeview.Unplaced(pod).DeepCopyInto(pod)
 	}
-	if pod.Spec.NodeName == "" {
-		if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
-			pod.Spec.SchedulerName = profile
-		}
+	if pod.Spec.NodeName != "" || kubeview.Finished(pod) {
+		return
 	}
+	if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = c.profile
+	}
+	r, _, _ := c.ledger.request(pod)
+	if r.Count > 0 && r.Milli < gpu.WholeMilli {
+		c.sharePods++
+	}
+	if !config.SharesGPUs(pod.Spec.SchedulerName) && kubeview.TakeWholeGPUs(pod) {
+		c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = int64(r.TotalMilli(0))
+	}
+}
+
+// need is what a pod of the dump asks for of its GPUs.
+func (c *cluster) need(pod *v1.Pod) int64 {
+	if milli, known := c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; known {
+		return milli
+	}
+	r, _, _ := c.ledger.request(pod)
+	return int64(r.TotalMilli(0))
 }
 
 // startPod does in the instant of the binding what a kubelet does soon after.
@@ -157,6 +183,9 @@ func startPod(obj runtime.Object) {
 func (c *cluster) adopt() {
 	for _, obj := range c.api.List(podResource) {
 		pod := obj.(*v1.Pod)
+		if g := c.gangOf(pod); g != nil && pod.Status.Phase == v1.PodSucceeded {
+			g.ended++
+		}
 		if kubeview.Finished(pod) {
 			continue
 		}
@@ -166,13 +195,20 @@ func (c *cluster) adopt() {
 		c.adopted++
 		c.lowest = min(c.lowest, corev1helpers.PodPriority(pod))
 		r, cpu, memory := c.ledger.request(pod)
-		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: r.Milli, models: r.Models})
+		milli := r.Milli
+		if _, given := c.needs[p.key]; given && r.Count > 0 {
+			milli = int(c.needs[p.key]) / r.Count
+		}
+		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: milli, models: r.Models})
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue
 		}
 		p.node = pod.Spec.NodeName
-		p.held = c.ledger.place(pod, int64(r.TotalMilli(0)))
+		p.held = c.ledger.place(pod, c.need(pod))
+		if g := c.gangOf(pod); g != nil {
+			c.joined(g, p, false)
+		}
 	}
 }
 

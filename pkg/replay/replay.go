@@ -7,7 +7,8 @@
 //
 //   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
 //     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;
-//   - writes that goroutines make at one instant are applied in the order of their content;
+//   - writes that goroutines make at one instant are applied in the order of their content, each once the one before has had its
+//     effect; so are the pods and groups of jobs made and removed;
 //   - informers list objects in the order of their creation instead of streaming them, which would shuffle them;
 //   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
 //   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
@@ -55,7 +56,8 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 		return nil, inputError{fmt.Errorf("%s: extenders: %s would have to be asked, which a virtual clock cannot wait for; replay a configuration without extenders",
 			config.Name, config.Component.Extenders[0].URLPrefix)}
 	}
-	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
+	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
+		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
 	config, silenced := config.WithoutSignals()
 	for _, plugin := range silenced {
 		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
@@ -101,7 +103,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		err = c.err
 	}
 	if err == nil {
-		c.record.result(out, verdicts)
+		err = c.record.result(out, verdicts)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
+	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 )
 
@@ -95,14 +96,20 @@ func (c *Configuration) Profile(wanted string) (string, error) {
 
 // SharesGPUs says whether a profile has a plugin that places shares of a GPU. Where it has none, a pod that asks for a
 // share can only be given a whole GPU.
-func (c *Configuration) SharesGPUs(profile string) bool {
+func (c *Configuration) SharesGPUs(profile string) bool { return c.enables(profile, gpuaware.Name) }
+
+// KnowsGangs says whether a profile has a plugin that starts the pods of a gang together. Where it has none, each is placed for
+// itself.
+func (c *Configuration) KnowsGangs(profile string) bool { return c.enables(profile, coscheduling.Name) }
+
+func (c *Configuration) enables(profile, name string) bool {
 	for _, p := range c.Component.Profiles {
 		if p.SchedulerName != profile || p.Plugins == nil {
 			continue
 		}
 		for _, set := range []schedulerapi.PluginSet{p.Plugins.MultiPoint, p.Plugins.Filter} {
 			for _, plugin := range set.Enabled {
-				if plugin.Name == gpuaware.Name {
+				if plugin.Name == name {
 					return true
 				}
 			}

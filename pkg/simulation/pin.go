@@ -12,17 +12,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 
+	"berth.dev/berth/pkg/sampling"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
-
-// The scheduler's constants for how many feasible nodes are enough.
-const fewNodes = 100
 
 // Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there are
 // processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
 // orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
 func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
-	if nodes >= fewNodes {
+	if nodes >= sampling.Few {
 		for _, p := range config.Component.Profiles {
 			percentage := p.PercentageOfNodesToScore
 			if percentage == nil {

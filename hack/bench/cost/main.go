@@ -22,18 +22,19 @@ import (
 	"k8s.io/klog/v2"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
 
 // rates are dollars an hour of a GPU, of a core and of a GiB, in millionths.
-var rates = trace.Prices{
-	PerGPU: map[string]int64{
+var rates = price.ModelRates{
+	GPU: map[string]price.MicroDollars{
 		"T4": 350_000, "P100": 600_000, "V100M16": 1_200_000, "V100M32": 1_500_000,
 		"A10": 750_000, "G1": 500_000, "G2": 950_000, "G3": 1_800_000,
 	},
-	PerCore: 30_000, PerGiB: 4_000,
+	Core: 30_000, MemoryGiB: 4_000,
 }
 
 // loads are the points of measurement, in thousandths of the cluster's GPUs.
@@ -104,7 +105,7 @@ func readOpenb(data, variant string) (family, error) {
 	if f.jobs, err = read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs); err != nil {
 		return f, err
 	}
-	return f, rates.Apply(f.nodes)
+	return f, trace.Price(f.nodes, &rates)
 }
 
 func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {

@@ -166,8 +166,13 @@ func TestDeferredWritesAreAppliedInTheOrderOfTheirContent(t *testing.T) {
 	if s.Get(pods, types.NamespacedName{Namespace: "default", Name: "a"}) != nil {
 		t.Error("a deferred write was applied before its commit")
 	}
-	if n := s.Commit(); n != len(names) {
-		t.Errorf("committed %d writes, want %d", n, len(names))
+	for _, name := range []string{"a", "b", "c"} {
+		if !s.CommitFirst() || s.Get(pods, types.NamespacedName{Namespace: "default", Name: name}) == nil {
+			t.Errorf("pod %s is not the next that is written", name)
+		}
+	}
+	if s.CommitFirst() {
+		t.Error("more was committed than waited")
 	}
 	for range names {
 		if err := <-done; err != nil {

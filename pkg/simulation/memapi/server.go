@@ -3,9 +3,9 @@
 // the custom resources that are registered. It has no authentication, admission, defaulting, garbage collection or
 // history; what a scheduler writes is all that it is for.
 //
-// Reads are answered at once. Writes that come through the transport are, when the server is Deferred, held until Commit,
-// which applies them in an order that depends on nothing but the requests themselves, so that goroutines that write at the
-// same instant leave the same history whatever the order in which they ran.
+// Reads are answered at once. Writes that come through the transport are, when the server is Deferred, held until
+// CommitFirst, which applies them one by one in an order that depends on nothing but the requests themselves, so that goroutines
+// that write at the same instant leave the same history whatever the order in which they ran.
 package memapi
 
 import (

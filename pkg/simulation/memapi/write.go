@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sort"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -53,7 +53,7 @@ func (q *writeQueue) do(req *http.Request, apply func() *http.Response, body []b
 	}
 }
 
-// Defer makes later writes wait for Commit.
+// Defer makes later writes wait for CommitFirst.
 func (s *Server) Defer() {
 	s.writes.mu.Lock()
 	defer s.writes.mu.Unlock()
@@ -65,24 +65,33 @@ func (s *Server) Undefer() {
 	s.writes.mu.Lock()
 	s.writes.deferred = false
 	s.writes.mu.Unlock()
-	s.Commit()
+	for s.CommitFirst() {
+	}
 }
 
 // Pending signals that a write has begun to wait.
 func (s *Server) Pending() <-chan struct{} { return s.writes.changed }
 
-// Commit applies the writes that wait, in the order of their paths, methods and bodies, and returns their number.
-func (s *Server) Commit() int {
+// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says whether there was
+// one. What follows from one write can so come to rest before the next.
+func (s *Server) CommitFirst() bool {
 	q := &s.writes
 	q.mu.Lock()
-	batch := q.pending
-	q.pending = nil
-	q.mu.Unlock()
-	sort.SliceStable(batch, func(i, j int) bool { return batch[i].order < batch[j].order })
-	for _, w := range batch {
-		w.done <- w.apply() //nolint:bodyclose // the caller of the transport closes it
+	if len(q.pending) == 0 {
+		q.mu.Unlock()
+		return false
 	}
-	return len(batch)
+	first := 0
+	for i, w := range q.pending {
+		if w.order < q.pending[first].order {
+			first = i
+		}
+	}
+	w := q.pending[first]
+	q.pending = slices.Delete(q.pending, first, first+1)
+	q.mu.Unlock()
+	w.done <- w.apply() //nolint:bodyclose // the caller of the transport closes it
+	return true
 }
 
 // write serves every method but GET; it is called with the lock held.
