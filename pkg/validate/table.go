@@ -27,7 +27,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 			warnings++
 		}
 	}
-	fmt.Fprintf(&b, "%d objects, %d errors, %d warnings\n", r.Objects, errors, warnings)
+	fmt.Fprintf(&b, "%s, %s, %s\n", count(r.Objects, "object"), count(errors, "error"), count(warnings, "warning"))
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return err
 	}
@@ -35,6 +35,14 @@ func (r *Report) WriteTable(out io.Writer) error {
 		return nil
 	}
 	return r.Rights.WriteTable(out)
+}
+
+// count puts a noun after a number.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // weights has a row a profile and a column a plugin that scores in any of them.
