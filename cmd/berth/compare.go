@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // statusConditionHolds is the exit status when a --fail-if condition holds.
@@ -62,7 +63,7 @@ be used, 1 for any other error.`,
 	}
 	flags.input.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&flags.a, "a", replay.Stock, "configuration A: a file, or stock for the default scheduler")
+	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
 	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 and up")
 	f.IntVar(&flags.parallel, "parallel", min(2, runtime.NumCPU()), "how many replays run at once and share processors and 1.2 GiB of memory")

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // A comparison's replays run in processes of their own, so that several run at once and each is charged for its own processor
@@ -37,7 +38,7 @@ type part struct {
 const partEvery = 500 * time.Millisecond
 
 // runPart runs a replay and writes its lines.
-func runPart(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, out io.Writer) error {
+func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, out io.Writer) error {
 	lines := json.NewEncoder(out)
 	result, err := runReplay(ctx, c, in, options, func(p *replay.Progress) func() {
 		return every(partEvery, func() {

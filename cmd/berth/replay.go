@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // statusBadInput is the exit status for files that cannot be read as what they should be.
@@ -131,7 +132,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		},
 	}
 	in.addFlags(cmd)
-	cmd.Flags().StringVar(&config, "config", replay.Stock, "scheduler configuration: a file, or stock for the default scheduler")
+	cmd.Flags().StringVar(&config, "config", schedulerconfig.Stock, "scheduler configuration: a file, or stock for the default scheduler")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
 	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
 	_ = cmd.Flags().MarkHidden(asPart)
@@ -144,7 +145,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 const memoryLimit = 1200 << 20
 
 // runReplay runs one replay. follow is told its progress and returns what ends following it.
-func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, follow func(*replay.Progress) (stop func())) (*replay.Result, error) {
+func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, follow func(*replay.Progress) (stop func())) (*replay.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	if os.Getenv("GOMEMLIMIT") == "" {

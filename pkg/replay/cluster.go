@@ -11,17 +11,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -85,13 +81,13 @@ type note struct {
 	bound bool // else deleted
 }
 
-func newCluster(in Input, options Options, profile string, config *Configuration) (*cluster, error) {
+func newCluster(in Input, options Options, profile string, config *schedulerconfig.Configuration) (*cluster, error) {
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.sharesGPUs(profile)), start: options.Start, progress: options.Start,
+		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
 		lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	ServeCustomKinds(c.api, in.Objects)
+	simulation.ServeCustomKinds(c.api, in.Objects)
 	c.api.MutateBinding = startPod
 	objects := in.Objects
 	if options.Mode == VirtualTime {
@@ -129,24 +125,8 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	return c, nil
 }
 
-// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources of a dump's that are among the objects, in the version that these have: whoever reads them takes the newest that is served.
-func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
-	present := map[schema.GroupVersionKind]bool{
-		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,
-		networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"): true, networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"): true}
-	for _, obj := range objects {
-		present[obj.GetObjectKind().GroupVersionKind()] = true
-	}
-	for _, kind := range dump.Kinds() {
-		gvk := kind.GroupVersion().WithKind(kind.Kind)
-		if present[gvk] && !scheme.Scheme.Recognizes(gvk) {
-			api.Register(kind.GroupVersionResource, kind.Kind, !kind.Cluster)
-		}
-	}
-}
-
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.
-func prepare(pod *v1.Pod, rebind bool, profile string, config *Configuration) {
+func prepare(pod *v1.Pod, rebind bool, profile string, config *schedulerconfig.Configuration) {
 	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && !kubeview.Finished(pod) {
 		kubeview.Unplaced(pod).DeepCopyInto(pod)
 	}
@@ -292,9 +272,8 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 
 func (c *cluster) arrival(i int) time.Time { return c.start.Add(c.jobs[i].Arrival) }
 
-// patience is how long a replay goes on when no job is left to arrive or end but pods are pending: longer than the
-// scheduler's own longest timer, a Permit wait.
-const patience = 16 * time.Minute
+// patience is how long a replay goes on when no job is left to arrive or end but pods are pending.
+const patience = simulation.Patience
 
 // nextEvent is when something will happen by itself, at the latest.
 func (c *cluster) nextEvent() time.Time {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/simulation"
 )
 
 // settleTime is how long plugins may wait for further events before they act on one.
@@ -16,7 +18,7 @@ const settleTime = 100 * time.Millisecond
 // let the scheduling loop take one step. Only when there is nothing to do does time pass.
 type conductor struct {
 	options Options
-	sched   *Scheduler
+	sched   *simulation.Scheduler
 	gate    *gate
 	cluster *cluster
 

@@ -81,6 +81,11 @@ const (
 	DefaultLoad      = 1300
 )
 
+// epoch is the instant at which a replay begins, a Monday at midnight, unless it is told otherwise. The odd nanoseconds
+// keep what the replay does apart from what the scheduler does on the full second, so that no two of them ever meet at one
+// instant and race.
+var epoch = time.Date(2026, time.January, 5, 0, 0, 0, 137, time.UTC)
+
 // shippedGates are those of the manifests, where the reason is given.
 const shippedGates = "NominatedNodeNameForExpectation=false"
 

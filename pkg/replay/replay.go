@@ -25,6 +25,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
 )
 
 // ErrInput is wrapped by the errors of Run that are about what it was given.
@@ -37,7 +39,7 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
-func Run(ctx context.Context, config *Configuration, in Input, options Options) (*Result, error) {
+func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*Result, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
 		return nil, inputError{err}
@@ -59,8 +61,8 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
 	}
 	began := time.Now()
-	err = inBubble(options.Start.Add(-lead), func() error {
-		return runInBubble(ctx.Err, config, in, options, profile, out)
+	err = simulation.Virtual(options.Start.Add(-lead), func() error {
+		return runOnClock(ctx.Err, config, in, options, profile, out)
 	})
 	if err != nil {
 		return nil, err
@@ -73,19 +75,22 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 // lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes varies.
 const lead = time.Minute
 
-func runInBubble(cancelled func() error, config *Configuration, in Input, options Options, profile string, out *Result) error {
+func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options, profile string, out *Result) error {
 	c, err := newCluster(in, options, profile, config)
 	if err != nil {
 		return err
 	}
 	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	sched, err := NewScheduler(ctx, c.api, config, workers(config, len(c.ledger.order)))
+	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)))
+	if errors.Is(err, schedulerconfig.ErrInvalid) {
+		return inputError{err}
+	}
 	if err != nil {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
-	pin(sched, c.ranks(), c.lowest, &c.nominated)
+	simulation.Pin(sched, c.ranks(), c.lowest, &c.nominated)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	verdicts := listen(sched)
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // WriteTable writes the comparison for a terminal.
@@ -126,7 +127,7 @@ func sideName(s Side) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	if s.Name == replay.Stock {
+	if s.Name == schedulerconfig.Stock {
 		return name
 	}
 	return name + " (" + s.Profile + ")"

@@ -20,9 +20,10 @@ import (
 	"text/tabwriter"
 
 	"k8s.io/klog/v2"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -63,7 +64,7 @@ func main() {
 // contender is a configuration that is measured.
 type contender struct {
 	name, profile string
-	config        *replay.Configuration
+	config        *schedulerconfig.Configuration
 }
 
 func run(out io.Writer, data, variant string, priced bool, contenders []contender, seeds uint64) error {
@@ -109,7 +110,7 @@ func readOpenb(data, variant string) (family, error) {
 func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {
 	var list []contender
 	for _, name := range names {
-		file := replay.Stock
+		file := schedulerconfig.Stock
 		if name == "profile" {
 			if weights != "" {
 				varied, err := vary(path, profile, strings.Split(weights, ","))
@@ -121,7 +122,7 @@ func makeContenders(path, profile string, names []string, weights string) ([]con
 			}
 			file = path
 		}
-		c, err := replay.LoadConfiguration(file)
+		c, err := schedulerconfig.Load(file)
 		if err != nil {
 			return nil, err
 		}
@@ -132,8 +133,8 @@ func makeContenders(path, profile string, names []string, weights string) ([]con
 		case "stock":
 		case "most-allocated":
 			for _, p := range c.Component.Profiles[0].PluginConfig {
-				if args, ok := p.Args.(*schedulerconfig.NodeResourcesFitArgs); ok {
-					args.ScoringStrategy.Type = schedulerconfig.MostAllocated
+				if args, ok := p.Args.(*schedulerapi.NodeResourcesFitArgs); ok {
+					args.ScoringStrategy.Type = schedulerapi.MostAllocated
 				}
 			}
 		default:
@@ -152,7 +153,7 @@ func vary(path, profile string, weights []string) ([]contender, error) {
 		if err != nil || weight < 1 {
 			return nil, fmt.Errorf("weight %q of GPUAware: want a whole number of at least 1", text)
 		}
-		c, err := replay.LoadConfiguration(path)
+		c, err := schedulerconfig.Load(path)
 		if err != nil {
 			return nil, err
 		}

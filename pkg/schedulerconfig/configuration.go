@@ -1,4 +1,6 @@
-package replay
+// Package schedulerconfig reads the KubeSchedulerConfiguration with which a scheduler runs, simulates or explains: from a file, from
+// memory, the one that is shipped with Berth, or that of the default scheduler.
+package schedulerconfig
 
 import (
 	"context"
@@ -10,7 +12,7 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
@@ -20,16 +22,16 @@ import (
 // Stock names the configuration of the default scheduler, without a file.
 const Stock = "stock"
 
-// Configuration is a scheduler configuration that a replay may run.
+// Configuration is a scheduler configuration and its name.
 type Configuration struct {
 	// Name is the file's path, or Stock.
 	Name      string
-	Component *schedulerconfig.KubeSchedulerConfiguration
+	Component *schedulerapi.KubeSchedulerConfiguration
 }
 
-// LoadConfiguration reads, defaults and validates a KubeSchedulerConfiguration as kube-scheduler does at its start. The
+// Load reads, defaults and validates a KubeSchedulerConfiguration as kube-scheduler does at its start. The
 // error is one line that begins with the name of the file.
-func LoadConfiguration(nameOrPath string) (*Configuration, error) {
+func Load(nameOrPath string) (*Configuration, error) {
 	if nameOrPath == Stock {
 		component, err := latest.Default()
 		if err != nil {
@@ -53,9 +55,23 @@ func LoadConfiguration(nameOrPath string) (*Configuration, error) {
 	return &Configuration{Name: nameOrPath, Component: component}, nil
 }
 
+// ErrInvalid is matched by the errors of Invalid.
+var ErrInvalid = errors.New("invalid scheduler configuration")
+
+// invalidError is an ErrInvalid that reads as it is.
+type invalidError struct{ error }
+
+// Is makes every invalidError match ErrInvalid.
+func (e invalidError) Is(target error) bool { return target == ErrInvalid }
+
+// Invalid says that the configuration cannot be used, in one line that begins with its name.
+func (c *Configuration) Invalid(err error) error {
+	return invalidError{fmt.Errorf("%s: %s", c.Name, oneLine(err))}
+}
+
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// preferredProfile is the profile that a replay uses when nothing else decides: ours with all plugins, else the first.
+// preferredProfile is the profile that schedules when nothing else decides: ours with all plugins, else the first.
 const preferredProfile = "berth-scheduler"
 
 // Profile returns the name of the profile that schedules pods of a trace: the wanted one, or the preferred one when
@@ -77,14 +93,14 @@ func (c *Configuration) Profile(wanted string) (string, error) {
 	}
 }
 
-// sharesGPUs says whether a profile has a plugin that places shares of a GPU. Where it has none, a pod that asks for a
+// SharesGPUs says whether a profile has a plugin that places shares of a GPU. Where it has none, a pod that asks for a
 // share can only be given a whole GPU.
-func (c *Configuration) sharesGPUs(profile string) bool {
+func (c *Configuration) SharesGPUs(profile string) bool {
 	for _, p := range c.Component.Profiles {
 		if p.SchedulerName != profile || p.Plugins == nil {
 			continue
 		}
-		for _, set := range []schedulerconfig.PluginSet{p.Plugins.MultiPoint, p.Plugins.Filter} {
+		for _, set := range []schedulerapi.PluginSet{p.Plugins.MultiPoint, p.Plugins.Filter} {
 			for _, plugin := range set.Enabled {
 				if plugin.Name == gpuaware.Name {
 					return true

@@ -1,4 +1,4 @@
-package replay
+package simulation
 
 import (
 	"context"
@@ -11,15 +11,17 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // The scheduler's constants for how many feasible nodes are enough.
 const fewNodes = 100
 
-// workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there are
+// Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there are
 // processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
 // orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
-func workers(config *Configuration, nodes int) int32 {
+func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 	if nodes >= fewNodes {
 		for _, p := range config.Component.Profiles {
 			percentage := p.PercentageOfNodesToScore
@@ -34,9 +36,9 @@ func workers(config *Configuration, nodes int) int32 {
 	return int32(min(runtime.GOMAXPROCS(0), parallelize.DefaultParallelism))
 }
 
-// pin takes what is left of chance out of a scheduler; see the package comment. Rank is the order of the nodes, lowest the
-// lowest priority that a pod of the replay has, and nominated is told when a pod is first nominated.
-func pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool) {
+// Pin takes what is left of chance out of a scheduler; see the comment of pkg/replay. Rank is the order of the nodes, lowest the
+// lowest priority that any pod has, and nominated is told when a pod is first nominated.
+func Pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool) {
 	for name, profile := range s.Profiles {
 		profile.SetPodNominator(nominations{s.SchedulingQueue, nominated})
 		for _, plugin := range profile.PreEnqueuePlugins() {

@@ -1,4 +1,4 @@
-package replay
+package simulation
 
 import (
 	"context"
@@ -17,19 +17,14 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// epoch is the instant at which a replay begins, a Monday at midnight, unless it is told otherwise. The odd nanoseconds
-// keep what the replay does apart from what the scheduler does on the full second, so that no two of them ever meet at one
-// instant and race.
-var epoch = time.Date(2026, time.January, 5, 0, 0, 0, 137, time.UTC)
-
 var prepareProcess sync.Once
 
-// inBubble runs f on a virtual clock. Every goroutine, timer, ticker and deadline that f starts, in whatever package, sees
+// Virtual runs f on a virtual clock. Every goroutine, timer, ticker and deadline that f starts, in whatever package, sees
 // a clock that stands still while anything runs and jumps to the next timer when everything waits: the scheduler's
 // back-off, a plugin's Permit timeout and a price window all happen at their time, and a week passes in minutes. It is the
 // bubble of the standard library's testing/synctest, the only virtual clock that reaches timers in code that does not take
 // a clock as an argument; the bare testing.T serves as a handle and never runs a test. f must leave no goroutine behind.
-func inBubble(start time.Time, f func() error) (err error) {
+func Virtual(start time.Time, f func() error) (err error) {
 	prepareProcess.Do(func() {
 		// The goroutine that receives signals is started by the first Notify of the process. It must not be one inside a
 		// bubble (the scheduler's cache debugger has one): it never blocks in a way that lets a virtual clock advance.
@@ -45,7 +40,7 @@ func inBubble(start time.Time, f func() error) (err error) {
 		schedulermetrics.PluginEvaluationTotal = metrics.NewCounterVec(&metrics.CounterOpts{}, nil)
 	})
 	defer func() {
-		// What stops a replay with an error may leave goroutines behind; then the error says more than they do.
+		// What stops a simulation with an error may leave goroutines behind; then the error says more than they do.
 		if r := recover(); r != nil && err == nil {
 			err = fmt.Errorf("stopping the scheduler: %v", r)
 		}
@@ -53,7 +48,7 @@ func inBubble(start time.Time, f func() error) (err error) {
 	synctest.Test(new(testing.T), func(*testing.T) {
 		defer func() {
 			if r := recover(); r != nil {
-				err = fmt.Errorf("replaying: %v\n%s", r, debug.Stack())
+				err = fmt.Errorf("simulating: %v\n%s", r, debug.Stack())
 			}
 		}()
 		//nolint:forbidigo // nobody waits: this sets the virtual clock

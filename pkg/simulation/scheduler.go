@@ -1,4 +1,6 @@
-package replay
+// Package simulation runs the real scheduler of a configuration on an API in memory and, where time matters, on a virtual clock. What
+// chance a real scheduler leaves to goroutines, maps and random numbers can be pinned.
+package simulation
 
 import (
 	"context"
@@ -17,7 +19,8 @@ import (
 
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // Scheduler is a kube-scheduler with Berth's plugins on an in-memory API, with its informers.
@@ -29,7 +32,7 @@ type Scheduler struct {
 // NewScheduler builds the scheduler of a configuration as the command does, on the API in memory, starts its informers and
 // waits until it has seen every object. Nothing is scheduled until ScheduleOne or Run is called. It works in real time as
 // well as on a virtual clock, and looks at nodes in parallelism goroutines. Stop must be called in the end.
-func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration, parallelism int32) (*Scheduler, error) {
+func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32) (*Scheduler, error) {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
 	component := config.Component.DeepCopy()
 	registry := make(frameworkruntime.Registry)
@@ -77,7 +80,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 	)
 	if err != nil {
 		cancel()
-		return nil, inputError{fmt.Errorf("%s: %s", config.Name, oneLine(err))}
+		return nil, config.Invalid(err)
 	}
 	coscheduling.Listen(sched)
 	s := &Scheduler{Scheduler: sched, stop: func() {
@@ -100,8 +103,8 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *Configuration
 	return s, nil
 }
 
-// heldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.
-func (s *Scheduler) heldBack(pod *v1.Pod) *fwk.Status {
+// HeldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.
+func (s *Scheduler) HeldBack(pod *v1.Pod) *fwk.Status {
 	profile := s.Profiles[pod.Spec.SchedulerName]
 	if profile == nil {
 		return nil

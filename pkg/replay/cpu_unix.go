@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-const unusedSignal = syscall.SIGURG
-
 // processCPU is the processor time that the process has used, user and system.
 func processCPU() time.Duration {
 	var usage syscall.Rusage

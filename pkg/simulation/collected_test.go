@@ -1,4 +1,4 @@
-package replay
+package simulation
 
 import (
 	"runtime"
@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // TestNothingOfASchedulerOutlivesIt runs many profiles of one scheduler that share all that they can, as many replays in
 // one process do one after the other.
 func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
 	t.Parallel()
-	config, err := LoadConfiguration(shipped)
+	config, err := schedulerconfig.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
-package replay
+package schedulerconfig
 
 import (
 	"fmt"
 	"reflect"
 	"slices"
 
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
@@ -16,22 +16,22 @@ import (
 // shippedPath is where the configuration of the second scheduler is among the manifests.
 const shippedPath = "base/scheduler-config.yaml"
 
-// ShippedConfiguration is the one that is installed with Berth: all its profiles.
-func ShippedConfiguration() (*Configuration, error) {
+// Shipped is the one that is installed with Berth: all its profiles.
+func Shipped() (*Configuration, error) {
 	data, err := manifests.Files.ReadFile(shippedPath)
 	if err != nil {
 		return nil, fmt.Errorf("reading the shipped configuration: %w", err)
 	}
-	return ParseConfiguration("manifests/"+shippedPath, data)
+	return Parse("manifests/"+shippedPath, data)
 }
 
-// ParseConfiguration is LoadConfiguration for a file that has been read; name is what errors call it.
-func ParseConfiguration(name string, data []byte) (*Configuration, error) {
+// Parse is Load for a file that has been read; name is what errors call it.
+func Parse(name string, data []byte) (*Configuration, error) {
 	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", name, oneLine(err))
 	}
-	component, ok := obj.(*schedulerconfig.KubeSchedulerConfiguration)
+	component, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	if !ok {
 		return nil, fmt.Errorf("%s: this is a %s, not a KubeSchedulerConfiguration", name, gvk.Kind)
 	}
