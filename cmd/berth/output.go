@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/tables"
 )
 
 // outputFormat is the value of --output.
@@ -41,6 +43,9 @@ var outputFormats = []string{string(outputTable), string(outputJSON), string(out
 
 func addOutputFlag(cmd *cobra.Command, format *outputFormat) {
 	*format = outputTable
+	var wide bool
+	cmd.Flags().BoolVar(&wide, "wide", false, "show tables as wide as they are, with all columns")
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { cmd.SetOut(tables.NewOutput(cmd.OutOrStdout(), wide)) }
 	cmd.Flags().VarP(format, "output", "o", "what to print: table, json or yaml")
 	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputFormats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)

@@ -14,12 +14,11 @@ import (
 var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"spread":   spread,
-	"signed":   signed,
 	"percent":  percent,
 	"number":   number,
 	"verdict":  verdict,
 	"labelled": labelled,
+	"valueIn":  valueIn,
 }).Parse(pageSource))
 
 // figure is one plot with the same data as a table.
@@ -57,7 +56,7 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {
-			p.Placements = spread(r.B, len(c.Seeds))
+			p.Placements = spread(r.B, r.Unit, len(c.Seeds))
 		}
 	}
 	p.Findings = findings(c)
@@ -87,7 +86,7 @@ func findings(c *Comparison) []string {
 		if (word != " better" && word != " worse") || r.Percent == nil || r.Measured || math.Abs(*r.Percent) < 0.05 {
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %s %s with A, %s %s with B (%+.1f%%,%s).", r.Label, number(r.A.Mean), r.Unit, number(r.B.Mean), r.Unit, *r.Percent, word))
+		list = append(list, fmt.Sprintf("%s: %s with A, %s with B (%+.1f%%,%s).", r.Label, quantity(r.A.Mean, r.Unit), quantity(r.B.Mean, r.Unit), *r.Percent, word))
 		if len(list) == 5 {
 			break
 		}

@@ -46,7 +46,7 @@ spec:
 		"a profile without the plugins":  {text: profile + without + pod("without", pool, near), want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod gets no address of the pool", "annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod is not placed near the pods that it names"}},
 		"a profile with half of it":      {text: profile + half + pod("half", pool), want: []string{"profile half: annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled"}},
 		"another profile with it":        {text: profile + with + without + pod("without", pool), want: []string{"profile without: annotation berth.dev/ip-pool"}},
-		"the manifest first":             {text: pod("without", pool) + "---\n" + profile + without, want: []string{"f.yaml:7: warning: profile without: annotation berth.dev/ip-pool"}},
+		"the manifest first":             {text: pod("without", pool) + "---\n" + profile + without, want: []string{"f.yaml:7: warning: Pod p: profile without: annotation berth.dev/ip-pool"}},
 		"a scheduler of another name":    {text: profile + with + pod("elsewhere", pool), want: []string{"the pod's scheduler elsewhere is not among the profiles that were checked (with); where IPReservation is not enabled, the pod gets no address"}},
 		"no scheduler":                   {text: profile + with + pod(`""`, near), want: []string{"the pod's scheduler default-scheduler is not among"}},
 		"the template of a StatefulSet":  {text: profile + without + template, want: []string{"profile without: annotation berth.dev/ip-pool"}},

@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/admit"
 	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/tables"
 )
 
 // Severity of a finding.
@@ -46,12 +47,21 @@ type Finding struct {
 }
 
 // String is the finding in the form file:line: severity: object: field: message (rule).
-func (f Finding) String() string {
+func (f Finding) String() string { return f.colored(tables.Screen{}) }
+
+// severityColors are for terminals; notes have none.
+var severityColors = map[Severity]tables.Color{Error: tables.Red, Warning: tables.Yellow}
+
+func (f Finding) colored(screen tables.Screen) string {
+	severity := string(f.Severity)
+	if color, ok := severityColors[f.Severity]; ok {
+		severity = screen.Paint(color, severity)
+	}
 	at := f.File
 	if f.Line > 0 {
 		at += ":" + strconv.Itoa(f.Line)
 	}
-	parts := []string{at, string(f.Severity)}
+	parts := []string{at, severity}
 	for _, part := range []string{f.Object, f.Field} {
 		if part != "" {
 			parts = append(parts, part)
