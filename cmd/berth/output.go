@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -55,21 +54,9 @@ func addOutputFlag(cmd *cobra.Command, format *outputFormat) {
 // printValue prints a value as JSON or, with the same field names, as YAML. Tables are the callers' own.
 func printValue(out io.Writer, format outputFormat, value any) error {
 	if format == outputYAML {
-		data, err := yaml.Marshal(value)
-		if err == nil {
-			_, err = out.Write(data)
-		}
-		if err != nil {
-			return fmt.Errorf("printing YAML: %w", err)
-		}
-		return nil
+		return output.WriteYAML(out, value)
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(value); err != nil {
-		return fmt.Errorf("printing JSON: %w", err)
-	}
-	return nil
+	return output.WriteJSON(out, value)
 }
 
 // stepPrinter returns a function that prints each step with the seconds since now.

@@ -10,7 +10,7 @@ type Result struct {
 	Seed          uint64 `json:"seed"`
 
 	// Notes say what of the configuration the replay left out.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes"`
 
 	Nodes           int      `json:"nodes"`
 	CapacityMilli   int64    `json:"capacityMilliGPU"`
@@ -20,7 +20,7 @@ type Result struct {
 	Placed          int      `json:"podsPlaced"`
 	Pending         int      `json:"podsPending"`
 	Refused8        Share    `json:"refusedEightGPUPods"`
-	PendingByReason []Reason `json:"pendingByReason,omitempty"`
+	PendingByReason []Reason `json:"pendingByReason"`
 
 	// AllocatedPercent is, in arrival order, the mean share of the cluster's GPUs that is allocated while the demand that
 	// has arrived rounds to 100% of them; in virtual time the mean over time, until the last arrival.
@@ -45,7 +45,7 @@ type Result struct {
 	// Samples follow the replay; at most a few hundred.
 	Samples []Sample `json:"samples"`
 	// WaitHistogram counts jobs by how long they waited, see WaitBounds.
-	WaitHistogram []int `json:"waitHistogram,omitempty"`
+	WaitHistogram []int `json:"waitHistogram"`
 	// Map is the cluster at the moment of the highest allocation.
 	Map []NodeUse `json:"map"`
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.

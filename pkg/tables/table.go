@@ -125,7 +125,7 @@ func (t *Table) fit(shown, widths []int, longest int) bool {
 
 // floor is how narrow a column may be.
 func (t *Table) floor(c, width, longest int) int {
-	words := longestWord(t.columns[c].Name)
+	words := longestWord(strings.ReplaceAll(t.columns[c].Name, "-", "- "))
 	for _, row := range t.rows {
 		switch {
 		case t.columns[c].Number && longest > narrowest:
@@ -150,7 +150,7 @@ func (t *Table) render(shown, widths []int) string {
 	header, named := make(table.Row, len(shown)), false
 	configs := make([]table.ColumnConfig, len(shown))
 	for i, c := range shown {
-		header[i] = t.columns[c].Name
+		header[i] = headerOf(t.columns[c].Name, widths[i])
 		named = named || t.columns[c].Name != ""
 		configs[i] = table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: text.WrapSoft, VAlignHeader: text.VAlignBottom}
 		if t.columns[c].Number {
@@ -173,6 +173,25 @@ func (t *Table) render(shown, widths []int) string {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
+}
+
+// headerOf breaks a name into lines at spaces and behind hyphens: names of profiles are long, what they head is often short.
+func headerOf(name string, width int) string {
+	lines := []string{""}
+	for _, part := range strings.SplitAfter(strings.ReplaceAll(name, "-", "-\x00"), " ") {
+		for _, word := range strings.Split(part, "\x00") {
+			last := &lines[len(lines)-1]
+			if *last != "" && longestLine(strings.TrimRight(*last+word, " ")) > width {
+				lines = append(lines, word)
+			} else {
+				*last += word
+			}
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // hidden names the columns for which there is no room.

@@ -80,6 +80,21 @@ const want80 = `
                                                    this pod alone
 `
 
+func TestNamesOfColumnsBreakAtHyphens(t *testing.T) {
+	t.Parallel()
+	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true}, Column{Name: "cost-optimized-scheduler", Number: true})
+	table.Row("TaintToleration", 3, 3)
+	const want = `
+                  gpu-       cost-
+ weights by       aware-     optimized-
+ profile          scheduler   scheduler
+ TaintToleration          3           3
+`
+	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
 func TestAWideTableHasAllOfItsColumnsOnOneLineEach(t *testing.T) {
 	t.Parallel()
 	for _, screen := range []Screen{{}, {Width: 60, Wide: true}} {

@@ -73,7 +73,7 @@ func (f Finding) colored(screen tables.Screen) string {
 // Report is what is known of the files that were checked.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	Profiles []Profile `json:"profiles,omitempty"`
+	Profiles []Profile `json:"profiles"`
 	// Objects counts the documents that were checked, configurations included.
 	Objects int `json:"objects"`
 	// Rights is what the API server says of the rights that the configurations need, if it was asked.

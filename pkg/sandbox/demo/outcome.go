@@ -40,7 +40,7 @@ type Placement struct {
 	GPUs  int `json:"gpus"`
 	Milli int `json:"milliGPU"`
 	// Devices are the indices that the scheduler chose on a shared node.
-	Devices []int     `json:"devices,omitempty"`
+	Devices []int     `json:"devices"`
 	BoundAt time.Time `json:"boundAt"`
 }
 
