@@ -208,16 +208,24 @@ func (t *Table) hidden(shown []int) string {
 	return t.screen.Wrap("no room for "+strings.Join(names, ", ")+" (--wide)") + "\n"
 }
 
-// Wrap breaks a sentence into lines between words, where it is wider than the screen.
-func (s Screen) Wrap(sentence string) string {
+// Wrap breaks lines that are wider than the screen between words; what follows is indented as the line is.
+func (s Screen) Wrap(lines string) string {
 	if s.Width <= 0 || s.Wide {
-		return sentence
+		return lines
 	}
-	lines := strings.Split(text.WrapSoft(sentence, s.Width), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+	var wrapped []string
+	for _, line := range strings.Split(lines, "\n") {
+		if longestLine(line) <= s.Width {
+			wrapped = append(wrapped, line)
+			continue
+		}
+		words := strings.TrimLeft(line, " ")
+		indent := strings.Repeat(" ", min(len(line)-len(words), s.Width/2))
+		for _, part := range strings.Split(text.WrapSoft(words, s.Width-len(indent)), "\n") {
+			wrapped = append(wrapped, indent+strings.TrimRight(part, " "))
+		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(wrapped, "\n")
 }
 
 func longestLine(s string) int { return text.LongestLineLen(s) }

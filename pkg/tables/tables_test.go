@@ -105,6 +105,14 @@ func TestAWideTableHasAllOfItsColumnsOnOneLineEach(t *testing.T) {
 	}
 }
 
+func TestLinesAreWrappedWithTheirIndent(t *testing.T) {
+	t.Parallel()
+	got := Screen{Width: 20}.Wrap("short\n  one two three four five\nsix seven eight nine ten\n")
+	if diff := cmp.Diff("short\n  one two three four\n  five\nsix seven eight nine\nten\n", got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestAnyTableFitsAnyScreen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
