@@ -30,12 +30,15 @@ spec:
 `
 )
 
-func TestWhatTheAPIServerRefusesIsFound(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name, text string
-		want       []string
-	}{
+// fileCase is a file and what its findings begin with.
+type fileCase struct {
+	name, text string
+	want       []string
+}
+
+// serverCases are files of which it is for the API server to say what is wrong.
+func serverCases() []fileCase {
+	return []fileCase{
 		{name: "a Deployment without a selector", text: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: c, image: i}]}\n",
 			want: []string{`f.yaml:4: error: Deployment web: spec.selector: Required value (invalid)`}},
 		{name: "a Deployment whose selector selects other pods", text: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {a: c}}\n  template:\n    metadata:\n      labels: {a: b}\n    spec: {containers: [{name: c, image: i}]}\n",
@@ -85,7 +88,12 @@ func TestWhatTheAPIServerRefusesIsFound(t *testing.T) {
 			want: []string{`f.yaml:20: error: Thing a: metadata.lables: unknown field; did you mean labels? (unknown-field)`, `f.yaml:23: error: Thing a: spec.colour: unknown field (unknown-field)`}},
 		{name: "a definition that is wrong", text: strings.Replace(crd, "scope: Namespaced", "scope: Everywhere", 1),
 			want: []string{`f.yaml:6: error: CustomResourceDefinition things.example.com: spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced" (invalid)`}},
-	} {
+	}
+}
+
+func TestWhatTheAPIServerRefusesIsFound(t *testing.T) {
+	t.Parallel()
+	for _, tt := range serverCases() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			sameBeginnings(t, findings(t, tt.text), tt.want)
@@ -93,12 +101,9 @@ func TestWhatTheAPIServerRefusesIsFound(t *testing.T) {
 	}
 }
 
-func TestEachValueOfAWrongTypeIsFoundOnItsLine(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name, text string
-		want       []string
-	}{
+// typeCases are files with values of a wrong type.
+func typeCases() []fileCase {
+	return []fileCase{
 		{name: "several at once", text: jobHead + "  parallelism: many\n  completions: 2.5\n  suspend: \"yes\"\n  template: []\n",
 			want: []string{
 				`f.yaml:5: error: Job nn/j: spec.parallelism: Invalid value: "many": must be an integer (type)`,
@@ -130,7 +135,12 @@ func TestEachValueOfAWrongTypeIsFoundOnItsLine(t *testing.T) {
 				`f.yaml:3: error: shapes[0].count: Invalid value: "three": must be an integer (type)`,
 				`f.yaml:4: error: shapes[0].allocatable[cpu]: Invalid value: "lots": must be a quantity such as 500m, 4 or 16Gi (type)`,
 			}},
-	} {
+	}
+}
+
+func TestEachValueOfAWrongTypeIsFoundOnItsLine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range typeCases() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			sameBeginnings(t, findings(t, tt.text), tt.want)
@@ -141,10 +151,7 @@ func TestEachValueOfAWrongTypeIsFoundOnItsLine(t *testing.T) {
 func TestFilesOfEveryForm(t *testing.T) {
 	t.Parallel()
 	const good = podHead + "  containers: [{name: c, image: i}]\n"
-	for _, tt := range []struct {
-		name, text string
-		want       []string
-	}{
+	for _, tt := range []fileCase{
 		{name: "Windows line ends", text: strings.ReplaceAll(podHead+"  contaners: []\n  restartPolicy: Sometimes\n", "\n", "\r\n"),
 			want: []string{`f.yaml:5: error: Pod p: spec.contaners: unknown field; did you mean containers? (unknown-field)`, `f.yaml:6: error: Pod p: spec.restartPolicy: Unsupported value: "Sometimes"`}},
 		{name: "a mark of the byte order", text: "\ufeff" + good},
