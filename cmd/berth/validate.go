@@ -37,13 +37,13 @@ defeats a purpose:
   spreading        LeastAllocated against plugins that pack
   weight           negative ones, 0 (which is read as 1), and those that count nothing or less than the stock ones
 
-Other objects are checked for what the API server of Kubernetes 1.37 would refuse (unknown-field, type, invalid) or warn of
-(server), by the server's own code; custom resources by their definition, if it is Berth's or among the files. Other kinds are
-said to be not checked. Then they are searched for what Berth would not read, or not as it seems:
+Other objects are checked for what the API server of Kubernetes 1.37 would refuse (unknown-field, type, invalid) or
+warn of (server), by the server's own code; custom resources by their definition, if it is Berth's or among the files.
+Other kinds are said to be not checked. Then they are searched for what Berth would not read, or not as it seems:
 
-  gpu              labels of a node that describe GPUs and are not read, and GPUs of which the model or the memory is unknown
-  no-effect        an annotation that no plugin of the pod's profile reads, where configurations are among the files, and
-                   one on a PodGroup that is read from pods alone
+  gpu              labels of a node that describe GPUs and are not read; GPUs whose model or memory is unknown
+  no-effect        an annotation that no plugin of the pod's profile reads, where configurations are among the
+                   files, and one on a PodGroup that is read from pods alone
   no-group         a pod's label names a PodGroup that is not among the files
   no-model         a pod accepts only GPU models that none of the nodes among the files has
   resource         an extended resource that is misspelt, or that none of the nodes among the files offers

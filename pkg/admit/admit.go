@@ -1,6 +1,6 @@
-// Package admit says what an API server would refuse. Built-in kinds are defaulted and validated by the code of the API server
-// itself, custom resources by the schema of their CustomResourceDefinition. Nothing is asked of a cluster, so what admission
-// webhooks and policies would say is not known.
+// Package admit says what an API server would refuse. Built-in kinds are defaulted and validated by the code of the API
+// server itself, custom resources by the schema of their CustomResourceDefinition. Nothing is asked of a cluster, so
+// what admission webhooks and policies would say is not known.
 package admit
 
 import (
@@ -28,7 +28,8 @@ type Server struct {
 	custom map[schema.GroupVersionKind]*customKind
 }
 
-// NewServer makes one that serves the built-in kinds and those whose definitions are in the files *.yaml at the top of a folder.
+// NewServer makes one that serves the built-in kinds and those whose definitions are in the files *.yaml at the top of
+// a folder.
 func NewServer(definitions fs.FS) (*Server, error) {
 	s := &Server{custom: map[schema.GroupVersionKind]*customKind{}}
 	files, err := fs.Glob(definitions, "*.yaml")
@@ -60,9 +61,11 @@ func (s *Server) Serves(kind schema.GroupVersionKind) bool {
 	return s.custom[kind] != nil || builtIn && legacyscheme.Scheme.Recognizes(kind) || kind.GroupKind() == definition
 }
 
-// Create returns why a server would not create the object, and of what it would warn. The object is JSON of a kind that is served.
-// An error means that the object cannot be decoded.
-func (s *Server) Create(ctx context.Context, kind schema.GroupVersionKind, object []byte) (field.ErrorList, []string, error) {
+// Create returns why a server would not create the object, and of what it would warn. The object is JSON of a kind that
+// is served. An error means that the object cannot be decoded.
+func (s *Server) Create(
+	ctx context.Context, kind schema.GroupVersionKind, object []byte,
+) (field.ErrorList, []string, error) {
 	obj, strategy, err := s.decode(kind, object)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +86,8 @@ func (s *Server) Create(ctx context.Context, kind schema.GroupVersionKind, objec
 	}
 	ctx = request.WithNamespace(ctx, m.GetNamespace())
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version, Namespace: m.GetNamespace(), Name: m.GetName(),
+		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version,
+		Namespace: m.GetNamespace(), Name: m.GetName(),
 	})
 	if service, ok := obj.(*core.Service); ok && service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP} // as its storage does

@@ -50,7 +50,7 @@ func (s *Server) Define(d *apiextensionsv1.CustomResourceDefinition) error {
 	for i := range internal.Spec.Versions {
 		v := &internal.Spec.Versions[i]
 		kind := schema.GroupVersionKind{Group: internal.Spec.Group, Version: v.Name, Kind: internal.Spec.Names.Kind}
-		custom, err := newCustomKind(kind, internal, v.Name)
+		custom, err := newCustomKind(kind, internal)
 		if err != nil {
 			return fmt.Errorf("reading the schema of %s: %w", kind, err)
 		}
@@ -62,8 +62,8 @@ func (s *Server) Define(d *apiextensionsv1.CustomResourceDefinition) error {
 }
 
 // newCustomKind returns nil for a version without a schema.
-func newCustomKind(kind schema.GroupVersionKind, d *apiextensions.CustomResourceDefinition, version string) (*customKind, error) {
-	v, err := apiextensions.GetSchemaForVersion(d, version)
+func newCustomKind(kind schema.GroupVersionKind, d *apiextensions.CustomResourceDefinition) (*customKind, error) {
+	v, err := apiextensions.GetSchemaForVersion(d, kind.Version)
 	if err != nil || v == nil || v.OpenAPIV3Schema == nil {
 		return nil, err
 	}
@@ -75,15 +75,16 @@ func newCustomKind(kind schema.GroupVersionKind, d *apiextensions.CustomResource
 	if err != nil {
 		return nil, err
 	}
-	sub, err := apiextensions.GetSubresourcesForVersion(d, version)
+	sub, err := apiextensions.GetSubresourcesForVersion(d, kind.Version)
 	if err != nil {
 		return nil, err
 	}
 	if sub == nil {
 		sub = &apiextensions.CustomResourceSubresources{}
 	}
-	return &customKind{schema: structural, strategy: customresource.NewStrategy(unstructuredTyper{}, d.Spec.Scope == apiextensions.NamespaceScoped,
-		kind, validator, nil, structural, sub.Status, sub.Scale, nil)}, nil
+	namespaced := d.Spec.Scope == apiextensions.NamespaceScoped
+	return &customKind{schema: structural, strategy: customresource.NewStrategy(unstructuredTyper{}, namespaced, kind,
+		validator, nil, structural, sub.Status, sub.Scale, nil)}, nil
 }
 
 // decode applies the schema's defaults.
@@ -96,8 +97,8 @@ func (k *customKind) decode(object []byte) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// UnknownFields are the paths of the fields that the schema of a custom resource does not know. A server refuses them, or drops
-// them without a word, as its client asks.
+// UnknownFields are the paths of the fields that the schema of a custom resource does not know. A server refuses them,
+// or drops them without a word, as its client asks.
 func (s *Server) UnknownFields(kind schema.GroupVersionKind, object []byte) ([]string, error) {
 	custom := s.custom[kind]
 	if custom == nil {
@@ -107,7 +108,8 @@ func (s *Server) UnknownFields(kind schema.GroupVersionKind, object []byte) ([]s
 	if err != nil {
 		return nil, err
 	}
-	return pruning.PruneWithOptions(obj.Object, custom.schema, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}), nil
+	track := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	return pruning.PruneWithOptions(obj.Object, custom.schema, true, track), nil
 }
 
 // unstructuredTyper knows the kind of objects by their own word.

@@ -80,7 +80,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 )
 
-// strategies are what the API server does before it stores an object. Kinds that nobody writes manifests of are left out.
+// strategies are what the API server does before it stores an object. Kinds that nobody writes manifests of are left
+// out.
 var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	core.Kind("ConfigMap"):             configmap.Strategy,
 	core.Kind("LimitRange"):            limitrange.Strategy,
@@ -134,5 +135,6 @@ type adminNamespaces struct{ corev1.NamespaceInterface }
 
 // Get returns a namespace that may have claims with admin access.
 func (adminNamespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1.Namespace, error) {
-	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{resource.DRAAdminNamespaceLabelKey: "true"}}}, nil
+	labels := map[string]string{resource.DRAAdminNamespaceLabelKey: "true"}
+	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, nil
 }

@@ -220,7 +220,8 @@ func rejectionTable(screen tables.Screen, nodes []Node, all bool) string {
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))
 	})
-	t := tables.New(screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"}, tables.Column{Name: "because"}, tables.Column{Name: "which", Extra: true})
+	t := tables.New(screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
+		tables.Column{Name: "because"}, tables.Column{Name: "which", Extra: true})
 	for _, g := range order {
 		which := g.nodes
 		if !all && len(which) > exampleNodes {

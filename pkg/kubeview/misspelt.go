@@ -20,6 +20,7 @@ func (k *GPUKeys) PodResources() []string {
 
 // DescribingLabels are the labels that are read for what a node's GPUs are, of those the makers set.
 func (k *GPUKeys) DescribingLabels() []string {
-	labels := slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels, k.CliqueLabels)
+	labels := slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels,
+		k.GenerationLabels, k.CliqueLabels)
 	return slices.DeleteFunc(labels, func(key string) bool { return !strings.Contains(key, "/") })
 }

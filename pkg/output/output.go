@@ -1,5 +1,5 @@
-// Package output prints what commands found out as JSON or YAML, in the style of Kubernetes: each value says its kind and the
-// version of its fields, names are in camel case, and empty lists are [], never null and never left out.
+// Package output prints what commands found out as JSON or YAML, in the style of Kubernetes: each value says its kind
+// and the version of its fields, names are in camel case, and empty lists are [], never null and never left out.
 package output
 
 import (
@@ -18,7 +18,8 @@ import (
 	"berth.dev/berth/pkg/validate"
 )
 
-// APIVersion is the version of the fields of all kinds. Within it fields are added, never taken away or given another meaning.
+// APIVersion is the version of the fields of all kinds. Within it fields are added, never taken away or given another
+// meaning.
 const APIVersion = "output.berth.dev/v1"
 
 // kinds of what is printed; docs/output.md describes each.

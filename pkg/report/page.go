@@ -86,7 +86,8 @@ func findings(c *Comparison) []string {
 		if (word != " better" && word != " worse") || r.Percent == nil || r.Measured || math.Abs(*r.Percent) < 0.05 {
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %s with A, %s with B (%+.1f%%,%s).", r.Label, quantity(r.A.Mean, r.Unit), quantity(r.B.Mean, r.Unit), *r.Percent, word))
+		list = append(list, fmt.Sprintf("%s: %s with A, %s with B (%+.1f%%,%s).",
+			r.Label, quantity(r.A.Mean, r.Unit), quantity(r.B.Mean, r.Unit), *r.Percent, word))
 		if len(list) == 5 {
 			break
 		}

@@ -17,21 +17,23 @@ func WriteTable(w io.Writer, c *Comparison) error {
 		return err
 	}
 	screen := tables.ScreenOf(w)
-	t := tables.New(screen, tables.Column{}, tables.Column{Name: "A: " + sideName(c.A), Number: true}, tables.Column{Name: "B: " + sideName(c.B), Number: true},
-		tables.Column{Name: "B - A", Number: true, Extra: true}, tables.Column{Name: "%", Number: true})
+	t := tables.New(screen, tables.Column{}, tables.Column{Name: "A: " + sideName(c.A), Number: true},
+		tables.Column{Name: "B: " + sideName(c.B), Number: true}, tables.Column{Name: "B - A", Number: true, Extra: true}, tables.Column{Name: "%", Number: true})
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {
 			t.Row(r.Label, "", "", "", spread(r.B, "%", len(c.Seeds)))
 			continue
 		}
-		t.Row(labelled(r), spread(r.A, r.Unit, len(c.Seeds)), spread(r.B, r.Unit, len(c.Seeds)), signed(r.Difference, r.Unit, len(c.Seeds)),
+		t.Row(labelled(r), spread(r.A, r.Unit, len(c.Seeds)), spread(r.B, r.Unit, len(c.Seeds)),
+			signed(r.Difference, r.Unit, len(c.Seeds)),
 			percent(r)+colored(screen, verdict(r)))
 	}
 	if _, err := io.WriteString(w, t.String()); err != nil {
 		return err
 	}
 	if len(c.Seeds) > 1 {
-		const caption = "Means over the seeds, ranges in brackets; differences seed by seed. Scheduler CPU is measured, the rest simulated."
+		const caption = "Means over the seeds, ranges in brackets; differences seed by seed. " +
+			"Scheduler CPU is measured, the rest simulated."
 		if _, err := fmt.Fprintln(w, screen.Wrap(caption)); err != nil {
 			return err
 		}
@@ -44,7 +46,8 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	if len(c.Pending) == 0 {
 		return nil
 	}
-	t = tables.New(screen, tables.Column{Name: "pending because"}, tables.Column{Name: "A", Number: true}, tables.Column{Name: "B", Number: true})
+	t = tables.New(screen, tables.Column{Name: "pending because"}, tables.Column{Name: "A", Number: true},
+		tables.Column{Name: "B", Number: true})
 	for _, r := range c.Pending {
 		t.Row(r.Reason, number(r.A), number(r.B))
 	}

@@ -31,8 +31,8 @@ func (r *Report) Lacks() bool {
 func (r *Report) WriteTable(out io.Writer) error {
 	var b strings.Builder
 	if rows := r.rows(); len(rows) > 0 {
-		t := tables.New(tables.ScreenOf(out), tables.Column{Name: "api group"}, tables.Column{Name: "resource"}, tables.Column{Name: "verbs"},
-			tables.Column{Name: "weight"}, tables.Column{Name: "needed by", Extra: true}, tables.Column{Name: "without it"})
+		t := tables.New(tables.ScreenOf(out), tables.Column{Name: "api group"}, tables.Column{Name: "resource"},
+			tables.Column{Name: "verbs"}, tables.Column{Name: "weight"}, tables.Column{Name: "needed by", Extra: true}, tables.Column{Name: "without it"})
 		for _, row := range rows {
 			t.Row(row...)
 		}

@@ -1,5 +1,5 @@
-// Package tables shows tables on terminals of any width, and quantities as people say them. All commands use it, so that tables
-// look alike and none is wider than its terminal.
+// Package tables shows tables on terminals of any width, and quantities as people say them. All commands use it, so
+// that tables look alike and none is wider than its terminal.
 package tables
 
 import (
@@ -26,7 +26,8 @@ type Output struct {
 	Screen Screen
 }
 
-// NewOutput finds out what is behind a writer. The environment may say otherwise: COLUMNS is the width, NO_COLOR means no colors.
+// NewOutput finds out what is behind a writer. The environment may say otherwise: COLUMNS is the width, NO_COLOR means
+// no colors.
 func NewOutput(w io.Writer, wide bool) Output {
 	s := Screen{Wide: wide}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // descriptors are small

@@ -42,12 +42,14 @@ func (t *Table) Row(cells ...any) {
 const (
 	// padding is what separates columns, on either side.
 	padding = 2
-	// narrowest is how far a column of text is narrowed, whatever its words, before columns are left out that are not extra.
+	// narrowest is how far a column of text is narrowed, whatever its words, before columns are left out that are not
+	// extra.
 	narrowest = 12
 )
 
-// String is the table, each line with its end. Where it is wider than the screen, text is broken into lines between words; where
-// that is not enough, columns are left out and named below: first the extra ones, then from the right, never the first.
+// String is the table, each line with its end. Where it is wider than the screen, text is broken into lines between
+// words; where that is not enough, columns are left out and named below: first the extra ones, then from the right,
+// never the first.
 func (t *Table) String() string {
 	shown := make([]int, len(t.columns))
 	for i := range t.columns {
@@ -97,8 +99,8 @@ func (t *Table) widths(shown []int) []int {
 	return widths
 }
 
-// fit narrows the widest columns until all have room, and says whether they have. Words that are longer than the longest are
-// broken.
+// fit narrows the widest columns until all have room, and says whether they have. Words that are longer than the
+// longest are broken.
 func (t *Table) fit(shown, widths []int, longest int) bool {
 	over := padding*len(shown) - t.screen.Width
 	for _, w := range widths {
@@ -152,7 +154,9 @@ func (t *Table) render(shown, widths []int) string {
 	for i, c := range shown {
 		header[i] = headerOf(t.columns[c].Name, widths[i])
 		named = named || t.columns[c].Name != ""
-		configs[i] = table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: text.WrapSoft, VAlignHeader: text.VAlignBottom}
+		configs[i] = table.ColumnConfig{
+			Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: text.WrapSoft, VAlignHeader: text.VAlignBottom,
+		}
 		if t.columns[c].Number {
 			configs[i].Align, configs[i].AlignHeader = text.AlignRight, text.AlignRight
 		}
@@ -175,7 +179,8 @@ func (t *Table) render(shown, widths []int) string {
 	return b.String()
 }
 
-// headerOf breaks a name into lines at spaces and behind hyphens: names of profiles are long, what they head is often short.
+// headerOf breaks a name into lines at spaces and behind hyphens: names of profiles are long, what they head is often
+// short.
 func headerOf(name string, width int) string {
 	lines := []string{""}
 	for _, part := range strings.SplitAfter(strings.ReplaceAll(name, "-", "-\x00"), " ") {

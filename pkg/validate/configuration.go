@@ -21,8 +21,8 @@ import (
 // unknownPlugin is how the scheduler says that there is none of that name.
 var unknownPlugin = regexp.MustCompile(`"([^"]+)" does not exist`)
 
-// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its profiles are built
-// with the real plugins, and then what they consist of is looked at.
+// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its
+// profiles are built with the real plugins, and then what they consist of is looked at.
 func (d *document) configuration() {
 	if !d.configurationFields() {
 		return
@@ -68,7 +68,8 @@ func (d *document) configuration() {
 	d.lint(component, profiles)
 }
 
-// configurationFields checks the fields of the configuration and of the args of its plugins, and says whether all can be read.
+// configurationFields checks the fields of the configuration and of the args of its plugins, and says whether all can
+// be read.
 func (d *document) configurationFields() bool {
 	version := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupVersion()
 	obj, err := scheme.Scheme.New(version.WithKind(d.Kind))
@@ -92,8 +93,8 @@ func (d *document) configurationFields() bool {
 	return !s.mistyped && len(s.unknown) == 0
 }
 
-// badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the profiles are
-// built without these.
+// badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the
+// profiles are built without these.
 func (d *document) badSignals(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {

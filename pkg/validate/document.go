@@ -59,7 +59,8 @@ func (d *document) add(severity Severity, rule string, line int, path, message s
 		d.faults = append(d.faults, path)
 	}
 	d.report.add(Finding{
-		File: d.file, Line: line + d.offset, Severity: severity, Rule: rule, Object: d.object(), Field: path, Message: oneLine(message),
+		File: d.file, Line: line + d.offset, Severity: severity, Rule: rule,
+		Object: d.object(), Field: path, Message: oneLine(message),
 	})
 }
 

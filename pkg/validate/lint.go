@@ -76,7 +76,8 @@ type profileLint struct {
 // findOf names the profile as the object of the finding.
 func (l *profileLint) findOf(severity Severity, rule string, line int, message string) {
 	l.report.add(Finding{
-		File: l.file, Line: line + l.offset, Severity: severity, Rule: rule, Object: "profile " + l.profile.Name, Message: oneLine(message),
+		File: l.file, Line: line + l.offset, Severity: severity, Rule: rule,
+		Object: "profile " + l.profile.Name, Message: oneLine(message),
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
@@ -21,7 +20,8 @@ func (d *document) shapes() {
 	d.strict(&file)
 	for i := range file.Shapes {
 		shape := &file.Shapes[i]
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: shape.Name, Labels: shape.Labels, Annotations: shape.Annotations}}
+		node := &v1.Node{}
+		node.Name, node.Labels, node.Annotations = shape.Name, shape.Labels, shape.Annotations
 		node.Status.Allocatable = shape.Allocatable
 		d.node(node, fmt.Sprintf("shapes[%d]", i))
 	}
@@ -32,7 +32,8 @@ func (d *document) node(node *v1.Node, at string) {
 	keys := kubeview.DefaultGPUKeys()
 	read, bad := keys.ReadGPUNode(node)
 	if unknown := read.Unknown(); len(unknown) > 0 {
-		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one by %s or %s keep off the node; run GPU feature discovery, or set the label %s",
+		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
+			"by %s or %s keep off the node; run GPU feature discovery, or set the label %s",
 			strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, keys.ProductLabels[0]))
 	}
 	_, _, badPrice := kubeview.StatedPrice(node)
@@ -62,13 +63,15 @@ func (d *document) labelsOfGPUs(node *v1.Node, read *kubeview.GPUNode, bad []*ku
 		switch {
 		case slices.ContainsFunc(bad, func(b *kubeview.BadValue) bool { return b.Key == key }):
 		case key == mibLabel && read.MemMiB() > 0 && strings.Trim(value, "0123456789") != "":
-			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s: %q is read as %d MiB; write %d, which every reader of the label understands",
-				key, value, read.MemMiB(), read.MemMiB()))
+			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf(
+				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(), read.MemMiB()))
 		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[kubeview.GPUModeKey] != "dra":
-			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, neither %s among its allocatable resources nor the label %s",
+			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
+				"neither %s among its allocatable resources nor the label %s",
 				key, keys.Resources[0], keys.CountLabels[0]))
 		case keys.MakesGPUs(key) && !known[key] && closest(key, known) != "" && !strings.HasSuffix(key, "/gpu.mode"):
-			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s is not read; did you mean %s?", key, closest(key, known)))
+			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, closest(key, known))
+			d.findAt(Warning, "gpu", d.keyLine(at, key), message)
 		}
 	}
 }

@@ -11,11 +11,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// aboutQueueSort is how the scheduler's own validation ends what it says of each profile that sorts the queue in another way than
-// the first.
+// aboutQueueSort is how the scheduler's own validation ends what it says of each profile that sorts the queue in
+// another way than the first.
 const aboutQueueSort = "must be the same for all profiles"
 
-// queueSort says once what the profiles do not agree on: all of them share one queue. It returns false if it finds nothing.
+// queueSort says once what the profiles do not agree on: all of them share one queue. It returns false if it finds
+// nothing.
 func (d *document) queueSort(c *schedulerconfig.KubeSchedulerConfiguration) bool {
 	sorters := make([]string, len(c.Profiles))
 	for i := range c.Profiles {
@@ -59,8 +60,8 @@ func sorterOf(p *schedulerconfig.KubeSchedulerProfile) string {
 	return names.PrioritySort
 }
 
-// minority is the first profile of those which fewest others are like, and one of the rest; negative where all are alike. Of two
-// that differ it is the second.
+// minority is the first profile of those which fewest others are like, and one of the rest; negative where all are
+// alike. Of two that differ it is the second.
 func minority(c *schedulerconfig.KubeSchedulerConfiguration, alike func(a, b int) bool) (odd, other int) {
 	odd, least := -1, len(c.Profiles)
 	for i := len(c.Profiles) - 1; i >= 0; i-- {

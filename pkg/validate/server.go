@@ -41,8 +41,8 @@ func (r *Report) serverOf(kind schema.GroupVersionKind) *admit.Server {
 	return nil
 }
 
-// refused finds why the API server would not create the object, of what is not found yet. In objects with a field that is
-// unknown no required field is missed: it may be there, misspelt.
+// refused finds why the API server would not create the object, of what is not found yet. In objects with a field that
+// is unknown no required field is missed: it may be there, misspelt.
 func (d *document) refused(unknown map[string]bool) {
 	kind := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	s := d.report.serverOf(kind)
@@ -90,14 +90,15 @@ func (d *document) faulty(path string) bool {
 	})
 }
 
-// byDefault says whether an error is about a request that the document does not make, and is there again for the limit that the
-// request is taken from.
+// byDefault says whether an error is about a request that the document does not make, and is there again for the limit
+// that the request is taken from.
 func (d *document) byDefault(e *field.Error, errs field.ErrorList) bool {
 	container, resource, ok := strings.Cut(e.Field, ".resources.requests[")
 	if node, _ := d.at(e.Field); !ok || node != nil {
 		return false
 	}
-	return slices.ContainsFunc(errs, func(other *field.Error) bool { return other.Field == container+".resources.limits["+resource })
+	limit := container + ".resources.limits[" + resource
+	return slices.ContainsFunc(errs, func(other *field.Error) bool { return other.Field == limit })
 }
 
 // fieldName leaves out the name that stands for the whole object.

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// structure holds the fields of a document against a Go type. A decoder stops at the first value of a wrong type; this finds
-// all of them, each with its own line.
+// structure holds the fields of a document against a Go type. A decoder stops at the first value of a wrong type; this
+// finds all of them, each with its own line.
 type structure struct {
 	*document
 	// mistyped is set if the type cannot hold the document.

@@ -93,7 +93,8 @@ func (t *together) group(r reference) {
 	}
 	for group := range t.groups {
 		if group.Name == name {
-			warn("the PodGroup %s is in the namespace %s, not in %s: pods and their group must be in one", name, group.Namespace, nameIn(r.pod.Namespace, "").Namespace)
+			warn("the PodGroup %s is in the namespace %s, not in %s: pods and their group must be in one",
+				name, group.Namespace, nameIn(r.pod.Namespace, "").Namespace)
 			return
 		}
 	}
@@ -112,11 +113,13 @@ func (t *together) group(r reference) {
 func (t *together) model(r reference) {
 	keys := kubeview.DefaultGPUKeys()
 	request, err := keys.PodGPURequest(r.pod)
-	if err != nil || len(request.Models) == 0 || len(t.models) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(t.models)), request.AcceptsModel) {
+	models := slices.Sorted(maps.Keys(t.models))
+	if err != nil || len(request.Models) == 0 || len(models) == 0 || slices.ContainsFunc(models, request.AcceptsModel) {
 		return
 	}
-	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, kubeview.GPUModelsKey), fmt.Sprintf("no node in the files has a GPU of the model %s; the nodes have %s",
-		strings.Join(request.Models, " or "), strings.Join(slices.Sorted(maps.Keys(t.models)), ", ")))
+	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, kubeview.GPUModelsKey), fmt.Sprintf(
+		"no node in the files has a GPU of the model %s; the nodes have %s",
+		strings.Join(request.Models, " or "), strings.Join(models, ", ")))
 }
 
 // resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
@@ -132,9 +135,11 @@ func (t *together) resources(r reference) {
 		switch {
 		case !strings.Contains(name, "/") || keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
 		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && closest(name, readable) != "":
-			r.d.findAt(Warning, "resource", line, fmt.Sprintf("unknown resource %s; did you mean %s?", name, closest(name, readable)))
+			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, closest(name, readable))
+			r.d.findAt(Warning, "resource", line, message)
 		case len(t.offered) > 0 && !implied(name):
-			r.d.findAt(Warning, "resource", line, fmt.Sprintf("no node in the files offers the resource %s; extended resources that they offer: %s", name, t.extended()))
+			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
+				"no node in the files offers the resource %s; extended resources that they offer: %s", name, t.extended()))
 		}
 	}
 }

@@ -51,8 +51,9 @@ func (r *Report) unread() {
 			name = v1.DefaultSchedulerName
 		}
 		warn := func(key plugins.UnreadKey, message string) {
-			f := Finding{File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object, Message: oneLine(message)}
-			r.add(f)
+			r.add(Finding{
+				File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object, Message: oneLine(message),
+			})
 		}
 		named := r.profilesNamed(name)
 		for _, p := range named {

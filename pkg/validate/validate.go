@@ -1,5 +1,5 @@
-// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line of each
-// fault, and for combinations that are allowed but defeat each other.
+// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line
+// of each fault, and for combinations that are allowed but defeat each other.
 package validate
 
 import (
@@ -23,8 +23,8 @@ import (
 // Severity of a finding.
 type Severity string
 
-// A configuration with an error does not start, or does not mean what it says; a warning is about a combination that works but
-// defeats a purpose.
+// A configuration with an error does not start, or does not mean what it says; a warning is about a combination that
+// works but defeats a purpose.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -85,7 +85,8 @@ type Report struct {
 	uses []use
 	// together is what the files say about each other.
 	together together
-	// defined are the kinds that the files define, nil without any, and custom the objects of kinds that may be among them.
+	// defined are the kinds that the files define, nil without any, and custom the objects of kinds that may be among
+	// them.
 	defined *admit.Server
 	custom  []*document
 }

@@ -7,8 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// oldBooleans are words that YAML 1.1 reads as true and as false. So does Kubernetes; the parser here reads YAML 1.2.
-var oldTrue, oldFalse = []string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}, []string{"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
+// oldTrue and oldFalse are words that YAML 1.1 reads as true and as false. So does Kubernetes; the parser here reads YAML 1.2.
+var (
+	oldTrue  = []string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
+	oldFalse = []string{"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
+)
 
 // nodeValue is the value that Kubernetes reads.
 func nodeValue(node *yaml.Node) (any, error) {

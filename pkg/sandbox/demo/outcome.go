@@ -179,17 +179,19 @@ func joinInts(values []int) string {
 // WriteTable prints the outcome for a terminal.
 func (o *Outcome) WriteTable(out io.Writer) error {
 	screen := tables.ScreenOf(out)
-	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true}, tables.Column{Name: "profile", Extra: true},
-		tables.Column{Name: "GPUs each", Number: true}, tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true},
-		tables.Column{Name: "rack", Extra: true}, tables.Column{Name: "why there"})
+	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
+		tables.Column{Name: "profile", Extra: true}, tables.Column{Name: "GPUs each", Number: true},
+		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true}, tables.Column{Name: "why there"})
 	for _, row := range o.rows() {
 		placed.Row(row...)
 	}
-	waiting := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true}, tables.Column{Name: "why"})
+	waiting := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
+		tables.Column{Name: "why"})
 	for _, p := range o.Pending {
 		waiting.Row(p.Workload, p.Pods, p.Why)
 	}
-	if _, err := fmt.Fprintf(out, "Who went where, and why\n%s\nWhat is pending, and why\n%s\n", placed, waiting); err != nil {
+	const titles = "Who went where, and why\n%s\nWhat is pending, and why\n%s\n"
+	if _, err := fmt.Fprintf(out, titles, placed, waiting); err != nil {
 		return fmt.Errorf("printing the tables: %w", err)
 	}
 	for _, c := range o.Checks {
