@@ -153,7 +153,7 @@ func answersFromItsImage(t *testing.T, box *sandboxtest.Box) {
 	b := imagetest.New(t)
 	container := b.Container(t, "extender")
 	b.Check(t, container, "extender")
-	kubeconfig, err := os.ReadFile(asExtender(t, box))
+	kubeconfig, err := os.ReadFile(impersonating(t, box, "berth-extender"))
 	if err != nil {
 		t.Fatal(err)
 	}
