@@ -82,12 +82,12 @@ const want80 = `
 
 func TestNamesOfColumnsBreakAtHyphens(t *testing.T) {
 	t.Parallel()
-	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true}, Column{Name: "cost-optimized-scheduler", Number: true})
+	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true}, Column{Name: "cost-optimized-profile", Number: true})
 	table.Row("TaintToleration", 3, 3)
 	const want = `
                   gpu-       cost-
  weights by       aware-     optimized-
- profile          scheduler   scheduler
+ profile          scheduler     profile
  TaintToleration          3           3
 `
 	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {

@@ -20,9 +20,8 @@ func (d *document) shapes() {
 	d.strict(&file)
 	for i := range file.Shapes {
 		shape := &file.Shapes[i]
-		node := &v1.Node{}
+		node := &v1.Node{Status: v1.NodeStatus{Allocatable: shape.Allocatable}}
 		node.Name, node.Labels, node.Annotations = shape.Name, shape.Labels, shape.Annotations
-		node.Status.Allocatable = shape.Allocatable
 		d.node(node, fmt.Sprintf("shapes[%d]", i))
 	}
 }

@@ -88,7 +88,7 @@ func differing(a, b any) []string {
 	fields := func(args any) map[string]any {
 		of := map[string]any{}
 		if data, err := json.Marshal(args); err == nil {
-			_ = json.Unmarshal(data, &of) //nolint:errcheck // args are objects
+			_ = json.Unmarshal(data, &of) // args are objects
 		}
 		return of
 	}

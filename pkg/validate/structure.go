@@ -281,7 +281,8 @@ func (s *structure) scalar(node *yaml.Node, t reflect.Type, path *field.Path) {
 	if err != nil {
 		return
 	}
-	ok, what := false, named(t)
+	var ok bool
+	what := named(t)
 	switch t.Kind() {
 	case reflect.String:
 		_, ok = value.(string)

@@ -41,10 +41,8 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 			t.models[pool.Model()] = true
 		}
 	}
-	for name, amount := range node.Status.Allocatable {
-		if !amount.IsZero() {
-			t.offered[string(name)] = true
-		}
+	for _, name := range kubeview.OfferedResources(node) {
+		t.offered[name] = true
 	}
 }
 
@@ -166,27 +164,16 @@ func (t *together) extended() string {
 
 // asked are the resources that the pod's containers ask for, each with its line.
 func (r reference) asked() map[string]int {
-	asked := map[string]int{}
+	lines := map[string]int{}
 	spec := strings.TrimSuffix(r.at, "metadata") + "spec"
-	for _, list := range []struct {
-		name       string
-		containers []v1.Container
-	}{{"initContainers", r.pod.Spec.InitContainers}, {"containers", r.pod.Spec.Containers}} {
-		for i := range list.containers {
-			resources := &list.containers[i].Resources
-			for kind, amounts := range map[string]v1.ResourceList{"requests": resources.Requests, "limits": resources.Limits} {
-				for name := range amounts {
-					if _, seen := asked[string(name)]; seen && kind == "requests" {
-						continue
-					}
-					node, line := r.d.at(fmt.Sprintf("%s.%s[%d].resources.%s", spec, list.name, i, kind))
-					if key := keyNamed(node, string(name)); key > 0 {
-						line = key
-					}
-					asked[string(name)] = line
-				}
-			}
+	for _, asked := range kubeview.AskedResources(r.pod) {
+		node, line := r.d.at(spec + "." + asked.Path)
+		if key := keyNamed(node, asked.Resource); key > 0 {
+			line = key
+		}
+		if _, seen := lines[asked.Resource]; !seen {
+			lines[asked.Resource] = line
 		}
 	}
-	return asked
+	return lines
 }
