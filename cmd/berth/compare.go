@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -131,9 +132,12 @@ func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 			arguments = append(arguments, partArguments(given, name, seed))
 		}
 	}
-	p := &parts{atOnce: flags.parallel, progress: &replay.Progress{}}
-	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), p.progress)
-	all, err := p.run(ctx, arguments)
+	pool, err := newPool(flags.parallel)
+	if err != nil {
+		return nil, err
+	}
+	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), pool.Progress)
+	all, err := pool.Run(ctx, arguments)
 	stop()
 	if err != nil {
 		return nil, err
@@ -159,7 +163,7 @@ func checkConditions(conditions []report.Condition, comparison *report.Compariso
 	if len(holding) == 0 {
 		return nil
 	}
-	return statusError{error: errors.New(strings.Join(holding, "; ")), status: statusConditionHolds}
+	return command.WithStatus(errors.New(strings.Join(holding, "; ")), statusConditionHolds)
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

@@ -15,9 +15,6 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// statusBadInput is the exit status for files that cannot be read as what they should be.
-const statusBadInput = 2
-
 // replayInput holds the flags that replay and compare share.
 type replayInput struct {
 	files   replay.Files
@@ -73,13 +70,6 @@ func (in *replayInput) load() (replay.Input, error) {
 	}
 	input, err := in.files.Load()
 	return input, badInput(err)
-}
-
-func badInput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return statusError{error: err, status: statusBadInput}
 }
 
 func newReplayCommand() *cobra.Command {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -50,6 +52,9 @@ Other kinds are said to be not checked. Then they are searched for what Berth wo
   unenforced-shares a node is labelled to share its GPUs, but no agent enforces shares
   unknown-key      a berth.dev/ key that means nothing; value: one with a value that cannot be used
 
+--print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler completes it:
+every plugin of each profile with its weight, and all args. The output is a configuration itself.
+
 With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
 (nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters that
@@ -67,23 +72,28 @@ such as an API server that does not answer.`,
   # Everything that an application consists of
   berth validate manifests/examples/09-training-gang
 
+  # What does the scheduler make of the shipped configuration?
+  berth validate --print-defaults | less
+
   # In a pipeline, where a warning is a failure
   kubectl kustomize manifests/base | berth validate --strict -`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if flags.cluster {
+			if flags.cluster || flags.printDefaults {
 				return nil
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
+		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// With kubectl's --as and no --account, the rights are those of the impersonated user.
 			if cmd.Flags().Changed("as") && !cmd.Flags().Changed("account") {
-				flags.account = ownAccount
+				flags.account = rights.OwnAccount
 			}
 			return runValidate(cmd.Context(), args, flags, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().BoolVar(&flags.strict, "strict", false, "fail on warnings too")
+	cmd.Flags().BoolVar(&flags.printDefaults, "print-defaults", false, "print the configurations with all plugins and args that the scheduler adds")
 	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need")
 	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
 		"whose rights: a service account as namespace/name, a user name, or self for that of the kubeconfig")
@@ -95,9 +105,9 @@ such as an API server that does not answer.`,
 // validateFlags are the flags of validate.
 type validateFlags struct {
 	clusterFlags
-	strict, cluster bool
-	account         string
-	format          outputFormat
+	strict, cluster, printDefaults bool
+	account                        string
+	format                         outputFormat
 }
 
 // rightsMissing is the exit status where rights are missing.
@@ -111,12 +121,15 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 			return badInput(err)
 		}
 	}
-	if flags.cluster {
-		if len(files) == 0 {
-			if err := validateShipped(report); err != nil {
-				return err
-			}
+	if len(files) == 0 {
+		if err := validateShipped(report); err != nil {
+			return err
 		}
+	}
+	if flags.printDefaults && !report.Has(validate.Error) {
+		return printDefaults(out, report)
+	}
+	if flags.cluster {
 		if err := flags.askForRights(ctx, report); err != nil {
 			return err
 		}
@@ -134,7 +147,7 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 	case report.Has(validate.Error):
 		return badInput(errors.New("there are errors"))
 	case report.Rights != nil && report.Rights.Lacks():
-		return statusError{errors.New("rights are missing"), rightsMissing}
+		return command.WithStatus(errors.New("rights are missing"), rightsMissing)
 	case flags.strict && report.Has(validate.Warning):
 		return errors.New("there are warnings")
 	case flags.strict && report.Rights != nil && len(report.Rights.Missing) > 0:

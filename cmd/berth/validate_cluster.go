@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -13,9 +12,6 @@ import (
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/validate"
 )
-
-// ownAccount is the value of --account for the one of the kubeconfig.
-const ownAccount = "self"
 
 // validateShipped reads the shipped configuration.
 func validateShipped(report *validate.Report) error {
@@ -36,9 +32,9 @@ func (f validateFlags) askForRights(ctx context.Context, report *validate.Report
 		}
 		return badInput(errors.New("there is no scheduler configuration in the files, so no rights to check"))
 	}
-	account, err := accountOf(f.account)
+	account, err := rights.ParseAccount(f.account)
 	if err != nil {
-		return badInput(err)
+		return badInput(fmt.Errorf("--account %w", err))
 	}
 	config, err := f.restConfig()
 	if err != nil {
@@ -64,24 +60,4 @@ func (f validateFlags) askForRights(ctx context.Context, report *validate.Report
 	}
 	report.Rights = &rights.Report{Account: name, Checked: rights.Count(needs), Missing: missing}
 	return nil
-}
-
-// accountOf reads --account; nil stands for the client's own.
-func accountOf(value string) (*rights.Account, error) {
-	if value == ownAccount {
-		return nil, nil //nolint:nilnil // there is no other account
-	}
-	if namespace, name, found := strings.Cut(value, "/"); found {
-		if namespace == "" || name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("--account %q: must be namespace/name of a service account, a user name, or %s", value, ownAccount)
-		}
-		return rights.ServiceAccount(namespace, name), nil
-	}
-	if parts := strings.Split(value, ":"); len(parts) == 4 && parts[0] == "system" && parts[1] == "serviceaccount" {
-		return rights.ServiceAccount(parts[2], parts[3]), nil
-	}
-	if value == "" {
-		return nil, fmt.Errorf("--account is empty: must be namespace/name of a service account, a user name, or %s", ownAccount)
-	}
-	return &rights.Account{User: value, Groups: []string{"system:authenticated"}}, nil
 }

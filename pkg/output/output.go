@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
@@ -28,6 +29,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[replay.Result]():       "ReplayResult",
 	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
 	reflect.TypeFor[validate.Report]():     "ValidationReport",
+	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",
 }
 

@@ -78,14 +78,22 @@ func build(c *schedulerconfig.Configuration) ([]Profile, error) {
 	return profiles, err
 }
 
-// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
-// plugins, so they are made once more, and looked at on the way.
-func unsigned(ctx context.Context, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile) ([]string, error) {
+func allPlugins() (frameworkruntime.Registry, error) {
 	registry := frameworkplugins.NewInTreeRegistry()
 	for _, option := range plugins.Options() {
 		if err := option(registry); err != nil {
 			return nil, fmt.Errorf("registering plugins: %w", err)
 		}
+	}
+	return registry, nil
+}
+
+// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
+// plugins, so they are made once more, and looked at on the way.
+func unsigned(ctx context.Context, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile) ([]string, error) {
+	registry, err := allPlugins()
+	if err != nil {
+		return nil, err
 	}
 	signs := map[string]bool{}
 	for name, factory := range registry {
@@ -95,22 +103,8 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 			return plugin, err
 		}
 	}
-	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),
-		frameworkruntime.WithClientSet(built.ClientSet()),
-		frameworkruntime.WithKubeConfig(built.KubeConfig()),
-		// Informers of its own, never started: some plugins add indexes to theirs, which can be done once.
-		frameworkruntime.WithInformerFactory(scheduler.NewInformerFactory(built.ClientSet(), 0, nil)),
-		frameworkruntime.WithSnapshotSharedLister(built.SnapshotSharedLister()),
-		frameworkruntime.WithSharedDRAManager(built.SharedDRAManager()),
-		frameworkruntime.WithSharedCSIManager(built.SharedCSIManager()),
-		frameworkruntime.WithPodGroupManager(built.PodGroupManager()),
-		frameworkruntime.WithEventRecorder(built.EventRecorder()),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", profile.SchedulerName, err)
-	}
-	if err := again.Close(); err != nil {
-		return nil, fmt.Errorf("closing profile %s: %w", profile.SchedulerName, err)
+	if err := buildAgain(ctx, registry, built, profile, nil); err != nil {
+		return nil, err
 	}
 	list := built.ListPlugins()
 	var names []string
@@ -122,4 +116,30 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 		}
 	}
 	return names, nil
+}
+
+// buildAgain makes a profile once more with the plugins of a registry; capture, if given, is told what it comes to.
+func buildAgain(
+	ctx context.Context, registry frameworkruntime.Registry, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile,
+	capture frameworkruntime.CaptureProfile,
+) error {
+	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),
+		frameworkruntime.WithClientSet(built.ClientSet()),
+		frameworkruntime.WithKubeConfig(built.KubeConfig()),
+		// Informers of its own, never started: some plugins add indexes to theirs, which can be done once.
+		frameworkruntime.WithInformerFactory(scheduler.NewInformerFactory(built.ClientSet(), 0, nil)),
+		frameworkruntime.WithSnapshotSharedLister(built.SnapshotSharedLister()),
+		frameworkruntime.WithSharedDRAManager(built.SharedDRAManager()),
+		frameworkruntime.WithSharedCSIManager(built.SharedCSIManager()),
+		frameworkruntime.WithPodGroupManager(built.PodGroupManager()),
+		frameworkruntime.WithEventRecorder(built.EventRecorder()),
+		frameworkruntime.WithCaptureProfile(capture),
+	)
+	if err != nil {
+		return fmt.Errorf("profile %s: %w", profile.SchedulerName, err)
+	}
+	if err := again.Close(); err != nil {
+		return fmt.Errorf("closing profile %s: %w", profile.SchedulerName, err)
+	}
+	return nil
 }

@@ -24,7 +24,8 @@ type promiseKind int
 const (
 	// afterEviction is what pods were evicted for, until the gang starts.
 	afterEviction promiseKind = iota
-	// forReturn is what a member of a started gang held before it was lost, until another takes it or for a short time.
+	// forReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a short
+	// time.
 	forReturn
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn

@@ -15,7 +15,6 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -28,6 +27,10 @@ func (m promiseMark) Clone() fwk.StateData { return m }
 
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
 // chooses.
+//
+// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer that ends it
+// comes after that of the scheduler, or because it is not known whether that pod was bound. The event that would wake the pod may
+// have come by then. So that is an error, after which a pod is tried again soon, and not a lack of room.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if cycle.IsPodGroupSchedulingCycle() {
 		return nil // a simulation promises nothing
@@ -60,7 +63,8 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	inventory = s.live.healthy(inventory, node)
 	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
 	if !ok {
-		return reasons.Status(fwk.Unschedulable, gpu.Fit(inventory, &s.request.Request))
+		return fwk.AsStatus(fmt.Errorf("reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
+			nodeName, gpu.Fit(inventory, &s.request.Request)))
 	}
 	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, node.Assign(devices, share))

@@ -76,11 +76,17 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer s.mu.Unlock()
 		return s.read(req, t), nil
 	}
-	return s.writes.do(req, func() *http.Response {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.write(req, t, body)
-	}, body)
+	carryOut := func() (*http.Response, error) {
+		return s.writes.do(req, func() *http.Response {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.write(req, t, body)
+		}, body)
+	}
+	if s.Weather != nil {
+		return under(s.Weather, req, carryOut)
+	}
+	return carryOut()
 }
 
 func (s *Server) read(req *http.Request, t target) *http.Response {
@@ -126,6 +132,7 @@ func (s *Server) watch(req *http.Request, t target, tab *table, match selector, 
 		}
 	}
 	w := newWatcher(t.key.Namespace, match, eventEncoder(info), func(closed *watcher) { s.release(tab, closed) })
+	w.weather = s.Weather
 	tab.watchers = append(tab.watchers, w)
 	context.AfterFunc(req.Context(), func() { _ = w.Close() })
 	mediaType := info.MediaType

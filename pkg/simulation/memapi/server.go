@@ -49,6 +49,8 @@ type Server struct {
 	Observe func(Event)
 	// MutateBinding, when set, may change the pod that a binding is about to store, as a kubelet would that starts it.
 	MutateBinding func(pod runtime.Object)
+	// Weather, when set before the first use, delays and loses writes and delays events.
+	Weather Weather
 
 	mu      sync.Mutex
 	version int64

@@ -3,6 +3,7 @@ package memapi
 import (
 	"io"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,16 +50,23 @@ func newSelector(labelSelector, fieldSelector string) (selector, error) {
 	}, nil
 }
 
+// frame is an encoded event, or what has not been read of it, and the time at which it arrives.
+type frame struct {
+	rest []byte
+	at   time.Time
+}
+
 // watcher is one open watch. It is also the body of the response: the client reads the encoded events from it.
 type watcher struct {
 	namespace string
 	match     selector
 	encode    func(EventType, runtime.Object) ([]byte, error)
 	release   func(*watcher)
+	weather   Weather // nil for none
 
 	mu     sync.Mutex
 	cond   sync.Cond
-	queue  [][]byte
+	queue  []frame
 	closed bool
 	err    error
 }
@@ -88,13 +96,17 @@ func (w *watcher) send(e Event) {
 	case e.Type == Deleted && !was, e.Type != Deleted && !is:
 		return
 	}
-	frame, err := w.encode(kind, e.Object)
+	content, err := w.encode(kind, e.Object)
+	var at time.Time
+	if w.weather != nil {
+		at = time.Now().Add(w.weather.Event())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.err = err
 	} else {
-		w.queue = append(w.queue, frame)
+		w.queue = append(w.queue, frame{content, at})
 	}
 	w.cond.Signal()
 }
@@ -112,12 +124,17 @@ func (w *watcher) Read(p []byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	n := copy(p, w.queue[0])
-	if n == len(w.queue[0]) {
-		w.queue[0] = nil
+	if late := time.Until(w.queue[0].at); w.weather != nil && late > 0 {
+		// Only the client's one reader takes frames from the queue, so the first stays the first meanwhile.
+		w.mu.Unlock()
+		time.Sleep(late) //nolint:forbidigo // the weather is of virtual time
+		w.mu.Lock()
+	}
+	n := copy(p, w.queue[0].rest)
+	w.queue[0].rest = w.queue[0].rest[n:]
+	if len(w.queue[0].rest) == 0 {
+		w.queue[0] = frame{}
 		w.queue = w.queue[1:]
-	} else {
-		w.queue[0] = w.queue[0][n:]
 	}
 	return n, nil
 }

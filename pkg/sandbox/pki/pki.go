@@ -1,4 +1,5 @@
-package controlplane
+// Package pki makes the keys and certificates of a sandbox.
+package pki
 
 import (
 	"crypto"
@@ -20,39 +21,41 @@ import (
 // certificate with it has exactly the rights that the shipped manifests give.
 const schedulerUser = "system:serviceaccount:kube-system:berth-scheduler"
 
-// Names of the key pairs below pki/. <name>.crt, <name>.key.
+// Names of the key pairs: <name>.crt, <name>.key.
 const (
-	certCA             = "ca"
-	certServer         = "server"
-	certEtcdClient     = "etcd-client"
-	certAdmin          = "admin"
-	certScheduler      = "scheduler"
-	certServiceAccount = "service-account"
+	CA             = "ca"
+	Server         = "server"
+	EtcdClient     = "etcd-client"
+	Admin          = "admin"
+	Scheduler      = "scheduler"
+	ServiceAccount = "service-account"
 )
 
 // certLifetime is longer than anybody leaves a sandbox up.
 const certLifetime = 365 * 24 * time.Hour
 
-// pki is the key material of one sandbox: one authority that signs for etcd, the API server and every client.
-type pki struct {
-	dir string
-}
+// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every client.
+type Dir string
 
-func (p pki) cert(name string) string { return filepath.Join(p.dir, name+".crt") }
-func (p pki) key(name string) string  { return filepath.Join(p.dir, name+".key") }
+// Cert is the path of a certificate.
+func (p Dir) Cert(name string) string { return filepath.Join(string(p), name+".crt") }
 
-// newPKI writes the keys and certificates, each file readable by its owner only.
-func newPKI(dir string) (pki, error) {
-	p := pki{dir: dir}
+// Key is the path of a key.
+func (p Dir) Key(name string) string { return filepath.Join(string(p), name+".key") }
+
+// New writes the keys and certificates, each file readable by its owner only.
+func New(dir string) (Dir, error) {
+	p := Dir(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return p, fmt.Errorf("creating the folder of keys: %w", err)
 	}
 	loopback := certutil.AltNames{DNSNames: []string{"localhost", "kubernetes.default.svc"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	ca, caKey, err := pkiutil.NewCertificateAuthority(certConfig("berth-sandbox", nil, certutil.AltNames{}))
+	// No certificate may have the subject of its authority: OpenSSL, and what is built on it, takes it for self-signed.
+	ca, caKey, err := pkiutil.NewCertificateAuthority(certConfig("berth-sandbox-ca", nil, certutil.AltNames{}))
 	if err != nil {
 		return p, fmt.Errorf("making the certificate authority: %w", err)
 	}
-	if err := p.write(certCA, ca, caKey); err != nil {
+	if err := p.write(CA, ca, caKey); err != nil {
 		return p, err
 	}
 	both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -62,10 +65,10 @@ func newPKI(dir string) (pki, error) {
 		config *pkiutil.CertConfig
 		usages []x509.ExtKeyUsage
 	}{
-		{certServer, certConfig("berth-sandbox", nil, loopback), both},
-		{certEtcdClient, certConfig("kube-apiserver", nil, certutil.AltNames{}), client},
-		{certAdmin, certConfig("berth-admin", []string{"system:masters"}, certutil.AltNames{}), client},
-		{certScheduler, certConfig(schedulerUser, []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}, certutil.AltNames{}), client},
+		{Server, certConfig("berth-sandbox-server", nil, loopback), both},
+		{EtcdClient, certConfig("kube-apiserver", nil, certutil.AltNames{}), client},
+		{Admin, certConfig("berth-admin", []string{"system:masters"}, certutil.AltNames{}), client},
+		{Scheduler, certConfig(schedulerUser, []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}, certutil.AltNames{}), client},
 	} {
 		c.config.Usages = c.usages
 		cert, key, err := pkiutil.NewCertAndKey(ca, caKey, c.config)
@@ -80,7 +83,7 @@ func newPKI(dir string) (pki, error) {
 	if err != nil {
 		return p, fmt.Errorf("making the key of service accounts: %w", err)
 	}
-	if err := pkiutil.WriteKey(dir, certServiceAccount, signer); err != nil {
+	if err := pkiutil.WriteKey(dir, ServiceAccount, signer); err != nil {
 		return p, fmt.Errorf("writing the key of service accounts: %w", err)
 	}
 	return p, nil
@@ -94,19 +97,19 @@ func certConfig(name string, groups []string, alt certutil.AltNames) *pkiutil.Ce
 	}
 }
 
-func (p pki) write(name string, cert *x509.Certificate, key crypto.Signer) error {
-	if err := pkiutil.WriteCertAndKey(p.dir, name, cert, key); err != nil {
+func (p Dir) write(name string, cert *x509.Certificate, key crypto.Signer) error {
+	if err := pkiutil.WriteCertAndKey(string(p), name, cert, key); err != nil {
 		return fmt.Errorf("writing the certificate %s: %w", name, err)
 	}
-	if err := os.Chmod(p.cert(name), 0o600); err != nil {
+	if err := os.Chmod(p.Cert(name), 0o600); err != nil {
 		return fmt.Errorf("writing the certificate %s: %w", name, err)
 	}
 	return nil
 }
 
-// writeKubeconfig writes a kubeconfig, readable by its owner only, that carries the certificates in itself so that it
+// WriteKubeconfig writes a kubeconfig, readable by its owner only, that carries the certificates in itself so that it
 // can be copied.
-func (p pki) writeKubeconfig(path, server, certName string) error {
+func (p Dir) WriteKubeconfig(path, server, certName string) error {
 	config := clientcmdapi.NewConfig()
 	cluster, user := clientcmdapi.NewCluster(), clientcmdapi.NewAuthInfo()
 	cluster.Server = server
@@ -114,9 +117,9 @@ func (p pki) writeKubeconfig(path, server, certName string) error {
 		file string
 		into *[]byte
 	}{
-		{p.cert(certCA), &cluster.CertificateAuthorityData},
-		{p.cert(certName), &user.ClientCertificateData},
-		{p.key(certName), &user.ClientKeyData},
+		{p.Cert(CA), &cluster.CertificateAuthorityData},
+		{p.Cert(certName), &user.ClientCertificateData},
+		{p.Key(certName), &user.ClientKeyData},
 	} {
 		data, err := os.ReadFile(part.file)
 		if err != nil {
