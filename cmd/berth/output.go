@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/progress"
+	"berth.dev/berth/pkg/tables"
 )
 
 // outputFormat is the value of --output.
@@ -43,6 +43,9 @@ var outputFormats = []string{string(outputTable), string(outputJSON), string(out
 
 func addOutputFlag(cmd *cobra.Command, format *outputFormat) {
 	*format = outputTable
+	var wide bool
+	cmd.Flags().BoolVar(&wide, "wide", false, "show tables as wide as they are, with all columns")
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { cmd.SetOut(tables.NewOutput(cmd.OutOrStdout(), wide)) }
 	cmd.Flags().VarP(format, "output", "o", "what to print: table, json or yaml")
 	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputFormats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
@@ -52,21 +55,9 @@ func addOutputFlag(cmd *cobra.Command, format *outputFormat) {
 // printValue prints a value as JSON or, with the same field names, as YAML. Tables are the callers' own.
 func printValue(out io.Writer, format outputFormat, value any) error {
 	if format == outputYAML {
-		data, err := yaml.Marshal(value)
-		if err == nil {
-			_, err = out.Write(data)
-		}
-		if err != nil {
-			return fmt.Errorf("printing YAML: %w", err)
-		}
-		return nil
+		return output.WriteYAML(out, value)
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(value); err != nil {
-		return fmt.Errorf("printing JSON: %w", err)
-	}
-	return nil
+	return output.WriteJSON(out, value)
 }
 
 // stepPrinter returns a function that prints each step with the seconds since now.

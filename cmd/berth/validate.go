@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -18,9 +17,13 @@ func newValidateCommand() *cobra.Command {
 	flags := validateFlags{clusterFlags: newClusterFlags()}
 	flags.ClusterName = nil // kubectl's flag of that name gives way to ours
 	cmd := &cobra.Command{
-		Use:   "validate [FILE...]",
+		Use:   "validate [FILE|FOLDER...]",
 		Short: "Check scheduler configurations and manifests before they reach a cluster",
-		Long: `Check files of YAML or JSON documents strictly, and name the line of each fault.
+		Long: `Check files of YAML or JSON documents strictly, and print one line for each fault:
+
+  FILE:LINE: SEVERITY: OBJECT: FIELD: what is wrong and what is allowed (RULE)
+
+A folder stands for the files in it that end in .yaml, .yml or .json, and - for standard input.
 
 A KubeSchedulerConfiguration, alone or inside a ConfigMap, is decoded and validated as the scheduler does, its profiles are
 built with the real plugins, and the weights that they come to are shown. Then it is searched for what is allowed but
@@ -36,11 +39,18 @@ defeats a purpose:
   spreading        LeastAllocated against plugins that pack
   weight           negative ones, 0 (which is read as 1), and those that count nothing or less than the stock ones
 
-Other objects are checked for unknown fields and for the keys that our plugins read: misspelt berth.dev/ keys and values that
-cannot be used. A node that is labelled to share its GPUs, with no agent that enforces shares, is a warning
-(unenforced-shares). So is an annotation that no plugin reads (no-effect): where configurations are among the files, one that
-the pod's profile lacks the plugin for, such as berth.dev/ip-pool without IPReservation or berth.dev/near without
-NetworkTopology; and one on a PodGroup that is read from pods alone. Kinds that are not known here are said to be not checked.
+Other objects are checked for what the API server of Kubernetes 1.37 would refuse (unknown-field, type, invalid) or
+warn of (server), by the server's own code; custom resources by their definition, if it is Berth's or among the files.
+Other kinds are said to be not checked. Then they are searched for what Berth would not read, or not as it seems:
+
+  gpu              labels of a node that describe GPUs and are not read; GPUs whose model or memory is unknown
+  no-effect        an annotation that no plugin of the pod's profile reads, where configurations are among the
+                   files, and one on a PodGroup that is read from pods alone
+  no-group         a pod's label names a PodGroup that is not among the files
+  no-model         a pod accepts only GPU models that none of the nodes among the files has
+  resource         an extended resource that is misspelt, or that none of the nodes among the files offers
+  unenforced-shares a node is labelled to share its GPUs, but no agent enforces shares
+  unknown-key      a berth.dev/ key that means nothing; value: one with a value that cannot be used
 
 --print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler completes it:
 every plugin of each profile with its weight, and all args. The output is a configuration itself.
@@ -60,6 +70,9 @@ such as an API server that does not answer.`,
 
   # What does the scheduler's account lack for this configuration?
   berth validate --cluster --account kube-system/berth-scheduler scheduler-config.yaml
+
+  # Everything that an application consists of
+  berth validate manifests/examples/09-training-gang
 
   # What does the scheduler make of the shipped configuration?
   berth validate --print-defaults | less
@@ -151,10 +164,5 @@ func validateFile(report *validate.Report, path string) error {
 	if path == "-" {
 		return report.Read(os.Stdin, "standard input")
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("reading the file: %w", err)
-	}
-	defer file.Close()
-	return report.Read(file, path)
+	return report.ReadFile(path)
 }

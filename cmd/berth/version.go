@@ -29,7 +29,8 @@ No cluster is asked.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != outputTable {
-				return printValue(cmd.OutOrStdout(), format, thisVersion())
+				v := thisVersion()
+				return printValue(cmd.OutOrStdout(), format, &v)
 			}
 			return thisVersion().WriteTable(cmd.OutOrStdout())
 		},

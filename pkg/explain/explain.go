@@ -11,7 +11,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -34,7 +33,7 @@ type Question struct {
 
 // Explanation is the answer.
 type Explanation struct {
-	Pod types.NamespacedName `json:"pod"`
+	Pod PodName `json:"pod"`
 	// State of the pod: pending or bound.
 	State string `json:"state"`
 	// BoundTo is the node of a bound pod.
@@ -53,20 +52,28 @@ type Explanation struct {
 	// Share says, of a pod that asks for a part of a GPU, who holds it to that on the node that it gets or has.
 	Share string `json:"share,omitempty"`
 	// Held says which plugin keeps the pod out of the scheduling queue.
-	Held []Rejection `json:"held,omitempty"`
+	Held []Rejection `json:"held"`
 	// Gang is set for a member of a gang; the nodes are then those of this one member by itself.
 	Gang *Gang `json:"gang,omitempty"`
 	// Closest are the rejected nodes that lack least.
-	Closest []Shortfall `json:"closest,omitempty"`
+	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`
 	// NotScored are plugins that had no say because what they score by is not in the snapshot.
-	NotScored []NotScored `json:"notScored,omitempty"`
+	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.
 	Nodes []Node `json:"nodes"`
 	// Notes say what the answer does not take into account.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes"`
 }
+
+// PodName names a pod.
+type PodName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (n PodName) String() string { return n.Namespace + "/" + n.Name }
 
 // Rejection is a plugin's no.
 type Rejection struct {
@@ -79,7 +86,7 @@ type Node struct {
 	Name     string     `json:"name"`
 	Rejected *Rejection `json:"rejected,omitempty"`
 	Total    int64      `json:"total"`
-	Scores   []Score    `json:"scores,omitempty"`
+	Scores   []Score    `json:"scores"`
 }
 
 // Score is one plugin's opinion of a node.
@@ -105,7 +112,7 @@ type Shortfall struct {
 // Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.
 type Preemption struct {
 	Node    string   `json:"node,omitempty"`
-	Victims []string `json:"victims,omitempty"`
+	Victims []string `json:"victims"`
 	// Message says why there is nothing to gain.
 	Message string `json:"message,omitempty"`
 }
@@ -129,7 +136,7 @@ func Pod(q Question) (*Explanation, error) {
 		return nil, fmt.Errorf("pod %s/%s is for another scheduler: %w", target.Namespace, target.Name, err)
 	}
 	e := &Explanation{
-		Pod:   types.NamespacedName{Namespace: target.Namespace, Name: target.Name},
+		Pod:   PodName{Namespace: target.Namespace, Name: target.Name},
 		State: "pending", BoundTo: q.Pod.Spec.NodeName, Profile: target.Spec.SchedulerName, Configuration: q.Configuration.Name,
 	}
 	if e.BoundTo != "" {

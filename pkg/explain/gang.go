@@ -27,7 +27,7 @@ type Gang struct {
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
 	// Assignments are the plan, pod by pod, if it starts.
-	Assignments []Assignment `json:"assignments,omitempty"`
+	Assignments []Assignment `json:"assignments"`
 }
 
 // Assignment is a planned place.

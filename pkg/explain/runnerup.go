@@ -12,10 +12,10 @@ type RunnerUp struct {
 	// Margin is by how many points it is behind.
 	Margin int64 `json:"margin"`
 	// Differences are the plugins that do not give both nodes the same, the greatest difference first.
-	Differences []Difference `json:"differences,omitempty"`
+	Differences []Difference `json:"differences"`
 	// Changes are single changes of a weight by which it would win, the smallest first. They are exact: a weight changes
 	// no plugin's score.
-	Changes []WeightChange `json:"changes,omitempty"`
+	Changes []WeightChange `json:"changes"`
 }
 
 // Difference is one plugin's view of the two nodes.

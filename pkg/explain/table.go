@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"berth.dev/berth/pkg/tables"
 )
 
 // exampleNodes is how many nodes are named where many were rejected for the same reason.
@@ -18,6 +17,7 @@ const exampleNodes = 3
 // WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given the same in
 // one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
+	screen := tables.ScreenOf(out)
 	var b strings.Builder
 	fmt.Fprintf(&b, "pod %s, %s, profile %s of %s\n%s\n", e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
 	if e.Share != "" {
@@ -31,7 +31,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	}
 	scored := e.scored()
 	if len(scored) > 0 {
-		b.WriteString("\n" + scoreTable(scored, top))
+		b.WriteString("\n" + scoreTable(screen, scored, top))
 	}
 	for _, n := range e.NotScored {
 		fmt.Fprintf(&b, "not scored by %s: %s\n", n.Plugin, n.Why)
@@ -40,7 +40,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 		r.write(&b)
 	}
 	if len(scored) < len(e.Nodes) {
-		b.WriteString("\n" + rejectionTable(e.Nodes[len(scored):], top == 0))
+		b.WriteString("\n" + rejectionTable(screen, e.Nodes[len(scored):], top == 0))
 	}
 	for i, c := range e.Closest {
 		if i == 0 {
@@ -54,7 +54,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	for _, note := range e.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, screen.Wrap(b.String()))
 	return err
 }
 
@@ -104,25 +104,15 @@ func (e *Explanation) writeGang(b *strings.Builder, top int) {
 	}
 }
 
-func newTable() table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatDefault
-	return t
-}
-
 // scoreTable has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
 // tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
-func scoreTable(nodes []Node, top int) string {
+func scoreTable(screen tables.Screen, nodes []Node, top int) string {
 	rows := alikeInRow(nodes, top == 0)
 	shown := rows
 	if top > 0 {
 		shown = rows[:min(top, len(rows))]
 	}
-	t := newTable()
-	header := table.Row{"node", "total"}
-	columns := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}}
+	columns := []tables.Column{{Name: "node"}, {Name: "total", Number: true}}
 	var telling []int
 	var same []string
 	for i, s := range nodes[0].Scores {
@@ -133,21 +123,19 @@ func scoreTable(nodes []Node, top int) string {
 			continue
 		}
 		telling = append(telling, i)
-		header = append(header, fmt.Sprintf("%s ×%d", s.Plugin, s.Weight))
-		columns = append(columns, table.ColumnConfig{Number: len(header), Align: text.AlignRight})
+		columns = append(columns, tables.Column{Name: fmt.Sprintf("%s ×%d", s.Plugin, s.Weight), Number: true, Extra: true})
 	}
-	t.SetColumnConfigs(columns)
-	t.AppendHeader(header)
+	t := tables.New(screen, columns...)
 	hidden := len(nodes)
 	for _, of := range shown {
 		hidden -= len(of)
-		row := table.Row{likeIt(of[0].Name, len(of)-1), of[0].Total}
+		row := []any{likeIt(of[0].Name, len(of)-1), of[0].Total}
 		for _, i := range telling {
 			row = append(row, of[0].Scores[i].cell())
 		}
-		t.AppendRow(row)
+		t.Row(row...)
 	}
-	out := t.Render() + "\n"
+	out := t.String()
 	if hidden > 0 {
 		out += fmt.Sprintf("… and %d more of the %d nodes that it fits (--top, --all-nodes)\n", hidden, len(nodes))
 	}
@@ -158,7 +146,7 @@ func scoreTable(nodes []Node, top int) string {
 		out += "the same for all nodes: " + strings.Join(same, ", ") + "\n"
 	}
 	for i := range nodes[0].Scores {
-		if costs := costTable(shown, i, top == 0); costs != "" {
+		if costs := costTable(screen, shown, i, top == 0); costs != "" {
 			out += "\n" + costs
 		}
 	}
@@ -220,7 +208,7 @@ type group struct {
 
 type rejection struct{ plugin, reasons string }
 
-func rejectionTable(nodes []Node, all bool) string {
+func rejectionTable(screen tables.Screen, nodes []Node, all bool) string {
 	groups := map[rejection]*group{}
 	for _, n := range nodes {
 		by := rejection{n.Rejected.Plugin, strings.Join(n.Rejected.Reasons, "; ")}
@@ -232,16 +220,16 @@ func rejectionTable(nodes []Node, all bool) string {
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))
 	})
-	t := newTable()
-	t.AppendHeader(table.Row{"nodes", "rejected by", "because", "which"})
+	t := tables.New(screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
+		tables.Column{Name: "because"}, tables.Column{Name: "which", Extra: true})
 	for _, g := range order {
 		which := g.nodes
 		if !all && len(which) > exampleNodes {
 			which = append(slices.Clone(which[:exampleNodes]), "…")
 		}
-		t.AppendRow(table.Row{len(g.nodes), g.plugin, g.reasons, strings.Join(which, " ")})
+		t.Row(len(g.nodes), g.plugin, g.reasons, strings.Join(which, " "))
 	}
-	return t.Render() + "\n"
+	return t.String()
 }
 
 func (r *RunnerUp) write(b *strings.Builder) {

@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/terms"
 )
 
@@ -130,7 +129,7 @@ func merge(costs []*Cost) []string {
 
 // costTable has a row for each of the nodes and a column for each term that one of them has; it is empty if no node has a
 // cost. Nodes with the same terms share a row, unless every node is to stand by itself.
-func costTable(rows [][]Node, plugin int, apart bool) string {
+func costTable(screen tables.Screen, rows [][]Node, plugin int, apart bool) string {
 	var costs []*Cost
 	var names []string
 	like := map[string]int{}
@@ -152,17 +151,13 @@ func costTable(rows [][]Node, plugin int, apart bool) string {
 	if len(columns) == 0 {
 		return ""
 	}
-	t := newTable()
-	header := table.Row{"node"}
-	var right []table.ColumnConfig
-	for i, name := range append(slices.Clone(columns), "sum") {
-		header = append(header, name)
-		right = append(right, table.ColumnConfig{Number: i + 2, Align: text.AlignRight})
+	header := []tables.Column{{Name: "node"}}
+	for _, name := range columns {
+		header = append(header, tables.Column{Name: name, Number: true, Extra: true})
 	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(right)
+	t := tables.New(screen, append(header, tables.Column{Name: "sum", Number: true})...)
 	for i, c := range costs {
-		row := table.Row{likeIt(names[i], others[i])}
+		row := []any{likeIt(names[i], others[i])}
 		for _, name := range columns {
 			cell := ""
 			if x := c.amount(name); x != 0 {
@@ -170,9 +165,9 @@ func costTable(rows [][]Node, plugin int, apart bool) string {
 			}
 			row = append(row, cell)
 		}
-		t.AppendRow(append(row, amount(c.Total)))
+		t.Row(append(row, amount(c.Total))...)
 	}
-	return fmt.Sprintf("%s in %s, less is better:\n%s\n", rows[0][0].Scores[plugin].Plugin, costs[0].Unit, t.Render())
+	return fmt.Sprintf("%s in %s, less is better:\n%s", rows[0][0].Scores[plugin].Plugin, costs[0].Unit, t)
 }
 
 // likeIt names a node and counts those that are like it.

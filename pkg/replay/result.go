@@ -10,7 +10,7 @@ type Result struct {
 	Seed          uint64 `json:"seed"`
 
 	// Notes say what of the configuration the replay left out.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes"`
 
 	Nodes           int      `json:"nodes"`
 	CapacityMilli   int64    `json:"capacityMilliGPU"`
@@ -20,7 +20,7 @@ type Result struct {
 	Placed          int      `json:"podsPlaced"`
 	Pending         int      `json:"podsPending"`
 	Refused8        Share    `json:"refusedEightGPUPods"`
-	PendingByReason []Reason `json:"pendingByReason,omitempty"`
+	PendingByReason []Reason `json:"pendingByReason"`
 
 	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a mean is.
 	Basis  Basis   `json:"basis"`
@@ -58,7 +58,7 @@ type Result struct {
 	// Samples follow the replay; at most a few hundred.
 	Samples []Sample `json:"samples"`
 	// WaitHistogram counts jobs by how long they waited, see WaitBounds.
-	WaitHistogram []int `json:"waitHistogram,omitempty"`
+	WaitHistogram []int `json:"waitHistogram"`
 	// Map is the cluster at the moment of the highest allocation.
 	Map []NodeUse `json:"map"`
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.

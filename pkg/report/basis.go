@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/tables"
 )
 
 // basisWords say of what the figures of a replay are.
 func basisWords(r *replay.Result) string {
 	switch r.Basis {
 	case replay.TimeMean:
-		return fmt.Sprintf("means over the time from %s to %s, %s", seconds(r.Window.From), seconds(r.Window.To), untilWords[r.Window.Until])
+		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From), seconds(r.Window.To), untilWords[r.Window.Until])
 	case replay.FullLoad:
 		return "the allocation is the mean while the demand rounds to 100% of the GPUs, the rest is as at the end"
 	default:

@@ -11,12 +11,11 @@ import (
 var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"spread":   spread,
-	"signed":   signed,
 	"percent":  percent,
 	"number":   number,
 	"verdict":  verdict,
 	"labelled": labelled,
+	"valueIn":  valueIn,
 }).Parse(pageSource))
 
 // figure is one plot with the same data as a table.
@@ -55,7 +54,7 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {
-			p.Placements = spread(r.B, len(c.Seeds))
+			p.Placements = spread(r.B, r.Unit, len(c.Seeds))
 		}
 	}
 	p.Verdict, p.Shown, p.Hidden = c.Verdict.lines(len(c.Seeds)), c.shown(), c.hidden()

@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/tables"
 )
 
 // result is a small replay; allocated is in milli-GPU of four GPUs.
@@ -160,7 +164,7 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 		unpriced int
 		wants    map[string]bool
 	}{
-		{0, map[string]bool{"Pod wait, median": true, "2 h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false, "price": false}},
+		{0, map[string]bool{"Pod wait, median": true, "2h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false, "price": false}},
 		{1, map[string]bool{"$1/h": true, "note: 1 of the 4 nodes have no price and count nothing in the cost": true}},
 		{4, map[string]bool{"$": false, "note: no node has a price": true}},
 	} {
@@ -211,5 +215,37 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 				t.Errorf("the page says that no node has a price: %v", got)
 			}
 		})
+	}
+}
+
+func TestTablesFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	c := comparison()
+	c.Pending = append(c.Pending, PendingRow{Reason: "0/40 nodes are available: 12 Insufficient nvidia.com/gpu, 28 node(s) had untolerated taint(s)", A: 12, B: 7.5})
+	for _, width := range []int{60, 80, 120, 200} {
+		for name, write := range map[string]func(io.Writer) error{
+			"a comparison": func(w io.Writer) error { return WriteTable(w, c) },
+			"a replay":     func(w io.Writer) error { return WriteResult(w, c.B.Results[0]) },
+		} {
+			var out bytes.Buffer
+			if err := write(tables.Output{Writer: &out, Screen: tables.Screen{Width: width, Color: true}}); err != nil {
+				t.Fatal(err)
+			}
+			if widest := text.LongestLineLen(out.String()); widest > width {
+				t.Errorf("%s is %d columns wide on a terminal of %d:\n%s", name, widest, width, out.String())
+			}
+			if strings.Contains(out.String(), "no room") && (width > 80 || !strings.Contains(out.String(), "no room for B - A (--wide)")) {
+				t.Errorf("%s of %d columns lacks some:\n%s", name, width, out.String())
+			}
+		}
+	}
+}
+
+func TestDurationsOfAComparisonHaveUnits(t *testing.T) {
+	t.Parallel()
+	row := Row{Label: "Pod wait, median", Unit: "s", A: Stat{Mean: 6000, Min: 6000, Max: 6000}, Difference: Stat{Mean: 90, Min: -1.5, Max: 183600}}
+	got := []string{labelled(row), spread(row.A, row.Unit, 2), signed(row.Difference, row.Unit, 2)}
+	if diff := cmp.Diff([]string{"Pod wait, median", "1h40m", "+1m30s [-1.5s,+2d3h]"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -6,11 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/tables"
 )
 
 // WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and why pods are
@@ -21,30 +19,34 @@ func WriteTable(w io.Writer, c *Comparison) error {
 		"Verdict: " + v[0], "Wins:    " + v[1], "Losses:  " + v[2],
 		fmt.Sprintf("%s, %s, %s. %s", c.Input, modeWords(c.Mode), count(len(c.Seeds), "seed"), c.Basis()),
 	}
-	t := newTable()
-	t.AppendHeader(table.Row{"", "A: " + sideName(c.A), "B: " + sideName(c.B), "B - A", "%"})
+	screen := tables.ScreenOf(w)
+	for i := range lines {
+		lines[i] = screen.Wrap(lines[i])
+	}
+	t := tables.New(screen, tables.Column{}, tables.Column{Name: "A: " + sideName(c.A), Number: true},
+		tables.Column{Name: "B: " + sideName(c.B), Number: true}, tables.Column{Name: "B - A", Number: true, Extra: true}, tables.Column{Name: "%", Number: true})
 	for _, r := range c.shown() {
-		t.AppendRow(table.Row{
-			labelled(r), spread(r.A, len(c.Seeds)), spread(r.B, len(c.Seeds)),
-			signed(r.Difference, len(c.Seeds)), percent(r) + verdict(r),
-		})
+		t.Row(labelled(r), spread(r.A, r.Unit, len(c.Seeds)), spread(r.B, r.Unit, len(c.Seeds)),
+			signed(r.Difference, r.Unit, len(c.Seeds)),
+			percent(r)+colored(screen, verdict(r)))
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {
-			t.AppendRow(table.Row{r.Label, "", "", spread(r.B, len(c.Seeds)) + " %", ""})
+			t.Row(r.Label, "", "", "", spread(r.B, "%", len(c.Seeds)))
 		}
 	}
-	t.SetColumnConfigs(rightFrom(2, 5))
+	lines = append(lines, strings.TrimSuffix(t.String(), "\n"))
 	if len(c.Seeds) > 1 {
-		t.SetCaption("Means over the seeds, ranges in brackets; differences seed by seed. Scheduler CPU is measured, the rest simulated.")
+		const caption = "Means over the seeds, ranges in brackets; differences seed by seed. " +
+			"Scheduler CPU is measured, the rest simulated."
+		lines = append(lines, screen.Wrap(caption))
 	}
-	lines = append(lines, t.Render())
 	if hidden := c.hidden(); hidden != "" {
-		lines = append(lines, text.WrapSoft(hidden, 100))
+		lines = append(lines, screen.Wrap(hidden))
 	}
 	lines = append(lines, sparklines(c.Mode, c.A, c.B)...)
 	for _, note := range c.Notes() {
-		lines = append(lines, "note: "+note)
+		lines = append(lines, screen.Wrap("note: "+note))
 	}
 	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
 		return err
@@ -52,43 +54,53 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	if len(c.Pending) == 0 {
 		return nil
 	}
-	t = newTable()
-	t.AppendHeader(table.Row{"Pending because", "A", "B"})
+	t = tables.New(screen, tables.Column{Name: "pending because"}, tables.Column{Name: "A", Number: true},
+		tables.Column{Name: "B", Number: true})
 	for _, r := range c.Pending {
-		t.AppendRow(table.Row{r.Reason, number(r.A), number(r.B)})
+		t.Row(r.Reason, number(r.A), number(r.B))
 	}
-	t.SetColumnConfigs(append(rightFrom(2, 3), table.ColumnConfig{Number: 1, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}))
-	_, err := fmt.Fprintln(w, t.Render())
+	_, err := fmt.Fprint(w, "\n", t)
 	return err
+}
+
+// verdictColors are for terminals.
+var verdictColors = map[string]tables.Color{" better": tables.Green, " worse": tables.Red, " mixed": tables.Yellow}
+
+func colored(screen tables.Screen, verdict string) string {
+	if color, ok := verdictColors[verdict]; ok {
+		return screen.Paint(color, verdict)
+	}
+	return verdict
 }
 
 // WriteResult writes one replay for a terminal.
 func WriteResult(w io.Writer, r *replay.Result) error {
-	t := newTable()
-	t.AppendRow(table.Row{"Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli)))})
-	t.AppendRow(table.Row{"Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending)})
+	screen := tables.ScreenOf(w)
+	t := tables.New(screen, tables.Column{}, tables.Column{})
+	t.Row("Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli))))
+	t.Row("Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending))
 	for _, m := range ordered(r) {
 		if m.key == "pending" || nothingOf(m.key, r) {
 			continue
 		}
-		t.AppendRow(table.Row{m.label, quantity(m.of(r), m.unit)})
+		t.Row(m.label, quantity(m.of(r), m.unit))
 	}
 	if r.Refused8.Of > 0 {
-		t.AppendRow(table.Row{"8-GPU pods refused", fmt.Sprintf("%.1f %%", 100*float64(r.Refused8.Part)/float64(r.Refused8.Of))})
+		t.Row("8-GPU pods refused", fmt.Sprintf("%.1f %%", 100*float64(r.Refused8.Part)/float64(r.Refused8.Of)))
 	}
-	t.AppendRow(table.Row{"Speed", fmt.Sprintf("%s pods/s, %s", number(r.Timing.PodsPerSecond), seconds(r.Timing.Wall))})
+	t.Row("Speed", fmt.Sprintf("%s pods/s, %s", number(r.Timing.PodsPerSecond), tables.Seconds(r.Timing.Wall)))
 	for i, reason := range r.PendingByReason {
 		label := ""
 		if i == 0 {
 			label = "Pending because"
 		}
-		t.AppendRow(table.Row{label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason)})
+		t.Row(label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason))
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90, WidthMaxEnforcer: text.WrapSoft}})
-	lines := []string{fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed), "Figures are " + basisWords(r) + ".", t.Render()}
+	title := fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed)
+	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."), strings.TrimSuffix(t.String(), "\n")}
 	lines = append(lines, sparklines(r.Mode, Side{Results: []*replay.Result{r}})...)
 	for _, note := range append(unpriced(r), r.Notes...) {
-		lines = append(lines, "note: "+note)
+		lines = append(lines, screen.Wrap("note: "+note))
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
@@ -113,22 +125,6 @@ func nothingOf(key string, r *replay.Result) bool {
 		}
 	}
 	return false
-}
-
-func newTable() table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options.SeparateRows = false
-	t.Style().Format.Header = text.FormatDefault
-	return t
-}
-
-func rightFrom(first, last int) []table.ColumnConfig {
-	var list []table.ColumnConfig
-	for i := first; i <= last; i++ {
-		list = append(list, table.ColumnConfig{Number: i, Align: text.AlignRight})
-	}
-	return list
 }
 
 func modeWords(m replay.Mode) string {
@@ -157,29 +153,37 @@ func count(n int, noun string) string {
 }
 
 // spread is the mean, and the range where there are several seeds that differ.
-func spread(s Stat, seeds int) string {
+func spread(s Stat, unit string, seeds int) string {
 	if seeds < 2 || s.Min == s.Max {
-		return number(s.Mean)
+		return valueIn(s.Mean, unit)
 	}
-	return fmt.Sprintf("%s [%s, %s]", number(s.Mean), number(s.Min), number(s.Max))
+	return fmt.Sprintf("%s [%s,%s]", valueIn(s.Mean, unit), valueIn(s.Min, unit), valueIn(s.Max, unit))
 }
 
-func signed(s Stat, seeds int) string {
+// valueIn is a value under a label that names the unit, as labelled does; durations have units of their own.
+func valueIn(x float64, unit string) string {
+	if unit == "s" {
+		return tables.Seconds(x)
+	}
+	return number(x)
+}
+
+func signed(s Stat, unit string, seeds int) string {
 	sign := func(x float64) string {
 		if x > 0 {
-			return "+" + number(x)
+			return "+" + valueIn(x, unit)
 		}
-		return number(x)
+		return valueIn(x, unit)
 	}
 	if seeds < 2 || s.Min == s.Max {
 		return sign(s.Mean)
 	}
-	return fmt.Sprintf("%s [%s, %s]", sign(s.Mean), sign(s.Min), sign(s.Max))
+	return fmt.Sprintf("%s [%s,%s]", sign(s.Mean), sign(s.Min), sign(s.Max))
 }
 
-// labelled is the label with the unit, unless it names that already.
+// labelled is the label with the unit, unless it names that already or each value does.
 func labelled(r Row) string {
-	if strings.Contains(strings.ToLower(r.Label), strings.ToLower(r.Unit)) && r.Unit != "s" {
+	if r.Unit == "s" || strings.Contains(strings.ToLower(r.Label), strings.ToLower(r.Unit)) {
 		return r.Label
 	}
 	return r.Label + ", " + r.Unit
@@ -231,23 +235,10 @@ func number(x float64) string {
 func quantity(x float64, unit string) string {
 	switch unit {
 	case "s":
-		return seconds(x)
+		return tables.Seconds(x)
 	case "$", "$/h":
 		return "$" + number(x) + strings.TrimPrefix(unit, "$")
 	default:
 		return number(x) + " " + unit
-	}
-}
-
-func seconds(s float64) string {
-	switch {
-	case s < 120:
-		return number(s) + " s"
-	case s < 2*3600:
-		return number(s/60) + " min"
-	case s < 72*3600:
-		return number(s/3600) + " h"
-	default:
-		return number(s/86400) + " days"
 	}
 }

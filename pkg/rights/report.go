@@ -5,8 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"berth.dev/berth/pkg/tables"
 )
 
 // Report is what a preflight has found out.
@@ -32,14 +31,12 @@ func (r *Report) Lacks() bool {
 func (r *Report) WriteTable(out io.Writer) error {
 	var b strings.Builder
 	if rows := r.rows(); len(rows) > 0 {
-		t := table.NewWriter()
-		t.SetStyle(table.StyleLight)
-		t.Style().Options = table.OptionsNoBordersAndSeparators
-		t.Style().Format.Header = text.FormatDefault
-		t.AppendHeader(table.Row{"api group", "resource", "verbs", "weight", "needed by", "without it"})
-		t.AppendRows(rows)
-		t.SetColumnConfigs([]table.ColumnConfig{{Name: "needed by", WidthMax: 20, WidthMaxEnforcer: text.WrapSoft}, {Name: "without it", WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}})
-		b.WriteString(t.Render() + "\n")
+		t := tables.New(tables.ScreenOf(out), tables.Column{Name: "api group"}, tables.Column{Name: "resource"},
+			tables.Column{Name: "verbs"}, tables.Column{Name: "weight"}, tables.Column{Name: "needed by", Extra: true}, tables.Column{Name: "without it"})
+		for _, row := range rows {
+			t.Row(row...)
+		}
+		b.WriteString(t.String())
 	}
 	fmt.Fprintf(&b, "%s: %d rights checked, %d missing\n", r.Account, r.Checked, len(r.Missing))
 	_, err := io.WriteString(out, b.String())
@@ -47,8 +44,8 @@ func (r *Report) WriteTable(out io.Writer) error {
 }
 
 // rows joins the verbs that are missing for one reason.
-func (r *Report) rows() []table.Row {
-	var rows []table.Row
+func (r *Report) rows() [][]any {
+	var rows [][]any
 	for i := 0; i < len(r.Missing); {
 		m := r.Missing[i]
 		var verbs []string
@@ -66,7 +63,7 @@ func (r *Report) rows() []table.Row {
 		if m.Namespace != "" {
 			resource += " in " + m.Namespace
 		}
-		rows = append(rows, table.Row{group, resource, strings.Join(verbs, ","), m.Weight, strings.Join(m.For, ", "), m.Lost})
+		rows = append(rows, []any{group, resource, strings.Join(verbs, ","), m.Weight, strings.Join(m.For, ", "), m.Lost})
 	}
 	return rows
 }

@@ -12,7 +12,7 @@ import (
 func (d *document) pool(p *networkv1alpha1.IPPool) {
 	_, problems := kubeview.AddressPool(p)
 	for _, problem := range problems {
-		d.find(Error, "address", problem.Field, problem.Error())
+		d.findIn(Error, "address", problem.Field, body(problem))
 	}
 }
 
@@ -20,14 +20,14 @@ func (d *document) pool(p *networkv1alpha1.IPPool) {
 func (d *document) reservation(r *networkv1alpha1.IPReservation) {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil {
-		d.find(Error, "address", "spec.address", "spec.address: "+err.Error())
+		d.findIn(Error, "address", "spec.address", err.Error())
 		return
 	}
 	if want := kubeview.ReservationName(a); r.Name != want {
-		d.find(Error, "address", "metadata.name", fmt.Sprintf("metadata.name: a reservation of %s must be named %s, not %s", a, want, r.Name))
+		d.findIn(Error, "address", "metadata.name", fmt.Sprintf("a reservation of %s must be named %s, not %s", a, want, r.Name))
 	}
 	who := &r.Spec.Pod
 	if (who.Name == "") == (who.StatefulSet == "") || (who.StatefulSet == "") != (who.Ordinal == nil) {
-		d.find(Error, "address", "spec.pod", "spec.pod: a pod is named by name or by statefulSet and ordinal")
+		d.findIn(Error, "address", "spec.pod", "a pod is named by name or by statefulSet and ordinal")
 	}
 }

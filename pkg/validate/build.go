@@ -27,7 +27,7 @@ type Profile struct {
 	// Weights of the score plugins, in the order in which they run.
 	Weights []Weight `json:"weights"`
 	// Unsigned are the plugins without which identical pods would share one pass over the nodes.
-	Unsigned []string `json:"unsigned,omitempty"`
+	Unsigned []string `json:"unsigned"`
 
 	plugins *schedulerapi.Plugins
 }

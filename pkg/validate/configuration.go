@@ -3,9 +3,11 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -19,9 +21,12 @@ import (
 // unknownPlugin is how the scheduler says that there is none of that name.
 var unknownPlugin = regexp.MustCompile(`"([^"]+)" does not exist`)
 
-// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its profiles are built
-// with the real plugins, and then what they consist of is looked at.
+// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its
+// profiles are built with the real plugins, and then what they consist of is looked at.
 func (d *document) configuration() {
+	if !d.configurationFields() {
+		return
+	}
 	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(d.json, nil, nil)
 	if err != nil {
 		d.decodingErrors(err)
@@ -34,7 +39,12 @@ func (d *document) configuration() {
 	}
 	component.APIVersion = gvk.GroupVersion().String()
 	if invalid := validation.ValidateKubeSchedulerConfiguration(component); invalid != nil {
-		d.validationErrors(invalid)
+		said := strings.Contains(invalid.Error(), aboutQueueSort) && d.queueSort(component)
+		for _, err := range utilerrors.Flatten(invalid).Errors() {
+			if !said || !strings.HasSuffix(err.Error(), aboutQueueSort) {
+				d.validationError(err)
+			}
+		}
 		return
 	}
 	if d.negativeWeights(component) || d.badSignals(component) {
@@ -58,8 +68,33 @@ func (d *document) configuration() {
 	d.lint(component, profiles)
 }
 
-// badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the profiles are
-// built without these.
+// configurationFields checks the fields of the configuration and of the args of its plugins, and says whether all can
+// be read.
+func (d *document) configurationFields() bool {
+	version := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupVersion()
+	obj, err := scheme.Scheme.New(version.WithKind(d.Kind))
+	if err != nil {
+		return true // the decoder says that there is no such version
+	}
+	s := d.structureOf(obj)
+	profiles, _ := d.at("profiles")
+	for i, profile := range elements(profiles) {
+		for j, plugin := range elements(child(profile, "pluginConfig")) {
+			args, name := child(plugin, "args"), child(plugin, "name")
+			if args == nil || name == nil {
+				continue
+			}
+			// Args of plugins that are not known are the decoder's business.
+			if obj, err := scheme.Scheme.New(version.WithKind(name.Value + "Args")); err == nil {
+				s.check(args, reflect.TypeOf(obj), field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args"))
+			}
+		}
+	}
+	return !s.mistyped && len(s.unknown) == 0
+}
+
+// badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the
+// profiles are built without these.
 func (d *document) badSignals(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {
@@ -77,20 +112,20 @@ func (d *document) badSignals(c *schedulerapi.KubeSchedulerConfiguration) bool {
 			var all utilerrors.Aggregate
 			if errors.As(err, &all) {
 				found = true
-				d.validationErrors(all)
+				for _, err := range utilerrors.Flatten(all).Errors() {
+					d.validationError(err)
+				}
 			}
 		}
 	}
 	return found
 }
 
-func (d *document) validationErrors(all utilerrors.Aggregate) {
-	for _, err := range utilerrors.Flatten(all).Errors() {
-		var at *field.Error
-		if errors.As(err, &at) {
-			d.find(Error, "invalid", at.Field, at.Error())
-			continue
-		}
-		d.find(Error, "invalid", anyPath.FindString(err.Error()), err.Error())
+func (d *document) validationError(err error) {
+	var at *field.Error
+	if errors.As(err, &at) {
+		d.findIn(Error, "invalid", at.Field, body(at))
+		return
 	}
+	d.find(Error, "invalid", anyPath.FindString(err.Error()), err.Error())
 }

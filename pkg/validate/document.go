@@ -2,14 +2,17 @@ package validate
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	sigsyaml "sigs.k8s.io/yaml"
 )
+
+// configurationKind is the kind of what configures a scheduler.
+const configurationKind = "KubeSchedulerConfiguration"
 
 // document is one document of a file.
 type document struct {
@@ -19,38 +22,75 @@ type document struct {
 	offset int
 	root   *yaml.Node
 	metav1.TypeMeta
-	json []byte
+	name, namespace string
+	json            []byte
+	// faults are the fields with errors.
+	faults []string
+}
+
+// object is how findings call the document.
+func (d *document) object() string {
+	switch {
+	case d.Kind == "" || d.Kind == configurationKind:
+		return ""
+	case d.name == "":
+		return d.Kind
+	case d.namespace == "":
+		return d.Kind + " " + d.name
+	}
+	return d.Kind + " " + d.namespace + "/" + d.name
 }
 
 func (d *document) find(severity Severity, rule, path, message string) {
 	d.findAt(severity, rule, d.line(path), message)
 }
 
+// findIn is about the field at the path.
+func (d *document) findIn(severity Severity, rule, path, message string) {
+	d.add(severity, rule, d.line(path), path, message)
+}
+
 func (d *document) findAt(severity Severity, rule string, line int, message string) {
-	d.report.add(Finding{File: d.file, Line: line + d.offset, Severity: severity, Rule: rule, Message: oneLine(message)})
+	d.add(severity, rule, line, "", message)
+}
+
+func (d *document) add(severity Severity, rule string, line int, path, message string) {
+	if severity == Error && path != "" {
+		d.faults = append(d.faults, path)
+	}
+	d.report.add(Finding{
+		File: d.file, Line: line + d.offset, Severity: severity, Rule: rule,
+		Object: d.object(), Field: path, Message: oneLine(message),
+	})
 }
 
 // check finds out what the document is.
 func (d *document) check() {
 	d.report.Objects++
-	text, err := yaml.Marshal(d.root)
+	if d.duplicates(d.root) {
+		return
+	}
+	// Decoding the node finds what is wrong with anchors.
+	var anything any
+	err := d.root.Decode(&anything)
 	if err == nil {
-		// Decoding the node itself finds keys that occur twice, with their lines.
-		var anything any
-		if err = d.root.Decode(&anything); err == nil {
-			d.json, err = sigsyaml.YAMLToJSON(text)
+		var value any
+		if value, err = nodeValue(d.root); err == nil {
+			d.json, err = json.Marshal(value)
 		}
 	}
 	if err != nil {
-		d.report.add(yamlFinding(d.file, d.offset, err))
+		d.report.add(yamlFindings(d.file, d.offset, err)...)
 		return
 	}
 	if err := json.Unmarshal(d.json, &d.TypeMeta); err != nil || d.root.Kind != yaml.MappingNode {
 		d.findAt(Error, "syntax", d.root.Line, "this is not an object with apiVersion and kind")
 		return
 	}
+	metadata := child(d.root, "metadata")
+	d.name, d.namespace = scalarText(child(metadata, "name")), scalarText(child(metadata, "namespace"))
 	switch {
-	case d.Kind == "KubeSchedulerConfiguration":
+	case d.Kind == configurationKind:
 		d.configuration()
 	case d.Kind == "ConfigMap" && d.APIVersion == "v1":
 		d.manifest()
@@ -68,7 +108,7 @@ func (d *document) configMap() {
 	}
 	for i := 0; i+1 < len(data.Content); i += 2 {
 		value := data.Content[i+1]
-		if !strings.Contains(value.Value, "kind: KubeSchedulerConfiguration") {
+		if !strings.Contains(value.Value, "kind: "+configurationKind) {
 			continue
 		}
 		offset := d.offset + value.Line
@@ -79,7 +119,36 @@ func (d *document) configMap() {
 	}
 }
 
+// duplicates finds keys that occur twice.
+func (d *document) duplicates(node *yaml.Node) bool {
+	found := false
+	lines := map[string]int{}
+	for i, c := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
+			if line, twice := lines[c.Value]; twice {
+				found = true
+				d.findAt(Error, "syntax", c.Line, fmt.Sprintf("the key %s is there twice, first in line %d", c.Value, line+d.offset))
+			} else {
+				lines[c.Value] = c.Line
+			}
+		}
+		found = d.duplicates(c) || found
+	}
+	return found
+}
+
+// scalarText is the value of a scalar.
+func scalarText(node *yaml.Node) string {
+	if node == nil || node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return node.Value
+}
+
 func child(node *yaml.Node, key string) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -89,6 +158,22 @@ func child(node *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// keyNamed is the line of a key, 0 if the node does not have it.
+func keyNamed(node *yaml.Node, key string) int {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node == nil || node.Kind != yaml.MappingNode {
+		return 0
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i].Line
+		}
+	}
+	return 0
 }
 
 // segments of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
@@ -171,7 +256,7 @@ func (d *document) decodingErrors(err error) {
 			if at := base(m[0]); at != "" {
 				path = at + "." + path
 			}
-			d.find(Error, kind+"-field", path, kind+" field "+path)
+			d.findIn(Error, kind+"-field", path, kind+" field")
 		}
 		return
 	}

@@ -73,13 +73,21 @@ type profileLint struct {
 	profile *Profile
 }
 
+// findOf names the profile as the object of the finding.
+func (l *profileLint) findOf(severity Severity, rule string, line int, message string) {
+	l.report.add(Finding{
+		File: l.file, Line: line + l.offset, Severity: severity, Rule: rule,
+		Object: "profile " + l.profile.Name, Message: oneLine(message),
+	})
+}
+
 func (l *profileLint) warn(rule, path, message string) {
 	if path != "" {
 		path = l.path + "." + path
 	} else {
 		path = l.path
 	}
-	l.find(Warning, rule, path, "profile "+l.profile.Name+": "+message)
+	l.findOf(Warning, rule, l.line(path), message)
 }
 
 // args returns the args of a plugin and the path to them.
@@ -203,7 +211,7 @@ func (l *profileLint) sample(global *int32) {
 	}
 	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) > 0 {
-			l.find(Warning, "sampling", path, fmt.Sprintf("profile %s: percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", l.profile.Name, what, name))
+			l.findOf(Warning, "sampling", l.line(path), fmt.Sprintf("percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", what, name))
 			return
 		}
 	}

@@ -25,7 +25,6 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/sandbox"
 )
 
 var manifestScheme = func() *runtime.Scheme {
@@ -38,28 +37,26 @@ var manifestScheme = func() *runtime.Scheme {
 	return s
 }()
 
-var strictManifests = serializer.NewCodecFactory(manifestScheme, serializer.EnableStrict).UniversalDeserializer()
+var (
+	strictManifests = serializer.NewCodecFactory(manifestScheme, serializer.EnableStrict).UniversalDeserializer()
+	manifests       = serializer.NewCodecFactory(manifestScheme).UniversalDeserializer()
+)
 
 // manifest checks any other object: the fields of kinds that are known, and the keys that our plugins read.
 func (d *document) manifest() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	switch {
 	case d.Kind == "" && child(d.root, "shapes") != nil:
-		var file struct {
-			Shapes []sandbox.Shape `json:"shapes"`
-		}
-		d.strict(&file)
-		for i := range file.Shapes {
-			shape := &file.Shapes[i]
-			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: shape.Labels, Annotations: shape.Annotations}}
-			d.sharing(node, fmt.Sprintf("shapes[%d]", i))
-		}
+		d.shapes()
 		return
 	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] && d.Kind == types.KustomizationKind:
 		d.strict(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
 		for _, item := range elements(child(d.root, "items")) {
+			if item.Kind == yaml.AliasNode {
+				item = item.Alias
+			}
 			one := &document{report: d.report, file: d.file, offset: d.offset, root: item}
 			one.check()
 		}
@@ -69,18 +66,36 @@ func (d *document) manifest() {
 		return
 	case !manifestScheme.Recognizes(gvk):
 		if manifestScheme.IsGroupRegistered(gvk.Group) {
-			d.find(Error, "kind", "kind", fmt.Sprintf("there is no kind %s in %s", d.Kind, d.APIVersion))
+			d.findIn(Error, "kind", "kind", fmt.Sprintf("there is no kind %s in %s", d.Kind, d.APIVersion))
 			return
 		}
-		d.find(Note, "not-checked", "kind", fmt.Sprintf("%s of %s is not a kind that is known here", d.Kind, d.APIVersion))
+		// It may be defined in a file that is still to be read.
+		d.report.custom = append(d.report.custom, d)
 		return
 	}
-	obj, _, err := strictManifests.Decode(d.json, nil, nil)
+	obj, err := manifestScheme.New(gvk)
 	if err != nil {
-		d.decodingErrors(err)
+		d.find(Error, "kind", "kind", err.Error())
 		return
+	}
+	if d.removed(obj) {
+		return
+	}
+	s := d.structureOf(obj)
+	if s.mistyped {
+		return
+	}
+	if obj, _, err = strictManifests.Decode(d.json, nil, nil); err != nil {
+		if len(s.unknown) == 0 {
+			d.decodingErrors(err)
+		}
+		if obj, _, err = manifests.Decode(d.json, nil, nil); err != nil {
+			return
+		}
 	}
 	d.keys(obj)
+	d.refused(s.unknown)
+	d.report.together.add(d, obj)
 }
 
 // elements are those of a list, none if it is something else.
@@ -93,23 +108,16 @@ func elements(list *yaml.Node) []*yaml.Node {
 
 // strict decodes what no scheme knows.
 func (d *document) strict(into any) {
+	if s := d.structureOf(into); s.mistyped || len(s.unknown) > 0 {
+		return
+	}
 	decoder := json.NewDecoder(strings.NewReader(string(d.json)))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
 	if err == nil {
 		return
 	}
-	if field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		field = strings.Trim(field, `"`)
-		d.findAt(Error, "unknown-field", d.anywhere(d.root, field), "unknown field "+field)
-		return
-	}
 	d.decodingErrors(err)
-}
-
-// anywhere returns the line of the first field of that name.
-func (d *document) anywhere(node *yaml.Node, field string) int {
-	return d.search(node, field, func(i int) bool { return i%2 == 0 })
 }
 
 // valueLine returns the line of the first field with that value.
@@ -133,7 +141,7 @@ func (d *document) search(node *yaml.Node, scalar string, wanted func(int) bool)
 	return 0
 }
 
-// keys checks the annotations and labels that our plugins read.
+// keys checks the annotations and labels that our plugins read, and the objects of Berth's own.
 func (d *document) keys(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
@@ -147,27 +155,13 @@ func (d *document) keys(obj runtime.Object) {
 	case *appsv1.ReplicaSet:
 		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *v1.Node:
-		keys := kubeview.DefaultGPUKeys()
-		read, bad := keys.ReadGPUNode(o)
-		if unknown := read.Unknown(); len(unknown) > 0 {
-			d.find(Warning, "gpu", "metadata", fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one by %s or %s keep off the node; run GPU feature discovery, or set the label %s",
-				strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, keys.ProductLabels[0]))
-		}
-		_, _, badPrice := kubeview.StatedPrice(o)
-		for _, b := range append(bad, badPrice...) {
-			d.bad("metadata", b)
-		}
-		d.sharing(o, "metadata")
-		d.unknownKeys("metadata")
+		d.node(o, "metadata")
 	case *schedulingv1.PriorityClass:
 		if _, _, bad := kubeview.ClassSpotPolicy(o); bad != nil {
 			d.bad("metadata", bad)
 		}
 		d.unknownKeys("metadata")
 	case *schedulingv1alpha1.PodGroup:
-		if o.Spec.MinMember < 0 {
-			d.find(Error, "value", "spec.minMember", fmt.Sprintf("spec.minMember: %d is not 1 or more", o.Spec.MinMember))
-		}
 		_, specErr := kubeview.GangSpec(o, 0)
 		_, topologyErr := kubeview.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
@@ -190,19 +184,11 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// sharing warns of a node that is to share its GPUs where nothing keeps pods to their shares.
-func (d *document) sharing(node *v1.Node, at string) {
-	keys := kubeview.DefaultGPUKeys()
-	seen, _ := keys.ReadGPUNode(node)
-	if why := seen.Unenforced(); why != "" {
-		d.findAt(Warning, "unenforced-shares", d.keyLine(at, kubeview.GPUModeKey), why)
-	}
-}
-
 // template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come from
 // its ReplicaSets. Obj is what stands in the document.
 func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+	pod.Namespace = d.namespace
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
 	d.pod(pod, "spec.template.metadata")
 	m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
@@ -215,6 +201,7 @@ func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, na
 		return
 	}
 	if why := owner.States(&unstructured.Unstructured{Object: fields})[m.Owner.Part].Why; why != "" {
+		why = strings.TrimPrefix(why, d.Kind+" "+name+" ")
 		d.findAt(Error, "gang", d.keyLine("spec.template.metadata", kubeview.GangKey), why)
 	}
 }
@@ -240,6 +227,7 @@ func (d *document) pod(pod *v1.Pod, at string) {
 		}
 	}
 	d.uses(pod, at)
+	d.report.together.addPod(d, pod, at)
 	d.unknownKeys(at)
 }
 
@@ -256,7 +244,18 @@ func (d *document) badErrors(at string, errs ...error) {
 }
 
 func (d *document) bad(at string, bad *kubeview.BadValue) {
-	d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
+	if bad.Kind != "annotation" && bad.Kind != "label" {
+		d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
+		return
+	}
+	// The path says already of what object, and which key, the message speaks.
+	message := bad.Error()
+	if i := strings.Index(message, bad.Key+": "); i >= 0 {
+		message = message[i+len(bad.Key)+2:]
+	} else if i := strings.Index(message, bad.Key+" is missing"); i >= 0 {
+		message = message[i+len(bad.Key)+1:]
+	}
+	d.add(Error, "value", d.keyLine(at, bad.Key), fmt.Sprintf("%s.%ss[%s]", at, bad.Kind, bad.Key), message)
 }
 
 // keyLine finds an annotation or a label, whose keys have dots in them and so are no path.
@@ -276,12 +275,20 @@ func (d *document) keyLine(at, key string) int {
 // unknownKeys finds keys with our prefix that mean nothing: a misspelt one would be passed over in silence.
 func (d *document) unknownKeys(at string) {
 	meta, _ := d.at(at)
+	known := map[string]bool{}
+	for _, key := range kubeview.OwnKeys() {
+		known[key] = true
+	}
 	for _, kind := range []string{"annotations", "labels"} {
 		of := child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
 			key := of.Content[i]
 			if kubeview.MisspeltKey(key.Value) {
-				d.findAt(Error, "unknown-key", key.Line, fmt.Sprintf("unknown key %s; known are %s", key.Value, strings.Join(kubeview.OwnKeys(), ", ")))
+				message := "unknown key; known are " + strings.Join(kubeview.OwnKeys(), ", ")
+				if like := closest(key.Value, known); like != "" {
+					message = "unknown key; did you mean " + like + "?"
+				}
+				d.add(Error, "unknown-key", key.Line, fmt.Sprintf("%s.%s[%s]", at, kind, key.Value), message)
 			}
 		}
 	}

@@ -13,9 +13,9 @@ func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
 		if policy.MayFail(problem) {
 			severity = Warning
 		}
-		d.find(severity, "policy", problem.Field, problem.Error())
+		d.findIn(severity, "policy", problem.Field, body(problem))
 	}
-	if set.Empty() {
-		d.find(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")
+	if set.Empty() && !d.faulty("spec") {
+		d.findIn(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")
 	}
 }

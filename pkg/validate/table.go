@@ -5,18 +5,18 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"berth.dev/berth/pkg/tables"
 )
 
 // WriteTable prints the findings, a line each, and the weights of the profiles as a table.
 func (r *Report) WriteTable(out io.Writer) error {
+	screen := tables.ScreenOf(out)
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintln(&b, f)
+		fmt.Fprintln(&b, f.colored(screen))
 	}
 	if len(r.Profiles) > 0 {
-		b.WriteString(r.weights())
+		b.WriteString(r.weights(screen))
 	}
 	errors, warnings := 0, 0
 	for _, f := range r.Findings {
@@ -27,7 +27,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 			warnings++
 		}
 	}
-	fmt.Fprintf(&b, "%d objects, %d errors, %d warnings\n", r.Objects, errors, warnings)
+	fmt.Fprintf(&b, "%s, %s, %s\n", count(r.Objects, "object"), count(errors, "error"), count(warnings, "warning"))
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return err
 	}
@@ -45,8 +45,16 @@ func (r *Report) WriteTable(out io.Writer) error {
 	return nil
 }
 
+// count puts a noun after a number.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // weights has a row a profile and a column a plugin that scores in any of them.
-func (r *Report) weights() string {
+func (r *Report) weights(screen tables.Screen) string {
 	var plugins []string
 	seen := map[string]bool{}
 	for _, p := range r.Profiles {
@@ -57,17 +65,13 @@ func (r *Report) weights() string {
 			}
 		}
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"weights by profile"}
+	columns := []tables.Column{{Name: "weights by profile"}}
 	for _, p := range r.Profiles {
-		header = append(header, p.Name)
+		columns = append(columns, tables.Column{Name: p.Name, Number: true})
 	}
-	t.AppendHeader(header)
+	t := tables.New(screen, columns...)
 	for _, plugin := range plugins {
-		row := table.Row{plugin}
+		row := []any{plugin}
 		for _, p := range r.Profiles {
 			if w := p.weight(plugin); w > 0 {
 				row = append(row, w)
@@ -75,12 +79,7 @@ func (r *Report) weights() string {
 				row = append(row, "-")
 			}
 		}
-		t.AppendRow(row)
+		t.Row(row...)
 	}
-	columns := make([]table.ColumnConfig, 0, len(r.Profiles))
-	for i := range r.Profiles {
-		columns = append(columns, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(columns)
-	return t.Render() + "\n"
+	return t.String()
 }

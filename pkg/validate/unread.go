@@ -13,9 +13,9 @@ import (
 
 // use is a pod, or a template of pods, with the line of each of its annotations.
 type use struct {
-	pod   *v1.Pod
-	file  string
-	lines map[string]int
+	pod          *v1.Pod
+	file, object string
+	lines        map[string]int
 }
 
 // uses remembers a pod until all configurations are known.
@@ -25,7 +25,7 @@ func (d *document) uses(pod *v1.Pod, at string) {
 	if len(keys) == 0 {
 		return
 	}
-	u := use{pod: pod, file: d.file, lines: map[string]int{}}
+	u := use{pod: pod, file: d.file, object: d.object(), lines: map[string]int{}}
 	for _, k := range keys {
 		u.lines[k.Key] = d.keyLine(at, k.Key) + d.offset
 	}
@@ -51,10 +51,9 @@ func (r *Report) unread() {
 			name = v1.DefaultSchedulerName
 		}
 		warn := func(key plugins.UnreadKey, message string) {
-			f := Finding{File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Message: oneLine(message)}
-			if !slices.Contains(r.Findings, f) {
-				r.add(f)
-			}
+			r.add(Finding{
+				File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object, Message: oneLine(message),
+			})
 		}
 		named := r.profilesNamed(name)
 		for _, p := range named {

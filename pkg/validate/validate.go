@@ -1,5 +1,5 @@
-// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line of each
-// fault, and for combinations that are allowed but defeat each other.
+// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line
+// of each fault, and for combinations that are allowed but defeat each other.
 package validate
 
 import (
@@ -15,15 +15,17 @@ import (
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/pkg/admit"
 	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/tables"
 )
 
 // Severity of a finding.
 type Severity string
 
-// A configuration with an error does not start, or does not mean what it says; a warning is about a combination that works but
-// defeats a purpose.
+// A configuration with an error does not start, or does not mean what it says; a warning is about a combination that
+// works but defeats a purpose.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -37,23 +39,42 @@ type Finding struct {
 	Line     int      `json:"line,omitempty"`
 	Severity Severity `json:"severity"`
 	// Rule names the check.
-	Rule    string `json:"rule"`
+	Rule string `json:"rule"`
+	// Object is the kind and the name of the object, or the profile; empty where the document has neither.
+	Object string `json:"object,omitempty"`
+	// Field is the path of the field; empty where the finding is not about one.
+	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 }
 
-// String is the finding in the form file:line: severity: message (rule).
-func (f Finding) String() string {
+// String is the finding in the form file:line: severity: object: field: message (rule).
+func (f Finding) String() string { return f.colored(tables.Screen{}) }
+
+// severityColors are for terminals; notes have none.
+var severityColors = map[Severity]tables.Color{Error: tables.Red, Warning: tables.Yellow}
+
+func (f Finding) colored(screen tables.Screen) string {
+	severity := string(f.Severity)
+	if color, ok := severityColors[f.Severity]; ok {
+		severity = screen.Paint(color, severity)
+	}
 	at := f.File
 	if f.Line > 0 {
 		at += ":" + strconv.Itoa(f.Line)
 	}
-	return fmt.Sprintf("%s: %s: %s (%s)", at, f.Severity, f.Message, f.Rule)
+	parts := []string{at, severity}
+	for _, part := range []string{f.Object, f.Field} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return fmt.Sprintf("%s: %s (%s)", strings.Join(parts, ": "), f.Message, f.Rule)
 }
 
 // Report is what is known of the files that were checked.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	Profiles []Profile `json:"profiles,omitempty"`
+	Profiles []Profile `json:"profiles"`
 	// Objects counts the documents that were checked, configurations included.
 	Objects int `json:"objects"`
 	// Rights is what the API server says of the rights that the configurations need, if it was asked.
@@ -61,9 +82,16 @@ type Report struct {
 	// Pruned are the fields of custom resources that the API server drops, if it was asked.
 	Pruned []crd.Pruned `json:"pruned,omitempty"`
 
+	known          map[Finding]bool
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
 	// uses are pods whose annotations are to be compared with the profiles.
 	uses []use
+	// together is what the files say about each other.
+	together together
+	// defined are the kinds that the files define, nil without any, and custom the objects of kinds that may be among
+	// them.
+	defined *admit.Server
+	custom  []*document
 }
 
 // Configurations returns the scheduler configurations that were read and can be used, with their defaults.
@@ -94,7 +122,8 @@ func (r *Report) Read(in io.Reader, name string) error {
 
 // check reads documents, of which the first line is line offset+1 of the file.
 func (r *Report) check(name string, data []byte, offset int) {
-	docs := yaml.NewDecoder(bytes.NewReader(data))
+	// Editors for Windows begin files with a mark, which the parser takes for a part of the first key.
+	docs := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	found := false
 	for {
 		var node yaml.Node
@@ -103,7 +132,7 @@ func (r *Report) check(name string, data []byte, offset int) {
 			break
 		}
 		if err != nil {
-			r.add(yamlFinding(name, offset, err))
+			r.add(yamlFindings(name, offset, err)...)
 			return
 		}
 		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
@@ -118,27 +147,53 @@ func (r *Report) check(name string, data []byte, offset int) {
 	}
 }
 
-func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
+// add leaves out what is known already: a document may be pointed to from several places.
+func (r *Report) add(findings ...Finding) {
+	for _, f := range findings {
+		if r.known[f] {
+			continue
+		}
+		if r.known == nil {
+			r.known = map[Finding]bool{}
+		}
+		r.known[f] = true
+		r.Findings = append(r.Findings, f)
+	}
+}
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// yamlFinding takes the line out of a message of the YAML parser.
-func yamlFinding(name string, offset int, err error) Finding {
-	f := Finding{File: name, Severity: Error, Rule: "syntax", Message: oneLine(strings.TrimPrefix(err.Error(), "yaml: "))}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		if line, err := strconv.Atoi(m[1]); err == nil {
-			f.Line = line + offset
-			f.Message = strings.TrimPrefix(f.Message, m[0]+": ")
-		}
+// yamlFindings takes the lines out of the messages of the YAML parser.
+func yamlFindings(name string, offset int, err error) []Finding {
+	messages := []string{err.Error()}
+	var several *yaml.TypeError
+	if errors.As(err, &several) {
+		messages = several.Errors
 	}
-	return f
+	var findings []Finding
+	for _, text := range messages {
+		f := Finding{File: name, Severity: Error, Rule: "syntax", Message: oneLine(strings.TrimPrefix(text, "yaml: "))}
+		if m := yamlLine.FindStringSubmatch(text); m != nil {
+			if line, err := strconv.Atoi(m[1]); err == nil {
+				f.Line = line + offset
+				f.Message = strings.TrimPrefix(f.Message, m[0]+": ")
+			}
+		}
+		findings = append(findings, f)
+	}
+	return findings
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Finish adds what the files that were read say about each other, and orders the findings by file and line.
 func (r *Report) Finish() {
+	for _, d := range r.custom {
+		d.customResource()
+	}
+	r.custom = nil
 	r.unread()
+	r.together.check()
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)

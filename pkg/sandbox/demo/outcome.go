@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"berth.dev/berth/pkg/tables"
 	corev1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
@@ -41,7 +40,7 @@ type Placement struct {
 	GPUs  int `json:"gpus"`
 	Milli int `json:"milliGPU"`
 	// Devices are the indices that the scheduler chose on a shared node.
-	Devices []int     `json:"devices,omitempty"`
+	Devices []int     `json:"devices"`
 	BoundAt time.Time `json:"boundAt"`
 }
 
@@ -179,30 +178,26 @@ func joinInts(values []int) string {
 
 // WriteTable prints the outcome for a terminal.
 func (o *Outcome) WriteTable(out io.Writer) error {
-	placed := table.NewWriter()
-	placed.SetOutputMirror(out)
-	placed.SetStyle(table.StyleLight)
-	placed.SetTitle("Who went where, and why")
-	placed.AppendHeader(table.Row{"Workload", "Pods", "Profile", "GPUs each", "Node", "Model", "Rack", "Why there"})
+	screen := tables.ScreenOf(out)
+	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
+		tables.Column{Name: "profile", Extra: true}, tables.Column{Name: "GPUs each", Number: true},
+		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true}, tables.Column{Name: "why there"})
 	for _, row := range o.rows() {
-		placed.AppendRow(row)
+		placed.Row(row...)
 	}
-	placed.Render()
-
-	waiting := table.NewWriter()
-	waiting.SetOutputMirror(out)
-	waiting.SetStyle(table.StyleLight)
-	waiting.SetTitle("What is pending, and why")
-	waiting.AppendHeader(table.Row{"Workload", "Pods", "Why"})
+	waiting := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
+		tables.Column{Name: "why"})
 	for _, p := range o.Pending {
-		waiting.AppendRow(table.Row{p.Workload, p.Pods, text.WrapSoft(p.Why, 100)})
+		waiting.Row(p.Workload, p.Pods, p.Why)
 	}
-	waiting.Render()
-
+	const titles = "Who went where, and why\n%s\nWhat is pending, and why\n%s\n"
+	if _, err := fmt.Fprintf(out, titles, placed, waiting); err != nil {
+		return fmt.Errorf("printing the tables: %w", err)
+	}
 	for _, c := range o.Checks {
-		mark := "ok  "
+		mark := screen.Paint(tables.Green, "ok  ")
 		if !c.OK {
-			mark = "FAIL"
+			mark = screen.Paint(tables.Red, "FAIL")
 		}
 		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", mark, c.Claim, c.Found); err != nil {
 			return fmt.Errorf("printing the checks: %w", err)
@@ -212,14 +207,14 @@ func (o *Outcome) WriteTable(out io.Writer) error {
 }
 
 // rows puts the pods of a workload that share a node, and its devices, on one line.
-func (o *Outcome) rows() []table.Row {
-	var rows []table.Row
+func (o *Outcome) rows() [][]any {
+	var rows [][]any
 	left := slices.Clone(o.Placements)
 	for len(left) > 0 {
 		p, all := left[0], len(left)
 		left = slices.DeleteFunc(left, func(other Placement) bool { return same(p, other) })
 		node := o.Nodes[p.Node]
-		rows = append(rows, table.Row{p.Workload, all - len(left), p.Profile, amount(p), p.Node, node.Model, node.Rack, o.why(p)})
+		rows = append(rows, []any{p.Workload, all - len(left), p.Profile, amount(p), p.Node, node.Model, node.Rack, o.why(p)})
 	}
 	return rows
 }

@@ -1,0 +1,69 @@
+// Package tables shows tables on terminals of any width, and quantities as people say them. All commands use it, so
+// that tables look alike and none is wider than its terminal.
+package tables
+
+import (
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/term"
+)
+
+// Screen is what is known of where a table is shown.
+type Screen struct {
+	// Width in columns; 0 is without end, as for a file.
+	Width int
+	// Wide shows tables as wide as they are, with all columns.
+	Wide bool
+	// Color says that colors may be used.
+	Color bool
+}
+
+// Output is a writer of which the screen is known.
+type Output struct {
+	io.Writer
+	Screen Screen
+}
+
+// NewOutput finds out what is behind a writer. The environment may say otherwise: COLUMNS is the width, NO_COLOR means
+// no colors.
+func NewOutput(w io.Writer, wide bool) Output {
+	s := Screen{Wide: wide}
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // descriptors are small
+		s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil { //nolint:gosec // descriptors are small
+			s.Width = width
+		}
+	}
+	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 {
+		s.Width = width
+	}
+	return Output{w, s}
+}
+
+// ScreenOf is the screen of an output; that of any other writer has no end and no colors.
+func ScreenOf(w io.Writer) Screen {
+	if out, ok := w.(Output); ok {
+		return out.Screen
+	}
+	return Screen{}
+}
+
+// Color of a text.
+type Color string
+
+// The colors that are readable on light and on dark terminals.
+const (
+	Red    Color = "31"
+	Green  Color = "32"
+	Yellow Color = "33"
+)
+
+// Paint colors a text, where the screen has colors.
+func (s Screen) Paint(c Color, text string) string {
+	if !s.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,158 @@
+package tables
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"pgregory.net/rapid"
+)
+
+func TestDurationsReadAsPeopleSayThem(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1: "<0.1ms", 100 * time.Microsecond: "0.1ms", 9990 * time.Microsecond: "10ms", 340 * time.Millisecond: "340ms",
+		999600 * time.Microsecond: "1s", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s", 9960 * time.Millisecond: "10s",
+		34 * time.Second: "34s", 59*time.Second + 600*time.Millisecond: "1m", 90 * time.Second: "1m30s", 2 * time.Minute: "2m",
+		time.Hour - 300*time.Millisecond: "1h", 100 * time.Minute: "1h40m", 24*time.Hour - 20*time.Second: "1d", 51 * time.Hour: "2d3h",
+		400 * 24 * time.Hour: "400d", -90 * time.Second: "-1m30s",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("%v reads %s, want %s", d, got, want)
+		}
+	}
+	for s, want := range map[float64]string{0.25: "250ms", 6000: "1h40m", math.Inf(1): "forever", math.Inf(-1): "-forever", math.NaN(): "unknown"} {
+		if got := Seconds(s); got != want {
+			t.Errorf("%v s read %s, want %s", s, got, want)
+		}
+	}
+}
+
+// sample is a table like those of the commands.
+func sample(screen Screen) string {
+	table := New(screen, Column{Name: "node"}, Column{Name: "total", Number: true}, Column{Name: "GPUAware ×20", Number: true},
+		Column{Name: "because"}, Column{Name: "rack", Extra: true})
+	table.Row("a100-3", 2140, "120 → 95 = 1900", "it strands no GPU and adds nothing to the bill of the cluster, whose nodes are in use", "rack-17")
+	table.Row("a-node-with-a-long-name.example.com", 7, "0", screen.Paint(Red, "it is empty")+", so that it would have to be opened for this pod alone", "rack-2")
+	return table.String()
+}
+
+func TestATableFitsItsScreen(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{60, 80, 120, 200} {
+		for _, color := range []bool{false, true} {
+			got := sample(Screen{Width: width, Color: color})
+			if widest := text.LongestLineLen(got); widest > width {
+				t.Errorf("%d columns wide on a screen of %d:\n%s", widest, width, got)
+			}
+			words := strings.Join(strings.Fields(text.StripEscape(got)), " ")
+			for _, want := range []string{"a100-3", "2140", "GPUAware", "strands"} {
+				if !strings.Contains(words, want) {
+					t.Errorf("%q is missing on a screen of %d:\n%s", want, width, got)
+				}
+			}
+		}
+	}
+}
+
+func TestATableOnAScreenOf80Columns(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(want80, "\n"+sample(Screen{Width: 80})); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
+const want80 = `
+ node                      total     GPUAware ×20  because              rack
+ a100-3                     2140  120 → 95 = 1900  it strands no GPU    rack-17
+                                                   and adds nothing to
+                                                   the bill of the
+                                                   cluster, whose
+                                                   nodes are in use
+ a-node-with-a-long-name.      7                0  it is empty, so      rack-2
+ example.com                                       that it would have
+                                                   to be opened for
+                                                   this pod alone
+`
+
+func TestNamesOfColumnsBreakAtHyphens(t *testing.T) {
+	t.Parallel()
+	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true}, Column{Name: "cost-optimized-profile", Number: true})
+	table.Row("TaintToleration", 3, 3)
+	const want = `
+                  gpu-       cost-
+ weights by       aware-     optimized-
+ profile          scheduler     profile
+ TaintToleration          3           3
+`
+	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWideTableHasAllOfItsColumnsOnOneLineEach(t *testing.T) {
+	t.Parallel()
+	for _, screen := range []Screen{{}, {Width: 60, Wide: true}} {
+		got := sample(screen)
+		if lines := strings.Count(got, "\n"); lines != 3 || !strings.Contains(got, "rack-17") || strings.Contains(got, "--wide") {
+			t.Errorf("%+v: %d lines:\n%s", screen, lines, got)
+		}
+	}
+}
+
+func TestLinesAreWrappedWithTheirIndent(t *testing.T) {
+	t.Parallel()
+	got := Screen{Width: 20}.Wrap("short\n  one two three four five\nsix seven eight nine ten\n")
+	if diff := cmp.Diff("short\n  one two three four\n  five\nsix seven eight nine\nten\n", got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnyTableFitsAnyScreen(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.IntRange(20, 200).Draw(t, "width")
+		columns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Column {
+			return Column{Name: rapid.StringMatching(`[a-z]{1,12}( [a-z]{1,8})?`).Draw(t, "name"), Number: rapid.Bool().Draw(t, "number"), Extra: rapid.Bool().Draw(t, "extra")}
+		}), 1, 8).Draw(t, "columns")
+		table := New(Screen{Width: width}, columns...)
+		for range rapid.IntRange(0, 5).Draw(t, "rows") {
+			cells := make([]any, len(columns))
+			for i := range cells {
+				cells[i] = rapid.StringMatching(`([a-zé→]{1,40} ?){0,8}`).Draw(t, "cell")
+			}
+			table.Row(cells...)
+		}
+		got := table.String()
+		if widest := text.LongestLineLen(got); widest > width {
+			t.Fatalf("%d columns wide on a screen of %d:\n%s", widest, width, got)
+		}
+	})
+}
+
+func TestColorsAndWidthsFollowTheEnvironment(t *testing.T) {
+	t.Setenv("COLUMNS", "97")
+	var b bytes.Buffer
+	out := NewOutput(&b, true)
+	if want := (Screen{Width: 97, Wide: true}); ScreenOf(out) != want {
+		t.Errorf("the screen of a buffer is %+v, want %+v", ScreenOf(out), want)
+	}
+	t.Setenv("COLUMNS", "no number")
+	if got := NewOutput(&b, false).Screen; got != (Screen{}) {
+		t.Errorf("the screen of a buffer is %+v, want none", got)
+	}
+	if got := ScreenOf(&b); got != (Screen{}) {
+		t.Errorf("the screen of a writer is %+v, want none", got)
+	}
+	if got := (Screen{}).Paint(Red, "a"); got != "a" {
+		t.Errorf("painted %q without colors", got)
+	}
+	if got := fmt.Sprintf("%q", Screen{Color: true}.Paint(Red, "a")); got != `"\x1b[31ma\x1b[0m"` {
+		t.Errorf("painted %s", got)
+	}
+}

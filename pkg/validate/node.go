@@ -1,0 +1,76 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// shapes checks nodes in the short form of `berth up --nodes`.
+func (d *document) shapes() {
+	var file struct {
+		Shapes []sandbox.Shape `json:"shapes"`
+	}
+	d.strict(&file)
+	for i := range file.Shapes {
+		shape := &file.Shapes[i]
+		node := &v1.Node{Status: v1.NodeStatus{Allocatable: shape.Allocatable}}
+		node.Name, node.Labels, node.Annotations = shape.Name, shape.Labels, shape.Annotations
+		d.node(node, fmt.Sprintf("shapes[%d]", i))
+	}
+}
+
+// node checks what a node says of its GPUs and of its price. At is where its labels and annotations are.
+func (d *document) node(node *v1.Node, at string) {
+	keys := kubeview.DefaultGPUKeys()
+	read, bad := keys.ReadGPUNode(node)
+	if unknown := read.Unknown(); len(unknown) > 0 {
+		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
+			"by %s or %s keep off the node; run GPU feature discovery, or set the label %s",
+			strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, keys.ProductLabels[0]))
+	}
+	_, _, badPrice := kubeview.StatedPrice(node)
+	for _, b := range append(bad, badPrice...) {
+		d.bad(at, b)
+	}
+	if why := read.Unenforced(); why != "" {
+		d.findAt(Warning, "unenforced-shares", d.keyLine(at, kubeview.GPUModeKey), why)
+	}
+	d.labelsOfGPUs(node, read, bad, at)
+	d.unknownKeys(at)
+	d.report.together.addNode(node, read)
+}
+
+// mibLabel is the label in which GPU feature discovery writes the memory of a GPU as a number of MiB.
+const mibLabel = "nvidia.com/gpu.memory"
+
+// labelsOfGPUs finds labels that describe GPUs and are not read, or not by everybody.
+func (d *document) labelsOfGPUs(node *v1.Node, read *kubeview.GPUNode, bad []*kubeview.BadValue, at string) {
+	keys := kubeview.DefaultGPUKeys()
+	known := map[string]bool{}
+	for _, key := range keys.DescribingLabels() {
+		known[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
+		value := node.Labels[key]
+		switch {
+		case slices.ContainsFunc(bad, func(b *kubeview.BadValue) bool { return b.Key == key }):
+		case key == mibLabel && read.MemMiB() > 0 && strings.Trim(value, "0123456789") != "":
+			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf(
+				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(), read.MemMiB()))
+		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[kubeview.GPUModeKey] != "dra":
+			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
+				"neither %s among its allocatable resources nor the label %s",
+				key, keys.Resources[0], keys.CountLabels[0]))
+		case keys.MakesGPUs(key) && !known[key] && closest(key, known) != "" && !strings.HasSuffix(key, "/gpu.mode"):
+			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, closest(key, known))
+			d.findAt(Warning, "gpu", d.keyLine(at, key), message)
+		}
+	}
+}

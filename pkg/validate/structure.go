@@ -1,0 +1,365 @@
+package validate
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// structure holds the fields of a document against a Go type. A decoder stops at the first value of a wrong type; this
+// finds all of them, each with its own line.
+type structure struct {
+	*document
+	// mistyped is set if the type cannot hold the document.
+	mistyped bool
+	// unknown are the paths of objects with a field that the type does not have.
+	unknown map[string]bool
+}
+
+// structureOf checks the whole document.
+func (d *document) structureOf(object any) *structure {
+	s := &structure{document: d, unknown: map[string]bool{}}
+	s.check(d.root, reflect.TypeOf(object), nil)
+	return s
+}
+
+var (
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// wanted says what types that read themselves can be made of.
+var wanted = map[reflect.Type]string{
+	reflect.TypeFor[resource.Quantity]():  "a quantity such as 500m, 4 or 16Gi",
+	reflect.TypeFor[intstr.IntOrString](): "an integer or a string",
+	reflect.TypeFor[metav1.Time]():        "a time such as 2026-01-31T12:00:00Z",
+	reflect.TypeFor[metav1.MicroTime]():   "a time such as 2026-01-31T12:00:00.000000Z",
+	reflect.TypeFor[metav1.Duration]():    "a duration such as 90s or 1h30m",
+}
+
+func (s *structure) check(node *yaml.Node, t reflect.Type, path *field.Path) {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
+		return
+	}
+	if pointer := reflect.PointerTo(t); pointer.Implements(jsonUnmarshaler) || pointer.Implements(textUnmarshaler) {
+		s.readsItself(node, t, path)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+	case reflect.Struct:
+		if s.is(node, yaml.MappingNode, path, "an object") {
+			s.fields(node, t, path)
+		}
+	case reflect.Map:
+		if s.is(node, yaml.MappingNode, path, "an object") {
+			s.entries(node, func(key string, value *yaml.Node) { s.check(value, t.Elem(), path.Key(key)) })
+		}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			s.bytes(node, path)
+		} else if s.is(node, yaml.SequenceNode, path, "a list") {
+			for i, item := range node.Content {
+				s.check(item, t.Elem(), itemIn(path, i))
+			}
+		}
+	default:
+		if s.is(node, yaml.ScalarNode, path, named(t)) {
+			s.scalar(node, t, path)
+		}
+	}
+}
+
+// itemIn is the path to an element; a list may be all that there is.
+func itemIn(path *field.Path, i int) *field.Path {
+	if path == nil {
+		return field.NewPath(fmt.Sprint(i))
+	}
+	return path.Index(i)
+}
+
+// fieldIn is the path to a field; the object may be all that there is.
+func fieldIn(path *field.Path, name string) *field.Path {
+	if path == nil {
+		return field.NewPath(name)
+	}
+	return path.Child(name)
+}
+
+// entries calls f for each entry, those that are merged in by << included.
+func (s *structure) entries(node *yaml.Node, f func(key string, value *yaml.Node)) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.ShortTag() != "!!merge" {
+			f(key.Value, value)
+			continue
+		}
+		for value.Kind == yaml.AliasNode {
+			value = value.Alias
+		}
+		merged := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			merged = value.Content
+		}
+		for _, m := range merged {
+			for m.Kind == yaml.AliasNode {
+				m = m.Alias
+			}
+			s.entries(m, f)
+		}
+	}
+}
+
+func (s *structure) fields(node *yaml.Node, t reflect.Type, path *field.Path) {
+	known := fieldsOf(t)
+	s.entries(node, func(key string, value *yaml.Node) {
+		at := fieldIn(path, key)
+		if of, ok := known[key]; ok {
+			s.check(value, of, at)
+			return
+		}
+		parent := ""
+		if path != nil {
+			parent = path.String()
+		}
+		s.unknown[parent] = true
+		message := "unknown field"
+		if like := closest(key, known); like != "" {
+			message += "; did you mean " + like + "?"
+		}
+		s.add(Error, "unknown-field", keyOf(node, key, value).Line, at.String(), message)
+	})
+}
+
+// keyOf is the key of a value, or the value itself if that is merged in from elsewhere.
+func keyOf(node *yaml.Node, key string, value *yaml.Node) *yaml.Node {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key && node.Content[i+1] == value {
+			return node.Content[i]
+		}
+	}
+	return value
+}
+
+var knownFields sync.Map
+
+// fieldsOf are the fields of a struct by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(map[string]reflect.Type) //nolint:forcetypeassert // nothing else is stored there
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		of := f.Type
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch {
+		case name == "-" || !f.IsExported() && !f.Anonymous:
+		case name == "" && of.Kind() == reflect.Struct && (f.Anonymous || strings.Contains(options, "inline")):
+			for inner, innerType := range fieldsOf(of) {
+				if _, shadowed := fields[inner]; !shadowed {
+					fields[inner] = innerType
+				}
+			}
+		case name == "":
+			fields[f.Name] = f.Type
+		default:
+			fields[name] = f.Type
+		}
+	}
+	knownFields.Store(t, fields)
+	return fields
+}
+
+func (s *structure) is(node *yaml.Node, kind yaml.Kind, path *field.Path, what string) bool {
+	if node.Kind == kind {
+		return true
+	}
+	s.mismatch(node, path, what)
+	return false
+}
+
+// mismatch reports a value that is not what it has to be.
+func (s *structure) mismatch(node *yaml.Node, path *field.Path, what string) {
+	s.mistyped = true
+	name := ""
+	if path != nil {
+		name = path.String()
+	}
+	s.add(Error, "type", node.Line, name, fmt.Sprintf("Invalid value: %s: must be %s", shown(node), what))
+}
+
+// shown is a value as a message repeats it.
+func shown(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if value, err := scalarValue(node); err == nil {
+		if _, text := value.(string); !text {
+			return node.Value
+		}
+	}
+	const longest = 60
+	if len(node.Value) > longest {
+		return fmt.Sprintf("%q…", node.Value[:longest])
+	}
+	return fmt.Sprintf("%q", node.Value)
+}
+
+func (s *structure) readsItself(node *yaml.Node, t reflect.Type, path *field.Path) {
+	value, err := nodeValue(node)
+	if err != nil {
+		return // found when the document was read
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return
+	}
+	if err := json.Unmarshal(data, reflect.New(t).Interface()); err != nil {
+		what, ok := wanted[t]
+		if !ok {
+			what = "what its type allows: " + oneLine(err.Error())
+		}
+		s.mismatch(node, path, what)
+	}
+}
+
+func (s *structure) bytes(node *yaml.Node, path *field.Path) {
+	if !s.is(node, yaml.ScalarNode, path, "a string in base64") {
+		return
+	}
+	value, err := scalarValue(node)
+	text, ok := value.(string)
+	if err == nil && ok {
+		_, err = base64.StdEncoding.DecodeString(strings.NewReplacer("\r", "", "\n", "").Replace(text))
+	}
+	if err != nil || !ok {
+		s.mismatch(node, path, "a string in base64")
+	}
+}
+
+// named says what a value of a scalar type is called.
+func named(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	default:
+		return "an integer"
+	}
+}
+
+func (s *structure) scalar(node *yaml.Node, t reflect.Type, path *field.Path) {
+	value, err := scalarValue(node)
+	if err != nil {
+		return
+	}
+	var ok bool
+	what := named(t)
+	switch t.Kind() {
+	case reflect.String:
+		_, ok = value.(string)
+		what = fmt.Sprintf("a string, which takes quotes here: %q", node.Value)
+	case reflect.Bool:
+		_, ok = value.(bool)
+	case reflect.Float32, reflect.Float64:
+		_, ok = number(value)
+	default:
+		var n float64
+		if n, ok = number(value); ok && n != math.Trunc(n) {
+			ok = false
+		} else if ok {
+			bits := t.Bits() - 1
+			if reflect.Zero(t).CanUint() {
+				bits++
+			}
+			low, high := -math.Ldexp(1, bits), math.Ldexp(1, bits)
+			if reflect.Zero(t).CanUint() {
+				low = 0
+			}
+			if ok = n >= low && n < high; !ok {
+				what = fmt.Sprintf("from %.0f to %.0f", low, high-1)
+			}
+		}
+	}
+	if !ok {
+		s.mismatch(node, path, what)
+	}
+}
+
+func number(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case uint64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// closest is the known field that was most likely meant, if any is near.
+func closest[T any](name string, known map[string]T) string {
+	best, least := "", 3
+	for candidate := range known {
+		n := distance(strings.ToLower(name), strings.ToLower(candidate))
+		if n < least && 2*n < len(name) || n == least && best != "" && candidate < best {
+			best, least = candidate, n
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be added, left out, changed or swapped with their neighbor to get from a to b.
+func distance(a, b string) int {
+	before, previous := []int(nil), make([]int, len(b)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := previous[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = slices.Min([]int{previous[j] + 1, row[j-1] + 1, change})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, previous = previous, row
+	}
+	return previous[len(b)]
+}

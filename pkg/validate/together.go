@@ -1,0 +1,179 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// together is what is known of objects that others refer to.
+type together struct {
+	// models of the GPUs of the nodes, and resources that the nodes offer.
+	models, offered map[string]bool
+	groups          map[types.NamespacedName]bool
+	// pods and templates of pods that refer to them.
+	pods []reference
+}
+
+// reference is a pod with what it refers to; each part has a line of its own.
+type reference struct {
+	d   *document
+	pod *v1.Pod
+	at  string
+}
+
+func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
+	if t.models == nil {
+		t.models, t.offered = map[string]bool{}, map[string]bool{}
+	}
+	for _, pool := range read.Pools() {
+		if pool.GPUs() > 0 && pool.Model() != "" {
+			t.models[pool.Model()] = true
+		}
+	}
+	for _, name := range kubeview.OfferedResources(node) {
+		t.offered[name] = true
+	}
+}
+
+func (t *together) addPod(d *document, pod *v1.Pod, at string) {
+	t.pods = append(t.pods, reference{d, pod, at})
+}
+
+// add takes in the objects that pods refer to.
+func (t *together) add(d *document, obj runtime.Object) {
+	switch o := obj.(type) {
+	case *schedulingv1alpha1.PodGroup:
+		if t.groups == nil {
+			t.groups = map[types.NamespacedName]bool{}
+		}
+		t.groups[nameIn(o.Namespace, o.Name)] = true
+	case *apiextensionsv1.CustomResourceDefinition:
+		d.define(o)
+	}
+}
+
+func nameIn(namespace, name string) types.NamespacedName {
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func (t *together) check() {
+	for _, r := range t.pods {
+		t.group(r)
+		t.model(r)
+		t.resources(r)
+	}
+	t.pods = nil
+}
+
+// group warns of a gang that nothing declares: its pods wait.
+func (t *together) group(r reference) {
+	name := r.pod.Labels[schedulingv1alpha1.PodGroupLabel]
+	if name == "" || t.groups[nameIn(r.pod.Namespace, name)] {
+		return
+	}
+	warn := func(format string, args ...any) {
+		r.d.findAt(Warning, "no-group", r.d.keyLine(r.at, schedulingv1alpha1.PodGroupLabel),
+			fmt.Sprintf("label %s: ", schedulingv1alpha1.PodGroupLabel)+fmt.Sprintf(format, args...))
+	}
+	for group := range t.groups {
+		if group.Name == name {
+			warn("the PodGroup %s is in the namespace %s, not in %s: pods and their group must be in one",
+				name, group.Namespace, nameIn(r.pod.Namespace, "").Namespace)
+			return
+		}
+	}
+	known := map[string]bool{}
+	for group := range t.groups {
+		known[group.Name] = true
+	}
+	if like := closest(name, known); like != "" {
+		warn("there is no PodGroup %s in the files; did you mean %s?", name, like)
+		return
+	}
+	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
+}
+
+// model warns of a pod that accepts no GPU of any node in the files.
+func (t *together) model(r reference) {
+	keys := kubeview.DefaultGPUKeys()
+	request, err := keys.PodGPURequest(r.pod)
+	models := slices.Sorted(maps.Keys(t.models))
+	if err != nil || len(request.Models) == 0 || len(models) == 0 || slices.ContainsFunc(models, request.AcceptsModel) {
+		return
+	}
+	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, kubeview.GPUModelsKey), fmt.Sprintf(
+		"no node in the files has a GPU of the model %s; the nodes have %s",
+		strings.Join(request.Models, " or "), strings.Join(models, ", ")))
+}
+
+// resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
+func (t *together) resources(r reference) {
+	keys := kubeview.DefaultGPUKeys()
+	readable := map[string]bool{}
+	for _, name := range keys.PodResources() {
+		readable[name] = true
+	}
+	asked := r.asked()
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		line := asked[name]
+		switch {
+		case !strings.Contains(name, "/") || keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
+		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && closest(name, readable) != "":
+			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, closest(name, readable))
+			r.d.findAt(Warning, "resource", line, message)
+		case len(t.offered) > 0 && !implied(name):
+			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
+				"no node in the files offers the resource %s; extended resources that they offer: %s", name, t.extended()))
+		}
+	}
+}
+
+// implied resources are those of parts of GPUs: an agent hands them out, and not every node lists them.
+func implied(name string) bool {
+	keys := kubeview.DefaultGPUKeys()
+	return keys.ReadsResource(name) && !slices.Contains(keys.Resources, name)
+}
+
+func (t *together) extended() string {
+	var names []string
+	for name := range t.offered {
+		if strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// asked are the resources that the pod's containers ask for, each with its line.
+func (r reference) asked() map[string]int {
+	lines := map[string]int{}
+	spec := strings.TrimSuffix(r.at, "metadata") + "spec"
+	for _, asked := range kubeview.AskedResources(r.pod) {
+		node, line := r.d.at(spec + "." + asked.Path)
+		if key := keyNamed(node, asked.Resource); key > 0 {
+			line = key
+		}
+		if _, seen := lines[asked.Resource]; !seen {
+			lines[asked.Resource] = line
+		}
+	}
+	return lines
+}
