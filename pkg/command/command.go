@@ -161,12 +161,12 @@ func refuseUnknownTopics(root *cobra.Command) {
 		if cmd.Name() != "help" || cmd.Run == nil {
 			continue
 		}
-		print := cmd.Run
+		show := cmd.Run
 		cmd.Run, cmd.RunE = nil, func(cmd *cobra.Command, args []string) error {
 			if topic, rest, err := root.Find(args); topic == nil || err != nil || len(rest) > 0 {
 				return BadInput(fmt.Errorf("there is no command %q to help with", strings.Join(args, " ")))
 			}
-			print(cmd, args)
+			show(cmd, args)
 			return nil
 		}
 	}

@@ -35,7 +35,7 @@ func TestStatusAndLineOfTheEnd(t *testing.T) {
 	}{
 		"a command that does its work":                        {args: []string{"work"}},
 		"an error":                                            {args: []string{"work"}, work: errors.New("no luck"), status: 1, line: "tool: no luck"},
-		"an error of several lines":                           {args: []string{"work"}, work: errors.New("no\n\tluck\n"), status: 1, line: "tool: no luck"},
+		"an error of several lines":                           {args: []string{"work"}, work: errors.Join(errors.New("no"), errors.New("luck")), status: 1, line: "tool: no luck"},
 		"bad input, wrapped":                                  {args: []string{"work"}, work: fmt.Errorf("reading: %w", BadInput(errors.New("x"))), status: 2, line: "tool: reading: x"},
 		"a status of its own":                                 {args: []string{"work"}, work: WithStatus(errors.New("it holds"), 3), status: 3, line: "tool: it holds"},
 		"an unknown command":                                  {args: []string{"wrok"}, status: 2, line: `tool: unknown command "wrok" for "tool" Did you mean this? work; see "tool --help"`},
@@ -112,7 +112,7 @@ func TestOneThatEndsInOrderIsGivenItsTime(t *testing.T) {
 	root := tree(func(ctx context.Context) error {
 		close(begun)
 		<-ctx.Done()
-		time.Sleep(20 * time.Millisecond) // longer than the grace of others, which is none
+		<-time.After(20 * time.Millisecond) // longer than the grace of others, which is none
 		close(cleaned)
 		return context.Cause(ctx)
 	})

@@ -65,7 +65,7 @@ func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(read.Objects) != 2 || taken.Objects != 2 || taken.Bytes != int64(len(data)) || read.Header.Kubernetes != "v1.37.1" {
+	if len(read.Objects) != 2 || taken.Objects != 2 || taken.Bytes != int64(len(data)) || read.Kubernetes != "v1.37.1" {
 		t.Errorf("%+v, %d objects, header %+v; want a node and a pod of v1.37.1 in %d bytes", taken, len(read.Objects), read.Header, len(data))
 	}
 	if left := strings.Join(taken.LeftOut, "\n"); !strings.Contains(left, "does not serve it") {
@@ -83,7 +83,7 @@ func TestNamesAreHashedInADumpThatIsAskedForIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !read.Header.NamesHashed {
+	if !read.NamesHashed {
 		t.Error("the header does not say that names are hashed")
 	}
 	for _, object := range read.Objects {
@@ -96,26 +96,27 @@ func TestNamesAreHashedInADumpThatIsAskedForIt(t *testing.T) {
 
 func TestADumpThatIsNotCompleteLeavesNothing(t *testing.T) {
 	t.Parallel()
-	asked := make(chan struct{}, 8)
-	hang := func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}
-	fail := func(w http.ResponseWriter, _ *http.Request) {
-		asked <- struct{}{}
-		http.Error(w, "no", http.StatusBadRequest)
-	}
 	for name, test := range map[string]struct {
-		path    string
-		handler http.HandlerFunc
-		want    string
+		path  string
+		hangs bool
+		want  string
 	}{
-		"a list that fails":                    {"/api/v1/pods", fail, "listing pods"},
-		"a server that never says who it is":   {"/version", hang, context.Canceled.Error()},
-		"a server that never says what it has": {"/api", hang, context.Canceled.Error()},
-		"a list that never comes":              {"/api/v1/nodes", hang, context.Canceled.Error()},
+		"a list that fails":                    {"/api/v1/pods", false, "listing pods"},
+		"a server that never says who it is":   {"/version", true, context.Canceled.Error()},
+		"a server that never says what it has": {"/api", true, context.Canceled.Error()},
+		"a list that never comes":              {"/api/v1/nodes", true, context.Canceled.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{}, 8)
+			handler := func(w http.ResponseWriter, r *http.Request) {
+				asked <- struct{}{}
+				if test.hangs {
+					<-r.Context().Done()
+					return
+				}
+				http.Error(w, "no", http.StatusBadRequest)
+			}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "cluster.dump")
 			if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
@@ -124,11 +125,11 @@ func TestADumpThatIsNotCompleteLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-asked
-				if test.want == context.Canceled.Error() {
+				if test.hangs {
 					cancel()
 				}
 			}()
-			_, err := TakeFile(ctx, apiServer(t, map[string]http.HandlerFunc{test.path: test.handler}), path, false)
+			_, err := TakeFile(ctx, apiServer(t, map[string]http.HandlerFunc{test.path: handler}), path, false)
 			cancel()
 			if err == nil || !strings.Contains(err.Error(), test.want) && !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want %q", err, test.want)

@@ -192,13 +192,13 @@ func wrongType(node *yaml.Node, t reflect.Type, at place) error {
 		}
 		return at.fault("", "%s; must be %s", value, want)
 	}
-	switch {
-	case t == quantityType:
+	switch t {
+	case quantityType:
 		if _, err := resource.ParseQuantity(node.Value); err != nil || node.Kind != yaml.ScalarNode {
 			return wrong(`a quantity such as "8", 500m or 64Gi`)
 		}
 		return nil
-	case t == timeType:
+	case timeType:
 		if err := new(metav1.Time).UnmarshalQueryParameter(node.Value); err != nil || node.Kind != yaml.ScalarNode {
 			return wrong("a time such as 2026-01-05T12:00:00Z")
 		}
