@@ -72,6 +72,11 @@ var dashboards = []dashboard{
 			{"max(berth_config_change_duration_seconds)", "slowest replica"}}},
 		{"Missing rights", "What the account may not do, and so does not work.", "none", []query{
 			{"max by (feature, verb, resource) (berth_right_missing)", "{{feature}}: {{verb}} {{resource}}"}}},
+		{"Fields that the API server drops", "A CustomResourceDefinition is not the one of this release.", "none", []query{
+			{"max by (resource, field) (berth_field_pruned)", "{{resource}}: {{field}}"}}},
+		{"Pods that claim GPUs", "In an hour: running pods whose annotations were edited, and pods that no scheduler assigned.", "none", []query{
+			{"sum(increase(berth_gpu_edited_pods_total[1h]))", "edited"},
+			{"sum(increase(berth_gpu_unassigned_pods_total[1h]))", "not assigned"}}},
 	}},
 	{"berth-sources", "Berth: signals, rules and agents", []panel{
 		{"Age of signals", "Of the newest sample. Old signals do not count.", "s", []query{{"berth_signal_age_seconds", "{{signal}}"}}},

@@ -208,6 +208,7 @@ var rare = map[string]bool{
 	"scheduler_preemption_victims":       true,
 	"berth_config_reload_total":          true,
 	"berth_right_missing":                true,
+	"berth_field_pruned":                 true,
 }
 
 func TestTheRunningSchedulerExportsWhatRulesAndDashboardsUse(t *testing.T) {
