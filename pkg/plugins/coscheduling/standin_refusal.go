@@ -160,7 +160,7 @@ func (s *statusWriter) judgeStandIn(ctx context.Context, id gang.ID, v gang.View
 		return nil
 	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), namespaceGone(err):
 		return nil
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		s.banStandIn(ctx, id, v, err.Error())
 		return nil
 	case apierrors.IsNotFound(err):
@@ -195,6 +195,11 @@ func (s *statusWriter) tellStandIn(ctx context.Context, v gang.View, why string)
 		s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "NoPodGroup", "Scheduling",
 			"the gang is scheduled, but has no PodGroup to show its state: %s", why)
 	}
+}
+
+// byAdmission reports whether a policy or a webhook has refused the request, which may say "invalid" and change its mind.
+func byAdmission(err error) bool {
+	return strings.Contains(err.Error(), "denied request") || strings.Contains(err.Error(), "denied the request")
 }
 
 // namespaceGone reports whether the namespace does not exist any more, as opposed to the kind.
