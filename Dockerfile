@@ -42,9 +42,8 @@ LABEL org.opencontainers.image.title="berth-node-agent" \
       org.opencontainers.image.created="${BUILD_DATE}"
 ENTRYPOINT ["/berth-node-agent"]
 
-# Certificate authorities, and below one static file; time zones are compiled in.
+# One static file, below; time zones and certificate authorities are compiled in.
 FROM scratch AS static
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 # A number, so that a kubelet can check runAsNonRoot.
 USER 65532:65532
 ARG VERSION

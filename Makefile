@@ -68,11 +68,10 @@ image-node-agent: ## the node agent's image
 image-extender: ## the extender's image
 	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender --build-arg COMMAND=extender $(IMAGE_FLAGS)
 
-# For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:... CA_BUNDLE=ca.crt
+# For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:...
 ARCHITECTURES ?= amd64 arm64
-CA_BUNDLE ?=
 DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
-	GLIBC_IMAGE=$(GLIBC_IMAGE) CA_BUNDLE=$(CA_BUNDLE) hack/dist.sh
+	GLIBC_IMAGE=$(GLIBC_IMAGE) hack/dist.sh
 dist: ## binaries, OCI archives, bills of materials and checksums of a release in dist/, without a container engine
 	@$(DIST) dist
 

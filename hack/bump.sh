@@ -9,9 +9,9 @@ old=$(sed -n 's,^\tk8s.io/kubernetes v\([0-9.]*\)$,\1,p' go.mod)
 minor() { echo "${1%.*}"; }
 
 hack/kube-modules.sh "$new"
-sed -i "s/${old//./\\.}/$new/g" README.md pkg/replay/memapi/discovery.go docs/versions.md
+sed -i "s/${old//./\\.}/$new/g" README.md pkg/simulation/memapi/discovery.go docs/versions.md
 if [ "$(minor "$old")" != "$(minor "$new")" ]; then
-  sed -i "s/Minor: \"${old:2:2}\"/Minor: \"${new:2:2}\"/" pkg/replay/memapi/discovery.go
+  sed -i "s/Minor: \"${old:2:2}\"/Minor: \"${new:2:2}\"/" pkg/simulation/memapi/discovery.go
 fi
 hack/generate.sh
 go build ./...

@@ -7,8 +7,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${1:?usage: hack/dist.sh DIR}
 : "${VERSION:?run make dist}" "${COMMIT:?}" "${BUILD_DATE:?}" "${LDFLAGS:?}"
 architectures=(${ARCHITECTURES:-amd64 arm64})
-# Certificate authorities differ from machine to machine, so they are an input: a release names its own file.
-authorities=${CA_BUNDLE:-/etc/ssl/certs/ca-certificates.crt}
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -39,9 +37,9 @@ pack() {
   "$packer/ociarchive" --name "$name" --description "$description" --version "$VERSION" --revision "$COMMIT" \
     --created "$BUILD_DATE" --out "$out/$name.oci.tar" "$@" "${binaries[@]}"
 }
-pack berth-scheduler "kube-scheduler with plugins for GPUs, gangs and costs" --user 65532:65532 --authorities "$authorities"
+pack berth-scheduler "kube-scheduler with plugins for GPUs, gangs and costs" --user 65532:65532
 pack berth-extender "GPUAware and CostOptimized behind the HTTP extender protocol of kube-scheduler" \
-  --user 65532:65532 --authorities "$authorities"
+  --user 65532:65532
 # The base is pulled from its registry. A tag may move: name a digest for an image that can be built again.
 if [ -n "${GLIBC_IMAGE:-}" ]; then
   pack berth-node-agent "publishes which GPUs of a node are in use, and how they are linked" --base "$GLIBC_IMAGE"

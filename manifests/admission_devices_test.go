@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -111,6 +112,27 @@ func testDevices(t *testing.T, w *guarded) {
 		}
 		refused("changing it", told, write(key, `"2"`))
 		refused("removing it", "annotation "+key+" tells the pod its devices or its address: only the scheduler removes it", write(key, "null"))
+	}
+	const recorded = "condition berth.dev/GPUsAssigned records the pod's devices: only the scheduler writes it"
+	record := func(client kubernetes.Interface, status string) error {
+		patch := []byte(`{"status":{"conditions":[{"type":"berth.dev/GPUsAssigned",` + status + `}]}}`)
+		_, err := client.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	}
+	if got := denial(record(w.user, `"status":"True","message":"{}"`)); got != recorded {
+		t.Errorf("writing the condition: got %q, want %q", got, recorded)
+	}
+	if err := record(scheduler, `"status":"True","message":"{}"`); err != nil {
+		t.Errorf("the scheduler writes the condition: %v", err)
+	}
+	for what, change := range map[string]string{"changing": `"message":"[]"`, "removing": `"$patch":"delete"`} {
+		if got := denial(record(w.user, change)); got != recorded {
+			t.Errorf("%s the condition: got %q, want %q", what, got, recorded)
+		}
+	}
+	ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+		t.Errorf("writing another condition, as a kubelet does: %v", err)
 	}
 	if err := write("example.com/note", `"x"`); err != nil {
 		t.Errorf("another annotation of a pod that has devices: %v", err)

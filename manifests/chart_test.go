@@ -63,19 +63,33 @@ func TestTheChartWithItsDefaultsRendersTheBase(t *testing.T) {
 
 func TestTheOptionsOfTheChartRenderTheirKustomizations(t *testing.T) {
 	t.Parallel()
-	named := func(objects []*unstructured.Unstructured) map[string]any {
-		all := map[string]any{}
-		for _, object := range objects {
-			all[object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName()] = object.Object
-		}
-		return all
-	}
-	chart := named(unstructuredObjects(t, template(t,
-		"--set", "networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true",
-		"--show-only", "templates/networkpolicy.yaml", "--show-only", "templates/metrics.yaml")))
-	folders := named(slices.Concat(kustomized(t, "network-policy"), kustomized(t, "service-monitor")))
-	if diff := cmp.Diff(folders, chart); diff != "" {
-		t.Errorf("objects (-kustomize +chart):\n%s", diff)
+	const kube = "--kube-version=1.37.1"
+	for name, tc := range map[string]struct {
+		args      []string
+		templates []string
+		folders   []string
+	}{
+		"the network policy":     {[]string{"--set=networkPolicy.enabled=true"}, []string{"networkpolicy"}, []string{"network-policy"}},
+		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, []string{"service-monitor"}},
+		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, []string{"extender"}},
+		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, []string{"node-agent"}},
+		"the admission policies": {[]string{"--set=admission.enabled=true", kube}, []string{"admission"}, []string{"admission"}},
+		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"deployment", "config", "rbac", "policy"}, []string{"hard-anti-affinity"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := tc.args
+			for _, file := range tc.templates {
+				args = append(args, "--show-only=templates/"+file+".yaml")
+			}
+			var folders []*unstructured.Unstructured
+			for _, folder := range tc.folders {
+				folders = append(folders, kustomized(t, folder)...)
+			}
+			if diff := cmp.Diff(alike(t, folders), alike(t, unstructuredObjects(t, template(t, args...)))); diff != "" {
+				t.Errorf("objects (-kustomize +chart):\n%s", diff)
+			}
+		})
 	}
 }
 

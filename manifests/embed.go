@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the shipped manifests, under the paths they have in the repository.
 //
-//go:embed base crd nodes examples/*/*.yaml
+//go:embed base crd nodes replace-default examples/*/*.yaml
 var Files embed.FS

@@ -13,12 +13,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 func TestTheSchedulerOfTheExampleReachesTheExtenderOfTheManifests(t *testing.T) {
 	t.Parallel()
-	configuration, err := replay.LoadConfiguration("extender/stock-scheduler-config.yaml")
+	configuration, err := schedulerconfig.Load("extender/stock-scheduler-config.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTheSchedulerOfTheExampleReachesTheExtenderOfTheManifests(t *testing.T) 
 
 func TestTheExtendersConfigurationLoads(t *testing.T) {
 	t.Parallel()
-	if _, err := replay.LoadConfiguration("extender/extender-config.yaml"); err != nil {
+	if _, err := schedulerconfig.Load("extender/extender-config.yaml"); err != nil {
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.TrimPrefix(content, "    ")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		configuration, err := replay.LoadConfiguration(file)
+		configuration, err := schedulerconfig.Load(file)
 		if err != nil {
 			t.Fatalf("%s: %v", block[1], err)
 		}

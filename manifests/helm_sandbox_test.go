@@ -97,10 +97,21 @@ func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 		t.Errorf("a changed configuration alone changed the pods (-before +after):\n%s", diff)
 	}
 	r.helm(t, "upgrade", "berth", "../charts/berth", "--reset-then-reuse-values",
-		"--set", "rollOnConfigChange=true,image.tag=next,networkPolicy.enabled=true,metrics.service=true")
+		"--set", "rollOnConfigChange=true,image.tag=next,networkPolicy.enabled=true,metrics.service=true",
+		"--set", "antiAffinity=Hard,extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true")
 	pods := r.deployment(t).Spec.Template
 	if image := pods.Spec.Containers[0].Image; image != "berth-scheduler:next" || pods.Annotations["checksum/config"] == "" {
 		t.Errorf("after the second upgrade the image is %q and the annotations are %q", image, pods.Annotations)
+	}
+	if _, err := r.Client.AppsV1().Deployments("kube-system").Get(t.Context(), "berth-extender", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Client.AppsV1().DaemonSets("kube-system").Get(t.Context(), "berth-node-agent", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	admission := r.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	if _, err := admission.Get(t.Context(), "berth-pod-devices", metav1.GetOptions{}); err != nil {
+		t.Error(err)
 	}
 	policies := r.Client.NetworkingV1().NetworkPolicies("kube-system")
 	if _, err := policies.Get(t.Context(), "berth-scheduler", metav1.GetOptions{}); err != nil {
@@ -153,15 +164,15 @@ func (r *release) groupUID(t *testing.T) string {
 func (r *release) removed(t *testing.T) {
 	t.Helper()
 	a := newApplier(t, r.Box)
-	for _, dir := range []string{"base", "metrics", "network-policy"} {
+	for _, dir := range []string{"base", "metrics", "network-policy", "extender", "node-agent", "admission"} {
 		for _, object := range kustomized(t, dir) {
 			mapping, err := a.mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
 			if err != nil {
 				t.Fatal(err)
 			}
 			name := object.GetName()
-			if object.GetKind() == "ConfigMap" {
-				name = "berth-scheduler-config"
+			if base, _, found := strings.Cut(name, "-config"); object.GetKind() == "ConfigMap" && found {
+				name = base + "-config"
 			}
 			r.Await(t, object.GetKind()+" "+name+" to be gone", func(ctx context.Context) (bool, error) {
 				_, err := a.client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Get(ctx, name, metav1.GetOptions{})

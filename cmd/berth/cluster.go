@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/progress"
 )
 
 // clusterFlags are the flags of kubectl that choose a cluster and who asks.
@@ -129,18 +128,13 @@ func (f clusterFlags) collector(w io.Writer) (*dump.Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, ok := w.(*os.File)
-	live := ok && term.IsTerminal(int(file.Fd()))
-	begin := time.Now()
+	line, begin := progress.NewLine(w), time.Now()
 	collector.Progress = func(resource string, objects int, done bool) {
-		line := fmt.Sprintf("%5.1fs  %d %s", time.Since(begin).Seconds(), objects, resource)
-		switch {
-		case done && live:
-			fmt.Fprintf(w, "\r%s\n", line)
-		case done:
-			fmt.Fprintln(w, line)
-		case live:
-			fmt.Fprintf(w, "\r%s", line)
+		text := fmt.Sprintf("%5.1fs  %d %s", time.Since(begin).Seconds(), objects, resource)
+		if done {
+			line.Keep(text)
+		} else {
+			line.Show(text)
 		}
 	}
 	return collector, nil

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // statusConditionHolds is the exit status when a --fail-if condition holds.
@@ -35,16 +37,17 @@ func newCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --a CONFIG --b CONFIG",
 		Short: "Replay the same input with two configurations and show what changes",
-		Long: `compare replays the same input with two configurations and several seeds and shows, metric by metric, the means, their
-range over the seeds and the differences seed by seed: GPUs allocated, stranded (idle, but of no use to the pods of the
+		Long: `compare replays the same input with two configurations and several seeds. First comes the verdict in three lines: what B
+does better and worse with every seed, the largest changes first. Then, metric by metric, the means, their range over the
+seeds and the differences seed by seed: GPUs allocated, stranded (idle, but of no use to the pods of the
 workload where they are) and idle, cost, nodes in use, pending pods by reason, waits of pods and gangs, job completion,
 preemptions, GPUs on spot nodes, placements that differ, and the scheduler's CPU time.
 
 ` + inputHelp + `
 
 --fail-if takes a metric, > or <, and a change from A to B, in percent or in the metric's unit: cost>+2%, allocated<-0.5,
-pending>0. Metrics: allocated, stranded, idle, cost, cost-per-gpu, nodes, pending, preemptions, spot, cpu, cpu-per-pod,
-placements; in mode time also bill, wait-p50, wait-p95, gang-wait-p50, gang-wait-p95, gang-wait-max, gangs-started,
+pending>0. Metrics: allocated, stranded, held, idle, cost, cost-per-gpu, nodes, pending, gangs-started, preemptions, spot, cpu,
+cpu-per-pod, placements; in mode time also bill, wait-p50, wait-p95, gang-wait-p50, gang-wait-p95, gang-wait-max,
 completed, completion-p50, completion-p95.
 
 Exit status: 0 when it ran to its end and no condition holds, 3 when a condition holds, 2 for a file or condition that cannot
@@ -62,7 +65,7 @@ be used, 1 for any other error.`,
 	}
 	flags.input.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&flags.a, "a", replay.Stock, "configuration A: a file, or stock for the default scheduler")
+	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
 	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 and up")
 	f.IntVar(&flags.parallel, "parallel", min(2, runtime.NumCPU()), "how many replays run at once and share processors and 1.2 GiB of memory")
@@ -130,9 +133,12 @@ func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 			arguments = append(arguments, partArguments(given, name, seed))
 		}
 	}
-	p := &parts{atOnce: flags.parallel, progress: &replay.Progress{}}
-	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), p.progress)
-	all, err := p.run(ctx, arguments)
+	pool, err := newPool(flags.parallel)
+	if err != nil {
+		return nil, err
+	}
+	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), pool.Progress)
+	all, err := pool.Run(ctx, arguments)
 	stop()
 	if err != nil {
 		return nil, err
@@ -158,7 +164,7 @@ func checkConditions(conditions []report.Condition, comparison *report.Compariso
 	if len(holding) == 0 {
 		return nil
 	}
-	return statusError{error: errors.New(strings.Join(holding, "; ")), status: statusConditionHolds}
+	return command.WithStatus(errors.New(strings.Join(holding, "; ")), statusConditionHolds)
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

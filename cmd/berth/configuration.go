@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"os"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 )
 
 // loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler would not
 // start with or that is wrong in another way, before work is begun with it.
-func loadConfiguration(nameOrPath string) (*replay.Configuration, error) {
+func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error) {
 	if nameOrPath == "" {
-		return replay.ShippedConfiguration()
+		return schedulerconfig.Shipped()
 	}
-	configuration, err := replay.LoadConfiguration(nameOrPath)
+	configuration, err := schedulerconfig.Load(nameOrPath)
 	if fault := firstFault(nameOrPath); fault != nil {
 		// The scheduler itself knows no lines.
 		err = fault

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/sandbox/demo"
 )
 
@@ -36,6 +37,7 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, format, mapFile)
 		},
 	}
+	command.EndInOrder(cmd)
 	cmd.Flags().StringVar(&opts.Dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
 	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the cluster up and print its kubeconfig")
 	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one, up to three minors older")

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/dump"
 )
@@ -34,14 +31,15 @@ of drivers, and annotations other than those that decide about placement. What i
 
 --hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of labels,
 taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be
-tried. Addresses of host ports are left out. Labels that describe hardware, price, zone or rack keep their values; keys
-of labels and taints, names of resources, drivers and scheduler profiles, and numbers stay as they are. A resource that
-is named after a device class follows the name of the class.
+tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware, price, zone or
+rack keep their values, and so do models of GPUs that the cluster has, and numbers that a node affinity compares; keys of
+labels and taints, and names of resources, drivers and scheduler profiles stay as they are. A resource that is named
+after a device class follows the name of the class. The header names each label and annotation that was left readable.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
 last line that counts them. It is replaced only when the dump is complete.
 
-Exit status: 0 when the file is complete, 1 otherwise.`,
+Exit status: 0 when the file is complete, 2 for a file or flag that cannot be used, 1 for any other error.`,
 		Example: `  berth dump --file cluster.dump
 
   # From another context, to be given away
@@ -70,63 +68,19 @@ func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames 
 		return err
 	}
 	if file == "-" {
-		_, _, err := writeDump(ctx, collector, hashNames, out)
+		_, err := dump.Take(ctx, collector, out, hashNames)
 		return err
 	}
-	partial, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".partial-*")
+	if _, err := os.Stat(filepath.Dir(file)); err != nil {
+		return badInput(fmt.Errorf("writing the dump: %w", err))
+	}
+	taken, err := dump.TakeFile(ctx, collector, file, hashNames)
 	if err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
-	}
-	defer os.Remove(partial.Name()) //nolint:errcheck // gone already when the dump is complete
-	objects, leftOut, err := writeDump(ctx, collector, hashNames, partial)
-	if err = errors.Join(err, partial.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(partial.Name(), file); err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
-	}
-	for _, kind := range leftOut {
+	for _, kind := range taken.LeftOut {
 		fmt.Fprintf(progress, "left out: %s\n", kind)
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return fmt.Errorf("reading back the dump: %w", err)
-	}
-	fmt.Fprintf(progress, "%s: %d objects, %d KiB\n", file, objects, (info.Size()+1023)/1024)
+	fmt.Fprintf(progress, "%s: %d objects, %d KiB\n", file, taken.Objects, (taken.Bytes+1023)/1024)
 	return nil
-}
-
-func writeDump(ctx context.Context, collector *dump.Collector, hashNames bool, out io.Writer) (objects int, leftOut []string, err error) {
-	header, err := collector.Header(time.Now())
-	if err != nil {
-		return 0, nil, err
-	}
-	header.NamesHashed = hashNames
-	writer, err := dump.NewWriter(out, header)
-	if err != nil {
-		return 0, nil, err
-	}
-	add := writer.Add
-	if hashNames {
-		key := make([]byte, 32)
-		if _, err := rand.Read(key); err != nil {
-			return 0, nil, fmt.Errorf("making a key: %w", err)
-		}
-		hasher := dump.NewNameHasher(key)
-		add = func(obj runtime.Object) error {
-			hashed, err := hasher.Hash(obj)
-			if err != nil {
-				return err
-			}
-			return writer.Add(hashed)
-		}
-	}
-	leftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
-		objects++
-		return add(obj)
-	})
-	if err != nil {
-		return objects, leftOut, err
-	}
-	return objects, leftOut, writer.Close(leftOut)
 }

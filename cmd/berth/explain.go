@@ -175,7 +175,7 @@ func (f *explainFlags) objects(ctx context.Context, progress io.Writer) ([]runti
 		return nil, time.Time{}, err
 	}
 	now := time.Now()
-	if _, err := collector.Header(now); err != nil {
+	if _, err := collector.Header(ctx, now); err != nil {
 		return nil, time.Time{}, err
 	}
 	var objects []runtime.Object

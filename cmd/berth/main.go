@@ -3,54 +3,25 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/version"
+
+	"berth.dev/berth/pkg/command"
 )
 
 func main() {
 	// The components that are linked in put flags of theirs on the global set, which cobra would offer as ours.
 	pflag.CommandLine = pflag.NewFlagSet("berth", pflag.ContinueOnError)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := newRootCommand()
-	underName(root, os.Args[0], os.Args[1:])
-	err := root.ExecuteContext(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "berth: "+oneLine(err))
-		os.Exit(exitStatus(err))
-	}
+	command.AsKubectlPlugin(root, os.Args[0], os.Args[1:])
+	os.Exit(command.Run(root, os.Stderr))
 }
 
-// statusError carries the exit status that a command's error asks for.
-type statusError struct {
-	error
-	status int
-}
-
-func (e statusError) Unwrap() error { return e.error }
-
-// exitStatus is 1 unless the error says otherwise.
-func exitStatus(err error) int {
-	var s statusError
-	if errors.As(err, &s) {
-		return s.status
-	}
-	return 1
-}
-
-// oneLine keeps an error on one line of the terminal, however many its parts put in.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
-}
+// badInput gives an error the exit status for a file, name or flag that cannot be used.
+func badInput(err error) error { return command.BadInput(err) }
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -64,8 +35,8 @@ one before a cluster sees it (validate).
 A link to it named kubectl-berth in the PATH makes it a plugin, "kubectl berth", and one named kubectl_complete-berth
 beside that completes its arguments there. For "berth" itself see "berth completion --help".
 
-Exit status: 0 when the command did what it was asked, 2 for a file, name or flag that cannot be used, 1 for any other
-error; where a command has others, its help says so.`,
+Exit status: 0 when the command did what it was asked, 2 for a file, name or flag that cannot be used, 130 after Ctrl-C (143
+after a SIGTERM), 1 for any other error; where a command has others, its help says so.`,
 		Example: `  # A cluster of the nodes in a file, with the shipped scheduler profiles
   berth up --nodes manifests/nodes/demo.yaml
   export KUBECONFIG=$PWD/.berth/kubeconfig
@@ -83,8 +54,10 @@ error; where a command has others, its help says so.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badInput(err) })
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newExplainCommand(), newValidateCommand())
+	root.AddCommand(newDumpCommand(), newExplainCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
+	if err := command.Complete(root, flagCompletions()); err != nil {
+		panic(err)
+	}
 	return root
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/progress"
 )
 
 // outputFormat is the value of --output.
@@ -69,8 +71,8 @@ func printValue(out io.Writer, format outputFormat, value any) error {
 
 // stepPrinter returns a function that prints each step with the seconds since now.
 func stepPrinter(out io.Writer) func(step string) {
-	begin := time.Now()
-	return func(step string) { fmt.Fprintf(out, "%5.1fs  %s\n", time.Since(begin).Seconds(), step) }
+	line, begin := progress.NewLine(out), time.Now()
+	return func(step string) { line.Keep(fmt.Sprintf("%5.1fs  %s", time.Since(begin).Seconds(), step)) }
 }
 
 // quietly keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as an error.

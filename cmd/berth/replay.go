@@ -12,10 +12,8 @@ import (
 
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
-
-// statusBadInput is the exit status for files that cannot be read as what they should be.
-const statusBadInput = 2
 
 // replayInput holds the flags that replay and compare share.
 type replayInput struct {
@@ -28,28 +26,34 @@ type replayInput struct {
 const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
 (--rebind), or a trace of jobs.
 
-Nodes are a CSV file with the columns name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone;
-or the node list of the openb trace. Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
+Nodes are what berth up --nodes takes (Node objects, or {shapes: [...]}, in YAML or JSON); or a CSV file with the columns
+name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone; or the node list of the openb trace.
+Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
 arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot, or JSON lines with the same keys; or a pod list of the openb
 trace. Requests are those of one pod; arrival and duration are seconds or 1h30m; an empty duration means that the job
 never ends; gpu_milli below 1000 is a share of one GPU; models are joined by |. Prices are a CSV file resource,dollars_per_hour of GPU models,
 cpu-core and memory-gib, for nodes without a price of their own.
 
 Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been asked
-for, and nothing ends. Mode time offers each job at its arrival and ends it after its duration, on a virtual clock.
+for, and nothing ends. Mode time offers each job at its arrival and ends it after its duration, on a virtual clock. Its
+figures are means over the time from --warmup to the last arrival, or to the end of the work if all jobs arrive in less time
+than the median one runs. Without jobs that come and go they are those of the end.
 
-Where the profile has no plugin that places shares of GPUs, a pod that asks for a share is given a whole GPU.`
+Allocated GPUs are those that work that can run has asked for. Where the profile has no plugin that places shares of GPUs, a
+pod that asks for a share is given a whole GPU; a gang that is not complete holds GPUs and does not work. Neither counts as
+allocated.`
 
 func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&in.files.Dump, "dump", "", "cluster to replay on: a file written by berth dump")
-	f.StringVar(&in.files.Nodes, "nodes", "", "cluster to replay on: a table of nodes")
+	f.StringVar(&in.files.Nodes, "nodes", "", "cluster to replay on: a table of nodes, or a nodes file as berth up takes it (YAML or JSON)")
 	f.StringVar(&in.files.Jobs, "jobs", "", "trace of jobs that arrive")
 	f.StringVar(&in.files.Prices, "prices", "", "rates for nodes without a price")
 	f.BoolVar(&in.files.Rebind, "rebind", false, "take the dump's pods off their nodes and schedule them again")
 	f.StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
 	f.StringVar(&in.options.Profile, "profile", "", "scheduler name of the jobs' pods (default: berth-scheduler if the configuration has it, else its first profile)")
 	f.DurationVar(&in.options.Horizon, "horizon", 0, "end mode time after this virtual time (default: when every job has ended)")
+	f.DurationVar(&in.options.Warmup, "warmup", 0, "leave out this virtual time at the beginning of the means of mode time")
 	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime, "virtual time that one scheduling cycle takes")
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
 	f.Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
@@ -72,13 +76,6 @@ func (in *replayInput) load() (replay.Input, error) {
 	}
 	input, err := in.files.Load()
 	return input, badInput(err)
-}
-
-func badInput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return statusError{error: err, status: statusBadInput}
 }
 
 func newReplayCommand() *cobra.Command {
@@ -131,7 +128,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		},
 	}
 	in.addFlags(cmd)
-	cmd.Flags().StringVar(&config, "config", replay.Stock, "scheduler configuration: a file, or stock for the default scheduler")
+	cmd.Flags().StringVar(&config, "config", schedulerconfig.Stock, "scheduler configuration: a file, or stock for the default scheduler")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
 	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
 	_ = cmd.Flags().MarkHidden(asPart)
@@ -144,7 +141,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 const memoryLimit = 1200 << 20
 
 // runReplay runs one replay. follow is told its progress and returns what ends following it.
-func runReplay(ctx context.Context, c *replay.Configuration, in replay.Input, options replay.Options, follow func(*replay.Progress) (stop func())) (*replay.Result, error) {
+func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, follow func(*replay.Progress) (stop func())) (*replay.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	if os.Getenv("GOMEMLIMIT") == "" {

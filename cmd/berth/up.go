@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
 )
@@ -39,16 +39,27 @@ form that counts nodes of a shape:
 etcd does not wait for the disk (no fsync) unless --fsync is given: what a sandbox holds may be lost when the machine
 loses power. The scheduler runs with the rights of the shipped ClusterRole only, as it would in a cluster, and is
 started again when it dies. It follows the file of --scheduler-config: save a change, and it is in force some seconds
-later; a change that is wrong is named in logs/scheduler.log, and the configuration before it stays. Jobs' pods run for a minute; the pod annotation pod-complete.stage.kwok.x-k8s.io/delay
-("90s") says otherwise.
+later; a change that is wrong is named in logs/scheduler.log, and the configuration before it stays.
 
-Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left running.`,
+The shipped profiles serve pods that name one of them in spec.schedulerName; others stay pending, as in a cluster without
+its own scheduler. --replace-default runs the shipped configuration that serves every pod.
+
+Nothing is executed. A pod runs as soon as it is bound. A Job's pod succeeds after a minute, any other runs on; the pod
+annotation pod-complete.stage.kwok.x-k8s.io/delay ("90s") gives either a time after which it succeeds. To let a pod fail:
+
+  kubectl patch pod NAME --subresource=status -p '{"status":{"phase":"Failed"}}'
+
+Exit status: 0 when everything asked for is up, 2 for a file or flag that cannot be used, 130 after Ctrl-C, 1 for any other
+error. What is not up leaves nothing behind: no process, no file. With --foreground Ctrl-C is the way to end it, with 130.`,
 		Example: `  # Forty GPU nodes of five shapes with the shipped profiles
   berth up --nodes manifests/nodes/demo.yaml
 
   # The nodes of a real cluster with a configuration of your own
   kubectl get nodes -o yaml > nodes.yaml
   berth up --nodes nodes.yaml --scheduler-config my-config.yaml
+
+  # A scheduler for every pod, also those that name none
+  berth up --nodes manifests/nodes/demo.yaml --replace-default
 
   # Only the API server, for any other scheduler
   berth up --dir /tmp/other --no-scheduler
@@ -62,12 +73,14 @@ Exit status: 0 when everything asked for is up, 1 otherwise, with nothing left r
 			return up(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, foreground)
 		},
 	}
+	command.EndInOrder(cmd)
 	flags := cmd.Flags()
 	addDirFlag(cmd, &opts.Dir)
 	flags.StringVar(&opts.NodesFile, "nodes", "", "file with the nodes to create (kubectl's YAML or JSON, or the short form)")
 	flags.BoolVar(&opts.NoScheduler, "no-scheduler", false, "leave the scheduler out, to run any other one")
 	flags.BoolVar(&opts.Bare, "bare", false, "install neither CRDs nor rights and leave the scheduler out, to try an installation")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file (default: the shipped profiles); the kubeconfig in it is replaced")
+	flags.BoolVar(&opts.ReplaceDefault, "replace-default", false, "run the shipped configuration that replaces the default scheduler, so that every pod is scheduled")
 	flags.BoolVar(&opts.NoKubelet, "no-kubelet", false, "leave out kwok and the controller manager: bound pods stay as they are")
 	flags.StringSliceVar(&opts.FeatureGates, "feature-gates", nil, "feature gates of all components, as Name=true,…")
 	flags.StringSliceVar(&opts.RuntimeConfig, "runtime-config", nil, "APIs to switch on or off, as group/version=true,…")
@@ -92,19 +105,38 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 }
 
 func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, foreground bool) error {
+	if opts.SchedulerConfig != "" {
+		// A path of its own name even where that is one of the names that stand for a configuration.
+		path, err := filepath.Abs(opts.SchedulerConfig)
+		if err == nil {
+			_, err = loadConfiguration(path)
+		}
+		if err != nil {
+			return badInput(err)
+		}
+	}
 	say := stepPrinter(progress)
 	sb, err := sandbox.Start(ctx, opts, say)
+	var input sandbox.InputError
+	if errors.As(err, &input) {
+		return badInput(err)
+	}
 	if err != nil {
 		return fmt.Errorf("bringing up the sandbox: %w", err)
 	}
+	profiles, err := sb.Profiles()
+	if err != nil {
+		return err
+	}
 	say("up; logs in " + sb.LogDir())
+	fmt.Fprintln(progress, sandbox.WhoSchedules(profiles))
 	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
 	if !foreground {
 		return nil
 	}
 	<-ctx.Done()
 	fmt.Fprintln(progress, "stopping")
-	return sb.Stop()
+	return errors.Join(context.Cause(ctx), sb.Stop())
 }
 
 func newDownCommand() *cobra.Command {
@@ -114,14 +146,14 @@ func newDownCommand() *cobra.Command {
 		Short: "Stop a local control plane and remove its data",
 		Long: `Stop every process of a local control plane and remove its folder, whether it is up or has crashed.
 
-Exit status: 0 when nothing of it is left, 1 otherwise, also when there was none.`,
+Exit status: 0 when nothing of it is left, 2 when there is no local control plane in the folder, 1 for any other error.`,
 		Example:           "  berth down --dir .berth",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sb, err := sandbox.Open(dir)
 			if err != nil {
-				return err
+				return badInput(err)
 			}
 			if err := sb.Stop(); err != nil {
 				return fmt.Errorf("stopping the sandbox: %w", err)
@@ -143,19 +175,19 @@ func newControlPlaneCommand() *cobra.Command {
 		Short:  "Run the process of a local control plane (started by `berth up`)",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var opts sandbox.Options
 			if err := json.Unmarshal([]byte(args[0]), &opts); err != nil {
 				return fmt.Errorf("decoding the options: %w", err)
 			}
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
+			ctx := cmd.Context()
 			if component != "" {
 				return controlplane.RunComponent(ctx, opts, component, etcdPort, apiPort)
 			}
 			return controlplane.Run(ctx, opts)
 		},
 	}
+	command.EndInOrder(cmd)
 	cmd.Flags().StringVar(&component, "component", "", "run only this one")
 	cmd.Flags().IntVar(&etcdPort, "etcd-port", 0, "etcd's port")
 	cmd.Flags().IntVar(&apiPort, "api-port", 0, "the API server's port")

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -40,38 +42,48 @@ cannot be used. A node that is labelled to share its GPUs, with no agent that en
 the pod's profile lacks the plugin for, such as berth.dev/ip-pool without IPReservation or berth.dev/near without
 NetworkTopology; and one on a PodGroup that is read from pods alone. Kinds that are not known here are said to be not checked.
 
+--print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler completes it:
+every plugin of each profile with its weight, and all args. The output is a configuration itself.
+
 With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
 (nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters that
 the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right to create
-subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none.
+subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none. The API server is also
+asked for the schemas of the custom resources that it serves: each field is named that a CustomResourceDefinition of another
+project or release lacks, and that is dropped from every write.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 3 when vital or feature rights are
-missing, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
+missing or fields are dropped, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
 such as an API server that does not answer.`,
 		Example: `  berth validate manifests/base/scheduler-config.yaml
 
   # What does the scheduler's account lack for this configuration?
   berth validate --cluster --account kube-system/berth-scheduler scheduler-config.yaml
 
+  # What does the scheduler make of the shipped configuration?
+  berth validate --print-defaults | less
+
   # In a pipeline, where a warning is a failure
   kubectl kustomize manifests/base | berth validate --strict -`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if flags.cluster {
+			if flags.cluster || flags.printDefaults {
 				return nil
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
+		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// With kubectl's --as and no --account, the rights are those of the impersonated user.
 			if cmd.Flags().Changed("as") && !cmd.Flags().Changed("account") {
-				flags.account = ownAccount
+				flags.account = rights.OwnAccount
 			}
 			return runValidate(cmd.Context(), args, flags, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().BoolVar(&flags.strict, "strict", false, "fail on warnings too")
-	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need")
+	cmd.Flags().BoolVar(&flags.printDefaults, "print-defaults", false, "print the configurations with all plugins and args that the scheduler adds")
+	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need, and for fields of custom resources that it drops")
 	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
 		"whose rights: a service account as namespace/name, a user name, or self for that of the kubeconfig")
 	flags.addTo(cmd, false)
@@ -82,12 +94,12 @@ such as an API server that does not answer.`,
 // validateFlags are the flags of validate.
 type validateFlags struct {
 	clusterFlags
-	strict, cluster bool
-	account         string
-	format          outputFormat
+	strict, cluster, printDefaults bool
+	account                        string
+	format                         outputFormat
 }
 
-// rightsMissing is the exit status where rights are missing.
+// rightsMissing is the exit status where rights are missing, or definitions of custom resources are not ours.
 const rightsMissing = 3
 
 func runValidate(ctx context.Context, files []string, flags validateFlags, out io.Writer) error {
@@ -98,13 +110,16 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 			return badInput(err)
 		}
 	}
-	if flags.cluster {
-		if len(files) == 0 {
-			if err := validateShipped(report); err != nil {
-				return err
-			}
+	if len(files) == 0 {
+		if err := validateShipped(report); err != nil {
+			return err
 		}
-		if err := flags.askForRights(ctx, report); err != nil {
+	}
+	if flags.printDefaults && !report.Has(validate.Error) {
+		return printDefaults(out, report)
+	}
+	if flags.cluster {
+		if err := flags.askCluster(ctx, report); err != nil {
 			return err
 		}
 	}
@@ -121,7 +136,9 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 	case report.Has(validate.Error):
 		return badInput(errors.New("there are errors"))
 	case report.Rights != nil && report.Rights.Lacks():
-		return statusError{errors.New("rights are missing"), rightsMissing}
+		return command.WithStatus(errors.New("rights are missing"), rightsMissing)
+	case len(report.Pruned) > 0:
+		return command.WithStatus(errors.New("the API server drops fields of custom resources"), rightsMissing)
 	case flags.strict && report.Has(validate.Warning):
 		return errors.New("there are warnings")
 	case flags.strict && report.Rights != nil && len(report.Rights.Missing) > 0:

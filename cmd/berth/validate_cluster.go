@@ -5,17 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/validate"
 )
-
-// ownAccount is the value of --account for the one of the kubeconfig.
-const ownAccount = "self"
 
 // validateShipped reads the shipped configuration.
 func validateShipped(report *validate.Report) error {
@@ -27,8 +24,9 @@ func validateShipped(report *validate.Report) error {
 	return report.Read(bytes.NewReader(data), "manifests/"+path)
 }
 
-// askForRights adds to the report which rights are missing for its configurations.
-func (f validateFlags) askForRights(ctx context.Context, report *validate.Report) error {
+// askCluster adds to the report which rights are missing for its configurations, and which fields of custom resources the
+// API server drops.
+func (f validateFlags) askCluster(ctx context.Context, report *validate.Report) error {
 	configurations := report.Configurations()
 	if len(configurations) == 0 {
 		if report.Has(validate.Error) {
@@ -36,9 +34,9 @@ func (f validateFlags) askForRights(ctx context.Context, report *validate.Report
 		}
 		return badInput(errors.New("there is no scheduler configuration in the files, so no rights to check"))
 	}
-	account, err := accountOf(f.account)
+	account, err := rights.ParseAccount(f.account)
 	if err != nil {
-		return badInput(err)
+		return badInput(fmt.Errorf("--account %w", err))
 	}
 	config, err := f.restConfig()
 	if err != nil {
@@ -63,25 +61,6 @@ func (f validateFlags) askForRights(ctx context.Context, report *validate.Report
 		name = account.User
 	}
 	report.Rights = &rights.Report{Account: name, Checked: rights.Count(needs), Missing: missing}
-	return nil
-}
-
-// accountOf reads --account; nil stands for the client's own.
-func accountOf(value string) (*rights.Account, error) {
-	if value == ownAccount {
-		return nil, nil //nolint:nilnil // there is no other account
-	}
-	if namespace, name, found := strings.Cut(value, "/"); found {
-		if namespace == "" || name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("--account %q: must be namespace/name of a service account, a user name, or %s", value, ownAccount)
-		}
-		return rights.ServiceAccount(namespace, name), nil
-	}
-	if parts := strings.Split(value, ":"); len(parts) == 4 && parts[0] == "system" && parts[1] == "serviceaccount" {
-		return rights.ServiceAccount(parts[2], parts[3]), nil
-	}
-	if value == "" {
-		return nil, fmt.Errorf("--account is empty: must be namespace/name of a service account, a user name, or %s", ownAccount)
-	}
-	return &rights.Account{User: value, Groups: []string{"system:authenticated"}}, nil
+	report.Pruned, err = crd.Check(ctx, client.Discovery().RESTClient())
+	return err
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"berth.dev/berth/pkg/extender"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // settings are what the flags say.
@@ -132,7 +132,7 @@ func (s *settings) check() error {
 // run is the extender until the context ends or another replica takes the lease.
 func (s *settings) run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
-	configuration, err := replay.LoadConfiguration(s.config)
+	configuration, err := schedulerconfig.Load(s.config)
 	if err != nil {
 		return err
 	}

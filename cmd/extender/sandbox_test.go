@@ -171,11 +171,17 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// startExtender runs the command until the test calls stop, which returns its error, or ends.
+// startExtender runs the command with the rights that the manifests give to the extender.
 func startExtender(t *testing.T, box *sandboxtest.Box, address string) (stop func() error) {
 	t.Helper()
+	return runExtender(t, impersonating(t, box, "berth-extender"), address)
+}
+
+// runExtender runs the command until the test calls stop, which returns its error, or ends.
+func runExtender(t *testing.T, kubeconfig, address string, args ...string) (stop func() error) {
+	t.Helper()
 	cmd := newCommand()
-	cmd.SetArgs([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, asExtender(t, box))), "--listen=" + address, "--bind"})
+	cmd.SetArgs(append([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, kubeconfig)), "--listen=" + address, "--bind"}, args...))
 	cmd.SetOut(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -205,15 +211,15 @@ func awaitAnswer(t *testing.T, box *sandboxtest.Box, url, want string) {
 	})
 }
 
-// asExtender is a kubeconfig with the rights that the manifests give to the extender.
-func asExtender(t *testing.T, box *sandboxtest.Box) string {
+// impersonating is a kubeconfig with the rights of a service account in kube-system.
+func impersonating(t *testing.T, box *sandboxtest.Box, account string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(box.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range config.AuthInfos {
-		user.Impersonate = "system:serviceaccount:kube-system:berth-extender"
+		user.Impersonate = "system:serviceaccount:kube-system:" + account
 		user.ImpersonateGroups = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")

@@ -151,8 +151,9 @@ func bindsWithClaims(t *testing.T, box *sandboxtest.Box) {
 // answersFromItsImage runs the image beside the other replica, without a lease.
 func answersFromItsImage(t *testing.T, box *sandboxtest.Box) {
 	b := imagetest.New(t)
-	container := b.Check(t, "extender")
-	kubeconfig, err := os.ReadFile(asExtender(t, box))
+	container := b.Container(t, "extender")
+	b.Check(t, container, "extender")
+	kubeconfig, err := os.ReadFile(impersonating(t, box, "berth-extender"))
 	if err != nil {
 		t.Fatal(err)
 	}

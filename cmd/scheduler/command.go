@@ -105,6 +105,7 @@ func runConfigured(ctx context.Context, opts *options.Options, config *reload.Co
 	coscheduling.Listen(sched)
 	self := &process{config: completed, gate: reload.NewGate(ctx, sched)}
 	self.watchRights(ctx, gates)
+	self.watchResources(ctx)
 	if config != nil {
 		go config.Follow(ctx, self, synced(ctx, sched))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -123,5 +124,6 @@ func truncated(note string) string {
 	if len(note) <= limit {
 		return note
 	}
-	return note[:limit] + "…"
+	// A cut through a character would make the event one that the API server cannot read.
+	return strings.ToValidUTF8(note[:limit], "") + "…"
 }

@@ -24,7 +24,15 @@ func TestTheImageOfTheNodeAgentAddsOneFileToItsBase(t *testing.T) {
 
 func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
 	t.Parallel()
-	imagetest.New(t).Check(t, "scheduler")
+	for from, container := range map[string]func(imagetest.Builder, *testing.T, string) string{
+		"of the Dockerfile": imagetest.Builder.Container, "of the archive": imagetest.Builder.Unpacked,
+	} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			b := imagetest.New(t)
+			b.Check(t, container(b, t, "scheduler"), "scheduler")
+		})
+	}
 }
 
 func TestTheImageSchedulesOnARealControlPlane(t *testing.T) {

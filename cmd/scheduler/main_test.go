@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,6 +177,73 @@ func TestWriteConfigPrintsTheArgsWithTheirDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("args in the written configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { busy.Close() })
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, test := range map[string]struct {
+		args  []string
+		fails string
+		want  string
+	}{
+		"the shipped configuration": {
+			args: []string{"--config=../../manifests/base/scheduler-config.yaml"}, want: "schedulerName: gang-scheduler",
+		},
+		"a configuration with the kubeconfig of another machine": {
+			args: []string{"--config=../../manifests/static-pod/scheduler-config.yaml"}, want: "kubeconfig: /etc/kubernetes/scheduler.conf",
+		},
+		"no configuration at all": {want: "schedulerName: default-scheduler"},
+		"flags beside the file": {
+			args: []string{"--config=../../manifests/base/scheduler-config.yaml", "--leader-elect-resource-name=other"}, want: "resourceName: other",
+		},
+		"on a machine where the port is taken": {
+			args: []string{"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", busy.Addr().(*net.TCPAddr).Port)},
+			want: "schedulerName: default-scheduler",
+		},
+		"a configuration that is wrong": {
+			args: []string{"--config=" + file("wrong.yaml", head+"parallelism: -1\n")}, fails: "parallelism",
+		},
+		"a check of a configuration whose kubeconfig is not there": {
+			args:  []string{"--config=../../manifests/static-pod/scheduler-config.yaml", "--write-config-to=" + os.DevNull},
+			fails: "/etc/kubernetes/scheduler.conf: no such file",
+		},
+		"a kubeconfig that is there and is not one": {
+			args:  []string{"--config=" + file("config.yaml", head+"clientConnection: {kubeconfig: "+file("kubeconfig", "- 1\n")+"}\n")},
+			fails: "kubeconfig",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			written := filepath.Join(t.TempDir(), "written.yaml")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--write-config-to=" + written}, test.args...)...)
+			cmd.Env = []string{asScheduler + "=1", "HOME=" + dir}
+			output, err := cmd.CombinedOutput()
+			content, _ := os.ReadFile(written)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(string(output), test.fails) || len(content) > 0 {
+					t.Errorf("error %v, %d bytes written; want a failure that says %q:\n%s", err, len(content), test.fails, output)
+				}
+				return
+			}
+			if err != nil || !strings.Contains(string(content), test.want) {
+				t.Errorf("error %v; want %q in what was written:\n%s\n%s", err, test.want, content, output)
+			}
+		})
 	}
 }
 

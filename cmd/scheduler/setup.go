@@ -34,7 +34,7 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	name := opts.InformerName
 	// The factory that is made here is not used, and must not take the names of the metrics.
 	opts.InformerName = nil
-	config, err := opts.Config(ctx)
+	config, err := configure(ctx, opts)
 	opts.InformerName = name
 	if err != nil {
 		return nil, nil, err

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // addressAPI is an API that serves pools and reservations of addresses, with these objects.

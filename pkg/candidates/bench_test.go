@@ -8,8 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // BenchmarkCycle is what one scheduling cycle costs, from PreFilter to the choice of a node, and that the pod is assumed on
@@ -46,7 +46,7 @@ func BenchmarkCycle(b *testing.B) {
 func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*rand.Rand, int) *v1.Pod) {
 	configuration, profile := shipped(b), profileName
 	if look == "stock" {
-		stock, err := replay.LoadConfiguration(replay.Stock)
+		stock, err := schedulerconfig.Load(schedulerconfig.Stock)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*r
 	benchmarkCycleOn(b, memapi.New(), configuration, profile, nodes, used, look, pod)
 }
 
-func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *replay.Configuration, profile string, nodes int, used bool, look string,
+func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string, nodes int, used bool, look string,
 	pod func(*rand.Rand, int) *v1.Pod) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var running []*v1.Pod

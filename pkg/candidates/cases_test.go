@@ -21,7 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // seen is how many nodes the framework is given for a pod: all or some.
@@ -102,7 +102,7 @@ func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
 }
 
 // tuned is the shipped configuration with another number of candidates.
-func tuned(t *testing.T, n int32, tune func(*schedulerapi.KubeSchedulerConfiguration)) *replay.Configuration {
+func tuned(t *testing.T, n int32, tune func(*schedulerapi.KubeSchedulerConfiguration)) *schedulerconfig.Configuration {
 	t.Helper()
 	c := shipped(t)
 	for _, p := range c.Component.Profiles {
@@ -121,7 +121,7 @@ func tuned(t *testing.T, n int32, tune func(*schedulerapi.KubeSchedulerConfigura
 
 func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]*replay.Configuration{
+	for name, c := range map[string]*schedulerconfig.Configuration{
 		"candidates are switched off": tuned(t, 0, func(*schedulerapi.KubeSchedulerConfiguration) {}),
 		"one of two plugins wants all nodes": tuned(t, 64, func(c *schedulerapi.KubeSchedulerConfiguration) {
 			for _, p := range c.Profiles {
@@ -141,7 +141,7 @@ func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
 			t.Errorf("%s, but the profile is wrapped", name)
 		}
 	}
-	stock, err := replay.LoadConfiguration(replay.Stock)
+	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ profiles:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := replay.LoadConfiguration(file)
+	c, err := schedulerconfig.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}

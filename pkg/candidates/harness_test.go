@@ -18,8 +18,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ const profileName = "berth-scheduler"
 // rig is a scheduler with the shipped configuration that the test steps.
 type rig struct {
 	ctx   context.Context
-	sched *replay.Scheduler
+	sched *simulation.Scheduler
 	// all looks at all nodes, best at candidates first.
 	all, best framework.Framework
 	snapshot  *internalcache.Snapshot
@@ -46,22 +47,22 @@ func newRig(tb testing.TB, nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	return newRigWith(tb, shipped(tb), profileName, nodes, pods...)
 }
 
-func shipped(tb testing.TB) *replay.Configuration {
+func shipped(tb testing.TB) *schedulerconfig.Configuration {
 	tb.Helper()
-	configuration, err := replay.LoadConfiguration("../../manifests/base/scheduler-config.yaml")
+	configuration, err := schedulerconfig.Load("../../manifests/base/scheduler-config.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return configuration
 }
 
-func newRigWith(tb testing.TB, configuration *replay.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
+func newRigWith(tb testing.TB, configuration *schedulerconfig.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
 	return newRigOn(tb, memapi.New(), configuration, profile, nodes, pods...)
 }
 
 // newRigOn starts the scheduler on an API that may have other objects already.
-func newRigOn(tb testing.TB, api *memapi.Server, configuration *replay.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
+func newRigOn(tb testing.TB, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
 	for _, node := range nodes {
 		if err := api.Create(node); err != nil {
@@ -74,7 +75,7 @@ func newRigOn(tb testing.TB, api *memapi.Server, configuration *replay.Configura
 		}
 	}
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	sched, err := replay.NewScheduler(ctx, api, configuration, 2)
+	sched, err := simulation.NewScheduler(ctx, api, configuration, 2)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // policyAPI is an API that serves placement policies, with these specs.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // randomCluster has nodes of a few kinds in three pools, of which one is tainted, half of them in use.
@@ -114,7 +114,7 @@ func TestFewCandidatesLoseNoMoreThanWhatIsNotKnownOfClasses(t *testing.T) {
 }
 
 // placeMany places pods one after another and checks that each is on a node with the best score of all nodes but for loss.
-func placeMany(t *testing.T, configuration *replay.Configuration, profile string, seed uint64, loss int64) {
+func placeMany(t *testing.T, configuration *schedulerconfig.Configuration, profile string, seed uint64, loss int64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 7))
 	nodes, pods := randomCluster(random, 140+random.IntN(200))

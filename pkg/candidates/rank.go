@@ -8,14 +8,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sampling"
 )
 
 const (
 	// clearlyMore is how many times the candidates a cluster must have for ranking to be worth its while.
 	clearlyMore = 2
-	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With fewer than
-	// 100 nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
-	mostTies = 99
+	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With so
+	// few nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
+	mostTies = sampling.Few - 1
 	// maxFailures is how many of the best nodes may fail the filters before all nodes are looked at, in parallel.
 	maxFailures = 512
 	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left as it is.

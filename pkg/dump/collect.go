@@ -28,7 +28,7 @@ type Collector struct {
 	// in all.
 	Progress func(resource string, objects int, done bool)
 
-	discovery discovery.DiscoveryInterface
+	discovery discovery.DiscoveryInterfaceWithContext
 	dynamic   dynamic.Interface
 }
 
@@ -52,8 +52,8 @@ func NewCollector(config *rest.Config) (*Collector, error) {
 
 // Header begins the header of a dump of the cluster. It is the first request, and so the one that says that the cluster cannot be
 // reached.
-func (c *Collector) Header(now time.Time) (Header, error) {
-	info, err := c.discovery.ServerVersion()
+func (c *Collector) Header(ctx context.Context, now time.Time) (Header, error) {
+	info, err := c.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
 		return Header{}, fmt.Errorf("asking the API server for its version: %w", err)
 	}
@@ -64,7 +64,7 @@ func (c *Collector) Header(now time.Time) (Header, error) {
 // line each: those that the server does not serve and those that the user may not list. Without nodes and pods there is
 // no dump, so there that is an error.
 func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error) (leftOut []string, err error) {
-	served, err := c.served()
+	served, err := c.served(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error)
 }
 
 // served returns the resources that the server has. An API of another project that does not answer does not matter.
-func (c *Collector) served() (map[schema.GroupVersionResource]bool, error) {
-	_, lists, err := c.discovery.ServerGroupsAndResources()
+func (c *Collector) served(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
+	_, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("asking the API server what it serves: %w", err)
 	}

@@ -2,6 +2,8 @@ package dump
 
 import (
 	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 func keepPod(p *v1.Pod) *v1.Pod {
@@ -35,7 +37,7 @@ func keepPod(p *v1.Pod) *v1.Pod {
 	}
 	for _, c := range p.Status.Conditions {
 		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}
-		if c.Type == v1.PodScheduled {
+		if c.Type == v1.PodScheduled || c.Type == kubeview.GPUsAssigned {
 			condition.Message = c.Message
 		}
 		kept.Status.Conditions = append(kept.Status.Conditions, condition)

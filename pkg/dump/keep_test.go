@@ -159,7 +159,8 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"topology.kubernetes.io/zone","namespaces":["acme"],"labelSelector":{"matchLabels":{"team":"acme"}}}]}},
 "containers":[{"name":"c","image":"acme/app","ports":[{"hostPort":80,"hostIP":"192.0.2.44","containerPort":80}],
 "resources":{"requests":{"deviceclass.resource.kubernetes.io/acme-class":"2","cpu":"1"},"limits":{"deviceclass.resource.kubernetes.io/acme-class":"2"}}}]},
-"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"c","resourceName":"deviceclass.resource.kubernetes.io/acme-class","requestName":"r"}]},"conditions":[{"type":"PodScheduled","status":"False","message":"acme"}]}}`).(*v1.Pod)
+"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"c","resourceName":"deviceclass.resource.kubernetes.io/acme-class","requestName":"r"}]},"conditions":[{"type":"PodScheduled","status":"False","message":"acme"},{"type":"berth.dev/GPUsAssigned","status":"True",
+"message":"{\"pod\":\"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70\",\"node\":\"acme-1\",\"devices\":[0],\"uuids\":[\"` + gpuUUID + `\"],\"milli\":500}"}]}}`).(*v1.Pod)
 	class := hash(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"acme-class"},
 "spec":{"selectors":[{"cel":{"expression":"device.attributes['gpu.nvidia.com'].uuid == '` + gpuUUID + `'"}}]}}`).(*resourcev1.DeviceClass)
 	devices := hash(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"gpu.nvidia.com","nodeName":"acme-1",
@@ -214,7 +215,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"named peers":      {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
 		"register of HAMi": {uuid, register}, "devices of HAMi": {uuid, allocated}, "granted device": {uuid, grant.UUIDs[0]}, "GPU of a slice": {uuid, attribute(1, "parentUUID")},
 		"pool": {node.Name, devices.Spec.Pool.Name}, "image": {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
-		"zone": {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {"3", node.Labels["level"]},
+		"zone": {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {h.name("3"), node.Labels["level"]},
 		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical", pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},
 	} {
 		if pair[0] != pair[1] {
@@ -227,5 +228,48 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	}
 	if again.(*v1.Node).Name == node.Name {
 		t.Error("another key gives the same hash")
+	}
+}
+
+// TestAHashedDumpSaysWhatItLeftReadable hides what an account, a model or a window is called, and keeps what nodes are compared by.
+func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
+	t.Parallel()
+	h := NewNameHasher([]byte("key"))
+	kept := []runtime.Object{
+		keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","labels":{"account":"4711","rank":"7","nvidia.com/gpu.product":"Prototype-X","team":"acme"}},
+"status":{"allocatable":{"nvidia.com/gpu":"1"}}}`),
+		keptOf(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"account":"4711","apps.kubernetes.io/pod-index":"3"},"annotations":{
+"berth.dev/gpu-models":"Prototype-X|Acme-Secret| Tesla-T4","alibabacloud.com/gpu-card-model":"Acme-Secret","berth.dev/start-window":"acme-night",
+"berth.dev/spot":"acme says","gpu-fraction":"0.5","berth.dev/gpu-memory-min":"40Gi","berth.dev/deadline":"2026-11-21T06:00:00+01:00"}},
+"spec":{"nodeSelector":{"account":"4711"},"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[
+{"key":"rank","operator":"Gt","values":["5"]}]}]}}},"containers":[{"name":"c"}]}}`),
+	}
+	var all string
+	for _, obj := range kept {
+		h.Learn(obj)
+	}
+	for i, obj := range kept {
+		hashed, err := h.Hash(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[i] = hashed
+		all += asJSON(t, hashed)
+	}
+	for _, secret := range []string{"4711", "cme", "night"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%s is left: %s", secret, all)
+		}
+	}
+	node, pod := kept[0].(*v1.Node), kept[1].(*v1.Pod)
+	if node.Labels["account"] != pod.Spec.NodeSelector["account"] || node.Labels["rank"] != "7" || !strings.Contains(all, `"values":["5"]`) {
+		t.Errorf("the pod no longer fits its node: %s", all)
+	}
+	want := []string{
+		"GPU model Prototype-X", "annotation berth.dev/deadline", "annotation berth.dev/gpu-memory-min", "annotation gpu-fraction",
+		"label apps.kubernetes.io/pod-index", "label nvidia.com/gpu.product", "label rank",
+	}
+	if diff := cmp.Diff(want, h.Readable()); diff != "" {
+		t.Errorf("said to be readable (-want +got):\n%s", diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,16 +25,67 @@ import (
 type NameHasher struct {
 	key    []byte
 	hashed map[string]string
+	// compared are labels whose numbers are compared, models the products that there are, in small letters.
+	compared, models map[string]bool
+	// readable are the labels and annotations of which a value was left as it was.
+	readable map[string]bool
 }
 
 // NewNameHasher makes a hasher; the key should be random and be kept nowhere.
 func NewNameHasher(key []byte) *NameHasher {
-	return &NameHasher{key: key, hashed: map[string]string{}}
+	return &NameHasher{key: key, hashed: map[string]string{}, compared: map[string]bool{}, models: map[string]bool{}, readable: map[string]bool{}}
 }
+
+// Learn takes note of what of the objects has to stay readable for pods to be scheduled as they were. It comes before Hash, for all
+// objects of a dump.
+func (h *NameHasher) Learn(obj runtime.Object) {
+	switch obj := obj.(type) {
+	case *v1.Node:
+		keys := kubeview.DefaultGPUKeys()
+		read, _ := keys.ReadGPUNode(obj)
+		for _, pool := range read.Pools() {
+			h.models[strings.ToLower(pool.Model())] = true
+		}
+	case *v1.Pod:
+		h.learnTerms(obj.Spec.Affinity)
+	case *v1.PersistentVolume:
+		if obj.Spec.NodeAffinity != nil {
+			h.learnSelector(obj.Spec.NodeAffinity.Required)
+		}
+	}
+}
+
+func (h *NameHasher) learnTerms(affinity *v1.Affinity) {
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return
+	}
+	h.learnSelector(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	for _, term := range affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		h.learnSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term.Preference}})
+	}
+}
+
+func (h *NameHasher) learnSelector(s *v1.NodeSelector) {
+	if s == nil {
+		return
+	}
+	for _, term := range s.NodeSelectorTerms {
+		for _, e := range term.MatchExpressions {
+			if e.Operator == v1.NodeSelectorOpGt || e.Operator == v1.NodeSelectorOpLt {
+				h.compared[e.Key] = true
+			}
+		}
+	}
+}
+
+// Readable names the labels and annotations of which values were left as they were, sorted.
+func (h *NameHasher) Readable() []string { return slices.Sorted(maps.Keys(h.readable)) }
 
 // Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices, for UUIDs, and for the
 // values of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
-// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers. A resource that is
+// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers that are compared or
+// count the pods of a set. Models of GPUs that the cluster does not have, and values that cannot be read, are hashed; names of
+// price windows are left out. A resource that is
 // named after a device class follows the name of the class. Addresses on which pods listen are left out.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
@@ -48,9 +100,13 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	if gvk.Kind == "PlacementPolicy" {
 		dropExpressions(content)
 	}
+	grants := h.grants(content)
 	h.object(content)
 	if status, ok := content["status"].(map[string]any); ok {
 		dropMessages(status)
+	}
+	for _, g := range grants {
+		g.condition["message"] = h.text(g.message)
 	}
 	if _, custom := obj.(*unstructured.Unstructured); custom {
 		return &unstructured.Unstructured{Object: content}, nil
@@ -181,11 +237,53 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		}
 		annotations[kubeview.MinMembersByRoleKey] = kubeview.MapRoles(roles, func(role string) string { return h.labelValue(label, role) })
 	}
+	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
+	delete(annotations, kubeview.StartWindowKey)
 	for key, value := range annotations {
-		if text, ok := value.(string); ok {
+		text, ok := value.(string)
+		switch {
+		case !ok:
+		case slices.Contains(kubeview.ModelAnnotations(), key):
+			annotations[key] = h.modelList(text)
+		case slices.Contains(mapped, key) || slices.Contains(kubeview.NameAnnotations(), key):
 			annotations[key] = h.text(text)
+		case structured(key) || plainValue.MatchString(text):
+			h.readable["annotation "+key] = true
+			annotations[key] = h.text(text)
+		default:
+			annotations[key] = h.name(text) // it cannot be read, whatever it says
 		}
 	}
+}
+
+// mapped are annotations whose names are hashed one by one.
+var mapped = []string{
+	kubeview.GPUAssignedKey, kubeview.NearKey, kubeview.LicensesKey, kubeview.DatasetsKey, kubeview.MinMembersByRoleKey,
+}
+
+// structured reports whether values of the annotation are lists of devices, keys of labels or names of the configuration, of
+// which UUIDs alone are hashed.
+func structured(key string) bool {
+	return !strings.HasPrefix(key, "berth.dev/") || slices.Contains(kubeview.AgentKeys, key) || slices.Contains([]string{
+		kubeview.TopologyRequiredKey, kubeview.TopologyPreferredKey, kubeview.RoleLabelKey, kubeview.SLAClassKey,
+	}, key)
+}
+
+// plainValue is a number, an amount, a time or one of the words that annotations of Berth's own have.
+var plainValue = regexp.MustCompile(`^([-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?|true|false|allow|avoid|tolerate|require|required|preferred|exclusive|shared)$`)
+
+// modelList hashes what no GPU of the cluster is called.
+func (h *NameHasher) modelList(list string) string {
+	models := strings.Split(list, "|")
+	for i, model := range models {
+		model = strings.TrimSpace(model)
+		if h.models[strings.ToLower(kubeview.CanonicalModel(model))] {
+			h.readable["GPU model "+model] = true
+		} else if model != "" {
+			models[i] = h.name(model)
+		}
+	}
+	return strings.Join(models, "|")
 }
 
 func stringsOnly(m map[string]any) bool {
@@ -251,11 +349,13 @@ func (h *NameHasher) image(image string) string {
 }
 
 func (h *NameHasher) labelValue(key, value string) string {
-	if kubeview.OpenLabel(key) || value == "true" || value == "false" {
-		return h.text(value)
-	}
-	if _, err := strconv.ParseInt(value, 10, 64); err == nil {
+	if value == "" || value == "true" || value == "false" {
 		return value
+	}
+	_, notANumber := strconv.ParseInt(value, 10, 64)
+	if kubeview.OpenLabel(key) || notANumber == nil && (h.compared[key] || kubeview.OrdinalLabel(key)) {
+		h.readable["label "+key] = true
+		return h.text(value)
 	}
 	return h.name(value)
 }
@@ -294,6 +394,26 @@ func hasExpression(value any) bool {
 		}
 	}
 	return false
+}
+
+// grant is a condition that says which devices a pod was given, and what it is to say.
+type grant struct {
+	condition map[string]any
+	message   string
+}
+
+// grants finds these conditions of an object, before their words are hashed as any text is.
+func (h *NameHasher) grants(content map[string]any) []grant {
+	status, _ := content["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	var found []grant
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if message, ok := condition["message"].(string); ok && condition["type"] == string(kubeview.GPUsAssigned) {
+			found = append(found, grant{condition, kubeview.RenameGrant(message, h.name)})
+		}
+	}
+	return found
 }
 
 // dropMessages removes sentences, in which names occur, from the conditions of a status.

@@ -12,6 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"berth.dev/berth/pkg/sampling"
 )
 
 // cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of them.
@@ -122,14 +124,6 @@ func scoredNode(s fwk.NodePluginScores, weights map[string]int64) Node {
 	return n
 }
 
-// The scheduler's constants for how many feasible nodes are enough (numFeasibleNodesToFind).
-const (
-	fewNodes      = 100
-	leastPercent  = 5
-	startPercent  = 50
-	nodesPerPoint = 125
-)
-
 // noteSample says so when the scheduler would have looked at a part of the feasible nodes only.
 func (w *world) noteSample(e *Explanation, feasible int) {
 	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
@@ -143,11 +137,8 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 	} else if w.percentage != nil {
 		percentage = int(*w.percentage)
 	}
-	if percentage == 0 {
-		percentage = max(startPercent-all/nodesPerPoint, leastPercent)
-	}
-	if enough := max(all*percentage/100, fewNodes); feasible > enough && percentage < 100 {
-		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, percentage, feasible))
+	if enough := sampling.Enough(all, percentage); feasible > enough {
+		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, sampling.Percentage(all, percentage), feasible))
 	}
 }
 

@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
 )
 
 // Question is what is asked.
 type Question struct {
 	// Configuration of the scheduler; it is not changed.
-	Configuration *replay.Configuration
+	Configuration *schedulerconfig.Configuration
 	// Objects are the cluster, as a snapshot holds it; they are not changed.
 	Objects []runtime.Object
 	// Pod to explain. A pod that is bound is explained as of now and without itself.
@@ -138,7 +139,7 @@ func Pod(q Question) (*Explanation, error) {
 	for _, plugin := range silenced {
 		e.Notes = append(e.Notes, plugin+" was run without what Prometheus would tell it")
 	}
-	err := replay.Settled(q.Now, func(settle func()) error {
+	err := simulation.Settled(q.Now, func(settle func()) error {
 		return explain(e, configuration, q.Objects, target, settle)
 	})
 	if err != nil {

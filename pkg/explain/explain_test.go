@@ -18,14 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-func shipped(t *testing.T) *replay.Configuration {
+func shipped(t *testing.T) *schedulerconfig.Configuration {
 	t.Helper()
-	c, err := replay.ShippedConfiguration()
+	c, err := schedulerconfig.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // A pod with an objective and a class is explained as the scheduler of the example would place it, without what Prometheus knows.
 func TestServiceLevelsAreExplained(t *testing.T) {
 	t.Parallel()
-	c, err := replay.LoadConfiguration("../../manifests/configurations/service-levels.yaml")
+	c, err := schedulerconfig.Load("../../manifests/configurations/service-levels.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

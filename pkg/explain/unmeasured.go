@@ -9,7 +9,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/slaaware"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // NotScored is a score plugin that had no say because what it scores by is not part of a snapshot.
@@ -20,7 +20,7 @@ type NotScored struct {
 }
 
 // notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus has them.
-func notScored(c *replay.Configuration, pod *v1.Pod) []NotScored {
+func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 	want, bad := kubeview.PodObjective(pod)
 	if bad != nil || want.None() {
 		return nil

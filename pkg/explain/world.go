@@ -18,8 +18,9 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
@@ -28,7 +29,7 @@ const parallelism = 8
 // world is the cluster in memory with the scheduler that looks at it.
 type world struct {
 	api    *memapi.Server
-	sched  *replay.Scheduler
+	sched  *simulation.Scheduler
 	fw     framework.Framework
 	target *v1.Pod
 	settle func()
@@ -39,14 +40,14 @@ type world struct {
 	evicted []string
 }
 
-func explain(e *Explanation, configuration *replay.Configuration, objects []runtime.Object, target *v1.Pod, settle func()) error {
+func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod, settle func()) error {
 	w := &world{api: memapi.New(), target: target, settle: settle, percentage: configuration.Component.PercentageOfNodesToScore}
 	w.api.Observe = w.observe
 	if err := w.fill(objects); err != nil {
 		return err
 	}
 	ctx := context.Background()
-	sched, err := replay.NewScheduler(ctx, w.api, configuration, parallelism)
+	sched, err := simulation.NewScheduler(ctx, w.api, configuration, parallelism)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 
 // fill puts the cluster into the API, with the target unbound.
 func (w *world) fill(objects []runtime.Object) error {
-	replay.ServeCustomKinds(w.api, objects)
+	simulation.ServeCustomKinds(w.api, objects)
 	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
 	for _, obj := range objects {
 		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {

@@ -87,9 +87,9 @@ func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 	perDevice := map[string]int{}
 	for _, pod := range pods {
 		stored := h.stored(t, pod.Name)
-		assigned, known := stored.Annotations[kubeview.GPUAssignedKey]
+		assigned, known := kubeview.Granted(stored)
 		if known != (stored.Spec.NodeName != "") {
-			t.Errorf("pod %s on node %q has the assignment %q", pod.Name, stored.Spec.NodeName, assigned)
+			t.Errorf("pod %s on node %q has the assignment %+v", pod.Name, stored.Spec.NodeName, assigned)
 		}
 		if known {
 			perDevice[stored.Annotations["alibabacloud.com/gpu-index"]]++

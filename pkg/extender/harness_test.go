@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // plain is a profile with both plugins and nothing said.
@@ -36,13 +36,13 @@ type harness struct {
 	api *memapi.Server
 }
 
-func load(t testing.TB, config string) *replay.Configuration {
+func load(t testing.TB, config string) *schedulerconfig.Configuration {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	configuration, err := replay.LoadConfiguration(file)
+	configuration, err := schedulerconfig.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // The nodes would all have room by the count of GPUs, which is what the scheduler goes by.
@@ -113,14 +116,15 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 func TestPodsAreEvictedForLinkedGPUsOnlyWhereAPairBecomesFree(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, plain, true)
-	shares := func(name, node, index string) *v1.Pod {
-		return newPod(name, node, 0, map[string]string{
-			"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2", "alibabacloud.com/gpu-index": index,
-		})
+	shares := func(name, node, devices string) *v1.Pod {
+		pod := newPod(name, node, 0, map[string]string{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"})
+		pod.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue,
+			Message: fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[%s],"milli":1000}`, pod.UID, node, devices)}}
+		return pod
 	}
 	node := shared("n", 4)
 	node.Annotations = map[string]string{"berth.dev/gpu-links": `{"links":[[0,1,"NV12"],[2,3,"NV12"]]}`}
-	one, other := shares("one", "n", "0-2"), shares("other", "n", "1-3")
+	one, other := shares("one", "n", "0,2"), shares("other", "n", "1,3")
 	h.add(t, node)
 	h.add(t, one)
 	h.add(t, other)

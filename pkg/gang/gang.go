@@ -121,7 +121,7 @@ type Rejection struct {
 	Reason Reason
 }
 
-// Loss is a member that has lost its node.
+// Loss is a member that has lost its node, or could not be bound to it.
 type Loss struct {
 	Group  ID
 	Member Ref

@@ -48,9 +48,14 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 
 // comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
 // tried again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group
-// pauses before it is planned again, if it still needs the member when the others have been bound.
+// pauses before it is planned again, if it still needs the member when the others have been bound. While some are, the group
+// has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
 func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	g := m.group
+	var e Effects
+	if m.node != "" && !g.met() && g.hasBegun() {
+		e.Lost = []Loss{{Group: g.id, Member: m.Ref(), Node: m.node}}
+	}
 	switch p := g.plan; {
 	case p.node(m.UID) == "" && g.started():
 		m.move(isLet)
@@ -59,7 +64,17 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}
 	g.plan.drop(m.UID)
-	return l.settle(g, now)
+	return merge(e, l.settle(g, now))
+}
+
+// hasBegun reports whether members have a node, or are being bound.
+func (g *group) hasBegun() bool {
+	for _, m := range g.members {
+		if m.State == Bound || m.State == Succeeded || m.stage == released {
+			return true
+		}
+	}
+	return false
 }
 
 // Broken records that the node that the plan gives to the member does not take it.

@@ -253,6 +253,24 @@ func TestLosses(t *testing.T) {
 			l.Observe(g1, bound(0, node(0)), t0)
 			return l.Forget(uid(0), t0)
 		}, nil},
+		{"a member cannot be bound while others are being bound", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
+			return l.Unreserve(uid(0), testBackoff, t0)
+		}, one},
+		{"a member cannot be bound and others are", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
+			l.Observe(g1, bound(1, node(1)), t0)
+			l.Observe(g1, bound(2, node(2)), t0)
+			return l.Unreserve(uid(0), testBackoff, t0)
+		}, one},
+		{"no member can be bound", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
+			l.Unreserve(uid(1), testBackoff, t0)
+			l.Unreserve(uid(2), testBackoff, t0)
+			return l.Unreserve(uid(0), testBackoff, t0)
+		}, nil},
+		{"a member cannot be bound that is not needed any more", releasedGangOf(t, 3, 2), func(l *Ledger) Effects {
+			l.Observe(g1, bound(1, node(1)), t0)
+			l.Observe(g1, bound(2, node(2)), t0)
+			return l.Unreserve(uid(0), testBackoff, t0)
+		}, nil},
 		{"nothing is left of the gang", runningGangOf(1, 1), func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, nil},
 		{"a member moves to another gang with its node", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g2, bound(0, node(0)), t0) }, nil},
 	} {

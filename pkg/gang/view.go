@@ -44,6 +44,18 @@ type View struct {
 // RoleView counts the members of one role.
 type RoleView struct{ Minimum, Existing, Settled int }
 
+// Beginning reports whether members of a group of less than that priority hold a node in memory, or are being bound.
+func (l *Ledger) Beginning(below int32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.groups {
+		if g.holding > 0 && g.census.priority() < below {
+			return true
+		}
+	}
+	return false
+}
+
 // Settled is the number of members that count as placed.
 func (v *View) Settled() int { return v.Count[Bound] + v.Count[Succeeded] }
 

@@ -52,10 +52,20 @@ func (l *lifetimes) of(c Class) *lifetime {
 
 func (l *lifetimes) started(c Class, at time.Time) {
 	l.hear(at)
-	for _, t := range [...]*lifetime{l.of(c), &l.all} {
-		t.running++
-		t.began += seconds(at)
-	}
+	l.of(c).start(at)
+	l.all.start(at)
+}
+
+func (l *lifetime) start(at time.Time) {
+	l.running++
+	l.began += seconds(at)
+}
+
+func (l *lifetime) end(began, at time.Time) {
+	l.running--
+	l.began -= seconds(began)
+	l.ran += max(0, at.Sub(began).Seconds())
+	l.ended++
 }
 
 func (l *lifetimes) ended(c Class, began, at time.Time) {
@@ -64,12 +74,8 @@ func (l *lifetimes) ended(c Class, began, at time.Time) {
 	if of == nil || of.running == 0 {
 		return // It began unseen.
 	}
-	for _, t := range [...]*lifetime{of, &l.all} {
-		t.running--
-		t.began -= seconds(began)
-		t.ran += max(0, at.Sub(began).Seconds())
-		t.ended++
-	}
+	of.end(began, at)
+	l.all.end(began, at)
 	if l.all.ended > lifetimeMemory {
 		for _, t := range l.byClass {
 			t.ran, t.ended = t.ran/2, t.ended/2

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -25,29 +26,29 @@ func TestArrivalsCountByHowLongTheyRun(t *testing.T) {
 		want float64
 	}{
 		"nothing has ended": {func(m *Mix) {
-			m.Started(long, start)
-			m.Started(short, start.Add(time.Hour))
+			m.Started(long, Owner{}, start)
+			m.Started(short, Owner{}, start.Add(time.Hour))
 		}, 0.1},
 		"all run alike": {func(m *Mix) {
 			for _, c := range []Class{short, long} {
 				for i := range 1000 {
 					at := start.Add(time.Duration(i) * time.Minute)
-					m.Started(c, at)
-					m.Ended(c, at, at.Add(time.Hour))
+					m.Started(c, Owner{}, at)
+					m.Ended(c, Owner{}, at, at.Add(time.Hour))
 				}
 			}
 		}, 0.1},
 		"a job that fails at once counts for little": {func(m *Mix) {
-			m.Started(long, start)
+			m.Started(long, Owner{}, start)
 			for i := range 1000 {
 				at := start.Add(time.Duration(i) * time.Minute)
-				m.Started(short, at)
-				m.Ended(short, at, at.Add(5*time.Second))
+				m.Started(short, Owner{}, at)
+				m.Ended(short, Owner{}, at, at.Add(5*time.Second))
 			}
 		}, 0.5},
 		"an end without a beginning is none": {func(m *Mix) {
 			for range 1000 {
-				m.Ended(short, start, start)
+				m.Ended(short, Owner{}, start, start)
 			}
 		}, 0.1},
 	} {
@@ -55,9 +56,9 @@ func TestArrivalsCountByHowLongTheyRun(t *testing.T) {
 			t.Parallel()
 			m := NewMix()
 			for range 10 {
-				m.Observe(long, "", true)
+				m.Observe(long, Owner{}, true)
 				for range 9 {
-					m.Observe(short, "", true)
+					m.Observe(short, Owner{}, true)
 				}
 			}
 			tc.play(m)
@@ -111,23 +112,40 @@ func TestNoOwnerIsTheWholeWorkload(t *testing.T) {
 	t.Parallel()
 	flood, other := Class{Count: 1, Milli: 100}, Class{Count: 8, Milli: WholeMilli}
 	for name, tc := range map[string]struct {
-		owner       string
-		each        int
+		owner Owner
+		each  int
+		// ran is how long each pod of the flood runs, where those of others run for an hour; with 0 none ends.
+		ran         time.Duration
 		least, most float64
 	}{
-		"a controller with four of five pods counts as half":          {owner: "team/flood", each: 4, least: 0.4, most: 0.6},
-		"one with nearly all counts for more, but not for all":        {owner: "team/flood", each: 99, least: 0.8, most: 0.95},
-		"one with fewer than half counts in full":                     {owner: "team/flood", each: 1, least: 0.45, most: 0.55},
-		"pods that no controller made are not kept within any bounds": {owner: "", each: 4, least: 0.78, most: 0.82},
+		"a controller with four of five pods counts as half":       {Owner{"a", "team/flood"}, 4, 0, 0.4, 0.6},
+		"one with nearly all counts for more, but not for all":     {Owner{"a", "team/flood"}, 99, 0, 0.8, 0.95},
+		"one with fewer than half counts in full":                  {Owner{"a", "team/flood"}, 1, 0, 0.45, 0.55},
+		"a namespace whose pods end at once counts as half":        {Owner{Namespace: "a"}, 4, time.Second, 0, 0.6},
+		"one whose pods run as long as those of others is at work": {Owner{Namespace: "a"}, 4, time.Hour, 0.75, 0.85},
+		"one of which none has ended may be at work":               {Owner{Namespace: "a"}, 4, 0, 0.75, 0.85},
+		"many controllers of one namespace count as one of it":     {Owner{"a", "each its own"}, 4, time.Second, 0, 0.6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := NewMix()
-			for range 400 {
-				for range tc.each {
-					m.Observe(flood, tc.owner, true)
+			m, at := NewMix(), epoch
+			run := func(c Class, of Owner, ran time.Duration) {
+				m.Observe(c, of, true)
+				m.Started(c, of, at)
+				if ran > 0 {
+					m.Ended(c, of, at, at.Add(ran))
 				}
-				m.Observe(other, "", true)
+			}
+			for i := range 400 {
+				for j := range tc.each {
+					of := tc.owner
+					if of.Controller == "each its own" {
+						of.Controller = fmt.Sprint(i, "-", j)
+					}
+					run(flood, of, tc.ran)
+				}
+				at = at.Add(time.Hour)
+				run(other, Owner{Namespace: fmt.Sprint("b", i%3)}, min(time.Hour, tc.ran*3600))
 			}
 			got := m.Distribution().portions[0]
 			if got.Class != flood || got.Fraction < tc.least || got.Fraction > tc.most {
@@ -139,10 +157,12 @@ func TestNoOwnerIsTheWholeWorkload(t *testing.T) {
 		t.Parallel()
 		var o owners
 		for i := range 10 * mostOwners {
-			o.part(string(rune('a'+i%26))+time.Duration(i).String(), 1)
+			of := Owner{fmt.Sprint("namespace-", i), fmt.Sprint("controller-", i)}
+			o.part(of, 1, epoch)
+			o.started(of, epoch)
 		}
-		if len(o.arrived) > mostOwners+1 {
-			t.Errorf("%d owners are kept", len(o.arrived))
+		if n := max(len(o.controllers.arrived), len(o.namespaces.arrived), len(o.lives)); n > mostOwners+1 {
+			t.Errorf("%d owners are kept", n)
 		}
 	})
 }

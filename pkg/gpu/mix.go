@@ -127,11 +127,11 @@ func NewMix() *Mix { return &Mix{weights: map[Class]float64{}, step: 1} }
 // decay is the growth of step for one arrival: 2^(1/mixHalfLife).
 const decay = 1 + 0.6931471805599453/mixHalfLife
 
-// Observe counts one arrival. The owner is the controller that made the pod, empty for none. One that is not
+// Observe counts one arrival and who made the pod. One that is not
 // independent belongs to the same work as an earlier one, as the members of a gang do: it counts in the mix, but says
 // nothing of how well that is known.
-func (m *Mix) Observe(c Class, owner string, independent bool) {
-	part := m.step * m.owners.part(owner, m.step)
+func (m *Mix) Observe(c Class, owner Owner, independent bool) {
+	part := m.step * m.owners.part(owner, m.step, m.lifetimes.now)
 	if c, ok := m.admit(c); ok {
 		m.weights[c] += part
 	}
@@ -146,14 +146,16 @@ func (m *Mix) Observe(c Class, owner string, independent bool) {
 }
 
 // Started counts a pod that has begun to run, and Ended one that has stopped, which began at that time.
-func (m *Mix) Started(c Class, at time.Time) {
+func (m *Mix) Started(c Class, owner Owner, at time.Time) {
+	m.owners.started(owner, at)
 	if c, ok := m.admit(c); ok {
 		m.lifetimes.started(c, at)
 	}
 }
 
 // Ended counts a pod that has stopped to run.
-func (m *Mix) Ended(c Class, began, at time.Time) {
+func (m *Mix) Ended(c Class, owner Owner, began, at time.Time) {
+	m.owners.ended(owner, began, at)
 	c = c.coarsen(m.coarse)
 	m.lifetimes.ended(c, began, at)
 	if _, arrives := m.weights[c]; !arrives {

@@ -18,17 +18,17 @@ func BenchmarkArrivalAmongManyClasses(b *testing.B) {
 	inUse := m.Distribution()
 	began := time.Now()
 	for i := range classes {
-		m.Observe(class(i), "", true)
-		m.Started(class(i), began)
+		m.Observe(class(i), Owner{}, true)
+		m.Started(class(i), Owner{}, began)
 	}
 	var longest, drawing time.Duration
 	i, draws := 0, 0
 	for b.Loop() {
 		at := time.Now()
 		c := class(i % classes)
-		m.Observe(c, "", true)
-		m.Started(c, at)
-		m.Ended(c, began, at)
+		m.Observe(c, Owner{}, true)
+		m.Started(c, Owner{}, at)
+		m.Ended(c, Owner{}, began, at)
 		due := m.arrivals >= m.redrawAt
 		if d := m.Redraw(inUse); d != nil {
 			inUse = d

@@ -19,7 +19,7 @@ func TestMix(t *testing.T) {
 			if m.Distribution().Known {
 				t.Fatalf("known after %d arrivals", m.arrivals)
 			}
-			m.Observe(one, "", true)
+			m.Observe(one, Owner{}, true)
 		}
 		if !m.Distribution().Known {
 			t.Error("not known after enough arrivals")
@@ -28,9 +28,9 @@ func TestMix(t *testing.T) {
 	t.Run("what came along with another makes no mix known", func(t *testing.T) {
 		t.Parallel()
 		m := NewMix()
-		m.Observe(eight, "", true)
+		m.Observe(eight, Owner{}, true)
 		for range 10 * mixKnown {
-			m.Observe(eight, "", false)
+			m.Observe(eight, Owner{}, false)
 		}
 		if m.Known() || m.arrivals != 10*mixKnown+1 {
 			t.Errorf("known = %v after one gang of %d", m.Known(), m.arrivals)
@@ -40,19 +40,19 @@ func TestMix(t *testing.T) {
 		t.Parallel()
 		m := NewMix()
 		for range 1000 {
-			m.Observe(one, "", true)
+			m.Observe(one, Owner{}, true)
 		}
 		for range mixHalfLife * 61 { // far enough for the weights to be rescaled twice
-			m.Observe(eight, "", true)
+			m.Observe(eight, Owner{}, true)
 		}
 		d := m.Distribution()
 		if len(d.portions) != 1 || d.portions[0].Class != eight {
 			t.Errorf("portions = %v, want the forgotten class gone", d.portions)
 		}
 		m = NewMix()
-		m.Observe(one, "", true)
+		m.Observe(one, Owner{}, true)
 		for range mixHalfLife - 1 {
-			m.Observe(eight, "", true)
+			m.Observe(eight, Owner{}, true)
 		}
 		older, newer := m.weights[one], m.step/decay
 		if ratio := older / newer; math.Abs(ratio-0.5) > 0.01 {
@@ -75,7 +75,7 @@ func TestMix(t *testing.T) {
 		inUse := m.Distribution()
 		drawn := 0
 		for i := range 10_000 {
-			m.Observe([]Class{one, eight}[i/5000], "", true)
+			m.Observe([]Class{one, eight}[i/5000], Owner{}, true)
 			if d := m.Redraw(inUse); d != nil {
 				if i >= mixKnown && d.Distance(inUse) < redrawDistance && inUse.Known {
 					t.Errorf("drawn up after %d arrivals, though it had moved by %v only", i, d.Distance(inUse))
@@ -127,8 +127,8 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 			m := NewMix()
 			began := epoch
 			for i := range arrivals {
-				m.Observe(class(i), "", true)
-				m.Started(class(i), began)
+				m.Observe(class(i), Owner{}, true)
+				m.Started(class(i), Owner{}, began)
 			}
 			if n := max(len(m.weights), len(m.lifetimes.byClass)); n > mostClasses {
 				t.Errorf("%d classes are told apart, want at most %d", n, mostClasses)
@@ -137,7 +137,7 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 				t.Errorf("only %d classes are told apart", len(m.weights))
 			}
 			for i := range arrivals {
-				m.Ended(class(i), began, began.Add(time.Hour))
+				m.Ended(class(i), Owner{}, began, began.Add(time.Hour))
 			}
 			for c, l := range m.lifetimes.byClass {
 				if l.running != 0 || c.CPUMilli < 0 {
@@ -164,16 +164,16 @@ func TestAMixThatIsCoarsenedIsTheSameEachTime(t *testing.T) {
 		for i := range 2*mostClasses + 500 {
 			c := Class{CPUMilli: int64(1000 + i), Count: 1, Milli: WholeMilli}
 			at := epoch.Add(time.Duration(i*i) * time.Millisecond)
-			m.Observe(c, "", true)
-			m.Started(c, at)
+			m.Observe(c, Owner{}, true)
+			m.Started(c, Owner{}, at)
 			if i%3 == 0 {
-				m.Ended(c, at, at.Add(time.Duration(i)*1234567))
+				m.Ended(c, Owner{}, at, at.Add(time.Duration(i)*1234567))
 			}
 		}
 		m.step *= 1e9 // all but the latest have faded
 		m.rescale()
 		for i := range 100 {
-			m.Observe(Class{CPUMilli: int64(1000 + 31*i), Count: 1, Milli: WholeMilli}, "", true)
+			m.Observe(Class{CPUMilli: int64(1000 + 31*i), Count: 1, Milli: WholeMilli}, Owner{}, true)
 		}
 		return m
 	}
@@ -194,17 +194,17 @@ func TestAClassWhosePodOutlivesItsWeightIsForgotten(t *testing.T) {
 	t.Parallel()
 	m := NewMix()
 	rare, usual := Class{CPUMilli: 1, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 2, Count: 1, Milli: WholeMilli}
-	m.Observe(rare, "", true)
-	m.Started(rare, epoch)
-	m.Started(rare, epoch)
-	m.Ended(rare, epoch, epoch.Add(time.Hour))
+	m.Observe(rare, Owner{}, true)
+	m.Started(rare, Owner{}, epoch)
+	m.Started(rare, Owner{}, epoch)
+	m.Ended(rare, Owner{}, epoch, epoch.Add(time.Hour))
 	m.step *= 1e9
-	m.Observe(usual, "", true)
+	m.Observe(usual, Owner{}, true)
 	m.rescale()
 	if _, ok := m.weights[rare]; ok || m.lifetimes.byClass[rare] == nil {
 		t.Fatalf("weight known: %v; lifetime %v, want that of a pod which runs", ok, m.lifetimes.byClass[rare])
 	}
-	m.Ended(rare, epoch, epoch.Add(2*time.Hour))
+	m.Ended(rare, Owner{}, epoch, epoch.Add(2*time.Hour))
 	if l := m.lifetimes.byClass[rare]; l != nil {
 		t.Errorf("%+v is still known of a class that has faded and of which nothing runs", *l)
 	}

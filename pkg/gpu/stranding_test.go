@@ -14,7 +14,7 @@ func mixOf(n int, classes ...Class) *Distribution {
 	m := NewMix()
 	for range n {
 		for _, c := range classes {
-			m.Observe(c, "", true)
+			m.Observe(c, Owner{}, true)
 		}
 	}
 	return m.Distribution()
@@ -107,7 +107,7 @@ func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
 func BenchmarkStrandingMiss(b *testing.B) {
 	m := NewMix()
 	for i := range 60 {
-		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, "", true)
+		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, Owner{}, true)
 	}
 	s := newStranding(m.Distribution()).stream("A")
 	free := []int{100, 300, 500, 1000, 1000, 1000, 1000, 1000}
@@ -120,7 +120,7 @@ func BenchmarkStrandingMiss(b *testing.B) {
 func BenchmarkAssess(b *testing.B) {
 	m := NewMix()
 	for i := range 200 {
-		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, "", true)
+		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, Owner{}, true)
 	}
 	inv, r := node(8, shared, take(300, 500, 900)), share(250)
 	j := NewJudge(DefaultWeights(), false, NewDemand(m.Distribution(), nil, 8), &Supply{}, r)

@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gpu"
 )
@@ -105,16 +107,18 @@ func (r *GPURequest) answerDialect(a Assignment) Dialect {
 	}
 }
 
-// AssignmentAnnotations are the annotations by which a pod, the agents of its node, and the next scheduler learn which
-// devices it holds. What an earlier attempt, or another scheduler, left in any dialect is removed: its value is nil.
-func AssignmentAnnotations(pod *v1.Pod, r *GPURequest, a Assignment, now time.Time) (map[string]any, error) {
+// AssignmentPatch is the strategic merge patch of a pod's status by which the pod, the agents of its node, and the next
+// scheduler learn which devices it holds. What an earlier attempt, or another scheduler, left in any dialect is removed.
+func AssignmentPatch(pod *v1.Pod, r *GPURequest, a Assignment, now time.Time) ([]byte, error) {
 	told, err := dialects[r.answerDialect(a)].tell(pod, r, a, now)
 	if err != nil {
 		return nil, err
 	}
-	if told[GPUAssignedKey], err = grantValue(pod, a); err != nil {
+	value, err := grantValue(pod, a)
+	if err != nil {
 		return nil, fmt.Errorf("encoding the grant: %w", err)
 	}
+	told[GPUAssignedKey] = value
 	annotations := make(map[string]any, len(answerKeys))
 	for _, key := range answerKeys {
 		annotations[key] = nil
@@ -122,22 +126,43 @@ func AssignmentAnnotations(pod *v1.Pod, r *GPURequest, a Assignment, now time.Ti
 	for key, value := range told {
 		annotations[key] = value
 	}
-	return annotations, nil
+	return statusPatch(pod, annotations, map[string]any{
+		"type": GPUsAssigned, "status": v1.ConditionTrue, "reason": assignedReason, "message": value,
+		"lastTransitionTime": metav1.NewTime(now),
+	})
 }
 
-// StaleAnswers removes the answers that a pod carries to a node where the kubelet chooses; nil when there are none.
-func StaleAnswers(pod *v1.Pod) map[string]any {
-	var annotations map[string]any
+// StaleAnswersPatch is one that removes the answers which a pod carries to a node where the kubelet chooses; nil when there
+// are none.
+func StaleAnswersPatch(pod *v1.Pod) ([]byte, error) {
+	annotations := map[string]any{}
 	for _, key := range answerKeys {
-		if _, ok := pod.Annotations[key]; !ok {
-			continue
+		if _, ok := pod.Annotations[key]; ok {
+			annotations[key] = nil
 		}
-		if annotations == nil {
-			annotations = map[string]any{}
-		}
-		annotations[key] = nil
 	}
-	return annotations
+	switch {
+	case assignedCondition(pod) != nil:
+		return statusPatch(pod, annotations, map[string]any{"$patch": "delete", "type": GPUsAssigned})
+	case len(annotations) > 0:
+		return statusPatch(pod, annotations)
+	default:
+		return nil, nil
+	}
+}
+
+// statusPatch words a patch of annotations and conditions. The UID makes the API server refuse it when a new pod has taken
+// the name. The server takes annotations with the status, so that both are written at once or not at all.
+func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[string]any) ([]byte, error) {
+	patch := map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": annotations}}
+	if len(conditions) > 0 {
+		patch["status"] = map[string]any{"conditions": conditions}
+	}
+	encoded, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch of the status: %w", err)
+	}
+	return encoded, nil
 }
 
 // GrantEdited reports whether an update changes the annotations on which a pod's devices rest: those by which it asked
@@ -150,8 +175,8 @@ func GrantEdited(before, after *v1.Pod) bool {
 	})
 }
 
-// AssignedDevices reads the device indices from a bound pod's annotations: the grant, or else the answer in whichever
-// dialect it is; nil when there is none or it cannot be read.
+// AssignedDevices are the device indices that a bound pod was told: its grant, or else the answer in whichever dialect it is;
+// nil when there is none or it cannot be read. Those of an answer say what the pod goes by, not what it holds.
 func AssignedDevices(pod *v1.Pod) []int {
 	if a, ok := Granted(pod); ok {
 		return a.Devices
@@ -166,11 +191,16 @@ func AssignedDevices(pod *v1.Pod) []int {
 // told reads the first answer that the pod carries.
 func told(pod *v1.Pod, node *GPUNode, count int, share gpu.Share) []deviceShare {
 	for _, d := range dialects {
-		if slices.ContainsFunc(d.answers, func(key string) bool { _, ok := pod.Annotations[key]; return ok }) {
+		if d.answered(pod) {
 			return d.told(pod, node, count, share)
 		}
 	}
 	return nil
+}
+
+// answered reports whether the pod was told its devices in the dialect, or claims so.
+func (d *dialect) answered(pod *v1.Pod) bool {
+	return slices.ContainsFunc(d.answers, func(key string) bool { _, ok := pod.Annotations[key]; return ok })
 }
 
 // refuseWhole says that a share was asked for beside whole GPUs or in two dialects.

@@ -81,10 +81,11 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 				t.Fatalf("%+v fits no free node", request)
 			}
 			a := node.Assign(devices, share)
-			got, err := AssignmentAnnotations(pod, &request, a, time.Unix(1_700_000_000, 0))
+			patch, err := AssignmentPatch(pod, &request, a, time.Unix(1_700_000_000, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
+			got := annotationsOf(t, patch)
 			for key, want := range map[string]any{
 				"hami.io/vgpu-devices-to-allocate": tc.want, "hami.io/vgpu-devices-allocated": tc.want,
 				"hami.io/vgpu-node": "n",
@@ -124,11 +125,35 @@ func TestWhatHAMisOwnSchedulerGaveCounts(t *testing.T) {
 			for range tc.init {
 				pod.Spec.InitContainers = append(pod.Spec.InitContainers, container("i", nil))
 			}
-			got, _ := freeBeside(hamiNode(), nil, pod)
+			keys := DefaultGPUKeys()
+			got, _ := freeBy(*keys.Claimed(), hamiNode(), nil, pod)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("free milli-GPU by device (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAListOfHAMisTakesNoMoreThanTheRequest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		requests strs
+		lists    string
+		want     []int
+	}{
+		{"as much as it asks for", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,0:;", []int{1000, 750, 1000}},
+		{"more memory", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,16384,0:;", []int{750, 1000, 1000}},
+		{"more cores", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,100:;", []int{750, 1000, 1000}},
+		{"more devices", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-a,NVIDIA,1,0:GPU-b,NVIDIA,1,0:;", []int{750, 1000, 1000}},
+		{"two devices of two", strs{"nvidia.com/gpu": "2", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,0:GPU-c,NVIDIA,4096,0:;",
+			[]int{1000, 750, 750}},
+		{"no request at all", nil, "GPU-a,NVIDIA,16384,0:GPU-b,NVIDIA,16384,0:;", []int{1000, 1000, 1000}},
+	} {
+		pod := gpuPod(tc.requests, strs{hamiAllocatedKey: tc.lists, hamiNodeKey: "n"})
+		if got, _ := freeBeside(hamiNode(), nil, pod); !cmp.Equal(got, tc.want) {
+			t.Errorf("%s: free milli-GPU %v, want %v", tc.name, got, tc.want)
+		}
 	}
 }
 
@@ -238,10 +263,11 @@ func TestTheNodeAgentIsNotHAMi(t *testing.T) {
 	if request.ServedByHAMi(a) {
 		t.Error("HAMi's device plugin is said to serve the pod")
 	}
-	got, err := AssignmentAnnotations(pod, &request, a, time.Unix(1, 0))
+	patch, err := AssignmentPatch(pod, &request, a, time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := annotationsOf(t, patch)
 	for key, value := range got {
 		if strings.HasPrefix(key, "hami.io/") && value != nil {
 			t.Errorf("%s = %v", key, value)

@@ -61,6 +61,27 @@ func RequestShare(pod *v1.Pod, milli int) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, openbCountKey, "1")
 }
 
+// TakeWholeGPUs makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource, as its owner
+// has to where the scheduler knows no shares. It says whether there was such a request.
+func TakeWholeGPUs(pod *v1.Pod) bool {
+	keys := DefaultGPUKeys()
+	asked, err := keys.PodGPURequest(pod)
+	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || keys.asksByResource(pod) || len(pod.Spec.Containers) == 0 {
+		return false
+	}
+	for _, key := range askingAnnotations {
+		delete(pod.Annotations, key)
+	}
+	if len(asked.Models) > 0 {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, GPUModelsKey, strings.Join(asked.Models, "|"))
+	}
+	if pod.Spec.Containers[0].Resources.Requests == nil {
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{}
+	}
+	RequestGPUs(pod, max(asked.Count, 1))
+	return true
+}
+
 // AcceptModels names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock scheduler, so
 // that every configuration has the same choice.
 func AcceptModels(pod *v1.Pod, models []string) {

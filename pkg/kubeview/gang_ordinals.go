@@ -55,3 +55,6 @@ func withoutOrdinals(m map[string]string) map[string]string {
 	}
 	return m
 }
+
+// OrdinalLabel reports whether the label is one by which a controller numbers the pods of one set.
+func OrdinalLabel(key string) bool { return ordinalKeys[key] }

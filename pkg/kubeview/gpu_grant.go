@@ -67,8 +67,16 @@ func (g *GPUNode) uuidsOf(devices []int) []string {
 // annotations count then.
 type AssignmentOf func(uid types.UID) (Assignment, bool)
 
-// grant is the value of GPUAssignedKey: what the pod was given, whatever it asked for. Pod and node tie it to one
-// binding: a copy on another pod, or one that is left from a binding that failed, says nothing.
+// GPUsAssigned is the condition of a pod that says which devices it was given; its message is a grant as JSON. Those who may
+// create and edit pods cannot write conditions: the API server drops the status of a pod that is created or updated, and the
+// role "edit" has no right to pods/status.
+const GPUsAssigned v1.PodConditionType = "berth.dev/GPUsAssigned"
+
+// assignedReason is the reason of that condition.
+const assignedReason = "DevicesAssigned"
+
+// grant says what the pod was given, whatever it asked for. Pod and node tie it to one binding: a copy on another pod, or one
+// that is left from a binding that failed, says nothing.
 type grant struct {
 	Pod     types.UID `json:"pod"`
 	Node    string    `json:"node"`
@@ -78,7 +86,7 @@ type grant struct {
 	MemMiB  int       `json:"memMiB,omitempty"`
 }
 
-// grantValue is the only writer of GPUAssignedKey, Granted the only reader.
+// grantValue is the only writer of grants, parseGrant the only reader.
 func grantValue(pod *v1.Pod, a Assignment) (string, error) {
 	value, err := json.Marshal(grant{
 		Pod: pod.UID, Node: a.Node, Devices: a.Devices, UUIDs: a.UUIDs, Milli: a.Share.Milli, MemMiB: a.Share.MemMiB,
@@ -86,15 +94,66 @@ func grantValue(pod *v1.Pod, a Assignment) (string, error) {
 	return string(value), err
 }
 
-// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded,
-// not for this pod on its node, or not readable.
+// assignedCondition finds the condition that records a grant; nil for none.
+func assignedCondition(pod *v1.Pod) *v1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == GPUsAssigned && c.Status == v1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded in
+// the pod's status, not for this pod on its node, or not readable.
 func Granted(pod *v1.Pod) (Assignment, bool) {
-	g, ok := parseGrant(pod.Annotations[GPUAssignedKey])
+	c := assignedCondition(pod)
+	if c == nil {
+		return Assignment{}, false
+	}
+	return grantTo(pod, c.Message)
+}
+
+// grantTo reads a grant to this pod on its node.
+func grantTo(pod *v1.Pod, value string) (Assignment, bool) {
+	g, ok := parseGrant(value)
 	if !ok || g.Pod != pod.UID || g.Node != pod.Spec.NodeName {
 		return Assignment{}, false
 	}
 	share := gpu.Share{Milli: g.Milli, MemMiB: g.MemMiB}
 	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
+}
+
+// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited while nobody
+// looked.
+func GrantDisputed(pod *v1.Pod, a Assignment) bool {
+	if value, ok := pod.Annotations[GPUAssignedKey]; !ok || value != assignedMessage(pod) {
+		return true
+	}
+	for _, d := range dialects {
+		if !d.answered(pod) {
+			continue
+		}
+		held := d.told(pod, &GPUNode{uuids: a.UUIDs}, len(a.Devices), a.Share)
+		devices := a.Devices
+		if d == &hami {
+			devices = make([]int, len(a.UUIDs)) // of that list, the places
+			for i := range devices {
+				devices[i] = i
+			}
+		}
+		if len(held) == 0 || slices.ContainsFunc(held, func(h deviceShare) bool { return !slices.Contains(devices, h.device) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func assignedMessage(pod *v1.Pod) string {
+	if c := assignedCondition(pod); c != nil {
+		return c.Message
+	}
+	return ""
 }
 
 // parseGrant leaves fields alone that it does not know: a later release may have written them.

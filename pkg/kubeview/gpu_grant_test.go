@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,9 +21,18 @@ func sharedGPUs() *v1.Node {
 	return gpuNode(strs{"nvidia.com/gpu": "2"}, strs{GPUModeKey: "shared", "nvidia.com/gpu.memory": "16384"}, nil)
 }
 
+// granted records a grant in the status of the pod.
+func granted(pod *v1.Pod, value string) *v1.Pod {
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: GPUsAssigned, Status: v1.ConditionTrue, Message: value})
+	return pod
+}
+
 // freeBeside is the free compute of each GPU of the node with these pods on it.
 func freeBeside(node *v1.Node, promised AssignmentOf, pods ...*v1.Pod) ([]int, *gpu.Inventory) {
-	keys := DefaultGPUKeys()
+	return freeBy(DefaultGPUKeys(), node, promised, pods...)
+}
+
+func freeBy(keys GPUKeys, node *v1.Node, promised AssignmentOf, pods ...*v1.Pod) ([]int, *gpu.Inventory) {
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	for _, pod := range pods {
@@ -40,50 +50,120 @@ func freeBeside(node *v1.Node, promised AssignmentOf, pods ...*v1.Pod) ([]int, *
 
 const grantOf1 = `{"pod":"p","node":"n","devices":[1],"milli":300,"memMiB":4915}`
 
+// TestWhatAPodOnASharedNodeHolds says for each pod what it holds by default, and what it does where annotations are
+// trusted.
 func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
 	t.Parallel()
+	none := []int{1000, 1000}
 	for _, tc := range []struct {
-		name        string
-		requests    strs
-		annotations strs
-		want        []int
+		name          string
+		requests      strs
+		annotations   strs
+		condition     string
+		want, trusted []int
 	}{
-		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1", GPUAssignedKey: grantOf1},
-			[]int{1000, 700}},
-		{"the grant stays when the request is removed", nil, strs{GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9", GPUAssignedKey: grantOf1},
-			[]int{1000, 700}},
-		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none",
-			GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0",
-			GPUAssignedKey: grantOf1}, []int{1000, 700}},
-		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
-			GPUAssignedKey: strings.Replace(grantOf1, `"p"`, `"q"`, 1)}, []int{500, 1000}},
-		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
-			GPUAssignedKey: strings.Replace(grantOf1, `"n"`, `"m"`, 1)}, []int{500, 1000}},
-		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0",
-			GPUAssignedKey: "GPU 1"}, []int{500, 1000}},
-		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, []int{1000,
-			500}},
-		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2",
-			openbIndexKey: "1"}, []int{500, 500}},
-		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, []int{750, 1000}},
-		{"a share that cannot be read is one GPU", nil, strs{openbMilliKey: "half"}, []int{0, 1000}},
-		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"},
-			strs{kaiFractionKey: "half"}, []int{0, 0}},
-		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, []int{0, 1000}},
-		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500",
-			GPUMemoryMinKey: "lots"}, []int{500, 1000}},
-		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, []int{0, 1000}},
-		{"a pod without GPUs holds none", nil, strs{"app": "web"}, []int{1000, 1000}},
+		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request is removed", nil, nil, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0"}, grantOf1,
+			[]int{1000, 700}, []int{1000, 700}},
+		{"the grant counts before another one in an annotation", nil,
+			strs{openbMilliKey: "300", GPUAssignedKey: strings.Replace(grantOf1, "[1]", "[0]", 1)}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"a grant in an annotation alone", nil, strs{openbMilliKey: "300", GPUAssignedKey: grantOf1}, "", none, []int{1000, 700}},
+		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"},
+			strings.Replace(grantOf1, `"p"`, `"q"`, 1), none, []int{500, 1000}},
+		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"},
+			strings.Replace(grantOf1, `"n"`, `"m"`, 1), none, []int{500, 1000}},
+		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"}, "GPU 1", none, []int{500, 1000}},
+		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, "", none, []int{1000, 500}},
+		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2", openbIndexKey: "1"}, "",
+			none, []int{500, 500}},
+		{"an answer out of range is none", nil, strs{openbMilliKey: "500", openbIndexKey: "77"}, "", none, []int{500, 1000}},
+		{"an answer below the range is none", nil, strs{openbMilliKey: "500", openbIndexKey: "-1"}, "", none, []int{500, 1000}},
+		{"an answer of devices that the node lacks", nil, strs{openbMilliKey: "500", openbIndexKey: "5"}, "", none, []int{500, 1000}},
+		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, "", none, []int{750, 1000}},
+		{"a share that cannot be read is one GPU", nil, strs{openbMilliKey: "half"}, "", none, []int{0, 1000}},
+		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"}, strs{kaiFractionKey: "half"}, "",
+			[]int{0, 0}, []int{0, 0}},
+		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, "", []int{0, 1000}, []int{0, 1000}},
+		{"resources, on the device that it was told", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "1"}, "", []int{1000, 0}, []int{1000, 0}},
+		{"resources, on more devices than it asks for", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "0-1"}, "", []int{0, 1000}, []int{0, 1000}},
+		{"HAMi's memory without a GPU", strs{"nvidia.com/gpumem": "4096"}, nil, "", none, []int{0, 1000}},
+		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500", GPUMemoryMinKey: "lots"}, "",
+			none, []int{500, 1000}},
+		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, "", none, []int{0, 1000}},
+		{"a pod without GPUs holds none", nil, strs{"app": "web"}, "", none, none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, _ := freeBeside(sharedGPUs(), nil, gpuPod(tc.requests, tc.annotations))
+			pod := gpuPod(tc.requests, tc.annotations)
+			if tc.condition != "" {
+				granted(pod, tc.condition)
+			}
+			got, _ := freeBeside(sharedGPUs(), nil, pod.DeepCopy())
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("free milli-GPU by device (-want +got):\n%s", diff)
 			}
+			trusting := DefaultGPUKeys()
+			got, _ = freeBy(*trusting.Claimed(), sharedGPUs(), nil, pod)
+			if diff := cmp.Diff(tc.trusted, got); diff != "" {
+				t.Errorf("where annotations are trusted: free milli-GPU by device (-want +got):\n%s", diff)
+			}
 		})
+	}
+}
+
+func TestOfTwoPodsThatClaimADeviceTheAssignedOneHoldsIt(t *testing.T) {
+	t.Parallel()
+	claim := strs{openbMilliKey: "900", openbIndexKey: "1"}
+	thief, owner := gpuPod(nil, claim), granted(gpuPod(nil, claim), grantOf1)
+	thief.UID, thief.Name = "thief", "thief"
+	for name, pods := range map[string][]*v1.Pod{"the thief first": {thief, owner}, "the owner first": {owner, thief}} {
+		if free, _ := freeBeside(sharedGPUs(), nil, pods[0].DeepCopy(), pods[1].DeepCopy()); !cmp.Equal(free, []int{1000, 700}) {
+			t.Errorf("%s: free milli-GPU %v, want [1000 700]", name, free)
+		}
+	}
+}
+
+func TestAPodThatIsNotOnANodeYetHoldsWhatItAsksFor(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	info := framework.NewNodeInfo()
+	info.SetNode(sharedGPUs())
+	info.AddPod(gpuPod(nil, strs{openbMilliKey: "600"})) // as a simulation adds it
+	read, _ := keys.ReadGPUNode(info.Node())
+	if got := keys.Inventory(read, info, nil, "").Devices[0].FreeMilli; got != 400 {
+		t.Errorf("%d milli-GPU free, want 400", got)
+	}
+}
+
+func TestClaimsCountUpToWhatTheAgentReports(t *testing.T) {
+	t.Parallel()
+	claim := strs{openbMilliKey: "600", openbCountKey: "2", openbIndexKey: "0-1"}
+	for _, tc := range []struct {
+		name  string
+		inUse string
+		owner string
+		want  []int
+	}{
+		{"nothing in use", "", "", []int{1000, 1000}},
+		{"one GPU in use", "1", "", []int{1000, 400}},
+		{"both in use", "0,1", "", []int{400, 400}},
+		{"one in use by its owner", "1", grantOf1, []int{1000, 700}},
+		{"a report that cannot be read", "all", "", []int{1000, 1000}},
+	} {
+		node := sharedGPUs()
+		node.Annotations = strs{GPUsInUseKey: tc.inUse}
+		squatter := gpuPod(nil, claim)
+		squatter.UID = "squatter"
+		pods := []*v1.Pod{squatter}
+		if tc.owner != "" {
+			pods = append(pods, granted(gpuPod(nil, nil), tc.owner))
+		}
+		if free, _ := freeBeside(node, nil, pods...); !cmp.Equal(free, tc.want) {
+			t.Errorf("%s: free milli-GPU %v, want %v", tc.name, free, tc.want)
+		}
 	}
 }
 
@@ -106,7 +186,11 @@ func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
 
 func TestSharesAndWholeGPUsAreToldApartWhereNothingElseDoes(t *testing.T) {
 	t.Parallel()
-	share, whole := gpuPod(nil, strs{openbMilliKey: "500"}), gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
+	share, whole := granted(gpuPod(nil, nil), grantOf1), gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
+	squatter := gpuPod(nil, strs{openbMilliKey: "500"})
+	if _, inv := freeBeside(sharedGPUs(), nil, squatter); inv.HoldsShares || inv.HoldsWhole {
+		t.Errorf("beside a claim: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	}
 	if _, inv := freeBeside(sharedGPUs(), nil, share.DeepCopy()); !inv.HoldsShares || inv.HoldsWhole {
 		t.Errorf("beside a share: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
 	}
@@ -136,7 +220,7 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := AssignmentAnnotations(pod, &request, a, now)
+		got, err := AssignmentPatch(pod, &request, a, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,13 +230,84 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 				tc.want[key] = nil
 			}
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		want := map[string]any{
+			"metadata": map[string]any{"uid": "p", "annotations": tc.want},
+			"status": map[string]any{"conditions": []any{map[string]any{
+				"type": "berth.dev/GPUsAssigned", "status": "True", "reason": "DevicesAssigned", "message": grantOf1,
+				"lastTransitionTime": "2023-11-14T22:13:20Z",
+			}}},
+		}
+		if diff := cmp.Diff(want, decoded(t, got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff(map[string]any{kaiIndexKey: nil, hamiPhaseKey: nil},
-		StaleAnswers(gpuPod(nil, strs{kaiIndexKey: "0", hamiPhaseKey: "success", kaiFractionKey: "0.5"}))); diff != "" {
-		t.Errorf("stale answers (-want +got):\n%s", diff)
+}
+
+func decoded(t *testing.T, patch []byte) map[string]any {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal(patch, &fields); err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
+
+// annotationsOf are those that a patch sets, and nil for those that it removes.
+func annotationsOf(t *testing.T, patch []byte) map[string]any {
+	t.Helper()
+	metadata, _ := decoded(t, patch)["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations
+}
+
+func TestStaleAnswersAreRemoved(t *testing.T) {
+	t.Parallel()
+	told := strs{kaiIndexKey: "0", hamiPhaseKey: "success", kaiFractionKey: "0.5"}
+	removed := map[string]any{"uid": "p", "annotations": map[string]any{kaiIndexKey: nil, hamiPhaseKey: nil}}
+	for _, tc := range []struct {
+		name string
+		pod  *v1.Pod
+		want map[string]any
+	}{
+		{"answers", gpuPod(nil, told), map[string]any{"metadata": removed}},
+		{"answers and a grant from a binding that failed", granted(gpuPod(nil, told), grantOf1), map[string]any{"metadata": removed,
+			"status": map[string]any{"conditions": []any{map[string]any{"$patch": "delete", "type": "berth.dev/GPUsAssigned"}}}}},
+	} {
+		got, err := StaleAnswersPatch(tc.pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, decoded(t, got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	if got, err := StaleAnswersPatch(gpuPod(nil, strs{kaiFractionKey: "0.5"})); got != nil || err != nil {
+		t.Errorf("a pod that was told nothing: patch %s, %v", got, err)
+	}
+}
+
+func TestAGrantIsDisputedByWhatTellsOtherDevices(t *testing.T) {
+	t.Parallel()
+	const grantOfB = `{"pod":"p","node":"n","devices":[1],"uuids":["GPU-b"],"milli":300,"memMiB":4915}`
+	for name, tc := range map[string]struct {
+		grant       string
+		annotations strs
+		want        bool
+	}{
+		"all agree":                        {grantOf1, strs{GPUAssignedKey: grantOf1, openbIndexKey: "1"}, false},
+		"the annotation is gone":           {grantOf1, strs{openbIndexKey: "1"}, true},
+		"the annotation was changed":       {grantOf1, strs{GPUAssignedKey: grantOfB}, true},
+		"the index was changed":            {grantOf1, strs{GPUAssignedKey: grantOf1, openbIndexKey: "0"}, true},
+		"the index cannot be read":         {grantOf1, strs{GPUAssignedKey: grantOf1, kaiIndexKey: "x"}, true},
+		"HAMi's list agrees":               {grantOfB, strs{GPUAssignedKey: grantOfB, hamiAllocatedKey: "GPU-b,NVIDIA,4915,0:;"}, false},
+		"HAMi's list names another device": {grantOfB, strs{GPUAssignedKey: grantOfB, hamiAllocatedKey: "GPU-a,NVIDIA,4915,0:;"}, true},
+	} {
+		pod := granted(gpuPod(nil, tc.annotations), tc.grant)
+		pod.Spec.NodeName = "n"
+		a, ok := Granted(pod)
+		if got := GrantDisputed(pod, a); !ok || got != tc.want {
+			t.Errorf("%s: GrantDisputed = %v, want %v (granted %v)", name, got, tc.want, ok)
+		}
 	}
 }
 
@@ -162,7 +317,7 @@ func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
 	node := hamiNode()
 	for want, list := range map[int]string{1: register, 0: register[strings.Index(register, "GPU-b"):], 2: "GPU-x,10,16384,100,NVIDIA-T4,0,true:" + register} {
 		node.Annotations[hamiRegisterKey] = list
-		free, _ := freeBeside(node, nil, gpuPod(nil, strs{GPUAssignedKey: grant}))
+		free, _ := freeBeside(node, nil, granted(gpuPod(nil, nil), grant))
 		for i, milli := range free {
 			if (milli == 700) != (i == want) {
 				t.Errorf("free milli-GPU %v with %s, want 700 on GPU %d", free, list, want)
@@ -187,8 +342,7 @@ func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pod.Annotations = strs{GPUAssignedKey: value}
-		return pod
+		return granted(pod, value)
 	}
 	first, third, fourth := holder(0, 100), holder(2, 300), holder(3, 500)
 	check := func(what string, want []int, healthy int) {
@@ -240,7 +394,7 @@ func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
 
 func TestARenamedGrantStillFitsItsPod(t *testing.T) {
 	t.Parallel()
-	pod := gpuPod(nil, strs{GPUAssignedKey: RenameGrant(grantOf1, func(name string) string { return "x" + name })})
+	pod := granted(gpuPod(nil, nil), RenameGrant(grantOf1, func(name string) string { return "x" + name }))
 	pod.Spec.NodeName, pod.UID = "xn", "x"+pod.UID
 	if a, ok := Granted(pod); !ok || a.Node != "xn" {
 		t.Errorf("Granted = %+v, %v, want that of node xn", a, ok)
@@ -255,7 +409,7 @@ func FuzzGrant(f *testing.F) {
 	f.Add(`{"pod":"p","node":"n","devices":[0,0],"milli":1}`)
 	f.Add(`{"pod":"p","node":"n","devices":[63,64],"milli":1000,"signature":"x"}`)
 	f.Fuzz(func(t *testing.T, value string) {
-		pod := gpuPod(nil, strs{GPUAssignedKey: value})
+		pod := granted(gpuPod(nil, nil), value)
 		pod.Spec.NodeName = "n"
 		a, ok := Granted(pod)
 		free, _ := freeBeside(sharedGPUs(), nil, pod)
@@ -271,7 +425,7 @@ func FuzzGrant(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pod.Annotations[GPUAssignedKey] = again
+		pod.Status.Conditions[0].Message = again
 		if b, ok := Granted(pod); !ok || !cmp.Equal(a, b) {
 			t.Errorf("read %+v, and %+v, %v when written again", a, b, ok)
 		}

@@ -55,12 +55,12 @@ func occupyWhole(inv *gpu.Inventory, inUse []int, used int) {
 	}
 }
 
-// countPods books the devices of every pod on a shared node: what it was promised or granted, whatever it asks for by
-// now; else what it was told in a dialect; else what it asks for.
+// countPods books the devices of every pod on a shared node. What a pod was promised or granted comes first, whatever it
+// asks for by now. Every other pod holds what stands behind its annotations: see holdsOf.
 func (k *GPUKeys) countPods(
 	g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID,
 ) {
-	var homeless []gpu.Request
+	var others []*v1.Pod
 	for _, podInfo := range info.GetPods() {
 		pod := podInfo.GetPod()
 		if pod.UID == except && except != "" {
@@ -69,22 +69,24 @@ func (k *GPUKeys) countPods(
 		if a, ok := assigned(pod, g.Node.Name, promised); ok {
 			inv.Occupy(a.DevicesOn(g), a.Share)
 			k.noteKind(inv, pod)
-			continue
+		} else if k.MayUseGPU(pod) {
+			others = append(others, pod)
 		}
-		if !k.MayUseGPU(pod) {
-			continue
+	}
+	if len(others) == 0 {
+		return
+	}
+	var homeless []gpu.Request
+	var claims []*v1.Pod
+	for _, pod := range others {
+		request, held, backed := k.holdsOf(pod, g, inv)
+		if !backed {
+			claims = append(claims, pod)
 		}
-		request := k.heldGPUs(pod)
 		if request.Count == 0 || request.Resource != "" && request.Resource != inv.Resource && !request.Shared {
 			continue // without GPUs, or with those that the node offers under another name
 		}
 		k.noteKind(inv, pod)
-		share, ok := request.ShareOn(inv.MemMiB)
-		if !ok { // a share of a memory that is not known
-			request = gpu.Request{Count: request.Count, Milli: gpu.WholeMilli}
-			share, _ = request.ShareOn(inv.MemMiB)
-		}
-		held := told(pod, g, request.Count, share)
 		// Too many containers on a device are a fault of who placed them: they use it all the same.
 		full := func(d deviceShare) bool { return !inv.HasFree(d.device, d.share) }
 		if len(held) == 0 || slices.ContainsFunc(held, full) {
@@ -98,6 +100,97 @@ func (k *GPUKeys) countPods(
 	for i := range homeless {
 		place(inv, &homeless[i])
 	}
+	k.countReported(claims, g, inv)
+}
+
+// holdsOf is what a pod holds that this scheduler has not assigned, and the devices if it was told any. A pod that is not on
+// a node yet, as in a simulation, holds what it asks for, and so does any pod where annotations are trusted. Of others, which
+// a tenant may have put on the node by spec.nodeName, it is what they ask for by resources; backed reports that this is all.
+func (k *GPUKeys) holdsOf(pod *v1.Pod, g *GPUNode, inv *gpu.Inventory) (r gpu.Request, held []deviceShare, backed bool) {
+	trusted := k.TrustAnnotations || pod.Spec.NodeName == ""
+	if trusted {
+		if a, ok := grantTo(pod, pod.Annotations[GPUAssignedKey]); ok {
+			for _, device := range a.DevicesOn(g) {
+				held = append(held, deviceShare{device, a.Share})
+			}
+			return gpu.Request{Count: len(a.Devices), Milli: a.Share.Milli}, held, true
+		}
+		r = k.heldGPUs(pod)
+	} else {
+		r = k.backedGPUs(pod)
+	}
+	share, ok := r.ShareOn(inv.MemMiB)
+	if !ok { // a share of a memory that is not known
+		r = gpu.Request{Count: r.Count, Milli: gpu.WholeMilli, Resource: r.Resource, Shared: r.Shared}
+		share, _ = r.ShareOn(inv.MemMiB)
+	}
+	if r.Count > 0 {
+		held = told(pod, g, r.Count, share)
+	}
+	if !trusted && !within(held, r.Count, share) {
+		held = nil
+	}
+	return r, held, trusted || r.Count > 0
+}
+
+// within reports whether devices and shares are no more than count shares. HAMi's list may have several containers of the pod
+// on one device.
+func within(held []deviceShare, count int, share gpu.Share) bool {
+	milli, memMiB := 0, 0
+	for _, d := range held {
+		milli, memMiB = milli+d.share.Milli, memMiB+d.share.MemMiB
+	}
+	// Who wrote the list may have rounded up each share.
+	return len(held) <= count && milli <= count*(share.Milli+1) && memMiB <= count*(share.MemMiB+1)
+}
+
+// countReported books what pods claim by annotations alone, of devices of which the node's agent reports that they are in use
+// and no other pod says that it uses them. All else that they claim takes nothing from anybody.
+func (k *GPUKeys) countReported(claims []*v1.Pod, g *GPUNode, inv *gpu.Inventory) {
+	if len(claims) == 0 || len(g.inUse) == 0 {
+		return
+	}
+	var unexplained uint64
+	for _, i := range g.inUse {
+		if i < len(inv.Devices) && inv.Devices[i].FreeMilli >= gpu.WholeMilli {
+			unexplained |= 1 << i
+		}
+	}
+	for _, pod := range claims {
+		request := k.heldGPUs(pod)
+		share, ok := request.ShareOn(inv.MemMiB)
+		if request.Count == 0 || !ok {
+			continue
+		}
+		for _, d := range told(pod, g, request.Count, share) {
+			if unexplained&(1<<d.device) != 0 {
+				inv.Occupy([]int{d.device}, d.share)
+				k.noteKind(inv, pod)
+			}
+		}
+	}
+}
+
+// Claimed returns keys by which annotations of pods are believed. What pods claim keeps nobody from a device that is needed,
+// but of several that serve, one of which no pod claims anything is the better one.
+func (k *GPUKeys) Claimed() *GPUKeys {
+	trusting := *k
+	trusting.TrustAnnotations = true
+	return &trusting
+}
+
+// Unassigned says what a pod claims on its node that counts for nothing: GPUs by annotations alone, which this scheduler did
+// not assign. It is empty for all other pods.
+func (k *GPUKeys) Unassigned(pod *v1.Pod) string {
+	if k.TrustAnnotations || pod.Spec.NodeName == "" || assignedCondition(pod) != nil || k.backedGPUs(pod).Count > 0 {
+		return ""
+	}
+	for _, key := range slices.Concat(askingAnnotations, answerKeys) {
+		if _, ok := pod.Annotations[key]; ok && k.heldGPUs(pod).Count > 0 {
+			return key
+		}
+	}
+	return ""
 }
 
 // assigned is what the pod was promised or granted on the node.

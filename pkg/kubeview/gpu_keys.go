@@ -23,7 +23,7 @@ const (
 	// are told. HAMi's device plugin needs none: it registers itself.
 	GPUAgentKey = "berth.dev/gpu-agent"
 	// GPUAssignedKey is the annotation of a pod with the devices that it was given, as JSON. The scheduler writes it before
-	// it binds the pod, and believes it over what the pod asks for and over the annotations of others.
+	// it binds the pod, for those who read annotations. It goes by GPUsAssigned itself.
 	GPUAssignedKey = "berth.dev/gpu-assigned"
 	// GPULinksKey is the annotation of a node with the links among its GPUs, as JSON.
 	GPULinksKey = "berth.dev/gpu-links"
@@ -69,6 +69,9 @@ type GPUKeys struct {
 	InterconnectLabels []string
 	// CliqueLabels hold the NVLink domain that spans nodes.
 	CliqueLabels []string
+	// TrustAnnotations reports that pods which this scheduler did not assign hold what their annotations say, because
+	// tenants cannot write those.
+	TrustAnnotations bool
 }
 
 // DefaultGPUKeys are NVIDIA's keys as GPU feature discovery sets them, then AMD's and Intel's, then those of published

@@ -100,7 +100,7 @@ func (b *gpuNodeReader) mode(registered bool) gpu.Mode {
 }
 
 func (b *gpuNodeReader) model() string {
-	return canonicalModel(gpu.BaseModel(b.first(b.keys.ProductLabels)))
+	return CanonicalModel(gpu.BaseModel(b.first(b.keys.ProductLabels)))
 }
 
 // memory is the memory of each GPU in MiB.

@@ -87,9 +87,9 @@ func providerProduct(name string, memMiB int) (string, bool) {
 	return "", false
 }
 
-// canonicalModel is how GPU feature discovery spells a model that a pod names as Google Cloud labels it; other names
+// CanonicalModel is how GPU feature discovery spells a model that a pod names as Google Cloud labels it; other names
 // stay as they are. Short names such as a100 are not product names: they stand for several.
-func canonicalModel(name string) string {
+func CanonicalModel(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "nvidia-") {
 		if product, ok := providerProduct(name, 0); ok {
 			return product

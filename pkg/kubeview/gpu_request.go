@@ -6,12 +6,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/gpu"
+)
+
+const (
+	// maxModels and longestModel bound a list of GPU products, and maxSliceKinds the hardware slices of one pod. What pods
+	// ask for is remembered after they are gone. The value of a node's label, which names a product, is no longer.
+	maxModels, longestModel = 32, 63
+	maxSliceKinds           = 8
 )
 
 // maxGPUs bounds the number of GPUs that a request is read as; no node has so many, so it stays Pending all the same.
@@ -73,13 +81,30 @@ func (k *GPUKeys) heldGPUs(pod *v1.Pod) gpu.Request {
 	if err == nil {
 		return r.Request
 	}
+	return gpu.Request{Count: max(1, k.countGPUs(pod)), Milli: gpu.WholeMilli}
+}
+
+// backedGPUs is the part of it that stands behind more than annotations: what the pod asks for by resources. The kubelet
+// lets the pod in by these, and quotas count them.
+func (k *GPUKeys) backedGPUs(pod *v1.Pod) gpu.Request {
+	plain := *pod
+	plain.Annotations = nil
+	r, err := k.askedGPUs(&plain)
+	if err == nil {
+		return r.Request
+	}
+	return gpu.Request{Count: k.countGPUs(pod), Milli: gpu.WholeMilli}
+}
+
+// countGPUs counts the GPUs among a pod's resources.
+func (k *GPUKeys) countGPUs(pod *v1.Pod) int {
 	count := 0
 	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		if k.isGPU(string(name)) && !k.isSlice(string(name)) {
 			count += clampCount(q)
 		}
 	}
-	return gpu.Request{Count: max(1, min(count, maxGPUs)), Milli: gpu.WholeMilli}
+	return min(count, maxGPUs)
 }
 
 // MayUseGPU is a cheap test that is false only for pods of which PodGPURequest certainly reads no GPU and no
@@ -90,7 +115,7 @@ func (k *GPUKeys) MayUseGPU(pod *v1.Pod) bool {
 			return true
 		}
 	}
-	return k.asksByResource(pod)
+	return k.asksByResource(pod) || assignedCondition(pod) != nil
 }
 
 // asksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
@@ -145,6 +170,12 @@ func (k *GPUKeys) askedResources(requests v1.ResourceList, r *GPURequest) (gpuAs
 		}
 	}
 	slices.SortFunc(r.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
+	if len(r.Slices) > maxSliceKinds {
+		extra := r.Slices[maxSliceKinds].Resource
+		r.Slices = nil
+		return ask, &BadValue{Object: "pod", Kind: "resource", Key: extra, Value: "set",
+			Allowed: fmt.Sprintf("one of at most %d kinds of GPU slices in one pod", maxSliceKinds)}
+	}
 	if ask.hami && ask.resource != k.Resources[0] {
 		return ask, &BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource + " or " + hamiCoresResource, Value: "set",
 			Allowed: "allowed without " + k.Resources[0] + ", which says of how many GPUs"}
@@ -214,14 +245,18 @@ func readConstraints(pod *v1.Pod, r *GPURequest) error {
 }
 
 func parseModels(key, value string) ([]string, error) {
-	models := strings.Split(value, "|")
+	models := strings.SplitN(value, "|", maxModels+1)
 	for i, m := range models {
 		models[i] = strings.TrimSpace(m)
+		if i == maxModels || utf8.RuneCountInString(models[i]) > longestModel {
+			return nil, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
+				Allowed: fmt.Sprintf("a list of at most %d GPU products of at most %d characters, joined by |", maxModels, longestModel)}
+		}
 		if models[i] == "" {
 			return nil, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
 				Allowed: "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10"}
 		}
-		models[i] = canonicalModel(models[i])
+		models[i] = CanonicalModel(models[i])
 	}
 	slices.Sort(models)
 	return slices.Compact(models), nil

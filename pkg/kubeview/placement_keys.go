@@ -32,6 +32,9 @@ func NameAnnotations() []string {
 	return []string{hamiNodeKey, IPPoolKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
 }
 
+// ModelAnnotations returns those of them that list models of GPUs.
+func ModelAnnotations() []string { return []string{GPUModelsKey, openbModelKey} }
+
 // openPrefixes begin the keys of labels that describe hardware, price or place in terms that every cluster uses.
 var openPrefixes = []string{
 	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "beta.kubernetes.io/",

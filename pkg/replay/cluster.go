@@ -11,17 +11,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -38,12 +36,18 @@ type cluster struct {
 
 	jobs []jobState
 	pods map[types.NamespacedName]*podState
-	next int // the job that arrives next
-	ends endHeap
+	// gangs are those that have a pod on a node.
+	gangs map[gang.ID]*gangState
+	next  int // the job that arrives next
+	ends  endHeap
 	// live counts pods that exist and unbound those of them without a node.
 	live, unbound int
 	// adopted counts the pods that were there from the start.
 	adopted int
+	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
+	sharePods int
+	// needs are the GPUs of pods of the dump that are given more than they ask for.
+	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
 	lowest int32
 	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
@@ -75,6 +79,7 @@ type podState struct {
 	attempt  int
 	node     string
 	held     *holding
+	gang     *gangState
 	deleting bool
 	waited   bool
 }
@@ -85,13 +90,13 @@ type note struct {
 	bound bool // else deleted
 }
 
-func newCluster(in Input, options Options, profile string, config *Configuration) (*cluster, error) {
+func newCluster(in Input, options Options, profile string, config *schedulerconfig.Configuration) (*cluster, error) {
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.sharesGPUs(profile)), start: options.Start, progress: options.Start,
+		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
 		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
-		lowest: math.MaxInt32, changed: make(chan struct{}, 1),
+		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	ServeCustomKinds(c.api, in.Objects)
+	simulation.ServeCustomKinds(c.api, in.Objects)
 	c.api.MutateBinding = startPod
 	objects := in.Objects
 	if options.Mode == VirtualTime {
@@ -100,7 +105,7 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	for _, obj := range objects {
 		obj = obj.DeepCopyObject()
 		if pod, ok := obj.(*v1.Pod); ok {
-			prepare(pod, in.Rebind, profile, config)
+			c.prepare(pod, in.Rebind, config)
 			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
 		}
 		if err := c.api.Create(obj); err != nil {
@@ -114,7 +119,6 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 	if len(c.ledger.order) == 0 {
 		return nil, inputError{fmt.Errorf("%s: the cluster has no nodes", in.Name)}
 	}
-	c.adopt()
 	jobs := in.Jobs
 	if options.Mode == ArrivalOrder {
 		jobs = saturate(jobs, c.ledger.capacityMilli*options.Load/1000, options.Seed)
@@ -124,37 +128,39 @@ func newCluster(in Input, options Options, profile string, config *Configuration
 		c.longest = max(c.longest, j.Duration)
 		c.lowest = min(c.lowest, j.Priority)
 	}
+	c.adopt()
 	c.record = newRecorder(c)
 	c.api.Observe = c.note
 	return c, nil
 }
 
-// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources of a dump's that are among the objects, in the version that these have: whoever reads them takes the newest that is served.
-func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
-	present := map[schema.GroupVersionKind]bool{
-		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,
-		networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"): true, networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"): true}
-	for _, obj := range objects {
-		present[obj.GetObjectKind().GroupVersionKind()] = true
-	}
-	for _, kind := range dump.Kinds() {
-		gvk := kind.GroupVersion().WithKind(kind.Kind)
-		if present[gvk] && !scheme.Scheme.Recognizes(gvk) {
-			api.Register(kind.GroupVersionResource, kind.Kind, !kind.Cluster)
-		}
-	}
-}
-
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.
-func prepare(pod *v1.Pod, rebind bool, profile string, config *Configuration) {
+func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Configuration) {
 	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && !kubeview.Finished(pod) {
 		kubeview.Unplaced(pod).DeepCopyInto(pod)
 	}
-	if pod.Spec.NodeName == "" {
-		if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
-			pod.Spec.SchedulerName = profile
-		}
+	if pod.Spec.NodeName != "" || kubeview.Finished(pod) {
+		return
 	}
+	if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = c.profile
+	}
+	r, _, _ := c.ledger.request(pod)
+	if r.Count > 0 && r.Milli < gpu.WholeMilli {
+		c.sharePods++
+	}
+	if !config.SharesGPUs(pod.Spec.SchedulerName) && kubeview.TakeWholeGPUs(pod) {
+		c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = int64(r.TotalMilli(0))
+	}
+}
+
+// need is what a pod of the dump asks for of its GPUs.
+func (c *cluster) need(pod *v1.Pod) int64 {
+	if milli, known := c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; known {
+		return milli
+	}
+	r, _, _ := c.ledger.request(pod)
+	return int64(r.TotalMilli(0))
 }
 
 // startPod does in the instant of the binding what a kubelet does soon after.
@@ -177,6 +183,9 @@ func startPod(obj runtime.Object) {
 func (c *cluster) adopt() {
 	for _, obj := range c.api.List(podResource) {
 		pod := obj.(*v1.Pod)
+		if g := c.gangOf(pod); g != nil && pod.Status.Phase == v1.PodSucceeded {
+			g.ended++
+		}
 		if kubeview.Finished(pod) {
 			continue
 		}
@@ -186,13 +195,20 @@ func (c *cluster) adopt() {
 		c.adopted++
 		c.lowest = min(c.lowest, corev1helpers.PodPriority(pod))
 		r, cpu, memory := c.ledger.request(pod)
-		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: r.Milli, models: r.Models})
+		milli := r.Milli
+		if _, given := c.needs[p.key]; given && r.Count > 0 {
+			milli = int(c.needs[p.key]) / r.Count
+		}
+		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: milli, models: r.Models})
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue
 		}
 		p.node = pod.Spec.NodeName
-		p.held = c.ledger.place(pod, int64(r.TotalMilli(0)))
+		p.held = c.ledger.place(pod, c.need(pod))
+		if g := c.gangOf(pod); g != nil {
+			c.joined(g, p, false)
+		}
 	}
 }
 
@@ -292,9 +308,8 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 
 func (c *cluster) arrival(i int) time.Time { return c.start.Add(c.jobs[i].Arrival) }
 
-// patience is how long a replay goes on when no job is left to arrive or end but pods are pending: longer than the
-// scheduler's own longest timer, a Permit wait.
-const patience = 16 * time.Minute
+// patience is how long a replay goes on when no job is left to arrive or end but pods are pending.
+const patience = simulation.Patience
 
 // nextEvent is when something will happen by itself, at the latest.
 func (c *cluster) nextEvent() time.Time {

@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/simulation"
 )
 
 // settleTime is how long plugins may wait for further events before they act on one.
 const settleTime = 100 * time.Millisecond
 
 // conductor is the one goroutine of a replay that lets anything happen. It waits until every other goroutine has come to
-// rest and then does one thing: apply the writes that wait at the API, apply the next event of the trace that is due, or
+// rest and then does one thing: apply a write that waits at the API, apply the next event of the trace that is due, or
 // let the scheduling loop take one step. Only when there is nothing to do does time pass.
 type conductor struct {
 	options Options
-	sched   *Scheduler
+	sched   *simulation.Scheduler
 	gate    *gate
 	cluster *cluster
 
@@ -35,7 +37,7 @@ func (c *conductor) run(cancelled func() error) error {
 		if err := cancelled(); err != nil {
 			return err
 		}
-		if c.cluster.api.Commit() > 0 {
+		if c.cluster.api.CommitFirst() {
 			continue
 		}
 		if c.options.Mode == ArrivalOrder && c.idle() && !c.rested {

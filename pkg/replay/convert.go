@@ -61,20 +61,17 @@ func nodeObject(n trace.Node, shared bool) *v1.Node {
 }
 
 // setPrice prices a node that states no price.
-func setPrice(node *v1.Node, prices *trace.Prices) error {
+func setPrice(node *v1.Node, rates *price.ModelRates) error {
 	if _, stated, _ := kubeview.StatedPrice(node); stated {
 		return nil
 	}
 	keys := kubeview.DefaultGPUKeys()
 	gpus, _ := keys.ReadGPUNode(node)
-	rate, err := prices.GPURate(node.Name, gpus.Model(), gpus.GPUs())
+	amount, err := rates.Price(node.Name, gpus.Model(), keys.ReadPricedNode(node).Allocatable)
 	if err != nil {
 		return err
 	}
-	rates := price.Rates{
-		Core: price.MicroDollars(prices.PerCore), MemoryGiB: price.MicroDollars(prices.PerGiB), GPU: price.MicroDollars(rate),
-	}
-	kubeview.SetPrice(node, rates.Price(keys.ReadPricedNode(node).Allocatable))
+	kubeview.SetPrice(node, amount)
 	return nil
 }
 
@@ -88,10 +85,7 @@ const (
 
 // podObject makes pod number index of a job; attempt counts how often it has been made anew.
 func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect) *v1.Pod {
-	name := j.Name
-	if j.Pods > 1 || j.Gang {
-		name = fmt.Sprintf("%s-%d", j.Name, index)
-	}
+	name := j.PodName(index)
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt))},
 		Spec: v1.PodSpec{

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/trace"
 )
 
 // Files names the files of an input.
 type Files struct {
-	// Dump is a cluster's dump; Nodes a table of nodes; one of them is needed.
+	// Dump is a cluster's dump; Nodes a table of nodes, or nodes as a sandbox takes them; one of them is needed.
 	Dump, Nodes string
 	// Jobs is a trace of jobs.
 	Jobs string
@@ -45,7 +48,7 @@ func (f Files) Load() (Input, error) {
 			return Input{}, err
 		}
 	}
-	var prices *trace.Prices
+	var prices *price.ModelRates
 	if f.Prices != "" {
 		var err error
 		if prices, err = read(f.Prices, trace.ReadPrices); err != nil {
@@ -55,19 +58,61 @@ func (f Files) Load() (Input, error) {
 	if f.Dump != "" {
 		return f.loadDump(jobs, prices)
 	}
+	objects, err := nodeObjects(f.Nodes)
+	if err != nil {
+		return Input{}, err
+	}
+	if objects {
+		return f.loadNodes(jobs, prices)
+	}
 	nodes, err := read(f.Nodes, trace.ReadNodes)
 	if err != nil {
 		return Input{}, err
 	}
 	if prices != nil {
-		if err := prices.Apply(nodes); err != nil {
+		if err := trace.Price(nodes, prices); err != nil {
 			return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
 		}
 	}
 	return NewInput(inputName(f.Jobs), nodes, jobs), nil
 }
 
-func (f Files) loadDump(jobs []trace.Job, prices *trace.Prices) (Input, error) {
+// nodeObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first line that says
+// anything a table has its columns.
+func nodeObjects(path string) (bool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("reading an input: %w", err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if line != "" && !strings.HasPrefix(line, "#") {
+			return strings.HasPrefix(line, "---") || strings.ContainsAny(line, ":{["), nil
+		}
+	}
+	return false, nil // the reader of tables says what is wrong with the file
+}
+
+// loadNodes reads nodes as they are in a cluster.
+func (f Files) loadNodes(jobs []trace.Job, rates *price.ModelRates) (Input, error) {
+	nodes, err := sandbox.LoadNodes(f.Nodes)
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{Name: inputName(f.Jobs), Jobs: jobs}
+	for _, node := range nodes {
+		if rates != nil {
+			if err := setPrice(node, rates); err != nil {
+				return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
+			}
+		}
+		in.Objects = append(in.Objects, node)
+	}
+	return in, nil
+}
+
+func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
 	dump, err := read(f.Dump, dump.Read)
 	if err != nil {
 		return Input{}, err

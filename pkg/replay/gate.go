@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/simulation"
 )
 
 // phase is where the scheduling loop stands.
@@ -35,7 +37,7 @@ func newGate() *gate {
 }
 
 // drive runs the scheduling loop through the gate until ctx ends.
-func (g *gate) drive(ctx context.Context, s *Scheduler) {
+func (g *gate) drive(ctx context.Context, s *simulation.Scheduler) {
 	pop := s.NextEntity
 	s.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		if !g.stop(ctx, beforePop) {

@@ -23,9 +23,10 @@ type ledger struct {
 	order []*nodeState
 
 	capacityMilli  int64
-	allocatedMilli int64
-	spotMilli      int64
+	allocatedMilli int64 // asked for by work that can run
+	spotMilli      int64 // of it, on spot nodes
 	excessMilli    int64 // held by pods that need less
+	waitingMilli   int64 // held by gangs that are not complete and so cannot run
 	microDollars   int64 // an hour, of the nodes in use
 	nodesInUse     int
 	unpriced       int
@@ -40,6 +41,8 @@ type nodeState struct {
 	microDollars        int64
 	priced, spot        bool
 	pods                int
+	// allocatedMilli is what work that can run has asked for.
+	allocatedMilli int64
 }
 
 // holding is what one pod takes of its node.
@@ -47,12 +50,13 @@ type holding struct {
 	node    *nodeState
 	devices []int
 	share   gpu.Share
-	milli   int64
-	cpu     int64
-	memory  int64
-	counted bool
-	// excess is what it holds of its GPUs beyond its need.
-	excess int64
+	// milli is its need, and taken what it holds of its GPUs.
+	milli, taken int64
+	cpu          int64
+	memory       int64
+	counted      bool
+	// works says that the pod can run: it is of no gang, or of one that has as many members as it needs.
+	works bool
 }
 
 // shape is one kind of request of the workload and how often it has been seen.
@@ -127,14 +131,15 @@ func (l *ledger) observe(s shape) {
 	l.shapes[key].seen++
 }
 
-// place books a bound pod. realMilli is what it needs, which is less than what it takes where a share takes a whole GPU.
-func (l *ledger) place(pod *v1.Pod, realMilli int64) *holding {
+// place books a bound pod, which works until run says otherwise. needMilli is what it needs, which is less than what it takes
+// where a share takes a whole GPU.
+func (l *ledger) place(pod *v1.Pod, needMilli int64) *holding {
 	n := l.nodes[pod.Spec.NodeName]
 	if n == nil {
 		return nil
 	}
 	r, cpu, memory := l.request(pod)
-	h := &holding{node: n, cpu: cpu, memory: memory, milli: realMilli, counted: !kubeview.BelongsToNode(pod)}
+	h := &holding{node: n, cpu: cpu, memory: memory, milli: needMilli, taken: needMilli, counted: !kubeview.BelongsToNode(pod), works: true}
 	share, ok := r.ShareOn(0)
 	if ok && r.Count > 0 {
 		h.share = gpu.Share{Milli: share.Milli}
@@ -143,18 +148,14 @@ func (l *ledger) place(pod *v1.Pod, realMilli int64) *holding {
 			h.devices, _, _ = gpu.Choose(&n.inv, &r)
 		}
 		if n.inv.Take(h.devices, h.share) {
-			h.excess = int64(len(h.devices)*h.share.Milli) - realMilli
-			l.excessMilli += h.excess
+			h.taken = int64(len(h.devices) * h.share.Milli)
 		} else {
 			h.devices = nil // more than the node has, as where the kubelet hands out time slices
 		}
 	}
 	n.freeCPU -= cpu
 	n.freeMemory -= memory
-	l.allocatedMilli += h.milli
-	if n.spot {
-		l.spotMilli += h.milli
-	}
+	l.add(h, 1)
 	if h.counted {
 		n.pods++
 		if n.pods == 1 {
@@ -165,17 +166,37 @@ func (l *ledger) place(pod *v1.Pod, realMilli int64) *holding {
 	return h
 }
 
+// run says whether the pod that holds this can run.
+func (l *ledger) run(h *holding, works bool) {
+	l.add(h, -1)
+	h.works = works
+	l.add(h, 1)
+}
+
+// add counts the GPUs of a holding, or no longer with sign -1.
+func (l *ledger) add(h *holding, sign int64) {
+	if !h.works {
+		l.waitingMilli += sign * h.taken
+		return
+	}
+	l.allocatedMilli += sign * h.milli
+	l.excessMilli += sign * (h.taken - h.milli)
+	h.node.allocatedMilli += sign * h.milli
+	if h.node.spot {
+		l.spotMilli += sign * h.milli
+	}
+}
+
+// heldMilli is what pods hold without working with it: beyond their need, or while their gang is not complete.
+func (l *ledger) heldMilli() int64 { return l.excessMilli + l.waitingMilli }
+
 // release undoes place.
 func (l *ledger) release(h *holding) {
 	n := h.node
 	n.inv.Give(h.devices, h.share)
-	l.excessMilli -= h.excess
 	n.freeCPU += h.cpu
 	n.freeMemory += h.memory
-	l.allocatedMilli -= h.milli
-	if n.spot {
-		l.spotMilli -= h.milli
-	}
+	l.add(h, -1)
 	if h.counted {
 		n.pods--
 		if n.pods == 0 {
@@ -187,7 +208,7 @@ func (l *ledger) release(h *holding) {
 
 // strandedMilli is the idle GPU that the workload cannot use where it is: for each shape of request the idle GPU of the
 // nodes that it does not fit, and on those that it fits the devices too full for it, weighted by how often the shape has
-// been seen; and what pods hold of their GPUs beyond their need. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.)
+// been seen; and what pods hold without working with it. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.)
 func (l *ledger) strandedMilli() int64 {
 	shapes := l.commonShapes()
 	seen := int64(0)
@@ -195,9 +216,9 @@ func (l *ledger) strandedMilli() int64 {
 		seen += s.seen
 	}
 	if seen == 0 {
-		return l.excessMilli
+		return l.heldMilli()
 	}
-	total := float64(l.excessMilli)
+	total := float64(l.heldMilli())
 	for _, n := range l.order {
 		free := n.inv.FreeMilli()
 		if free == 0 {

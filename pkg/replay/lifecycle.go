@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/trace"
 )
 
 // end is the moment at which a pod, or a whole gang, has run for its duration.
@@ -41,11 +43,17 @@ func (h *endHeap) Pop() any {
 	return last
 }
 
+// proceed notes that something has come of the work.
+func (c *cluster) proceed(at time.Time) {
+	c.progress = at
+	c.record.mark()
+}
+
 // arrive creates the pods of the next job.
 func (c *cluster) arrive(now time.Time) {
 	j := &c.jobs[c.next]
 	c.next++
-	c.progress = now
+	c.proceed(now)
 	j.arrived = now
 	if c.options.Mode == VirtualTime {
 		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
@@ -55,8 +63,12 @@ func (c *cluster) arrive(now time.Time) {
 			c.fail(err)
 			return
 		}
+		apart()
 	}
 	c.record.arrived(&j.Job)
+	if j.GPUs > 0 && j.GPUMilli < 1000 {
+		c.sharePods += j.Pods
+	}
 	for i := range j.Pods {
 		c.ledger.observe(shape{cpu: j.CPUMilli, memory: j.MemoryMiB << 20, count: j.GPUs, milli: j.GPUMilli, models: j.Models})
 		c.create(&podState{job: j, index: i})
@@ -71,11 +83,18 @@ func (c *cluster) create(p *podState) {
 	c.live++
 	c.unbound++
 	pod.CreationTimestamp.Time = time.Now()
+	c.gangOf(pod)
 	if err := c.api.Create(pod); err != nil {
 		c.fail(err)
 	}
-	// Each pod comes at an instant of its own: pods that come at the same one have the same place in the queue, and which of
-	// them is taken first would be a matter of chance.
+	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a matter of
+	// chance.
+	apart()
+}
+
+// apart lets everything that follows from a change come to rest before the next change. Each kind of object has informers of its
+// own, and each informer several listeners, which hear of changes at one instant in any order.
+func apart() {
 	time.Sleep(time.Microsecond) //nolint:forbidigo // virtual time
 }
 
@@ -94,13 +113,16 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		realMilli = p.job.MilliGPU()
 	} else {
 		c.options.Progress.offered.Add(1)
-		r, _, _ := c.ledger.request(pod)
-		realMilli = int64(r.TotalMilli(0))
+		realMilli = c.need(pod)
+		c.proceed(now)
 	}
 	p.held = c.ledger.place(pod, realMilli)
+	if g := c.gangOf(pod); g != nil {
+		c.joined(g, p, true)
+	}
 	if !p.waited {
 		p.waited = true
-		c.progress = now
+		c.proceed(now)
 		c.record.podWaits = append(c.record.podWaits, now.Sub(p.job.arrived))
 	}
 	j := p.job
@@ -142,13 +164,13 @@ func (c *cluster) plan(e end) {
 // finish ends a pod or a gang that has run for its duration.
 func (c *cluster) finish(e end) {
 	j := e.job
-	c.progress = e.at
+	c.proceed(e.at)
 	if e.pod != nil {
 		c.remove(e.pod)
 		j.remaining--
 	} else {
 		for i := range j.Pods {
-			if p := c.pods[c.podKey(j, i)]; p != nil {
+			if p := c.pods[podKey(&j.Job, i)]; p != nil {
 				c.remove(p)
 			}
 		}
@@ -160,17 +182,14 @@ func (c *cluster) finish(e end) {
 	}
 }
 
-func (c *cluster) podKey(j *jobState, index int) types.NamespacedName {
-	name := j.Name
-	if j.Pods > 1 || j.Gang {
-		name = fmt.Sprintf("%s-%d", j.Name, index)
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}
+func podKey(j *trace.Job, index int) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: j.PodName(index)}
 }
 
 func (c *cluster) remove(p *podState) {
 	p.deleting = true
 	c.api.Delete(podResource, p.key)
+	apart()
 }
 
 // gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in which
@@ -179,6 +198,7 @@ func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--
 	hadNode := p.held != nil || p.node != "" && !p.deleting
+	c.left(p)
 	if p.held != nil {
 		c.ledger.release(p.held)
 		p.held = nil

@@ -66,6 +66,8 @@ type Options struct {
 	Start time.Time
 	// Horizon ends a replay in VirtualTime early; 0 is when every job has ended.
 	Horizon time.Duration
+	// Warmup is left out at the beginning of the time over which VirtualTime takes means.
+	Warmup time.Duration
 	// Load is the offered GPU demand in ArrivalOrder, in thousandths of the cluster's GPUs.
 	Load int64
 	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one set of
@@ -80,6 +82,11 @@ const (
 	DefaultCycleTime = time.Millisecond
 	DefaultLoad      = 1300
 )
+
+// epoch is the instant at which a replay begins, a Monday at midnight, unless it is told otherwise. The odd nanoseconds
+// keep what the replay does apart from what the scheduler does on the full second, so that no two of them ever meet at one
+// instant and race.
+var epoch = time.Date(2026, time.January, 5, 0, 0, 0, 137, time.UTC)
 
 // shippedGates are those of the manifests, where the reason is given.
 const shippedGates = "NominatedNodeNameForExpectation=false"
@@ -135,6 +142,12 @@ func (o Options) validate() error {
 		return fmt.Errorf("a load of %d thousandths is not allowed; want 1 to 100000", o.Load)
 	case o.Horizon < 0:
 		return errors.New("a negative horizon is not allowed")
+	case o.Warmup < 0:
+		return errors.New("a negative warm-up is not allowed")
+	case o.Warmup > 0 && o.Mode != VirtualTime:
+		return fmt.Errorf("a warm-up is for mode %s: mode %s takes no means over time", VirtualTime, o.Mode)
+	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
+		return fmt.Errorf("a warm-up of %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
 		return fmt.Errorf("a start at %v is not allowed; want the years 2001 to 2150", o.Start)
 	}

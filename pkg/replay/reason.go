@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/simulation"
 )
 
 // notDecided is the reason of a pod that is queued and on which the scheduler has not said anything.
@@ -20,7 +21,7 @@ const notDecided = "not tried yet: waits in the queue"
 
 // verdicts holds what kept each pod from being scheduled when that was last tried.
 type verdicts struct {
-	sched *Scheduler
+	sched *simulation.Scheduler
 	// Bindings fail beside the scheduling cycles.
 	mu     sync.Mutex
 	reason map[types.UID]string
@@ -28,7 +29,7 @@ type verdicts struct {
 
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
-func listen(s *Scheduler) *verdicts {
+func listen(s *simulation.Scheduler) *verdicts {
 	v := &verdicts{sched: s, reason: map[types.UID]string{}}
 	handle := s.FailureHandler
 	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
@@ -45,7 +46,7 @@ func listen(s *Scheduler) *verdicts {
 // of returns what keeps a pending pod from the most nodes: what keeps it out of the queue now, if anything does, and
 // else what the last cycle found.
 func (v *verdicts) of(pod *v1.Pod) string {
-	if held := v.sched.heldBack(pod); !held.IsSuccess() {
+	if held := v.sched.HeldBack(pod); !held.IsSuccess() {
 		return mainReason(held)
 	}
 	v.mu.Lock()

@@ -33,13 +33,15 @@ type recorder struct {
 	every     int
 	offers    int
 
-	// In virtual time: integrals up to the last arrival.
-	since                                        time.Time
-	interval                                     time.Duration
-	nextSample                                   time.Time
-	seconds, milli, stranded, spot, micro, inUse float64
-	bill                                         float64
-	strandedNow                                  int64
+	gangsStarted int
+
+	// In virtual time: what has added up, and what had when something last came of the work.
+	window      measuredWindow
+	since       time.Time
+	interval    time.Duration
+	nextSample  time.Time
+	now, marked integrals
+	strandedNow int64
 
 	samples   []Sample
 	peakMilli int64
@@ -50,7 +52,7 @@ type recorder struct {
 const samplesWanted = 300
 
 func newRecorder(c *cluster) *recorder {
-	r := &recorder{c: c, since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, peakMilli: -1}
+	r := &recorder{c: c, window: newWindow(c), since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, peakMilli: -1}
 	pods := 0
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
@@ -80,7 +82,7 @@ func (r *recorder) offered(j *trace.Job) {
 	if j.GPUs == 8 {
 		r.eight.Of += j.Pods
 		for i := range j.Pods {
-			if p := r.c.pods[r.c.podKey(&jobState{Job: *j}, i)]; p == nil || p.node == "" {
+			if p := r.c.pods[podKey(j, i)]; p == nil || p.node == "" {
 				r.eight.Part++
 			}
 		}
@@ -112,20 +114,12 @@ func (r *recorder) advance(now time.Time) {
 		r.sample(r.nextSample)
 		r.nextSample = r.nextSample.Add(r.interval)
 	}
-	dt := now.Sub(r.since).Seconds()
+	r.now.add(r.window, r.since, now, r.c.ledger, r.strandedNow)
 	r.since = now
-	l := r.c.ledger
-	r.bill += dt * float64(l.microDollars) / 3600
-	if r.c.next >= len(r.c.jobs) && len(r.c.jobs) > 0 {
-		return
-	}
-	r.seconds += dt
-	r.milli += dt * float64(l.allocatedMilli)
-	r.stranded += dt * float64(r.strandedNow)
-	r.spot += dt * float64(l.spotMilli)
-	r.micro += dt * float64(l.microDollars)
-	r.inUse += dt * float64(l.nodesInUse)
 }
+
+// mark keeps what has added up so far.
+func (r *recorder) mark() { r.marked = r.now }
 
 func (r *recorder) sample(at time.Time) {
 	l := r.c.ledger
@@ -156,12 +150,13 @@ func (r *recorder) draw() {
 	r.peakMap = make([]NodeUse, len(l.order))
 	for i, n := range l.order {
 		gpus := len(n.inv.Devices)
-		r.peakMap[i] = NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus, AllocatedMilli: gpus*1000 - n.inv.FreeMilli(), Pods: n.pods}
+		r.peakMap[i] = NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus, AllocatedMilli: int(n.allocatedMilli),
+			HeldMilli: max(0, gpus*1000-n.inv.FreeMilli()-int(n.allocatedMilli)), Pods: n.pods}
 	}
 }
 
 // result fills in what was measured, with the last verdicts on the pods that are pending.
-func (r *recorder) result(out *Result, last *verdicts) {
+func (r *recorder) result(out *Result, last *verdicts) error {
 	c, l := r.c, r.c.ledger
 	now := time.Now()
 	r.advance(now)
@@ -175,20 +170,12 @@ func (r *recorder) result(out *Result, last *verdicts) {
 	out.Jobs, out.Pods = len(c.jobs), r.arrivedPods+c.adopted
 	out.Pending = c.unbound
 	out.Refused8 = r.eight
-	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = l.allocatedMilli, l.strandedMilli(), l.spotMilli
-	out.NodesInUse, out.MicroDollarsPerHour = float64(l.nodesInUse), l.microDollars
-	out.AllocatedPercent = round(r.percent(l.allocatedMilli))
-	switch {
-	case c.options.Mode == ArrivalOrder && r.fullCount > 0:
-		out.AllocatedPercent = round(r.fullSum / float64(r.fullCount))
-	case c.options.Mode == VirtualTime && r.seconds > 0:
-		mean := func(sum float64) int64 { return int64(math.Round(sum / r.seconds)) }
-		out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = mean(r.milli), mean(r.stranded), mean(r.spot)
-		out.NodesInUse, out.MicroDollarsPerHour = round(r.inUse/r.seconds), mean(r.micro)
-		out.AllocatedPercent = round(r.percent(out.AllocatedMilli))
+	out.SharePods, out.Gangs, out.GangsStarted = c.sharePods, len(c.gangs), r.gangsStarted
+	r.endState(out)
+	if err := r.means(out, now); err != nil {
+		return err
 	}
 	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
-	out.MicroDollars = int64(math.Round(r.bill))
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
@@ -207,6 +194,7 @@ func (r *recorder) result(out *Result, last *verdicts) {
 			out.Placed++
 		}
 	}
+	return nil
 }
 
 // pendingReasons groups the pods without a node by the main reason that the scheduler has.

@@ -7,7 +7,8 @@
 //
 //   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
 //     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;
-//   - writes that goroutines make at one instant are applied in the order of their content;
+//   - writes that goroutines make at one instant are applied in the order of their content, each once the one before has had its
+//     effect; so are the pods and groups of jobs made and removed;
 //   - informers list objects in the order of their creation instead of streaming them, which would shuffle them;
 //   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
 //   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
@@ -25,6 +26,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
 )
 
 // ErrInput is wrapped by the errors of Run that are about what it was given.
@@ -37,7 +40,7 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
-func Run(ctx context.Context, config *Configuration, in Input, options Options) (*Result, error) {
+func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*Result, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
 		return nil, inputError{err}
@@ -53,14 +56,15 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 		return nil, inputError{fmt.Errorf("%s: extenders: %s would have to be asked, which a virtual clock cannot wait for; replay a configuration without extenders",
 			config.Name, config.Component.Extenders[0].URLPrefix)}
 	}
-	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed}
+	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
+		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
 	config, silenced := config.WithoutSignals()
 	for _, plugin := range silenced {
 		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
 	}
 	began := time.Now()
-	err = inBubble(options.Start.Add(-lead), func() error {
-		return runInBubble(ctx.Err, config, in, options, profile, out)
+	err = simulation.Virtual(options.Start.Add(-lead), func() error {
+		return runOnClock(ctx.Err, config, in, options, profile, out)
 	})
 	if err != nil {
 		return nil, err
@@ -73,19 +77,22 @@ func Run(ctx context.Context, config *Configuration, in Input, options Options) 
 // lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes varies.
 const lead = time.Minute
 
-func runInBubble(cancelled func() error, config *Configuration, in Input, options Options, profile string, out *Result) error {
+func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options, profile string, out *Result) error {
 	c, err := newCluster(in, options, profile, config)
 	if err != nil {
 		return err
 	}
 	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	sched, err := NewScheduler(ctx, c.api, config, workers(config, len(c.ledger.order)))
+	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)))
+	if errors.Is(err, schedulerconfig.ErrInvalid) {
+		return inputError{err}
+	}
 	if err != nil {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
-	pin(sched, c.ranks(), c.lowest, &c.nominated)
+	simulation.Pin(sched, c.ranks(), c.lowest, &c.nominated)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
 	verdicts := listen(sched)
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
@@ -96,7 +103,7 @@ func runInBubble(cancelled func() error, config *Configuration, in Input, option
 		err = c.err
 	}
 	if err == nil {
-		c.record.result(out, verdicts)
+		err = c.record.result(out, verdicts)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()

@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -36,7 +37,7 @@ func smallInput(t *testing.T) Input {
 
 func mustRun(t *testing.T, config string, in Input, options Options) *Result {
 	t.Helper()
-	c, err := LoadConfiguration(config)
+	c, err := schedulerconfig.Load(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +54,8 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 		config  string
 		options Options
 	}{
-		"the default scheduler in arrival order":     {Stock, Options{Mode: ArrivalOrder, Seed: 3}},
-		"the default scheduler in virtual time":      {Stock, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the default scheduler in arrival order":     {schedulerconfig.Stock, Options{Mode: ArrivalOrder, Seed: 3}},
+		"the default scheduler in virtual time":      {schedulerconfig.Stock, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 		"the shipped configuration in arrival order": {shipped, Options{Mode: ArrivalOrder, Seed: 3}},
 		"service levels in virtual time":             {"../../manifests/configurations/service-levels.yaml", Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 		"the shipped configuration in virtual time":  {shipped, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
@@ -94,7 +95,7 @@ func TestVirtualTime(t *testing.T) {
 		return trace.Job{Name: name, Arrival: arrival, Duration: duration, Pods: 1, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 1, GPUMilli: 1000}
 	}
 	in := NewInput("two in turn", []trace.Node{node}, []trace.Job{job("first", 0, time.Hour), job("second", 10*time.Minute, time.Hour)})
-	r := mustRun(t, Stock, in, Options{Mode: VirtualTime})
+	r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: VirtualTime})
 	if r.Placed != 2 || r.Pending != 0 || r.JobsCompleted != 2 {
 		t.Fatalf("placed %d, pending %d, completed %d; want 2, 0, 2", r.Placed, r.Pending, r.JobsCompleted)
 	}
@@ -119,7 +120,7 @@ func TestADumpIsWorkEnough(t *testing.T) {
 	for _, rebind := range []bool{false, true} {
 		in.Rebind = rebind
 		progress := &Progress{}
-		r := mustRun(t, Stock, in, Options{Mode: VirtualTime, Progress: progress})
+		r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: VirtualTime, Progress: progress})
 		// The last one asks for a whole node, of which parts are taken whatever comes first.
 		if r.Pods != 4 || r.Placed != 3 || r.Pending != 1 || len(r.Samples) > 2*samplesWanted {
 			t.Errorf("rebind %v: %d of %d pods placed, %d pending, %d samples; want 3 of 4, 1 and some", rebind, r.Placed, r.Pods, r.Pending, len(r.Samples))
@@ -218,7 +219,7 @@ func TestPreemptedPodsStartAnew(t *testing.T) {
 	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 1, CPUMilli: 6000, MemoryMiB: 1024}
 	high := low
 	high.Name, high.Arrival, high.Duration, high.Priority = "high", 10*time.Minute, 30*time.Minute, 100
-	r := mustRun(t, Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}), Options{Mode: VirtualTime})
+	r := mustRun(t, schedulerconfig.Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}), Options{Mode: VirtualTime})
 	if r.Preemptions != 1 || r.JobsCompleted != 2 {
 		t.Fatalf("preemptions %d, completed %d; want 1 and 2", r.Preemptions, r.JobsCompleted)
 	}
@@ -274,7 +275,7 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	stock, err := LoadConfiguration(Stock)
+	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n"
 	run := func(text string) (*Result, error) {
-		c, err := ParseConfiguration("f.yaml", []byte(head+text))
+		c, err := schedulerconfig.Parse("f.yaml", []byte(head+text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,19 +339,9 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 	}
 }
 
-func TestBadConfigurations(t *testing.T) {
-	t.Parallel()
-	for _, file := range []string{"testdata/nodes.csv", "testdata/absent.yaml"} {
-		_, err := LoadConfiguration(file)
-		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: the error is not a line with the file's name: %v", file, err)
-		}
-	}
-}
-
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	stock, err := LoadConfiguration(Stock)
+	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,26 +350,4 @@ func TestCancel(t *testing.T) {
 	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: VirtualTime}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
-}
-
-func FuzzParseConfiguration(f *testing.F) {
-	data, err := os.ReadFile(shipped)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Add([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: GPUAware, args: {strategy: 1}}]}]\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ParseConfiguration("f", data)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("the error is not a line that begins with the file: %q", err)
-			}
-			return
-		}
-		if _, err := c.Profile(""); err != nil {
-			t.Error(err)
-		}
-		c.WithoutSignals()
-	})
 }

@@ -22,18 +22,31 @@ type Result struct {
 	Refused8        Share    `json:"refusedEightGPUPods"`
 	PendingByReason []Reason `json:"pendingByReason,omitempty"`
 
-	// AllocatedPercent is, in arrival order, the mean share of the cluster's GPUs that is allocated while the demand that
-	// has arrived rounds to 100% of them; in virtual time the mean over time, until the last arrival.
+	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a mean is.
+	Basis  Basis   `json:"basis"`
+	Window *Window `json:"window,omitempty"`
+	// AllocatedPercent is the share of the cluster's GPUs that work that can run has asked for: a share counts as what it asks
+	// for, whatever it is given, and a gang that is not complete for nothing.
 	AllocatedPercent float64 `json:"allocatedPercent"`
-	// The following are in arrival order those of the end and in virtual time means until the last arrival.
-	AllocatedMilli      int64   `json:"allocatedMilliGPU"`
-	IdleMilli           int64   `json:"idleMilliGPU"`
-	StrandedMilli       int64   `json:"strandedMilliGPU"`
+	AllocatedMilli   int64   `json:"allocatedMilliGPU"`
+	IdleMilli        int64   `json:"idleMilliGPU"`
+	StrandedMilli    int64   `json:"strandedMilliGPU"`
+	// HeldMilli, which is part of the stranded, is held by pods beyond what they ask for, and IncompleteMilli of that by gangs
+	// that are not complete.
+	HeldMilli           int64   `json:"heldMilliGPU"`
+	IncompleteMilli     int64   `json:"incompleteGangMilliGPU"`
 	SpotMilli           int64   `json:"spotMilliGPU"`
 	NodesInUse          float64 `json:"nodesInUse"`
 	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
-	// MicroDollars is the whole bill in virtual time.
+	// MicroDollars is the whole bill in virtual time, until nothing comes of the work any more.
 	MicroDollars int64 `json:"microDollars,omitempty"`
+
+	// SharePods and Gangs are those that were offered, and SharesGPUs and KnowsGangs whether the profile knows of either.
+	SharePods    int  `json:"sharePods"`
+	Gangs        int  `json:"gangs"`
+	SharesGPUs   bool `json:"sharesGPUs"`
+	KnowsGangs   bool `json:"knowsGangs"`
+	GangsStarted int  `json:"gangsStarted"`
 
 	GangWait       Waits   `json:"gangWaitSeconds"`
 	PodWait        Waits   `json:"podWaitSeconds"`
@@ -58,6 +71,37 @@ type Result struct {
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`
 }
+
+// Basis is of what the figures of a Result are.
+type Basis string
+
+const (
+	// EndState is the state at the end.
+	EndState Basis = "end-state"
+	// FullLoad is the state at the end, but of the allocation the mean while the demand that has arrived rounds to 100% of the GPUs.
+	FullLoad Basis = "full-load"
+	// TimeMean is the mean over the time of Window.
+	TimeMean Basis = "time-mean"
+)
+
+// Window is the time over which means are taken, in seconds since the start.
+type Window struct {
+	From  float64 `json:"fromSeconds"`
+	To    float64 `json:"toSeconds"`
+	Until Until   `json:"until"`
+}
+
+// Until is at what a Window ends.
+type Until string
+
+const (
+	// LastArrival of a job: after it the cluster only empties.
+	LastArrival Until = "last-arrival"
+	// WorkDone is the end of the work, where all jobs arrive in less time than the median one runs.
+	WorkDone Until = "work-done"
+	// Horizon is the end of the replay that Options set.
+	Horizon Until = "horizon"
+)
 
 // Timing is what a replay took.
 type Timing struct {
@@ -107,12 +151,14 @@ type Sample struct {
 
 // NodeUse is a node of the cluster map.
 type NodeUse struct {
-	Name           string `json:"name"`
-	Rack           string `json:"rack,omitempty"`
-	Model          string `json:"model,omitempty"`
-	GPUs           int    `json:"gpus"`
-	AllocatedMilli int    `json:"allocatedMilliGPU"`
-	Pods           int    `json:"pods"`
+	Name  string `json:"name"`
+	Rack  string `json:"rack,omitempty"`
+	Model string `json:"model,omitempty"`
+	GPUs  int    `json:"gpus"`
+	// AllocatedMilli is asked for by work that can run, and HeldMilli held beyond that.
+	AllocatedMilli int `json:"allocatedMilliGPU"`
+	HeldMilli      int `json:"heldMilliGPU"`
+	Pods           int `json:"pods"`
 }
 
 // WaitBounds are the upper bounds, in seconds, of the buckets of WaitHistogram; the last bucket has none.

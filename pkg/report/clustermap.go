@@ -86,9 +86,9 @@ func clusterMap(id, title string, nodes []replay.NodeUse) string {
 		fmt.Fprintf(&body, `<text class="tick" x="%g" y="%.1f" text-anchor="end">%s of %s GPUs</text>`, svg.Width, y+11, number(math.Round(allocated*10)/10), number(have))
 		y += 16
 		for i, n := range r.nodes {
-			fmt.Fprintf(&body, `<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %d GPUs, %d pods</title></rect>`,
+			fmt.Fprintf(&body, `<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %d GPUs%s, %d pods</title></rect>`,
 				step(n), float64(i%perRow)*cell+0.5, y+float64(i/perRow)*cell+0.5, cell-1, cell-1,
-				html.EscapeString(n.Name), number(float64(n.AllocatedMilli)/1000), n.GPUs, n.Pods)
+				html.EscapeString(n.Name), number(float64(n.AllocatedMilli)/1000), n.GPUs, heldWords(n), n.Pods)
 		}
 		y += math.Ceil(float64(len(r.nodes))/float64(perRow))*cell + 8
 	}
@@ -97,6 +97,14 @@ func clusterMap(id, title string, nodes []replay.NodeUse) string {
 	b.WriteString(body.String())
 	b.WriteString("</svg>")
 	return b.String()
+}
+
+// heldWords tell what of a node is held without work.
+func heldWords(n replay.NodeUse) string {
+	if n.HeldMilli == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" asked for and %s more held", number(float64(n.HeldMilli)/1000))
 }
 
 // mapDescription says in words what the map shows.

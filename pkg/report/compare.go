@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,11 +17,15 @@ type Comparison struct {
 	Input string      `json:"input"`
 	Mode  replay.Mode `json:"mode"`
 	Seeds []uint64    `json:"seeds"`
-	A     Side        `json:"a"`
-	B     Side        `json:"b"`
-	Rows  []Row       `json:"metrics"`
+	// Verdict is what the comparison comes to.
+	Verdict Verdict `json:"verdict"`
+	A       Side    `json:"a"`
+	B       Side    `json:"b"`
+	Rows    []Row   `json:"metrics"`
 	// Pending is the mean number of pending pods by reason.
 	Pending []PendingRow `json:"pendingByReason"`
+	// undone says what one side left undone and the other did not.
+	undone string
 }
 
 // Side is one configuration and its replay for each seed.
@@ -45,6 +50,12 @@ type Row struct {
 	Difference Stat `json:"difference"`
 	// Percent is the mean difference in percent of A's mean; nil when that is 0.
 	Percent *float64 `json:"differencePercent"`
+	// BySeed is the difference in percent of A, seed by seed; nil where A is nothing with any seed.
+	BySeed *Stat `json:"differencePercentBySeed"`
+	// OtherWork says that the sides did not do the same work, so that neither is better.
+	OtherWork bool `json:"otherWork,omitempty"`
+	// derived metrics follow from another one.
+	derived bool
 }
 
 // Stat is the mean and the range over the seeds.
@@ -61,9 +72,9 @@ type PendingRow struct {
 	B      float64 `json:"b"`
 }
 
-// Notes say what the replays left out of either configuration, and what has no price.
+// Notes say what either side does that the other does not, what the replays left out of either configuration, and what has no price.
 func (c *Comparison) Notes() []string {
-	list := unpriced(c.A.Results[0])
+	list := append(c.Sides(), unpriced(c.A.Results[0])...)
 	for _, note := range c.A.Results[0].Notes {
 		list = append(list, "A: "+note)
 	}
@@ -71,12 +82,6 @@ func (c *Comparison) Notes() []string {
 		list = append(list, "B: "+note)
 	}
 	return list
-}
-
-// priced reports whether any node has a price on either side. Where none has, the notes say so and no plot is drawn.
-func (c *Comparison) priced() bool {
-	known := func(r *replay.Result) bool { return r.NodesUnpriced < r.Nodes }
-	return slices.ContainsFunc(c.A.Results, known) || slices.ContainsFunc(c.B.Results, known)
 }
 
 // unpriced is a note on nodes without a price, if there are any.
@@ -98,27 +103,32 @@ type metric struct {
 	measured         bool
 	// timeOnly metrics mean nothing in arrival order, where nothing waits or ends.
 	timeOnly bool
-	of       func(*replay.Result) float64
+	// ofWork metrics are about the work that was done: a side that leaves some undone looks better by them.
+	ofWork bool
+	// derived metrics follow from another one.
+	derived bool
+	of      func(*replay.Result) float64
 }
 
 var metrics = []metric{
 	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1, of: func(r *replay.Result) float64 { return r.AllocatedPercent }},
 	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1, of: func(r *replay.Result) float64 { return gpus(r.StrandedMilli) }},
-	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, of: func(r *replay.Result) float64 { return gpus(r.IdleMilli) }},
+	{key: "held", label: "GPUs held without work", unit: "GPUs", better: -1, derived: true, of: func(r *replay.Result) float64 { return gpus(r.HeldMilli) }},
+	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, derived: true, of: func(r *replay.Result) float64 { return gpus(r.IdleMilli) }},
 	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1, of: func(r *replay.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
-	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, of: costPerGPU},
-	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return dollars(r.MicroDollars) }},
+	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, derived: true, of: costPerGPU},
+	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return dollars(r.MicroDollars) }},
 	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, of: func(r *replay.Result) float64 { return r.NodesInUse }},
 	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1, of: func(r *replay.Result) float64 { return float64(r.Pending) }},
-	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.PodWait.P50 }},
-	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.PodWait.P95 }},
-	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.GangWait.P50 }},
-	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.GangWait.P95 }},
-	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.GangWait.Max }},
-	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1, timeOnly: true, of: func(r *replay.Result) float64 { return float64(r.GangWait.Count) }},
+	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.PodWait.P50 }},
+	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.PodWait.P95 }},
+	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.GangWait.P50 }},
+	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.GangWait.P95 }},
+	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.GangWait.Max }},
+	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1, of: func(r *replay.Result) float64 { return float64(r.GangsStarted) }},
 	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true, of: func(r *replay.Result) float64 { return float64(r.JobsCompleted) }},
-	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P50 }},
-	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P95 }},
+	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P50 }},
+	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P95 }},
 	{key: "preemptions", label: "Preempted pods", unit: "pods", better: -1, of: func(r *replay.Result) float64 { return float64(r.Preemptions) }},
 	{key: "spot", label: "GPUs on spot nodes", unit: "GPUs", of: func(r *replay.Result) float64 { return gpus(r.SpotMilli) }},
 	{key: "cpu", label: "Scheduler CPU", unit: "s", better: -1, measured: true, of: func(r *replay.Result) float64 { return r.Timing.CPU }},
@@ -156,20 +166,45 @@ func Compare(a, b []*replay.Result) *Comparison {
 	for _, r := range a {
 		c.Seeds = append(c.Seeds, r.Seed)
 	}
-	for _, m := range metrics {
-		if m.timeOnly && c.Mode != replay.VirtualTime {
-			continue
-		}
+	c.undone = undone(c.Mode, a, b)
+	for _, m := range ordered(a[0]) {
 		va, vb := values(a, m.of), values(b, m.of)
-		c.Rows = append(c.Rows, row(m, va, vb))
+		r := row(m, va, vb)
+		r.OtherWork = m.ofWork && c.undone != ""
+		c.Rows = append(c.Rows, r)
 	}
 	differ := make([]float64, len(a))
 	for i := range a {
 		differ[i] = placementsDiffer(a[i], b[i])
 	}
 	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"}, make([]float64, len(a)), differ))
+	c.Verdict = verdictOn(c.Rows, c.undone)
 	c.Pending = pendingRows(a, b)
 	return c
+}
+
+// ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole bill, waits and
+// completion.
+func ordered(r *replay.Result) []metric {
+	if r.Mode != replay.VirtualTime {
+		return slices.DeleteFunc(slices.Clone(metrics), func(m metric) bool { return m.timeOnly })
+	}
+	list := slices.Clone(metrics)
+	if r.Jobs > 0 {
+		slices.SortStableFunc(list, func(a, b metric) int { return cmp.Compare(rank(a), rank(b)) })
+	}
+	return list
+}
+
+func rank(m metric) int {
+	switch {
+	case m.key == "bill":
+		return 0
+	case m.timeOnly:
+		return 1
+	default:
+		return 2
+	}
 }
 
 func values(results []*replay.Result, of func(*replay.Result) float64) []float64 {
@@ -185,10 +220,18 @@ func row(m metric, a, b []float64) Row {
 	for i := range a {
 		difference[i] = b[i] - a[i]
 	}
-	r := Row{Key: m.key, Label: m.label, Unit: m.unit, Better: m.better, Measured: m.measured, A: stat(a), B: stat(b), Difference: stat(difference)}
+	r := Row{Key: m.key, Label: m.label, Unit: m.unit, Better: m.better, Measured: m.measured, derived: m.derived, A: stat(a), B: stat(b), Difference: stat(difference)}
 	if r.A.Mean != 0 {
 		percent := round(100 * r.Difference.Mean / r.A.Mean)
 		r.Percent = &percent
+	}
+	if !slices.Contains(a, 0) {
+		percents := make([]float64, len(a))
+		for i := range a {
+			percents[i] = 100 * difference[i] / a[i]
+		}
+		s := stat(percents)
+		r.BySeed = &s
 	}
 	return r
 }

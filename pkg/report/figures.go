@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"sort"
 
 	"berth.dev/berth/pkg/replay"
@@ -54,14 +55,7 @@ func along(c *Comparison) (svg.Axis, func(replay.Sample) float64) {
 	if c.Mode == replay.VirtualTime {
 		of, label = atSeconds, "time"
 	}
-	end := 0.0
-	for _, side := range []Side{c.A, c.B} {
-		for _, r := range side.Results {
-			if n := len(r.Samples); n > 0 {
-				end = math.Max(end, of(r.Samples[n-1]))
-			}
-		}
-	}
+	end := lastX(of, c.A, c.B)
 	if end == 0 {
 		end = 1
 	}
@@ -136,6 +130,49 @@ func meanOf(v []float64) float64 {
 }
 
 func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+// courseFigures plot how the replays went. What was zero throughout has no plot, nor has what came to its end at once.
+func courseFigures(c *Comparison) []figure {
+	_, of := along(c)
+	if lastX(of, c.A, c.B) == 0 || atOnce(c.A) && atOnce(c.B) {
+		return nil
+	}
+	var plots []figure
+	for _, plot := range []struct {
+		of   func(replay.Sample) float64
+		make func(*Comparison) figure
+	}{{allocatedPercent, allocationFigure}, {strandedPercent, strandedFigure}, {dollarsPerHour, costFigure}} {
+		if anyOf(c, func(r *replay.Result) bool {
+			return slices.ContainsFunc(r.Samples, func(s replay.Sample) bool { return plot.of(s) != 0 })
+		}) {
+			plots = append(plots, plot.make(c))
+		}
+	}
+	if c.Mode == replay.VirtualTime && anyOf(c, func(r *replay.Result) bool { return slices.Max(append(r.WaitHistogram, 0)) > 0 }) {
+		plots = append(plots, waitFigure(c))
+	}
+	return plots
+}
+
+// atOnce says whether a replay in virtual time came to rest so soon that there is nothing to follow.
+func atOnce(s Side) bool {
+	r := s.Results[0]
+	return r.Mode == replay.VirtualTime && r.Basis == replay.EndState
+}
+
+// mapFigures are the maps of both clusters, if there are GPUs in them.
+func mapFigures(c *Comparison) []figure {
+	if !anyOf(c, func(r *replay.Result) bool {
+		return slices.ContainsFunc(r.Map, func(n replay.NodeUse) bool { return n.GPUs > 0 })
+	}) {
+		return nil
+	}
+	return []figure{mapFigure(c.A, "A", "map-a"), mapFigure(c.B, "B", "map-b")}
+}
+
+func anyOf(c *Comparison, is func(*replay.Result) bool) bool {
+	return slices.ContainsFunc(c.A.Results, is) || slices.ContainsFunc(c.B.Results, is)
+}
 
 func allocationFigure(c *Comparison) figure {
 	if c.Mode == replay.ArrivalOrder {

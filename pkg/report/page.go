@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
-
-	"berth.dev/berth/pkg/replay"
 )
 
 //go:embed page.html
@@ -41,11 +38,12 @@ type page struct {
 	SeedCount    int
 	Nodes, Pods  int
 	GPUs         string
-	Findings     []string
+	Verdict      []string
+	Shown        []Row
+	Hidden       string
 	// Figures by row: the plots, and the two maps side by side.
-	Figures       [][]figure
-	Placements    string
-	PlacementsKey string
+	Figures    [][]figure
+	Placements string
 }
 
 // WriteHTML writes the comparison as one page that needs no other file and no network.
@@ -53,22 +51,19 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 	first := c.A.Results[0]
 	p := page{
 		Comparison: c, NameA: sideName(c.A), NameB: sideName(c.B), Mode: modeWords(c.Mode), Seeds: seedList(c.Seeds), SeedCount: len(c.Seeds),
-		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), PlacementsKey: placementsKey,
+		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)),
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {
 			p.Placements = spread(r.B, len(c.Seeds))
 		}
 	}
-	p.Findings = findings(c)
-	plots := []figure{allocationFigure(c), strandedFigure(c)}
-	if c.priced() {
-		plots = append(plots, costFigure(c))
+	p.Verdict, p.Shown, p.Hidden = c.Verdict.lines(len(c.Seeds)), c.shown(), c.hidden()
+	for _, row := range [][]figure{courseFigures(c), mapFigures(c)} {
+		if len(row) > 0 {
+			p.Figures = append(p.Figures, row)
+		}
 	}
-	if c.Mode == replay.VirtualTime {
-		plots = append(plots, waitFigure(c))
-	}
-	p.Figures = [][]figure{plots, {mapFigure(c.A, "A", "map-a"), mapFigure(c.B, "B", "map-b")}}
 	return pageTemplate.Execute(w, p)
 }
 
@@ -77,23 +72,4 @@ func seedList(seeds []uint64) string {
 		return fmt.Sprintf("seed %d", seeds[0])
 	}
 	return fmt.Sprintf("seeds %d to %d", seeds[0], seeds[len(seeds)-1])
-}
-
-// findings are the sentences at the head of the page: what changes for sure.
-func findings(c *Comparison) []string {
-	var list []string
-	for _, r := range c.Rows {
-		word := verdict(r)
-		if (word != " better" && word != " worse") || r.Percent == nil || r.Measured || math.Abs(*r.Percent) < 0.05 {
-			continue
-		}
-		list = append(list, fmt.Sprintf("%s: %s %s with A, %s %s with B (%+.1f%%,%s).", r.Label, number(r.A.Mean), r.Unit, number(r.B.Mean), r.Unit, *r.Percent, word))
-		if len(list) == 5 {
-			break
-		}
-	}
-	if len(list) == 0 {
-		list = append(list, "No metric changes in the same direction on every seed.")
-	}
-	return list
 }

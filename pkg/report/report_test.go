@@ -18,8 +18,9 @@ func result(config string, seed uint64, allocated, microDollars int64, placement
 	return &replay.Result{
 		Input: "in<put>", Configuration: config, Profile: "p", Mode: replay.VirtualTime, Seed: seed, Nodes: 1, CapacityMilli: 4000, Pods: 2,
 		AllocatedPercent: percent, AllocatedMilli: allocated, IdleMilli: 4000 - allocated, MicroDollarsPerHour: microDollars, Placements: placements,
-		Samples:         []replay.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, MicroDollarsPerHour: microDollars}},
-		WaitHistogram:   make([]int, len(replay.WaitBounds)+1),
+		Basis: replay.TimeMean, Window: &replay.Window{To: 7200, Until: replay.LastArrival}, Jobs: 1,
+		Samples:         []replay.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1, MicroDollarsPerHour: microDollars}},
+		WaitHistogram:   append([]int{1}, make([]int, len(replay.WaitBounds))...),
 		Map:             []replay.NodeUse{{Name: "n", Model: "T4", GPUs: 4, AllocatedMilli: int(allocated), Pods: 1}},
 		PendingByReason: []replay.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
 	}
@@ -145,6 +146,9 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 	written := func(unpriced int) string {
 		r := result("c", 1, 1000, 1_000_000, nil)
 		r.Nodes, r.NodesUnpriced = 4, unpriced
+		if unpriced == r.Nodes {
+			r.Samples[1].MicroDollarsPerHour = 0
+		}
 		r.PodWait = replay.Waits{Count: 1, P50: 7200, P95: 7200}
 		var out bytes.Buffer
 		if err := WriteResult(&out, r); err != nil {
@@ -187,6 +191,9 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 			for _, side := range []Side{c.A, c.B} {
 				for _, r := range side.Results {
 					r.Nodes, r.NodesUnpriced = 4, tc.unpriced
+					if tc.unpriced == r.Nodes {
+						r.Samples[1].MicroDollarsPerHour = 0
+					}
 				}
 			}
 			var page bytes.Buffer

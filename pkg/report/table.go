@@ -10,36 +10,44 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// WriteTable writes the comparison for a terminal.
+// WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and why pods are
+// pending.
 func WriteTable(w io.Writer, c *Comparison) error {
-	if _, err := fmt.Fprintf(w, "%s, %s, %s\n", c.Input, modeWords(c.Mode), count(len(c.Seeds), "seed")); err != nil {
-		return err
+	v := c.Verdict.lines(len(c.Seeds))
+	lines := []string{
+		"Verdict: " + v[0], "Wins:    " + v[1], "Losses:  " + v[2],
+		fmt.Sprintf("%s, %s, %s. %s", c.Input, modeWords(c.Mode), count(len(c.Seeds), "seed"), c.Basis()),
 	}
 	t := newTable()
 	t.AppendHeader(table.Row{"", "A: " + sideName(c.A), "B: " + sideName(c.B), "B - A", "%"})
-	for _, r := range c.Rows {
-		if r.Key == placementsKey {
-			t.AppendRow(table.Row{r.Label, "", "", spread(r.B, len(c.Seeds)) + " %", ""})
-			continue
-		}
+	for _, r := range c.shown() {
 		t.AppendRow(table.Row{
 			labelled(r), spread(r.A, len(c.Seeds)), spread(r.B, len(c.Seeds)),
 			signed(r.Difference, len(c.Seeds)), percent(r) + verdict(r),
 		})
 	}
+	for _, r := range c.Rows {
+		if r.Key == placementsKey {
+			t.AppendRow(table.Row{r.Label, "", "", spread(r.B, len(c.Seeds)) + " %", ""})
+		}
+	}
 	t.SetColumnConfigs(rightFrom(2, 5))
 	if len(c.Seeds) > 1 {
 		t.SetCaption("Means over the seeds, ranges in brackets; differences seed by seed. Scheduler CPU is measured, the rest simulated.")
 	}
-	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
-		return err
+	lines = append(lines, t.Render())
+	if hidden := c.hidden(); hidden != "" {
+		lines = append(lines, text.WrapSoft(hidden, 100))
 	}
+	lines = append(lines, sparklines(c.Mode, c.A, c.B)...)
 	for _, note := range c.Notes() {
-		if _, err := fmt.Fprintln(w, "note: "+note); err != nil {
-			return err
-		}
+		lines = append(lines, "note: "+note)
+	}
+	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
+		return err
 	}
 	if len(c.Pending) == 0 {
 		return nil
@@ -59,8 +67,8 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	t := newTable()
 	t.AppendRow(table.Row{"Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli)))})
 	t.AppendRow(table.Row{"Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending)})
-	for _, m := range metrics {
-		if m.timeOnly && r.Mode != replay.VirtualTime || m.key == "pending" || nothingOf(m.key, r) {
+	for _, m := range ordered(r) {
+		if m.key == "pending" || nothingOf(m.key, r) {
 			continue
 		}
 		t.AppendRow(table.Row{m.label, quantity(m.of(r), m.unit)})
@@ -77,7 +85,8 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 		t.AppendRow(table.Row{label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason)})
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 90, WidthMaxEnforcer: text.WrapSoft}})
-	lines := []string{fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed), t.Render()}
+	lines := []string{fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed), "Figures are " + basisWords(r) + ".", t.Render()}
+	lines = append(lines, sparklines(r.Mode, Side{Results: []*replay.Result{r}})...)
 	for _, note := range append(unpriced(r), r.Notes...) {
 		lines = append(lines, "note: "+note)
 	}
@@ -88,8 +97,16 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 // nothingOf says whether a metric is about something that the replay had none of.
 func nothingOf(key string, r *replay.Result) bool {
 	priced := r.Nodes - r.NodesUnpriced
+	switch key {
+	case "gangs-started":
+		return r.Gangs == 0
+	case "held":
+		return r.HeldMilli == 0
+	case "bill":
+		return r.MicroDollars == 0
+	}
 	for prefix, count := range map[string]int{
-		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "complet": r.JobsCompleted, "cost": priced, "bill": priced,
+		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "complet": r.JobsCompleted, "cost": priced,
 	} {
 		if strings.HasPrefix(key, prefix) && count == 0 {
 			return true
@@ -126,7 +143,7 @@ func sideName(s Side) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	if s.Name == replay.Stock {
+	if s.Name == schedulerconfig.Stock {
 		return name
 	}
 	return name + " (" + s.Profile + ")"
@@ -183,8 +200,10 @@ func percent(r Row) string {
 // verdict says in a word whether the change is for the better on every seed.
 func verdict(r Row) string {
 	switch sign := float64(r.Better); {
-	case r.Better == 0 || r.Difference.Mean == 0:
+	case r.Better == 0 || r.Difference.Mean == 0 || r.Unit == "s" && !r.Measured && math.Abs(r.Difference.Mean) < noiseSeconds:
 		return ""
+	case r.OtherWork:
+		return " of other work"
 	case r.Difference.Min*sign > 0 && r.Difference.Max*sign > 0:
 		return " better"
 	case r.Difference.Min*sign < 0 && r.Difference.Max*sign < 0:

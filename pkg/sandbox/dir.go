@@ -24,8 +24,14 @@ func (d Layout) PKI() string { return filepath.Join(string(d), "pki") }
 // Etcd is etcd's data folder.
 func (d Layout) Etcd() string { return filepath.Join(string(d), "etcd") }
 
+// Nodes is the file of nodes as it was when the sandbox was started.
+func (d Layout) Nodes() string { return filepath.Join(string(d), "nodes.yaml") }
+
 // SchedulerConfig is the configuration that the scheduler runs with: the given one plus the kubeconfig.
 func (d Layout) SchedulerConfig() string { return filepath.Join(string(d), "scheduler-config.yaml") }
+
+// NextSchedulerConfig is where a changed configuration is written before it replaces the other.
+func (d Layout) NextSchedulerConfig() string { return d.SchedulerConfig() + ".new" }
 
 // SchedulerKubeconfig is the kubeconfig of the scheduler, with the rights of its ServiceAccount only.
 func (d Layout) SchedulerKubeconfig() string {
@@ -122,20 +128,41 @@ func (d Layout) clean() error {
 // contents lists all that a sandbox writes, but for the lock file.
 func (d Layout) contents() []string {
 	return []string{
-		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.SchedulerConfig(), d.SchedulerKubeconfig(), d.state(), d.state() + ".new",
+		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(), d.NextSchedulerConfig(), d.SchedulerKubeconfig(),
+		d.state(), d.state() + ".new",
 	}
 }
 
-// remove cleans and then removes the lock file and, if it is empty, the folder.
-func (d Layout) remove() error {
+// Remove removes what a sandbox wrote, and its folder unless something else is in it. The caller holds the lock.
+func (d Layout) Remove() error { return d.remove([]string{string(d)}) }
+
+// remove cleans, removes the lock file and then those of the folders that are empty.
+func (d Layout) remove(folders []string) error {
 	if err := d.clean(); err != nil {
 		return err
 	}
 	if err := os.Remove(d.lock()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the sandbox's lock: %w", err)
 	}
-	if err := os.Remove(string(d)); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing the sandbox's folder: %w", err)
+	return removeEmpty(folders)
+}
+
+func removeEmpty(folders []string) error {
+	for _, folder := range folders {
+		if err := os.Remove(folder); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("removing the sandbox's folder: %w", err)
+		}
 	}
 	return nil
+}
+
+// missing returns the folder and its parents as far as they do not exist, the deepest first.
+func (d Layout) missing() []string {
+	var folders []string
+	for folder := string(d); ; folder = filepath.Dir(folder) {
+		if _, err := os.Lstat(folder); !errors.Is(err, os.ErrNotExist) {
+			return folders
+		}
+		folders = append(folders, folder)
+	}
 }

@@ -1,20 +1,18 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -24,28 +22,6 @@ const maxNodesFileBytes = 256 << 20
 // maxNodes bounds a short form that asks for more nodes than a local control plane can hold.
 const maxNodes = 20_000
 
-// Shape is the short form of a nodes file: count nodes of one kind.
-type Shape struct {
-	// Name is the prefix of the nodes' names: name-0, name-1, …
-	Name string `json:"name"`
-	// Count of nodes of this shape.
-	Count int `json:"count"`
-	// Labels and Annotations that every one of them carries.
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	// Spread gives each node one value of a label in turn: {topology.kubernetes.io/rack: [r1, r2]}.
-	Spread map[string][]string `json:"spread,omitempty"`
-	// Taints that every one of them carries.
-	Taints []corev1.Taint `json:"taints,omitempty"`
-	// Allocatable resources; capacity is set to the same. Pods are 110 unless it says otherwise.
-	Allocatable corev1.ResourceList `json:"allocatable"`
-}
-
-// nodesFile is a document in the short form.
-type nodesFile struct {
-	Shapes []Shape `json:"shapes"`
-}
-
 // LoadNodes reads the nodes of a file: what `kubectl get nodes -o yaml` (or json) prints, any number of Node documents,
 // or the short form {shapes: [...]}, also mixed. What belongs to the cluster the nodes came from (UIDs, versions,
 // owners, addresses) is left out; every node is Ready, as a kubelet would report it.
@@ -54,9 +30,43 @@ func LoadNodes(path string) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the nodes file: %w", err)
 	}
+	return namedNodes(path, data)
+}
+
+// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a pipe, whose
+// content may never come.
+func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
+	if o.NodesFile == "" {
+		return nil, nil
+	}
+	var data []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if data, err = readBounded(o.NodesFile); err != nil {
+			err = fmt.Errorf("reading the nodes file: %w", err)
+			return
+		}
+		_, err = namedNodes(o.NodesFile, data)
+	}()
+	select {
+	case <-done:
+		return data, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// namedNodes names the file and the line in its error.
+func namedNodes(path string, data []byte) ([]*corev1.Node, error) {
 	nodes, err := parseNodes(data)
+	var at fault
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("%s:%d: %w", path, at.line, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("nodes file %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return nodes, nil
 }
@@ -79,117 +89,80 @@ func readBounded(path string) ([]byte, error) {
 
 func parseNodes(data []byte) ([]*corev1.Node, error) {
 	var nodes []*corev1.Node
-	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for i := 1; ; i++ {
-		doc, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	first := map[string]place{}
+	for _, doc := range splitDocuments(data) {
+		found, err := doc.nodes()
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
+			return nil, err
 		}
-		if len(bytes.TrimSpace(doc)) == 0 {
-			continue
+		for _, node := range found {
+			if before, twice := first[node.Name]; twice {
+				return nil, node.name.fault("", "the node %q is in line %d already", node.Name, before.line())
+			}
+			first[node.Name] = node.name
+			nodes = append(nodes, node.Node)
 		}
-		found, err := parseNodesDocument(doc)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
-		}
-		nodes = append(nodes, found...)
 		if len(nodes) > maxNodes {
-			return nil, fmt.Errorf("%d nodes or more: at most %d are allowed", len(nodes), maxNodes)
+			return nil, fmt.Errorf("%d nodes or more; must be at most %d", len(nodes), maxNodes)
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, errors.New("no nodes in it: expected Node objects, a List of them, or {shapes: [...]}")
-	}
-	seen := make(map[string]bool, len(nodes))
-	for _, node := range nodes {
-		if errs := validation.IsDNS1123Subdomain(node.Name); len(errs) > 0 {
-			return nil, fmt.Errorf("node name %q: %s", node.Name, errs[0])
-		}
-		if seen[node.Name] {
-			return nil, fmt.Errorf("node name %q occurs twice", node.Name)
-		}
-		seen[node.Name] = true
+		return nil, errors.New("there are no nodes in it; must be Node objects, a List of them, or {shapes: [...]}")
 	}
 	return nodes, nil
 }
 
-func parseNodesDocument(doc []byte) ([]*corev1.Node, error) {
-	var meta metav1.TypeMeta
-	if err := sigsyaml.Unmarshal(doc, &meta); err != nil {
-		return nil, err
+// placedNode is a node with the place of its name in the file.
+type placedNode struct {
+	*corev1.Node
+	name place
+}
+
+func (d document) nodes() ([]placedNode, error) {
+	whole := place{document: d}
+	content, err := sigsyaml.YAMLToJSONStrict(d.text)
+	if err != nil {
+		return nil, d.syntaxFault(err)
 	}
+	var meta metav1.TypeMeta
+	// What is not an object, or has a kind that is not a text, is named below.
+	_ = json.Unmarshal(content, &meta)
 	switch meta.Kind {
 	case "Node":
 		var node corev1.Node
-		if err := sigsyaml.Unmarshal(doc, &node); err != nil {
+		if err := d.decode(&node); err != nil {
 			return nil, err
 		}
-		return []*corev1.Node{asReady(&node)}, nil
+		return readNodes([]corev1.Node{node}, func(int) place { return whole })
 	case "List", "NodeList":
 		var list corev1.NodeList
-		if err := sigsyaml.Unmarshal(doc, &list); err != nil {
+		if err := d.decode(&list); err != nil {
 			return nil, err
 		}
-		nodes := make([]*corev1.Node, 0, len(list.Items))
-		for i := range list.Items {
-			if kind := list.Items[i].Kind; kind != "" && kind != "Node" {
-				return nil, fmt.Errorf("items[%d]: kind %q, expected Node", i, kind)
-			}
-			nodes = append(nodes, asReady(&list.Items[i]))
-		}
-		return nodes, nil
+		return readNodes(list.Items, func(i int) place { return whole.below(fmt.Sprintf("items[%d]", i)) })
 	case "":
 		var short nodesFile
-		if err := sigsyaml.UnmarshalStrict(doc, &short); err != nil {
+		if err := d.decode(&short); err != nil {
 			return nil, err
 		}
-		return expandShapes(short.Shapes)
+		return expandShapes(whole, short.Shapes)
 	default:
-		return nil, fmt.Errorf("kind %q, expected Node, List or no kind with {shapes: [...]}", meta.Kind)
+		return nil, whole.fault("kind", "%q; must be Node, List, or left out with {shapes: [...]}", meta.Kind)
 	}
 }
 
-func expandShapes(shapes []Shape) ([]*corev1.Node, error) {
-	var nodes []*corev1.Node
-	for i, shape := range shapes {
-		if shape.Name == "" {
-			return nil, fmt.Errorf("shapes[%d].name: missing", i)
+func readNodes(items []corev1.Node, at func(int) place) ([]placedNode, error) {
+	nodes := make([]placedNode, 0, len(items))
+	for i := range items {
+		if kind := items[i].Kind; kind != "" && kind != "Node" {
+			return nil, at(i).fault(".kind", "%q; must be Node", kind)
 		}
-		if shape.Count < 1 || shape.Count > maxNodes {
-			return nil, fmt.Errorf("shapes[%d].count: %d, allowed are 1 to %d", i, shape.Count, maxNodes)
+		if err := checkNode(&items[i], at(i)); err != nil {
+			return nil, err
 		}
-		if len(shape.Allocatable) == 0 {
-			return nil, fmt.Errorf("shapes[%d].allocatable: missing", i)
-		}
-		for key, values := range shape.Spread {
-			if len(values) == 0 {
-				return nil, fmt.Errorf("shapes[%d].spread[%s]: no values", i, key)
-			}
-		}
-		for n := range shape.Count {
-			nodes = append(nodes, shape.node(n))
-		}
+		nodes = append(nodes, placedNode{asReady(&items[i]), at(i).below(".metadata.name")})
 	}
 	return nodes, nil
-}
-
-func (s Shape) node(n int) *corev1.Node {
-	node := &corev1.Node{}
-	node.Name = fmt.Sprintf("%s-%d", s.Name, n)
-	node.Labels = maps.Clone(s.Labels)
-	if node.Labels == nil {
-		node.Labels = map[string]string{}
-	}
-	for key, values := range s.Spread {
-		node.Labels[key] = values[n%len(values)]
-	}
-	node.Annotations = maps.Clone(s.Annotations)
-	node.Spec.Taints = slices.Clone(s.Taints)
-	node.Status.Allocatable = s.Allocatable.DeepCopy()
-	return asReady(node)
 }
 
 // asReady keeps of a node what decides about placement and reports it ready.
@@ -207,7 +180,9 @@ func asReady(in *corev1.Node) *corev1.Node {
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
 	}
-	node.Labels[corev1.LabelHostname] = node.Name
+	if len(node.Name) <= validation.LabelValueMaxLength {
+		node.Labels[corev1.LabelHostname] = node.Name
+	}
 	for key, value := range map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"} {
 		if node.Labels[key] == "" {
 			node.Labels[key] = value

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,8 +22,10 @@ type Options struct {
 	NoScheduler bool `json:"noScheduler,omitempty"`
 	// Bare leaves out the shipped CRDs, rights and policies, and with them the scheduler, so that an installation can be tried.
 	Bare bool `json:"bare,omitempty"`
-	// SchedulerConfig is a KubeSchedulerConfiguration file. Empty: the shipped manifests/base/scheduler-config.yaml.
+	// SchedulerConfig is a KubeSchedulerConfiguration file. Empty: a shipped one, see ShippedConfig.
 	SchedulerConfig string `json:"schedulerConfig,omitempty"`
+	// ReplaceDefault takes the shipped configuration that serves every pod, also those that name no scheduler.
+	ReplaceDefault bool `json:"replaceDefault,omitempty"`
 	// NoKubelet leaves out kwok and the controller manager: nodes and pods stay as the API server stores them.
 	NoKubelet bool `json:"noKubelet,omitempty"`
 	// Controllers names controllers ("job-controller") that run although NoKubelet is set. Without NoKubelet all run.
@@ -87,6 +90,12 @@ func isBerth(path string) bool {
 	return base == "berth" || strings.HasPrefix(base, "kubectl-berth")
 }
 
+// InputError is an error of what was asked for: a file, a folder or an option that cannot be used. Nothing has been started.
+type InputError struct{ error }
+
+// Unwrap returns the cause.
+func (e InputError) Unwrap() error { return e.error }
+
 // complete makes paths absolute, fills defaults and refuses what cannot work, before anything is started.
 func (o *Options) complete() error {
 	if o.Dir == "" {
@@ -98,6 +107,12 @@ func (o *Options) complete() error {
 	o.NoScheduler = o.NoScheduler || o.Bare
 	if o.NoScheduler && o.SchedulerConfig != "" {
 		return fmt.Errorf("a scheduler configuration (%s) makes no sense without the scheduler", o.SchedulerConfig)
+	}
+	if o.NoScheduler && o.ReplaceDefault {
+		return errors.New("replacing the default scheduler makes no sense without the scheduler")
+	}
+	if o.ReplaceDefault && o.SchedulerConfig != "" {
+		return fmt.Errorf("the scheduler has one configuration: that of the replacement for the default scheduler, or %s", o.SchedulerConfig)
 	}
 	if len(o.Controllers) > 0 && !o.NoKubelet {
 		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run", strings.Join(o.Controllers, ","))
@@ -122,14 +137,13 @@ func (o *Options) complete() error {
 		}
 		*path = abs
 	}
-	if o.NodesFile != "" {
-		if _, err := LoadNodes(o.NodesFile); err != nil {
-			return err
-		}
-	}
 	if o.SchedulerConfig != "" {
-		if _, err := os.ReadFile(o.SchedulerConfig); err != nil {
+		info, err := os.Stat(o.SchedulerConfig)
+		if err != nil {
 			return fmt.Errorf("reading the scheduler configuration: %w", err)
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("scheduler configuration %s: it is followed, so it must be a regular file", o.SchedulerConfig)
 		}
 	}
 	if o.APIServer != "" {
@@ -144,6 +158,14 @@ func (o *Options) complete() error {
 		}
 	}
 	return nil
+}
+
+// ShippedConfig is the path, in the shipped manifests, of the configuration that the scheduler runs with if no other is given.
+func (o *Options) ShippedConfig() string {
+	if o.ReplaceDefault {
+		return "replace-default/scheduler-config.yaml"
+	}
+	return "base/scheduler-config.yaml"
 }
 
 // SchedulerBinary is the path of the scheduler's executable.

@@ -34,21 +34,31 @@ type Sandbox struct {
 }
 
 // Start brings a sandbox up and returns when its API server is ready and its scheduler, if any, leads. Each step is
-// told to progress, which may be nil. When it fails, or ctx ends before, nothing is left running and nothing is left in
-// the folder but, for the reader, its logs.
-func Start(ctx context.Context, opts Options, progress func(step string)) (*Sandbox, error) {
+// told to progress, which may be nil. When it fails, or ctx ends before, nothing is left: no process, no file, no folder
+// that was not there before. What cannot be used as it was given is an InputError.
+func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sandbox, err error) {
 	if err := opts.complete(); err != nil {
-		return nil, err
+		return nil, InputError{err}
+	}
+	nodes, err := opts.readNodes(ctx)
+	if err != nil {
+		return nil, InputError{err}
 	}
 	layout := Layout(opts.Dir)
+	made := layout.missing()
 	lock, err := layout.acquire()
+	if errors.Is(err, ErrUp) {
+		return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(), opts.Dir)
+	}
 	if err != nil {
-		if errors.Is(err, ErrUp) {
-			return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(), opts.Dir)
-		}
-		return nil, err
+		return nil, InputError{errors.Join(err, removeEmpty(made))}
 	}
 	defer lock.Close()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, layout.remove(made))
+		}
+	}()
 	// The lock was free, so whatever is here is of a sandbox that crashed.
 	if err := layout.clean(); err != nil {
 		return nil, err
@@ -56,23 +66,16 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (*Sand
 	if err := os.MkdirAll(layout.Logs(), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the log folder: %w", err)
 	}
+	// The control plane creates what was checked, whatever becomes of the file, which may be a pipe.
+	if opts.NodesFile != "" {
+		if err := os.WriteFile(layout.Nodes(), nodes, 0o600); err != nil {
+			return nil, fmt.Errorf("keeping the nodes: %w", err)
+		}
+	}
 	if err := startControlPlane(ctx, opts, lock, progress); err != nil {
-		return nil, errors.Join(err, discard(layout))
+		return nil, err
 	}
 	return &Sandbox{layout: layout}, nil
-}
-
-// discard removes what a failed start wrote, except the logs, which say why it failed.
-func discard(layout Layout) error {
-	for _, path := range layout.contents() {
-		if path == layout.Logs() {
-			continue
-		}
-		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("removing the sandbox's data: %w", err)
-		}
-	}
-	return nil
 }
 
 func startControlPlane(ctx context.Context, opts Options, lock *os.File, progress func(string)) error {
@@ -110,6 +113,8 @@ func startControlPlane(ctx context.Context, opts Options, lock *os.File, progres
 	select {
 	case err = <-followed:
 	case <-ctx.Done():
+	}
+	if err == nil {
 		err = context.Cause(ctx)
 	}
 	if err == nil {
@@ -221,7 +226,7 @@ func (s *Sandbox) Stop() error {
 		return err
 	}
 	defer lock.Close()
-	return s.layout.remove()
+	return s.layout.Remove()
 }
 
 // stopControlPlane ends the control plane's process, by force if it does not end in time, and returns the lock that it

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -181,6 +182,32 @@ func TestSandboxIsAClusterOfItsOwn(t *testing.T) {
 			t.Errorf("the first is gone: %v", err)
 		}
 	})
+	t.Run("a pod ends as it is told, and stays as it ended", func(t *testing.T) {
+		const delay = "pod-complete.stage.kwok.x-k8s.io/delay"
+		spec := corev1.PodSpec{SchedulerName: "berth-scheduler", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+		told := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "told", Annotations: map[string]string{delay: "1s"}}, Spec: spec}
+		failing := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "failing", Annotations: map[string]string{delay: "5s"}}, Spec: spec}
+		last := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "last", Annotations: map[string]string{delay: "8s"}}, Spec: spec}
+		for _, pod := range []*corev1.Pod{failing, told, last} {
+			if _, err := c.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		phase := func(name string, want corev1.PodPhase) {
+			eventually(t, name+" to be "+string(want), func(ctx context.Context) (bool, error) {
+				got, err := c.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+				return err == nil && got.Status.Phase == want, err
+			})
+		}
+		phase("failing", corev1.PodRunning)
+		if _, err := c.CoreV1().Pods("default").Patch(t.Context(), "failing", types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+		phase("told", corev1.PodSucceeded)
+		// By then the time of the failed one is over, too.
+		phase("last", corev1.PodSucceeded)
+		phase("failing", corev1.PodFailed)
+	})
 	t.Run("a killed scheduler comes back", func(t *testing.T) {
 		before := pid(t, sb, "scheduler")
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
@@ -283,24 +310,29 @@ func TestBadInputStartsNothing(t *testing.T) {
 		name string
 		opts sandbox.Options
 		want string
+		// late errors turn out while the sandbox starts.
+		late bool
 	}{
-		{"a nodes file that is not there", sandbox.Options{NodesFile: "/does/not/exist"}, "/does/not/exist: no such file"},
-		{"a malformed nodes file", sandbox.Options{NodesFile: file}, file},
-		{"a scheduler configuration that is not there", sandbox.Options{SchedulerConfig: "/does/not/exist"}, "/does/not/exist: no such file"},
-		{"controllers by name where all of them run", sandbox.Options{Controllers: []string{"job-controller"}}, "makes no sense without NoKubelet"},
-		{"a scheduler configuration without a scheduler", sandbox.Options{SchedulerConfig: file, NoScheduler: true}, "makes no sense without the scheduler"},
-		{"a busy port", sandbox.Options{Port: busy.Addr().(*net.TCPAddr).Port}, "address already in use"},
-		{"a port that none is", sandbox.Options{Port: 70000}, "port 70000: must be 0 (any free port) to 65535"},
-		{"an unknown feature gate", sandbox.Options{FeatureGates: []string{"NoSuchGate=true"}}, "unrecognized feature gate: NoSuchGate"},
-		{"an API that the server does not know", sandbox.Options{RuntimeConfig: []string{"nosuch/v1=true"}}, "nosuch"},
-		{"a folder that is a file", sandbox.Options{Dir: file}, "not a directory"},
-		{"a folder that holds something else", sandbox.Options{Dir: filepath.Dir(file)}, "is not empty and holds no sandbox"},
-		{"a scheduler configuration that the scheduler refuses", sandbox.Options{SchedulerConfig: nodesFile(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofilez: []\n")}, `unknown field "profilez"`},
+		{"a nodes file that is not there", sandbox.Options{NodesFile: "/does/not/exist"}, "/does/not/exist: no such file", false},
+		{"a malformed nodes file", sandbox.Options{NodesFile: file}, file, false},
+		{"a scheduler configuration that is not there", sandbox.Options{SchedulerConfig: "/does/not/exist"}, "/does/not/exist: no such file", false},
+		{"controllers by name where all of them run", sandbox.Options{Controllers: []string{"job-controller"}}, "makes no sense without NoKubelet", false},
+		{"a scheduler configuration without a scheduler", sandbox.Options{SchedulerConfig: file, NoScheduler: true}, "makes no sense without the scheduler", false},
+		{"a busy port", sandbox.Options{Port: busy.Addr().(*net.TCPAddr).Port}, "address already in use", true},
+		{"a port that none is", sandbox.Options{Port: 70000}, "port 70000: must be 0 (any free port) to 65535", false},
+		{"an unknown feature gate", sandbox.Options{FeatureGates: []string{"NoSuchGate=true"}}, "unrecognized feature gate: NoSuchGate", true},
+		{"an API that the server does not know", sandbox.Options{RuntimeConfig: []string{"nosuch/v1=true"}}, "nosuch", true},
+		{"the replacement for the default scheduler without a scheduler", sandbox.Options{ReplaceDefault: true, NoScheduler: true}, "makes no sense without the scheduler", false},
+		{"two configurations", sandbox.Options{ReplaceDefault: true, SchedulerConfig: file}, "the scheduler has one configuration", false},
+		{"a scheduler configuration that cannot be followed", sandbox.Options{SchedulerConfig: os.DevNull}, "must be a regular file", false},
+		{"a folder that is a file", sandbox.Options{Dir: file}, "not a directory", false},
+		{"a folder that holds something else", sandbox.Options{Dir: filepath.Dir(file)}, "is not empty and holds no sandbox", false},
+		{"a scheduler configuration that the scheduler refuses", sandbox.Options{SchedulerConfig: nodesFile(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofilez: []\n")}, `unknown field "profilez"`, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.opts.Dir == "" {
-				tt.opts.Dir = filepath.Join(t.TempDir(), "sandbox")
+				tt.opts.Dir = filepath.Join(t.TempDir(), "of", "sandbox")
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 			defer cancel()
@@ -312,14 +344,14 @@ func TestBadInputStartsNothing(t *testing.T) {
 			if !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got error %q, want one line with %q", err, tt.want)
 			}
-			if state := filepath.Join(tt.opts.Dir, "state.json"); !errors.Is(pathError(state), fs.ErrNotExist) && !errors.Is(pathError(state), syscall.ENOTDIR) {
-				t.Errorf("%s is left behind", state)
+			if made := filepath.Dir(tt.opts.Dir); filepath.Base(made) == "of" {
+				if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is left behind (%v)", made, err)
+				}
+			}
+			if input := (sandbox.InputError{}); errors.As(err, &input) == tt.late {
+				t.Errorf("error %q: is it one of the input? %v, want %v", err, !tt.late, tt.late)
 			}
 		})
 	}
-}
-
-func pathError(path string) error {
-	_, err := os.Stat(path)
-	return err
 }

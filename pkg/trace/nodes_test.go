@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/price"
 )
 
 func TestReadNodes(t *testing.T) {
@@ -52,7 +54,7 @@ func TestReadNodesRefuses(t *testing.T) {
 		"GPUs of no model":            {header + "a,1,1,4,,,\n", `f:2: column "model": "" is not allowed; want the GPU product of a node that has GPUs`},
 		"a node without CPU":          {header + "a,0,1,4,T4,,\n", `f:2: column "cpu_milli": "0" is not allowed; want a whole number from 1 to 1000000000`},
 		"a node twice, once by count": {header + "a-1,1,1,,,,\na,1,1,,,3,\n", `f:3: node "a-1" is there already in line 2`},
-		"a negative price":            {header + "a,1,1,,,,-3\n", `f:2: column "dollars_per_hour": "-3" is not allowed; want decimal dollars from 0 to 1000000, such as 3.06`},
+		"a negative price":            {header + "a,1,1,,,,-3\n", `f:2: column "dollars_per_hour": "-3" is not allowed; want ` + price.Allowed},
 		"a quote that is not closed":  {header + "\"a,1,1,,,,\n", `f:2: extraneous or missing " in quoted-field`},
 	}
 	for name, tt := range tests {
@@ -79,7 +81,7 @@ func TestPrices(t *testing.T) {
 		{Name: "priced", GPUs: 1, Model: "T4", MicroDollarsPerHour: 5},
 		{Name: "unpriced", GPUs: 2, Model: "T4", CPUMilli: 64000, MemoryMiB: 262144},
 	}
-	if err := prices.Apply(nodes); err != nil {
+	if err := Price(nodes, prices); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := nodes[0].MicroDollarsPerHour, int64(5); got != want {
@@ -88,7 +90,7 @@ func TestPrices(t *testing.T) {
 	if got, want := nodes[1].MicroDollarsPerHour, int64(2*350_000+64*30_000+256*4_000); got != want {
 		t.Errorf("the other node costs %d, want %d", got, want)
 	}
-	err = prices.Apply([]Node{{Name: "n", GPUs: 1, Model: "H100"}})
+	err = Price([]Node{{Name: "n", GPUs: 1, Model: "H100"}}, prices)
 	if err == nil || err.Error() != `pricing node n: the price table has no rate for GPU model "H100"` {
 		t.Errorf("a model without a rate: %v", err)
 	}
@@ -125,7 +127,7 @@ func FuzzReadPrices(f *testing.F) {
 			}
 			return
 		}
-		for model, rate := range prices.PerGPU {
+		for model, rate := range prices.GPU {
 			if model == "" || rate < 0 {
 				t.Errorf("rate of %q: %d", model, rate)
 			}

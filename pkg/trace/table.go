@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"berth.dev/berth/pkg/price"
 )
 
 // table reads a CSV file with a header row, by column name.
@@ -238,14 +240,14 @@ func (r *row) boolean(column string) bool {
 }
 
 // microDollars reads decimal dollars.
-func (r *row) microDollars(column string) int64 {
+func (r *row) microDollars(column string) price.MicroDollars {
 	value := r.text(column)
 	if value == "" {
 		return 0
 	}
-	micro, err := parseMicroDollars(value)
+	micro, err := price.Parse(value)
 	if err != nil {
-		r.fail(column, value, err.Error())
+		r.fail(column, value, price.Allowed)
 	}
 	return micro
 }

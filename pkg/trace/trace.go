@@ -49,6 +49,14 @@ type Job struct {
 // MilliGPU is what one pod of the job takes, in thousandths of a GPU.
 func (j *Job) MilliGPU() int64 { return int64(j.GPUs) * int64(j.GPUMilli) }
 
+// PodName is the name of the job's pod number index: a single one bears the name of the job.
+func (j *Job) PodName(index int) string {
+	if j.Pods > 1 || j.Gang {
+		return fmt.Sprintf("%s-%d", j.Name, index)
+	}
+	return j.Name
+}
+
 // Limits of the readers: beyond them a value is a mistake of the file, not a cluster.
 const (
 	maxCPUMilli  = 1_000_000_000

@@ -9,14 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/plugins"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // Profile is what a profile comes to when defaults, multiPoint and disabled plugins are worked in.
@@ -28,7 +29,7 @@ type Profile struct {
 	// Unsigned are the plugins without which identical pods would share one pass over the nodes.
 	Unsigned []string `json:"unsigned,omitempty"`
 
-	plugins *schedulerconfig.Plugins
+	plugins *schedulerapi.Plugins
 }
 
 // Weight of a score plugin: its 0 to 100 points count that many times.
@@ -48,13 +49,13 @@ func (p *Profile) weight(plugin string) int64 {
 }
 
 // build makes the scheduler of the configuration, with an empty cluster in memory, as the command would at its start.
-func build(c *replay.Configuration) ([]Profile, error) {
+func build(c *schedulerconfig.Configuration) ([]Profile, error) {
 	c, _ = c.WithoutSignals()
 	var profiles []Profile
-	err := replay.Settled(time.Unix(1_800_000_000, 0), func(settle func()) error {
+	err := simulation.Settled(time.Unix(1_800_000_000, 0), func(settle func()) error {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		sched, err := replay.NewScheduler(ctx, memapi.New(), c, 1)
+		sched, err := simulation.NewScheduler(ctx, memapi.New(), c, 1)
 		if err != nil {
 			return err
 		}
@@ -77,14 +78,22 @@ func build(c *replay.Configuration) ([]Profile, error) {
 	return profiles, err
 }
 
-// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
-// plugins, so they are made once more, and looked at on the way.
-func unsigned(ctx context.Context, built framework.Framework, profile *schedulerconfig.KubeSchedulerProfile) ([]string, error) {
+func allPlugins() (frameworkruntime.Registry, error) {
 	registry := frameworkplugins.NewInTreeRegistry()
 	for _, option := range plugins.Options() {
 		if err := option(registry); err != nil {
 			return nil, fmt.Errorf("registering plugins: %w", err)
 		}
+	}
+	return registry, nil
+}
+
+// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
+// plugins, so they are made once more, and looked at on the way.
+func unsigned(ctx context.Context, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile) ([]string, error) {
+	registry, err := allPlugins()
+	if err != nil {
+		return nil, err
 	}
 	signs := map[string]bool{}
 	for name, factory := range registry {
@@ -94,6 +103,26 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 			return plugin, err
 		}
 	}
+	if err := buildAgain(ctx, registry, built, profile, nil); err != nil {
+		return nil, err
+	}
+	list := built.ListPlugins()
+	var names []string
+	for _, set := range []schedulerapi.PluginSet{list.PreFilter, list.Filter, list.PreScore, list.Score} {
+		for _, p := range set.Enabled {
+			if !signs[p.Name] && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// buildAgain makes a profile once more with the plugins of a registry; capture, if given, is told what it comes to.
+func buildAgain(
+	ctx context.Context, registry frameworkruntime.Registry, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile,
+	capture frameworkruntime.CaptureProfile,
+) error {
 	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),
 		frameworkruntime.WithClientSet(built.ClientSet()),
 		frameworkruntime.WithKubeConfig(built.KubeConfig()),
@@ -104,21 +133,13 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 		frameworkruntime.WithSharedCSIManager(built.SharedCSIManager()),
 		frameworkruntime.WithPodGroupManager(built.PodGroupManager()),
 		frameworkruntime.WithEventRecorder(built.EventRecorder()),
+		frameworkruntime.WithCaptureProfile(capture),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", profile.SchedulerName, err)
+		return fmt.Errorf("profile %s: %w", profile.SchedulerName, err)
 	}
 	if err := again.Close(); err != nil {
-		return nil, fmt.Errorf("closing profile %s: %w", profile.SchedulerName, err)
+		return fmt.Errorf("closing profile %s: %w", profile.SchedulerName, err)
 	}
-	list := built.ListPlugins()
-	var names []string
-	for _, set := range []schedulerconfig.PluginSet{list.PreFilter, list.Filter, list.PreScore, list.Score} {
-		for _, p := range set.Enabled {
-			if !signs[p.Name] && !slices.Contains(names, p.Name) {
-				names = append(names, p.Name)
-			}
-		}
-	}
-	return names, nil
+	return nil
 }

@@ -8,12 +8,12 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // unknownPlugin is how the scheduler says that there is none of that name.
@@ -27,7 +27,7 @@ func (d *document) configuration() {
 		d.decodingErrors(err)
 		return
 	}
-	component, ok := obj.(*schedulerconfig.KubeSchedulerConfiguration)
+	component, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	if !ok {
 		d.find(Error, "invalid", "kind", fmt.Sprintf("this is a %s", gvk.Kind))
 		return
@@ -40,7 +40,7 @@ func (d *document) configuration() {
 	if d.negativeWeights(component) || d.badSignals(component) {
 		return
 	}
-	profiles, err := build(&replay.Configuration{Name: d.file, Component: component})
+	profiles, err := build(&schedulerconfig.Configuration{Name: d.file, Component: component})
 	if err != nil {
 		text := strings.TrimPrefix(oneLine(err.Error()), d.file+": ")
 		line := d.line(anyPath.FindString(text))
@@ -60,7 +60,7 @@ func (d *document) configuration() {
 
 // badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the profiles are
 // built without these.
-func (d *document) badSignals(c *schedulerconfig.KubeSchedulerConfiguration) bool {
+func (d *document) badSignals(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {
 		for _, plugin := range c.Profiles[i].PluginConfig {

@@ -34,7 +34,15 @@ func (r *Report) WriteTable(out io.Writer) error {
 	if r.Rights == nil {
 		return nil
 	}
-	return r.Rights.WriteTable(out)
+	if err := r.Rights.WriteTable(out); err != nil {
+		return err
+	}
+	for _, p := range r.Pruned {
+		if _, err := fmt.Fprintln(out, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // weights has a row a profile and a column a plugin that scores in any of them.

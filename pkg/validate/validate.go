@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/rights"
 )
 
@@ -57,6 +58,8 @@ type Report struct {
 	Objects int `json:"objects"`
 	// Rights is what the API server says of the rights that the configurations need, if it was asked.
 	Rights *rights.Report `json:"rights,omitempty"`
+	// Pruned are the fields of custom resources that the API server drops, if it was asked.
+	Pruned []crd.Pruned `json:"pruned,omitempty"`
 
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
 	// uses are pods whose annotations are to be compared with the profiles.

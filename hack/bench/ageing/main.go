@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -101,7 +102,7 @@ func run(nodes int, length time.Duration, seed uint64, rates []string) error {
 }
 
 // load returns the configuration with that ageing.
-func load(rate string) (*replay.Configuration, error) {
+func load(rate string) (*schedulerconfig.Configuration, error) {
 	args := ""
 	if rate != "0" {
 		args = "sla: {ageing: {priorityPerHour: " + rate + ", upToPriority: 1000}}"
@@ -115,7 +116,7 @@ func load(rate string) (*replay.Configuration, error) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, args), 0o600); err != nil {
 		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
 	}
-	return replay.LoadConfiguration(file)
+	return schedulerconfig.Load(file)
 }
 
 // jobs draws two Poisson streams of pods of one GPU whose run times are exponential.

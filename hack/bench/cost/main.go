@@ -20,19 +20,21 @@ import (
 	"text/tabwriter"
 
 	"k8s.io/klog/v2"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
 
 // rates are dollars an hour of a GPU, of a core and of a GiB, in millionths.
-var rates = trace.Prices{
-	PerGPU: map[string]int64{
+var rates = price.ModelRates{
+	GPU: map[string]price.MicroDollars{
 		"T4": 350_000, "P100": 600_000, "V100M16": 1_200_000, "V100M32": 1_500_000,
 		"A10": 750_000, "G1": 500_000, "G2": 950_000, "G3": 1_800_000,
 	},
-	PerCore: 30_000, PerGiB: 4_000,
+	Core: 30_000, MemoryGiB: 4_000,
 }
 
 // loads are the points of measurement, in thousandths of the cluster's GPUs.
@@ -63,7 +65,7 @@ func main() {
 // contender is a configuration that is measured.
 type contender struct {
 	name, profile string
-	config        *replay.Configuration
+	config        *schedulerconfig.Configuration
 }
 
 func run(out io.Writer, data, variant string, priced bool, contenders []contender, seeds uint64) error {
@@ -103,13 +105,13 @@ func readOpenb(data, variant string) (family, error) {
 	if f.jobs, err = read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs); err != nil {
 		return f, err
 	}
-	return f, rates.Apply(f.nodes)
+	return f, trace.Price(f.nodes, &rates)
 }
 
 func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {
 	var list []contender
 	for _, name := range names {
-		file := replay.Stock
+		file := schedulerconfig.Stock
 		if name == "profile" {
 			if weights != "" {
 				varied, err := vary(path, profile, strings.Split(weights, ","))
@@ -121,7 +123,7 @@ func makeContenders(path, profile string, names []string, weights string) ([]con
 			}
 			file = path
 		}
-		c, err := replay.LoadConfiguration(file)
+		c, err := schedulerconfig.Load(file)
 		if err != nil {
 			return nil, err
 		}
@@ -132,8 +134,8 @@ func makeContenders(path, profile string, names []string, weights string) ([]con
 		case "stock":
 		case "most-allocated":
 			for _, p := range c.Component.Profiles[0].PluginConfig {
-				if args, ok := p.Args.(*schedulerconfig.NodeResourcesFitArgs); ok {
-					args.ScoringStrategy.Type = schedulerconfig.MostAllocated
+				if args, ok := p.Args.(*schedulerapi.NodeResourcesFitArgs); ok {
+					args.ScoringStrategy.Type = schedulerapi.MostAllocated
 				}
 			}
 		default:
@@ -152,7 +154,7 @@ func vary(path, profile string, weights []string) ([]contender, error) {
 		if err != nil || weight < 1 {
 			return nil, fmt.Errorf("weight %q of GPUAware: want a whole number of at least 1", text)
 		}
-		c, err := replay.LoadConfiguration(path)
+		c, err := schedulerconfig.Load(path)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 func TestTheShareOfAnExtenderIsWhatItAddsOutsideTheExtensionPoints(t *testing.T) {
@@ -41,7 +41,7 @@ func TestEveryContendersConfigurationsLoad(t *testing.T) {
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := replay.LoadConfiguration(file); err != nil {
+			if _, err := schedulerconfig.Load(file); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}

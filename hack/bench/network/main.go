@@ -24,6 +24,7 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/topology"
 	"berth.dev/berth/pkg/trace"
 )
@@ -111,7 +112,7 @@ type figures struct {
 type pair struct{ a, b string }
 
 func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, error) {
-	c, err := replay.LoadConfiguration(*file)
+	c, err := schedulerconfig.Load(*file)
 	if err != nil {
 		return figures{}, err
 	}

@@ -11,8 +11,8 @@ import (
 
 // policy ranks the machines that a pod fits, the lowest value first.
 type policy interface {
-	// arrived tells it of a pod that asks for a place for the first time.
-	arrived(k *kind)
+	// placed tells it of a pod that was given a place.
+	placed(k *kind)
 	// demand is what it counts the supply by, nil if it does not.
 	demand() *gpu.Demand
 	// begin prepares it for one pod.
@@ -23,7 +23,7 @@ type policy interface {
 // simple is a policy that looks at one machine at a time and knows nothing else.
 type simple func(m *machine, k *kind) float64
 
-func (simple) arrived(*kind)                              {}
+func (simple) placed(*kind)                               {}
 func (simple) demand() *gpu.Demand                        { return nil }
 func (simple) begin(*cluster, *kind)                      {}
 func (s simple) value(m *machine, _ int, k *kind) float64 { return s(m, k) }
@@ -188,11 +188,11 @@ func (o *ours) draw(d *gpu.Distribution) {
 	o.supply.recount(o.drawn)
 }
 
-func (o *ours) arrived(k *kind) {
+func (o *ours) placed(k *kind) {
 	if o.mix == nil {
 		return
 	}
-	o.mix.Observe(k.class, "", true)
+	o.mix.Observe(k.class, gpu.Owner{}, true)
 	if d := o.mix.Redraw(o.drawn.Distribution()); d != nil {
 		o.draw(d)
 	}

@@ -33,11 +33,11 @@ func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	next := f.arrivals(r)
 	for arrived < c.gpuMilli {
 		k := next()
-		p.arrived(k)
 		arrived += k.milli
 		at := best(c, p, k, rank)
 		if at >= 0 {
 			c.bind(at, k, p.demand())
+			p.placed(k)
 		}
 		if k.request.Count >= bigGPUs {
 			big += k.milli
@@ -97,6 +97,7 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 			return false
 		}
 		heap.Push(&running, end{now + w.lifetime, c.bind(at, w.kind, p.demand())})
+		p.placed(w.kind)
 		return true
 	}
 	for now < warmUp+span {
@@ -124,7 +125,6 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 		if r.Float64()*peak > load(now) {
 			continue
 		}
-		p.arrived(k)
 		w := waiter{k, lifetime}
 		if !try(w) {
 			waiting = append(waiting, w)

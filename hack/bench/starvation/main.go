@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -104,7 +105,7 @@ func run(config, profile, only string, variants []string, keep string, nodes int
 }
 
 // configuration returns the configuration with the args for reservations in every profile.
-func configuration(path, reservation string) (*replay.Configuration, error) {
+func configuration(path, reservation string) (*schedulerconfig.Configuration, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
@@ -120,7 +121,7 @@ func configuration(path, reservation string) (*replay.Configuration, error) {
 	if err := os.WriteFile(file, []byte(varied), 0o600); err != nil {
 		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
 	}
-	return replay.LoadConfiguration(file)
+	return schedulerconfig.Load(file)
 }
 
 // measure looks at the time between warm and end.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/manifests"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 func writeFile(t *testing.T, name string, content []byte) string {
@@ -26,7 +26,7 @@ func writeFile(t *testing.T, name string, content []byte) string {
 // enabledOf are the plugins of ours that a contender's profile enables, and its queue sort.
 func enabledOf(t *testing.T, c contender) (ours []string, queueSort string) {
 	t.Helper()
-	loaded, err := replay.LoadConfiguration(writeFile(t, "config.yaml", c.config))
+	loaded, err := schedulerconfig.Load(writeFile(t, "config.yaml", c.config))
 	if err != nil {
 		t.Fatalf("the configuration of %s cannot be used: %v", c.name, err)
 	}

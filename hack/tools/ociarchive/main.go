@@ -25,7 +25,7 @@ const scratch = "scratch"
 type request struct {
 	name, description, version, revision string
 	created                              time.Time
-	base, authorities, user, out         string
+	base, user, out                      string
 	// binaries are ARCHITECTURE=FILE.
 	binaries []string
 }
@@ -47,7 +47,6 @@ func run(args []string) error {
 	flags.StringVar(&r.revision, "revision", "", "commit of the sources")
 	flags.StringVar(&created, "created", "", "time of the commit (RFC 3339)")
 	flags.StringVar(&r.base, "base", scratch, "base image: scratch, or a reference that is pulled from its registry")
-	flags.StringVar(&r.authorities, "authorities", "", "file of certificate authorities to add")
 	flags.StringVar(&r.user, "user", "", "user and group as numbers; empty for the user of the base")
 	flags.StringVar(&r.out, "out", "", "archive to write")
 	if err := flags.Parse(args); err != nil {
@@ -91,11 +90,7 @@ func (r request) image(platform v1.Platform, binary string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []file{{path: r.name, from: binary, mode: 0o755}}
-	if r.authorities != "" {
-		files = append(files, file{path: "etc/ssl/certs/ca-certificates.crt", from: r.authorities, mode: 0o644})
-	}
-	layer, err := layerOf(files)
+	layer, err := layerOf([]file{{path: r.name, from: binary, mode: 0o755}})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,10 @@ type GPUAwareArgs struct {
 	// Signals reads measured utilisation and health from Prometheus. Off when left out.
 	Signals *GPUSignals `json:"signals,omitempty"`
 
+	// UnassignedShares says what pods count for that are on a node which shares its GPUs without this scheduler's having
+	// assigned them their devices. Default Requested.
+	UnassignedShares *UnassignedShares `json:"unassignedShares,omitempty"`
+
 	// Candidates is how many of the best nodes the other plugins of the profile look at, where the scores of Berth's plugins
 	// can tell which those are; 0 for all nodes always. Default 64.
 	Candidates *int32 `json:"candidates,omitempty"`
@@ -49,6 +53,19 @@ const (
 	GPUStrategyPack GPUStrategy = "Pack"
 	// GPUStrategySpread prefers the nodes with the most free GPUs.
 	GPUStrategySpread GPUStrategy = "Spread"
+)
+
+// UnassignedShares says what is believed of pods that another scheduler, or nobody, placed on a node with shared GPUs.
+type UnassignedShares string
+
+// What such pods count for.
+const (
+	// UnassignedSharesRequested counts what they ask for by resources, which quotas count, and GPUs that the node's agent
+	// reports in use. Annotations alone take nothing from others.
+	UnassignedSharesRequested UnassignedShares = "Requested"
+	// UnassignedSharesAnnotated counts what their annotations say as well. It is for clusters in which tenants cannot write
+	// these, as with the policy berth-pod-devices.
+	UnassignedSharesAnnotated UnassignedShares = "Annotated"
 )
 
 // GPUWeights scale the terms of a placement's expected waste; 0 switches a term off. Terms are in milli-GPU, so that
@@ -131,6 +148,7 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefault(&a.Prefer.Memory, int32(d.PreferMemory))
 	setDefault(&a.Prefer.Generation, int32(d.PreferGeneration))
 	SetDefaultsGPUSignals(a.Signals)
+	setDefault(&a.UnassignedShares, UnassignedSharesRequested)
 	setDefault(&a.Candidates, defaultCandidates)
 }
 
@@ -155,6 +173,8 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	all = append(all, validateRange(path.Child("prefer", "memory"), int64(*a.Prefer.Memory), 0, maxGPUWeight)...)
 	all = append(all, validateRange(path.Child("prefer", "generation"), int64(*a.Prefer.Generation), 0, maxGPUWeight)...)
 	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)
+	all = append(all, validateEnum(path.Child("unassignedShares"), *a.UnassignedShares,
+		[]UnassignedShares{UnassignedSharesRequested, UnassignedSharesAnnotated})...)
 	all = append(all, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
 	return all.ToAggregate()
 }

@@ -240,6 +240,11 @@ func (in *GPUAwareArgs) DeepCopyInto(out *GPUAwareArgs) {
 		*out = new(GPUSignals)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.UnassignedShares != nil {
+		in, out := &in.UnassignedShares, &out.UnassignedShares
+		*out = new(UnassignedShares)
+		**out = **in
+	}
 	if in.Candidates != nil {
 		in, out := &in.Candidates, &out.Candidates
 		*out = new(int32)

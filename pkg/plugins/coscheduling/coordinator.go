@@ -101,9 +101,13 @@ func (c *coordinator) misstated(pod *v1.Pod) *kubeview.BadValue {
 	return bad
 }
 
-// keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it.
+// keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself
+// if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.pod(apitypes.UID(loss.Member.UID))
+	if pod == nil {
+		pod = c.pods.pod(loss.Member)
+	}
 	if c.settings.recovery == 0 || pod == nil || preemptedByScheduler(pod) {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/sampling"
 )
 
 // classRun is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
@@ -187,15 +188,11 @@ func (t *classRun) enough() int {
 	if t.run.many {
 		return min(n, manyClassesEnough)
 	}
-	const least = 100
-	if n < least {
-		return n
-	}
-	percentage := 50 - n/125
-	if p := t.profile.PercentageOfNodesToScore(); p != nil && *p > 0 {
+	percentage := 0
+	if p := t.profile.PercentageOfNodesToScore(); p != nil {
 		percentage = int(*p)
 	}
-	return max(n*max(percentage, 5)/100, least)
+	return sampling.Enough(n, percentage)
 }
 
 // best returns the index of the best node for the member.

@@ -172,6 +172,9 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	}
 	if outcome == "" {
 		outcome = status.Message()
+		if c := p.shared; !neverPreempts(pod) && c.ledger.Beginning(corev1helpers.PodPriority(pod)) {
+			c.carrier.afterStart.add(refOf(pod))
+		}
 	}
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }

@@ -24,7 +24,8 @@ type promiseKind int
 const (
 	// afterEviction is what pods were evicted for, until the gang starts.
 	afterEviction promiseKind = iota
-	// forReturn is what a member of a started gang held before it was lost, until another takes it or for a short time.
+	// forReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a short
+	// time.
 	forReturn
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn
@@ -244,6 +245,9 @@ func (p *promises) retry(most int) {
 		p.wake(refs)
 	}
 }
+
+// forget drops a pod that is gone: it would stay until promises are given back, and anybody can make such pods.
+func (p *promises) forget(uid gang.UID) { p.turnedAway.Delete(uid) }
 
 // toOthers returns what is promised to others than the gang that are at least as important.
 func (p *promises) toOthers(id gang.ID, priority int32) []promise {

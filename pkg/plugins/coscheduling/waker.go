@@ -301,7 +301,7 @@ func (w *waker) tidy(now time.Time) {
 		v, known := w.ledger.View(id)
 		w.promises.drop(id, func(o promise) bool {
 			if o.kind == forReturn {
-				return !known || !v.Started || v.Met()
+				return !known || v.Met() || !v.Started && v.Settled()+v.Holding == 0
 			}
 			return !known || v.Started || !v.Quorum()
 		})

@@ -36,9 +36,10 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	if err := config.ValidateGPUAwareArgs(path, args); err != nil {
 		return nil, err
 	}
-	w := args.Weights
+	w, keys := args.Weights, args.Keys()
+	keys.TrustAnnotations = *args.UnassignedShares == config.UnassignedSharesAnnotated
 	return &settings{
-		keys:    args.Keys(),
+		keys:    keys,
 		drivers: args.DeviceDrivers,
 		weights: gpu.Weights{
 			Packing:          float64(*w.PackingPercent) / 100,

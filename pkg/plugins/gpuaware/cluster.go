@@ -42,7 +42,7 @@ type cluster struct {
 // are in one ledger all the same.
 func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, drivers []string) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
-	return informers.SharedBy(factory, fmt.Sprintf("%q %q", *keys, drivers), func() (*cluster, error) {
+	return informers.SharedBy(factory, fmt.Sprintf("%#v %q", *keys, drivers), func() (*cluster, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package gpuaware
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"strconv"
@@ -35,6 +36,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 func TestMain(m *testing.M) {
@@ -313,6 +315,14 @@ func gpuNodeObject(name string, n int, product string, labels ...string) *v1.Nod
 		node.Labels[labels[i]] = labels[i+1]
 	}
 	return node
+}
+
+// assignedTo is the pod as a scheduler of this project has put it on a node with a share of one of its devices.
+func assignedTo(pod *v1.Pod, node string, device, milli, memMiB int) *v1.Pod {
+	pod.Spec.NodeName = node
+	pod.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: fmt.Sprintf(
+		`{"pod":%q,"node":%q,"devices":[%d],"milli":%d,"memMiB":%d}`, pod.UID, node, device, milli, memMiB)}}
+	return pod
 }
 
 // podObject makes a pod with these requests and annotations.

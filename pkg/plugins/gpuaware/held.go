@@ -22,14 +22,18 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 	if pod.Spec.NodeName == "" || kubeview.Finished(pod) {
 		return
 	}
+	edited := before != nil && before.Spec.NodeName != "" && kubeview.GrantEdited(before, pod)
 	if _, known := c.ledger.of(pod.UID); !known {
 		a, ok := kubeview.Granted(pod)
 		if !ok {
+			c.noteUnassigned(before, pod)
 			return
 		}
 		c.ledger.adopt(pod.UID, a)
+		edited = edited || kubeview.GrantDisputed(pod, a)
 	}
-	if before != nil && before.Spec.NodeName != "" && kubeview.GrantEdited(before, pod) && c.ledger.firstEdit(pod.UID) {
+	if edited && c.ledger.firstEdit(pod.UID) {
+		edits.Inc()
 		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "GrantEdited", "Reading",
 			"annotations by which the pod asked for GPUs or was told its devices have changed; "+
 				"it keeps the devices that it was given")
@@ -39,5 +43,19 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 			"HAMi's device plugin on node %s did not give the pod its devices; "+
 				"they are free again when the kubelet has rejected it",
 			pod.Spec.NodeName)
+	}
+}
+
+// noteUnassigned says of a pod that has come to its node with GPUs in its annotations, and with nothing else that stands for
+// them, that these count for nothing.
+func (c *cluster) noteUnassigned(before, pod *v1.Pod) {
+	if before != nil && before.Spec.NodeName != "" {
+		return
+	}
+	if key := c.views.keys.Unassigned(pod); key != "" {
+		unassigned.Inc()
+		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "DevicesNotAssigned", "Reading",
+			"annotation %s asks for GPUs, but the pod was not put on node %s by this scheduler and has no devices: "+
+				"others may be given the GPUs that it claims", key, pod.Spec.NodeName)
 	}
 }

@@ -77,13 +77,11 @@ func TestAnEditIsSaidOnce(t *testing.T) {
 // TestAGrantIsTakenDownWhenThePodIsSeen removes the record itself: the process that saw it goes by what it saw.
 func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	t.Parallel()
-	pod := podObject("p", nil,
-		strs{"berth.dev/gpu-assigned": `{"pod":"p","node":"n","devices":[0],"milli":700,"memMiB":11468}`})
-	pod.Spec.NodeName = "n"
+	pod := assignedTo(podObject("p", nil, nil), "n", 0, 700, 11468)
 	h := newHarness(t, alone(defaultArgs()), pod, sharedNode("n", 1))
 	h.await(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
 	bare := pod.DeepCopy()
-	bare.Annotations = nil
+	bare.Status.Conditions = nil
 	if err := h.cache.UpdatePod(h.logger, pod, bare); err != nil {
 		t.Fatal(err)
 	}

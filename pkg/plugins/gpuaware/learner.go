@@ -25,7 +25,7 @@ type learnt struct {
 	demand *gpu.Demand
 }
 
-// learner learns the mix of the workload from the pods that arrive, and the capacity that they share. It draws up the
+// learner learns the mix of the workload from the pods that are given a node, and the capacity that they share. It draws up the
 // mix in the informers' goroutines, never in a scheduling cycle.
 type learner struct {
 	keys   *kubeview.GPUKeys
@@ -102,14 +102,14 @@ func (l *learner) observe(class gpu.Class, pod *v1.Pod) {
 func (l *learner) started(class gpu.Class, pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mix.Started(class, began(pod))
+	l.mix.Started(class, ownerOf(pod), began(pod))
 }
 
 // ended counts a pod of that class that has left its node.
 func (l *learner) ended(class gpu.Class, pod *v1.Pod, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mix.Ended(class, began(pod), at)
+	l.mix.Ended(class, ownerOf(pod), began(pod), at)
 }
 
 // began is when the pod was given its node, or was created if its status does not say.
@@ -145,18 +145,18 @@ func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mi
 	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true, true
 }
 
-// ownerOf names the controller that made the pod, empty for none. The Jobs of a CronJob and the ReplicaSets of a
-// Deployment, which differ in what follows the last hyphen, are one.
-func ownerOf(pod *v1.Pod) string {
+// ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what follows
+// the last hyphen, are one controller.
+func ownerOf(pod *v1.Pod) gpu.Owner {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
-		return ""
+		return gpu.Owner{Namespace: pod.Namespace}
 	}
 	name := owner.Name
 	if at := strings.LastIndexByte(name, '-'); at > 0 && (owner.Kind == "Job" || owner.Kind == "ReplicaSet") {
 		name = name[:at]
 	}
-	return pod.Namespace + "/" + owner.Kind + "/" + name
+	return gpu.Owner{Namespace: pod.Namespace, Controller: pod.Namespace + "/" + owner.Kind + "/" + name}
 }
 
 // independent reports whether the pod is the first of its group. Nobody asks any more once the mix is known.

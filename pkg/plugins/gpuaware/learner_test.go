@@ -72,6 +72,34 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 	}
 }
 
+// TestPodsThatNeverRanMoveNothing has a tenant create pods of eight GPUs that fit no node, and pods that name a node
+// themselves. The estimate of stranded GPUs stays what it is.
+func TestPodsThatNeverRanMoveNothing(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("t4", 6, "Tesla-T4"))
+	c := h.plugin.cluster
+	stranded := func() float64 {
+		c.fleet.touch("t4")
+		return c.fleet.byModel()["Tesla-T4"].strandedMilli
+	}
+	for i := range 300 {
+		pod := podObject(fmt.Sprint("work-", i), strs{"nvidia.com/gpu": fmt.Sprint(1 + i%3)}, nil)
+		c.roll.see(pod)
+		pod.Spec.NodeName = "elsewhere"
+		c.roll.see(pod)
+	}
+	before := stranded()
+	for i := range 900 {
+		impossible := podObject(fmt.Sprint("impossible-", i), strs{"nvidia.com/gpu": "8"}, nil)
+		c.roll.see(impossible)
+		c.roll.leave(impossible)
+		c.roll.see(squatter(fmt.Sprint("squats-", i), "t4", nil, strs{"alibabacloud.com/gpu-count": "8"}))
+	}
+	if after := stranded(); after != before {
+		t.Errorf("%.0f milli-GPU stranded after the attack, %.0f before", after, before)
+	}
+}
+
 func TestTheOwnerOfPodsIsWhoeverMakesMore(t *testing.T) {
 	t.Parallel()
 	for want, owner := range map[string]*metav1.OwnerReference{
@@ -85,8 +113,8 @@ func TestTheOwnerOfPodsIsWhoeverMakesMore(t *testing.T) {
 		if owner != nil {
 			pod.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
-		if got := ownerOf(pod); got != want {
-			t.Errorf("owner %q, want %q", got, want)
+		if got := ownerOf(pod); got != (gpu.Owner{Namespace: "default", Controller: want}) {
+			t.Errorf("owner %+v, want the controller %q", got, want)
 		}
 	}
 }

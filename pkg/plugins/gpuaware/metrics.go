@@ -41,6 +41,17 @@ var (
 		"Packing values that had to be computed.", nil, nil, metrics.ALPHA, "")
 )
 
+var (
+	edits = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: "berth_gpu", Name: "edited_pods_total", StabilityLevel: metrics.ALPHA,
+		Help: "Running pods whose annotations about GPUs were changed by others. They keep the devices that they were given.",
+	})
+	unassigned = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: "berth_gpu", Name: "unassigned_pods_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods that came to a node with GPUs in their annotations which this scheduler had not assigned. These count for nothing.",
+	})
+)
+
 // fleet counts the GPUs for the metrics endpoint, from the informers and off the scheduling cycle. Only nodes that
 // changed since the last scrape are counted anew.
 type fleet struct {
@@ -75,9 +86,14 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touch marks a node as changed.
+// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering.
 func (f *fleet) touch(node string) {
-	if node == "" {
+	if _, exists, _ := f.nodes.GetByKey(node); !exists {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if _, counted := f.parts[node]; counted {
+			f.dirty[node] = struct{}{}
+		}
 		return
 	}
 	f.mu.Lock()
@@ -194,7 +210,10 @@ type collector struct {
 
 var (
 	counts         = &collector{}
-	registerCounts = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(counts) })
+	registerCounts = sync.OnceFunc(func() {
+		legacyregistry.CustomMustRegister(counts)
+		legacyregistry.MustRegister(edits, unassigned)
+	})
 )
 
 // publish offers the counts of a cluster as metrics until ctx ends.

@@ -21,8 +21,7 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 	down.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("3")
 	whole := podObject("whole", strs{"nvidia.com/gpu": "2"}, nil)
 	whole.Spec.NodeName = "down"
-	part := podObject("part", nil, strs{"gpu-fraction": "0.25", "runai-gpu": "1"})
-	part.Spec.NodeName = "shared"
+	part := assignedTo(podObject("part", nil, strs{"gpu-fraction": "0.25", "runai-gpu": "1"}), "shared", 1, 250, 4096)
 	h := newHarness(t, alone(defaultArgs()), down, sharedNode("shared", 2), cpuNode("cpu"), whole, part)
 	fleet := h.plugin.cluster.fleet
 	var got map[string]count
@@ -114,8 +113,9 @@ func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
 func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Only-Here"))
-	want := []string{"berth_gpu_allocated", "berth_gpu_devices", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
-		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_unhealthy"}
+	want := []string{"berth_gpu_allocated", "berth_gpu_devices", "berth_gpu_edited_pods_total", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
+		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_unassigned_pods_total",
+		"berth_gpu_unhealthy"}
 	eventually(t, func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {

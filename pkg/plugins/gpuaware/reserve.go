@@ -2,7 +2,6 @@ package gpuaware
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -28,6 +26,10 @@ func (m promiseMark) Clone() fwk.StateData { return m }
 
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
 // chooses.
+//
+// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer that ends it
+// comes after that of the scheduler, or because it is not known whether that pod was bound. The event that would wake the pod may
+// have come by then. So that is an error, after which a pod is tried again soon, and not a lack of room.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if cycle.IsPodGroupSchedulingCycle() {
 		return nil // a simulation promises nothing
@@ -55,12 +57,18 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if node.Empty().Mode != gpu.ModeShared {
 		return nil
 	}
-	inventory := p.settings.keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
-	p.countAbsent(inventory, node, info, pod.UID)
-	inventory = s.live.healthy(inventory, node)
-	devices, share, ok := gpu.Choose(inventory, &s.request.Request)
+	count := func(keys *kubeview.GPUKeys) *gpu.Inventory {
+		inventory := keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
+		p.countAbsent(inventory, node, info, pod.UID)
+		return s.live.healthy(inventory, node)
+	}
+	devices, share, ok := gpu.Choose(count(p.settings.keys.Claimed()), &s.request.Request)
+	if !ok && !p.settings.keys.TrustAnnotations {
+		devices, share, ok = gpu.Choose(count(p.settings.keys), &s.request.Request)
+	}
 	if !ok {
-		return reasons.Status(fwk.Unschedulable, gpu.Fit(inventory, &s.request.Request))
+		return fwk.AsStatus(fmt.Errorf("reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
+			nodeName, gpu.Fit(count(p.settings.keys), &s.request.Request)))
 	}
 	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, node.Assign(devices, share))
@@ -122,7 +130,9 @@ func (p *Plugin) PreBindPreFlight(
 ) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	a, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || a.Node != nodeName {
-		if kubeview.StaleAnswers(pod) == nil {
+		if patch, err := kubeview.StaleAnswersPatch(pod); err != nil {
+			return nil, fwk.AsStatus(err)
+		} else if patch == nil {
 			return nil, fwk.NewStatus(fwk.Skip)
 		}
 		return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
@@ -134,12 +144,16 @@ func (p *Plugin) PreBindPreFlight(
 	return &fwk.PreBindPreFlightResult{AllowParallel: !s.request.ServedByHAMi(a)}, nil
 }
 
-// PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads them
-// when the pod arrives there, and so does the next scheduler after a restart. HAMi's device plugin serves one pod of
+// PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads the
+// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin serves one pod of
 // its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
-		return fwk.AsStatus(p.annotate(ctx, pod, kubeview.StaleAnswers(pod)))
+		patch, err := kubeview.StaleAnswersPatch(pod)
+		if err == nil {
+			err = p.tell(ctx, pod, patch)
+		}
+		return fwk.AsStatus(err)
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
@@ -156,24 +170,20 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		}
 		cycle.Write(lockedKey, lockMark(value))
 	}
-	annotations, err := kubeview.AssignmentAnnotations(pod, &s.request, promised, time.Now())
+	patch, err := kubeview.AssignmentPatch(pod, &s.request, promised, time.Now())
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
 	}
-	return fwk.AsStatus(p.annotate(ctx, pod, annotations))
+	return fwk.AsStatus(p.tell(ctx, pod, patch))
 }
 
-// annotate sets annotations of the pod and removes those that are nil. The UID makes the API server refuse the patch
-// when a new pod has taken the name.
-func (p *Plugin) annotate(ctx context.Context, pod *v1.Pod, annotations map[string]any) error {
-	if len(annotations) == 0 {
+// tell writes the pod's status and annotations; nil is nothing to write.
+func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, patch []byte) error {
+	if patch == nil {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": annotations}})
-	if err != nil {
-		return fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(
+		ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err)
 	}

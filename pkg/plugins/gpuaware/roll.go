@@ -16,7 +16,8 @@ import (
 // rollEvery is how often at most pods are looked at again whose claims say nothing yet.
 const rollEvery = time.Second
 
-// roll is which pods were counted: in the mix, as they arrived, and in the turnover, as they were given a node. A pod is
+// roll is which pods were counted, in the mix and in the turnover, as they were given a node: one that never is may ask for
+// anything. A pod is
 // counted out as what it was counted in, and not at all if it never was. What a pod claims is found out in the background:
 // its claims and the devices may come after it, and to find out may take long. It is safe for concurrent use.
 type roll struct {
@@ -32,7 +33,8 @@ type roll struct {
 // enrolled is what a pod was counted as.
 type enrolled struct {
 	class gpu.Class
-	// mixed reports that it is part of the mix, placed that it was given a node, and turns that it is part of the turnover.
+	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is part
+	// of the turnover.
 	mixed, placed, turns bool
 }
 
@@ -62,7 +64,7 @@ func (r *roll) see(pod *v1.Pod) {
 	if !known {
 		e.class, e.mixed, _ = r.cluster.learner.classOf(context.Background(), pod)
 	}
-	r.count(pod, e, known)
+	r.count(pod, e)
 }
 
 // mustAsk reports whether only claims say what the pod asks of GPUs.
@@ -75,13 +77,12 @@ func (r *roll) mustAsk(pod *v1.Pod) bool {
 }
 
 // count counts what has not been counted. The lock is held.
-func (r *roll) count(pod *v1.Pod, e enrolled, known bool) {
-	if !known && e.mixed {
-		r.cluster.learner.observe(e.class, pod)
-	}
+func (r *roll) count(pod *v1.Pod, e enrolled) {
 	if !e.placed && pod.Spec.NodeName != "" {
 		e.placed = true
+		e.mixed = e.mixed && r.cluster.views.keys.Unassigned(pod) == ""
 		if e.mixed {
+			r.cluster.learner.observe(e.class, pod)
 			r.cluster.learner.started(e.class, pod)
 		}
 		if e.turns = r.cluster.mayUseGPU(pod); e.turns {
@@ -151,7 +152,7 @@ func (r *roll) ask(ctx context.Context) {
 		r.mu.Lock()
 		if latest := r.waiting[uid]; latest != nil {
 			delete(r.waiting, uid)
-			r.count(latest, enrolled{class: class, mixed: mixed}, false)
+			r.count(latest, enrolled{class: class, mixed: mixed})
 		}
 		r.mu.Unlock()
 	}

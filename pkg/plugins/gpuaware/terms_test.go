@@ -52,12 +52,14 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 	for i := range 20 {
 		gpus := []string{"1", "8"}[i%2]
 		p := podObject(fmt.Sprint("running-", i), strs{"nvidia.com/gpu": gpus}, strs{"berth.dev/gpu-models": "Tesla-T4"})
+		p.Spec.NodeName = "elsewhere"
 		if i == 0 {
 			p.Spec.NodeName = "used"
 		}
 		objects = append(objects, p)
 	}
 	h := newHarness(t, alone(defaultArgs()), objects...)
+	h.await(t, "the mix to be known", func() bool { return h.plugin.cluster.learner.learnt().demand.Known() })
 	seen := map[string]bool{}
 	for _, pod := range []*v1.Pod{
 		podObject("p", strs{"nvidia.com/gpu": "1"}, nil),

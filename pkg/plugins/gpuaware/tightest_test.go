@@ -48,21 +48,23 @@ func (f *sharedFleet) set(t *testing.T, free [][]int, cpuMilli []int64) {
 	f.running = nil
 	for n, node := range f.nodes {
 		cpu := resource.NewMilliQuantity(node.Status.Allocatable.Cpu().MilliValue()-cpuMilli[n], resource.DecimalSI).String()
-		f.run(t, node, strs{"cpu": cpu}, nil)
+		other := f.next(strs{"cpu": cpu})
+		other.Spec.NodeName = node.Name
+		f.run(t, other)
 		for device, milli := range free[n] {
-			if milli < gpu.WholeMilli {
-				f.run(t, node, strs{"cpu": "0"}, strs{
-					"alibabacloud.com/gpu-milli": strconv.Itoa(gpu.WholeMilli - milli), "alibabacloud.com/gpu-index": strconv.Itoa(device),
-				})
+			if held := gpu.WholeMilli - milli; held > 0 {
+				f.run(t, assignedTo(f.next(strs{"cpu": "0"}), node.Name, device, held, 16384*held/gpu.WholeMilli))
 			}
 		}
 	}
 }
 
-func (f *sharedFleet) run(t *testing.T, node *v1.Node, requests, annotations strs) {
+func (f *sharedFleet) next(requests strs) *v1.Pod {
 	f.pods++
-	p := podObject(fmt.Sprint("running-", f.pods), requests, annotations)
-	p.Spec.NodeName = node.Name
+	return podObject(fmt.Sprint("running-", f.pods), requests, nil)
+}
+
+func (f *sharedFleet) run(t *testing.T, p *v1.Pod) {
 	if err := f.cache.AddPod(f.logger, p); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,9 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/networktopology"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 func TestMain(m *testing.M) {
@@ -38,7 +39,7 @@ type rig struct {
 
 func newRig(tb testing.TB, tune func(*config.NetworkTopologyArgs), nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
-	configuration, err := replay.LoadConfiguration("../../../manifests/base/scheduler-config.yaml")
+	configuration, err := schedulerconfig.Load("../../../manifests/base/scheduler-config.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func newRig(tb testing.TB, tune func(*config.NetworkTopologyArgs), nodes []*v1.N
 		}
 	}
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	sched, err := replay.NewScheduler(ctx, api, configuration, 2)
+	sched, err := simulation.NewScheduler(ctx, api, configuration, 2)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/replay/memapi"
+	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 const profile = "berth-scheduler"

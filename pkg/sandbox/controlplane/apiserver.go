@@ -14,22 +14,23 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // apiServerArgs are the flags of kube-apiserver. All are known to the oldest version that a sandbox can have.
-func apiServerArgs(opts sandbox.Options, keys pki, ports ports) []string {
+func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
 	flags := []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports.api),
-		"--tls-cert-file=" + keys.cert(certServer), "--tls-private-key-file=" + keys.key(certServer),
-		"--client-ca-file=" + keys.cert(certCA),
+		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
+		"--client-ca-file=" + keys.Cert(pki.CA),
 		"--etcd-servers=https://" + loopbackAddress(ports.etcd),
-		"--etcd-cafile=" + keys.cert(certCA),
-		"--etcd-certfile=" + keys.cert(certEtcdClient), "--etcd-keyfile=" + keys.key(certEtcdClient),
+		"--etcd-cafile=" + keys.Cert(pki.CA),
+		"--etcd-certfile=" + keys.Cert(pki.EtcdClient), "--etcd-keyfile=" + keys.Key(pki.EtcdClient),
 		// Nobody has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs expect,
 		// and used by none.
-		"--requestheader-client-ca-file=" + keys.cert(certCA), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-client-ca-file=" + keys.Cert(pki.CA), "--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",
@@ -37,8 +38,8 @@ func apiServerArgs(opts sandbox.Options, keys pki, ports ports) []string {
 		// As kubeadm sets it: DaemonSets that open device files need it.
 		"--allow-privileged=true",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + keys.key(certServiceAccount),
-		"--service-account-signing-key-file=" + keys.key(certServiceAccount),
+		"--service-account-key-file=" + keys.Key(pki.ServiceAccount),
+		"--service-account-signing-key-file=" + keys.Key(pki.ServiceAccount),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		// A sandbox has a handful of clients, all its own: measuring fairness among them costs more than it gives.
 		"--enable-priority-and-fairness=false",
@@ -63,7 +64,7 @@ func apiServerArgs(opts sandbox.Options, keys pki, ports ports) []string {
 }
 
 // runAPIServer runs the built-in kube-apiserver until ctx ends.
-func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki, ports ports) error {
+func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki.Dir, ports ports) error {
 	server := options.NewServerRunOptions()
 	if err := parseFlags("kube-apiserver", server.Flags(), apiServerArgs(opts, keys, ports)); err != nil {
 		return err

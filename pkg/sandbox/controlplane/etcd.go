@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // etcdStartTimeout is generous: without fsync a new member serves within a second.
@@ -20,11 +21,11 @@ const etcdStartTimeout = 60 * time.Second
 
 // runEtcd runs one etcd member until ctx ends and calls ready once it serves. Clients and peers need a certificate of
 // the sandbox's authority, so that nobody else on the machine can write past the API server.
-func runEtcd(ctx context.Context, opts sandbox.Options, keys pki, port int, ready func()) error {
+func runEtcd(ctx context.Context, opts sandbox.Options, keys pki.Dir, port int, ready func()) error {
 	layout := sandbox.Layout(opts.Dir)
 	tls := transport.TLSInfo{
-		CertFile: keys.cert(certServer), KeyFile: keys.key(certServer),
-		TrustedCAFile: keys.cert(certCA), ClientCertAuth: true,
+		CertFile: keys.Cert(pki.Server), KeyFile: keys.Key(pki.Server),
+		TrustedCAFile: keys.Cert(pki.CA), ClientCertAuth: true,
 	}
 	config := embed.NewConfig()
 	config.Dir = layout.Etcd()

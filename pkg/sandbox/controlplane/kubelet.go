@@ -2,38 +2,23 @@ package controlplane
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
-	heartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
-	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
-	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/client/clientset/versioned"
-	"sigs.k8s.io/kwok/pkg/config"
 	"sigs.k8s.io/kwok/pkg/kwok/controllers"
 	kwokclient "sigs.k8s.io/kwok/pkg/utils/client"
+
+	"berth.dev/berth/pkg/sandbox/stages"
 )
 
-//go:embed stages/pod-complete.yaml
-var podComplete string
-
-// startKubelets starts kwok, which plays the kubelets of all nodes: pods run as soon as they are bound, Job pods
-// finish, deleted pods go away, nodes renew their leases.
+// startKubelets starts kwok, which plays the kubelets of all nodes.
 func startKubelets(ctx context.Context, kubeconfig string) error {
-	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
-	for _, text := range []string{
-		fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease,
-		podfast.DefaultPodReady, podfast.DefaultPodDelete, podComplete,
-	} {
-		stage, err := config.UnmarshalWithType[*internalversion.Stage](text)
-		if err != nil {
-			return fmt.Errorf("decoding a kwok stage: %w", err)
-		}
-		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
+	lives, err := stages.All()
+	if err != nil {
+		return err
 	}
 	clients, err := kwokclient.NewClientset("", kubeconfig)
 	if err != nil {
@@ -72,7 +57,7 @@ func startKubelets(ctx context.Context, kubeconfig string) error {
 		ManageAllNodes:           true,
 		CIDR:                     "10.0.0.1/24",
 		NodeIP:                   "10.0.0.1",
-		LocalStages:              stages,
+		LocalStages:              lives,
 		PodPlayStageParallelism:  8,
 		NodePlayStageParallelism: 4,
 		NodeLeaseDurationSeconds: 40,

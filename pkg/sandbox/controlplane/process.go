@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -93,9 +92,4 @@ func (p *process) failure() error {
 func childArgs(component string, encodedOptions string, ports ports) []string {
 	return []string{sandbox.ControlPlaneCommand, encodedOptions, "--component=" + component,
 		fmt.Sprintf("--etcd-port=%d", ports.etcd), fmt.Sprintf("--api-port=%d", ports.api)}
-}
-
-// oneLine makes an error fit for a terminal: components join theirs with line breaks.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
 }

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,7 +21,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // startTimeout bounds each step of the start. A loaded machine takes ten times the usual 3 s.
@@ -38,18 +40,13 @@ const (
 // emulationFlag is the flag of every component that makes it behave like an older minor version.
 const emulationFlag = "--emulated-version="
 
-// ports of one sandbox on 127.0.0.1.
-type ports struct {
-	etcd, api, scheduler int
-}
-
 // controlPlane is the process that holds a sandbox together: it starts everything, starts again what dies and runs as
 // a process of its own, and stops everything when it ends.
 type controlPlane struct {
 	opts    sandbox.Options
 	encoded string
 	layout  sandbox.Layout
-	keys    pki
+	keys    pki.Dir
 	ports   ports
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
@@ -83,10 +80,13 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	defer cp.running.Wait()
 	defer cancel()
 	if err := cp.start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
+		if sendErr := cp.report.Send(sandbox.Report{Error: command.OneLine(err)}); sendErr != nil {
+			// Whoever started this process is gone, and removes nothing.
+			cancel()
+			cp.running.Wait()
+			return errors.Join(err, cp.layout.Remove())
 		}
-		return errors.Join(err, cp.report.Send(sandbox.Report{Error: oneLine(err)}))
+		return err
 	}
 	if err := cp.report.Send(sandbox.Report{Ready: true}); err != nil {
 		return err
@@ -107,7 +107,7 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 func RunComponent(ctx context.Context, opts sandbox.Options, component string, etcdPort, apiPort int) error {
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	keys := pki{dir: sandbox.Layout(opts.Dir).PKI()}
+	keys := pki.Dir(sandbox.Layout(opts.Dir).PKI())
 	switch component {
 	case componentEtcd:
 		return runEtcd(ctx, opts, keys, etcdPort, func() {})
@@ -126,7 +126,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.step("making keys and certificates"); err != nil {
 		return err
 	}
-	if cp.keys, err = newPKI(cp.layout.PKI()); err != nil {
+	if cp.keys, err = pki.New(cp.layout.PKI()); err != nil {
 		return err
 	}
 	if cp.ports, err = choosePorts(cp.opts.Port); err != nil {
@@ -143,7 +143,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.step("waiting for the API server"); err != nil {
 		return err
 	}
-	if err := cp.waitFor(ctx, "the API server", apiReady(admin), nil); err != nil {
+	if err := cp.waitFor(ctx, "the API server", cp.logOfAPIServer(), apiReady(admin), nil); err != nil {
 		return err
 	}
 	if err := cp.install(ctx, admin); err != nil {
@@ -178,13 +178,13 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 	if err := startKubelets(ctx, cp.layout.Kubeconfig()); err != nil {
 		return err
 	}
-	return cp.waitFor(ctx, "the controller manager", defaultServiceAccountReady(admin), nil)
+	return cp.waitFor(ctx, "the controller manager", componentControlPlane, defaultServiceAccountReady(admin), nil)
 }
 
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
 	cp.state.Server = "https://" + loopbackAddress(cp.ports.api)
-	if err := cp.keys.writeKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, certAdmin); err != nil {
+	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, pki.Admin); err != nil {
 		return err
 	}
 	if err := cp.step("starting etcd and the API server"); err != nil {
@@ -212,11 +212,18 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	return nil
 }
 
+func (cp *controlPlane) logOfAPIServer() string {
+	if cp.opts.Split {
+		return componentAPIServer
+	}
+	return componentControlPlane
+}
+
 func (cp *controlPlane) startNodes(ctx context.Context, admin *rest.Config) error {
 	if cp.opts.NodesFile == "" {
 		return nil
 	}
-	nodes, err := sandbox.LoadNodes(cp.opts.NodesFile)
+	nodes, err := sandbox.LoadNodes(cp.layout.Nodes())
 	if err != nil {
 		return err
 	}
@@ -230,7 +237,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := cp.step("starting the scheduler"); err != nil {
 		return err
 	}
-	if err := cp.keys.writeKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, certScheduler); err != nil {
+	if err := cp.keys.WriteKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, pki.Scheduler); err != nil {
 		return err
 	}
 	data, err := readSchedulerConfig(cp.opts)
@@ -253,7 +260,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
 	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
-	return cp.waitFor(ctx, "the scheduler to lead", schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
 }
 
 func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string, died func(context.Context)) *process {
@@ -279,8 +286,9 @@ func (cp *controlPlane) writeState() error {
 	return cp.layout.WriteState(cp.state)
 }
 
-// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error.
-func (cp *controlPlane) waitFor(ctx context.Context, what string, ready func(context.Context) (bool, error), failed func() error) error {
+// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log is that
+// of the component which is waited for.
+func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error), failed func() error) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-cp.fatal:
@@ -295,7 +303,8 @@ func (cp *controlPlane) waitFor(ctx context.Context, what string, ready func(con
 		return ready(ctx)
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("waiting for %s: not within %v; the logs are in %s", what, startTimeout, cp.layout.Logs())
+		said := sandbox.LastLogLine(filepath.Join(cp.layout.Logs(), log+".log"))
+		return fmt.Errorf("waiting for %s: not within %v; the log of %s ends with: %s", what, startTimeout, log, said)
 	}
 	return err
 }
@@ -321,22 +330,4 @@ func defaultServiceAccountReady(admin *rest.Config) func(context.Context) (bool,
 		_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	}
-}
-
-// choosePorts takes the given port, or a free one, for the API server and free ones for the rest. All are held until
-// all are chosen, so that no two are the same.
-func choosePorts(api int) (ports, error) {
-	var chosen ports
-	for _, p := range []struct {
-		want int
-		into *int
-	}{{api, &chosen.api}, {0, &chosen.etcd}, {0, &chosen.scheduler}} {
-		listener, err := net.Listen("tcp", loopbackAddress(p.want))
-		if err != nil {
-			return chosen, fmt.Errorf("taking a port: %w", err)
-		}
-		defer listener.Close()
-		*p.into = listener.Addr().(*net.TCPAddr).Port
-	}
-	return chosen, nil
 }

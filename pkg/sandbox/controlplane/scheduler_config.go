@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +24,7 @@ func readSchedulerConfig(opts sandbox.Options) ([]byte, error) {
 	var data []byte
 	var err error
 	if opts.SchedulerConfig == "" {
-		data, err = manifests.Files.ReadFile("base/scheduler-config.yaml")
+		data, err = manifests.Files.ReadFile(opts.ShippedConfig())
 	} else {
 		data, err = os.ReadFile(opts.SchedulerConfig)
 	}
@@ -73,8 +72,7 @@ func schedulerConfig(data []byte, opts sandbox.Options) ([]byte, schedulerLease,
 
 // writeSchedulerConfig writes the scheduler's file in one step, so that the scheduler never reads a part of it.
 func writeSchedulerConfig(opts sandbox.Options, content []byte) error {
-	file := sandbox.Layout(opts.Dir).SchedulerConfig()
-	next := filepath.Join(filepath.Dir(file), ".next-"+filepath.Base(file))
+	file, next := sandbox.Layout(opts.Dir).SchedulerConfig(), sandbox.Layout(opts.Dir).NextSchedulerConfig()
 	if err := errors.Join(os.WriteFile(next, content, 0o600), os.Rename(next, file)); err != nil {
 		return fmt.Errorf("writing the scheduler configuration: %w", err)
 	}

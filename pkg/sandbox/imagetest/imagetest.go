@@ -4,10 +4,14 @@ package imagetest
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,31 +59,60 @@ func (b Builder) Run(t *testing.T, args ...string) string {
 // compiles, and makes a container of it. No other stage is needed: there is no image from which it could start.
 func (b Builder) Container(t *testing.T, target string) string {
 	t.Helper()
+	stage := t.TempDir()
+	copyFile(t, binary(t, target), filepath.Join(stage, "src/bin/berth-"+target))
+	b.Run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+stage,
+		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
+		"--target="+target, "--tag=berth-"+target, "../..")
+	return b.Run(t, "from", "--isolation=chroot", "berth-"+target)
+}
+
+// Unpacked makes a container from an OCI archive that is packed, as `make dist` does it, around the binary of `make build`.
+func (b Builder) Unpacked(t *testing.T, target string) string {
+	t.Helper()
+	dir := t.TempDir()
+	packer := filepath.Join(dir, "ociarchive")
+	run(t, "go", "build", "-C", "../../hack/tools/ociarchive", "-o", packer, ".")
+	pack := func(file, archive string) {
+		run(t, packer, "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc", "--created", "2026-01-02T03:04:05Z",
+			"--user", fmt.Sprintf("%d:%[1]d", User), "--out", archive, runtime.GOARCH+"="+file)
+	}
+	archive := filepath.Join(dir, "archive.oci.tar")
+	pack(binary(t, target), archive)
+	image := b.Run(t, "pull", "--quiet", "oci-archive:"+archive)
+	b.Run(t, "tag", image, "berth-"+target)
+	return b.Run(t, "from", "--isolation=chroot", "berth-"+target)
+}
+
+// binary is the one that `make build` has made for a target.
+func binary(t *testing.T, target string) string {
+	t.Helper()
 	berth, err := sandbox.FindBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	built := t.TempDir()
-	for to, from := range map[string]string{
-		"src/bin/berth-" + target:           filepath.Join(filepath.Dir(berth), "berth-"+target),
-		"etc/ssl/certs/ca-certificates.crt": "/etc/ssl/certs/ca-certificates.crt",
-	} {
-		content, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		to = filepath.Join(built, to)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, content, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	return filepath.Join(filepath.Dir(berth), "berth-"+target)
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.Run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+built,
-		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
-		"--target="+target, "--tag=berth-"+target, "../..")
-	return b.Run(t, "from", "--isolation=chroot", "berth-"+target)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if output, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, output)
+	}
 }
 
 // Files are those of a container.
@@ -98,24 +131,31 @@ func (b Builder) Files(t *testing.T, container string) string {
 	return fmt.Sprint(files)
 }
 
-// Check compares a target's image with what the project promises of its images: the user, one binary, certificate
-// authorities, labels, and a binary that runs. It returns a container of it.
-func (b Builder) Check(t *testing.T, target string) string {
+// Check compares a target's image, of which this is a container, with what the project promises of its images: the user,
+// one file, certificate authorities in it, labels, and that it runs.
+func (b Builder) Check(t *testing.T, container, target string) {
 	t.Helper()
-	container, binary := b.Container(t, target), "/berth-"+target
+	file := "/berth-" + target
 	config := b.Run(t, "inspect", "--type=image", "--format={{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} "+
 		`{{index .OCIv1.Config.Labels "org.opencontainers.image.version"}} {{index .OCIv1.Config.Labels "org.opencontainers.image.revision"}}`,
 		"berth-"+target)
-	if want := fmt.Sprintf("%d:%[1]d [%s] 1.2.3 abc", User, binary); config != want {
+	if want := fmt.Sprintf("%d:%[1]d [%s] 1.2.3 abc", User, file); config != want {
 		t.Errorf("user, entry point, version and revision: %q, want %q", config, want)
 	}
-	if got, want := b.Files(t, container), fmt.Sprintf("[%s /etc/ssl/certs/ca-certificates.crt]", binary); got != want {
+	if got, want := b.Files(t, container), "["+file+"]"; got != want {
 		t.Errorf("files of the image: %s, want %s", got, want)
 	}
-	if version := b.Run(t, "run", container, binary, "--version"); !strings.Contains(version, "-berth.") {
+	info, err := buildinfo.ReadFile(binary(t, target))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const authorities = "golang.org/x/crypto/x509roots/fallback"
+	if !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == authorities }) {
+		t.Errorf("the binary of the image lacks %s, and the image has no other certificate authorities", authorities)
+	}
+	if version := b.Run(t, "run", container, file, "--version"); !strings.Contains(version, "-berth.") {
 		t.Errorf("the binary of the image says %q of itself", version)
 	}
-	return container
 }
 
 // Start runs a command of a container, with these files of the image's user in /config, until the test ends.

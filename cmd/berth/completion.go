@@ -1,0 +1,111 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/component-base/featuregate"
+
+	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/schedulerconfig"
+)
+
+// completions of flags by their names, for commands that have no better one.
+func flagCompletions() map[string]cobra.CompletionFunc {
+	return map[string]cobra.CompletionFunc{
+		"profile":        completeProfiles,
+		"feature-gates":  completeGates,
+		"runtime-config": completeList([]string{"api/all=true", "api/alpha=true", "api/beta=true", "scheduling.k8s.io/v1beta1=true"}),
+		"account":        cobra.FixedCompletions([]string{rights.OwnAccount, "kube-system/berth-scheduler"}, cobra.ShellCompDirectiveNoFileComp),
+		"context":        completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }),
+		"cluster":        completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
+		"user":           completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),
+		"kubeconfig":     completeFiles,
+		"kube-apiserver": completeFiles,
+	}
+}
+
+// completeProfiles offers the profiles of the configuration that the command is given, or of the shipped one.
+func completeProfiles(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var given string
+	for _, flag := range []string{"scheduler-config", "config", "b"} {
+		if f := cmd.Flags().Lookup(flag); f != nil && f.Value.String() != "" && given == "" {
+			given = f.Value.String()
+		}
+	}
+	quietly()
+	configuration, err := loadNamed(given)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range configuration.Component.Profiles {
+		names = append(names, configuration.Component.Profiles[i].SchedulerName)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func loadNamed(nameOrPath string) (*schedulerconfig.Configuration, error) {
+	if nameOrPath == "" {
+		return schedulerconfig.Shipped()
+	}
+	return schedulerconfig.Load(nameOrPath)
+}
+
+// completeGates offers the feature gates with the value that they do not have.
+func completeGates(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var gates []string
+	for name, spec := range utilfeature.DefaultMutableFeatureGate.GetAll() {
+		value := "=true"
+		if spec.Default {
+			value = "=false"
+		}
+		// All* are groups of gates, not for a sandbox.
+		if spec.PreRelease != featuregate.GA && !strings.HasPrefix(string(name), "All") {
+			gates = append(gates, string(name)+value)
+		}
+	}
+	return completeList(gates)(cmd, args, typed)
+}
+
+// completeList offers the next of the words of a list that are joined by commas.
+func completeList(words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		var lists []string
+		for _, word := range words {
+			lists = append(lists, before+word)
+		}
+		slices.Sort(lists)
+		return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// completeManifests offers the files of a format that manifests have.
+func completeManifests(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeKubeconfig offers names of the kubeconfig that the command would use.
+func completeKubeconfig(names func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		if flag := cmd.Flags().Lookup("kubeconfig"); flag != nil {
+			rules.ExplicitPath = flag.Value.String()
+		}
+		config, err := rules.Load()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(config), cobra.ShellCompDirectiveNoFileComp
+	}
+}

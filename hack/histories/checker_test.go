@@ -1,0 +1,219 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+// script is a row of changes that the API reports.
+type script struct {
+	t       *testing.T
+	checker *checker
+	pods    map[string]*v1.Pod
+}
+
+func newScript(t *testing.T, made ...runtime.Object) *script {
+	t.Helper()
+	s := &script{t: t, checker: newChecker(0), pods: map[string]*v1.Pod{}}
+	for _, obj := range made {
+		s.checker.observe(memapi.Event{Type: memapi.Added, Object: obj})
+	}
+	return s
+}
+
+// pod makes a pod.
+func (s *script) pod(p Pod) {
+	objects := p.objects()
+	pod := objects[len(objects)-1].(*v1.Pod)
+	pod.UID = types.UID(p.Name)
+	s.pods[p.Name] = pod
+	s.checker.observe(memapi.Event{Type: memapi.Added, Object: pod})
+}
+
+// bind binds it, with these devices given to it.
+func (s *script) bind(name, node string, milli int, devices ...int) {
+	s.t.Helper()
+	before := s.pods[name]
+	after := before.DeepCopy()
+	after.Spec.NodeName = node
+	if len(devices) > 0 {
+		keys := kubeview.DefaultGPUKeys()
+		asked, err := keys.PodGPURequest(after)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		assignment := kubeview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
+		said, err := kubeview.AssignmentAnnotations(after, &asked, assignment, time.Now())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for key, value := range said {
+			if text, ok := value.(string); ok {
+				after.Annotations[key] = text
+			}
+		}
+	}
+	s.pods[name] = after
+	s.checker.observe(memapi.Event{Type: memapi.Modified, Old: before, Object: after})
+}
+
+func (s *script) finish(name string) {
+	before := s.pods[name]
+	after := before.DeepCopy()
+	after.Status.Phase = v1.PodSucceeded
+	s.pods[name] = after
+	s.checker.observe(memapi.Event{Type: memapi.Modified, Old: before, Object: after})
+}
+
+func (s *script) remove(name string) {
+	s.checker.observe(memapi.Event{Type: memapi.Deleted, Old: s.pods[name], Object: s.pods[name]})
+}
+
+func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
+	t.Parallel()
+	node := (&Node{Name: "n", GPUs: 2, Model: "m", Mode: sharedMode, CPUs: 4, MemGiB: 8}).objects()[0]
+	other := (&Node{Name: "o", GPUs: 2, Model: "m", Mode: wholeMode, CPUs: 4, MemGiB: 8}).objects()[0]
+	gang := (&Gang{Name: "g", MinMember: 2}).object()
+	roles := (&Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}).object()
+	claim := func(name, device string) *resourcev1.ResourceClaim {
+		c := (&Pod{Name: name, ClaimedGPUs: 1}).objects()[0].(*resourcev1.ResourceClaim)
+		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Pool: "n", Device: device}},
+		}}
+		return c
+	}
+	for name, test := range map[string]struct {
+		made []runtime.Object
+		do   func(*script)
+		want string
+	}{
+		"nothing": {do: func(*script) {}},
+		"pods that fit": {do: func(s *script) {
+			s.pod(Pod{Name: "a", MilliCPU: 2000})
+			s.pod(Pod{Name: "b", MilliCPU: 2000})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+		}},
+		"a pod too many": {want: overCommitted, do: func(s *script) {
+			s.pod(Pod{Name: "a", MilliCPU: 2000})
+			s.pod(Pod{Name: "b", MilliCPU: 2001})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+		}},
+		"a pod in the place of one that has finished": {do: func(s *script) {
+			s.pod(Pod{Name: "a", MilliCPU: 4000})
+			s.pod(Pod{Name: "b", MilliCPU: 4000})
+			s.bind("a", "n", 0)
+			s.finish("a")
+			s.bind("b", "n", 0)
+		}},
+		"a node that has shrunk since the plan": {do: func(s *script) {
+			small := node.DeepCopyObject().(*v1.Node)
+			small.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1")
+			s.pod(Pod{Name: "a", MilliCPU: 2000})
+			s.checker.observe(memapi.Event{Type: memapi.Modified, Old: node, Object: small})
+			s.bind("a", "n", 0)
+		}},
+		"whole GPUs beyond what there is": {want: overCommitted, do: func(s *script) {
+			s.pod(Pod{Name: "a", GPUs: 2})
+			s.pod(Pod{Name: "b", GPUs: 1})
+			s.bind("a", "o", 0)
+			s.bind("b", "o", 0)
+		}},
+		"a second node": {want: boundTwice, do: func(s *script) {
+			s.pod(Pod{Name: "a"})
+			s.bind("a", "n", 0)
+			s.bind("a", "o", 0)
+		}},
+		"shares that fill a GPU": {do: func(s *script) {
+			s.pod(Pod{Name: "a", MilliGPU: 500})
+			s.pod(Pod{Name: "b", MilliGPU: 500})
+			s.bind("a", "n", 500, 0)
+			s.bind("b", "n", 500, 0)
+		}},
+		"shares beyond a GPU": {want: overShared, do: func(s *script) {
+			s.pod(Pod{Name: "a", MilliGPU: 600})
+			s.pod(Pod{Name: "b", MilliGPU: 500})
+			s.bind("a", "n", 600, 0)
+			s.bind("b", "n", 500, 0)
+		}},
+		"a share without a GPU": {want: unassigned, do: func(s *script) {
+			s.pod(Pod{Name: "a", MilliGPU: 600})
+			s.bind("a", "n", 0)
+		}},
+		"a device in two claims": {want: overShared, made: []runtime.Object{claim("a", "gpu-0"), claim("b", "gpu-0")}, do: func(*script) {}},
+		"a device that was given back": {made: []runtime.Object{claim("a", "gpu-0")}, do: func(s *script) {
+			s.checker.observe(memapi.Event{Type: memapi.Deleted, Object: claim("a", "gpu-0")})
+			s.checker.observe(memapi.Event{Type: memapi.Modified, Object: claim("b", "gpu-0")})
+		}},
+		"a gang": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+		}},
+		"half a gang": {made: []runtime.Object{gang}, want: startedInPart, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+		}},
+		"a gang without its leader": {made: []runtime.Object{roles}, want: startedInPart, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g", Role: "worker"})
+			s.pod(Pod{Name: "b", Gang: "g", Role: "worker"})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+		}},
+		"a gang that loses a member while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.remove("b")
+			s.bind("a", "n", 0)
+		}},
+		"a gang that has lost a member": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+			s.remove("b")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, append([]runtime.Object{node, other}, test.made...)...)
+			test.do(s)
+			s.checker.tick()
+			got := ""
+			if fault := s.checker.first(); fault != nil {
+				got = fault.Kind
+			}
+			if got != test.want {
+				t.Errorf("fault %q, want %q: %v", got, test.want, s.checker.faults)
+			}
+		})
+	}
+}
+
+func TestAPodThatWaitsHasToSayWhy(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	s.pod(Pod{Name: "gated", Gated: true})
+	s.checker.explained()
+	if fault := s.checker.first(); fault != nil {
+		t.Errorf("a pod with a gate: %v", fault)
+	}
+	s.pod(Pod{Name: "silent"})
+	s.checker.explained()
+	if fault := s.checker.first(); fault == nil || fault.Kind != unexplained {
+		t.Errorf("fault %v, want %q", fault, unexplained)
+	}
+}

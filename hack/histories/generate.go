@@ -1,0 +1,232 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// generator makes a history from a seed.
+type generator struct {
+	random *rand.Rand
+	out    *History
+	models []string
+	zones  []string
+	// pods, gated, gangs and nodes that were made, of which some may be gone.
+	pods, gated, gangs, nodes []string
+	sizes                     map[string]int
+}
+
+// generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults, and show
+// them in few steps.
+func generate(seed uint64) *History {
+	g := &generator{
+		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
+		out:    &History{Seed: seed},
+		zones:  []string{"a", "b"}, sizes: map[string]int{},
+	}
+	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]
+	if g.one(2, 3) {
+		g.out.MaxDelayMillis = g.pick(5, 50, 500)
+	}
+	if g.one(1, 3) {
+		g.out.LostPercent = g.pick(1, 5, 20)
+	}
+	for range 2 + g.random.IntN(11) {
+		g.out.Nodes = append(g.out.Nodes, *g.node())
+	}
+	for steps := 10 + g.random.IntN(51); len(g.out.Steps) < steps; {
+		g.step()
+	}
+	return g.out
+}
+
+// one says yes a times in b.
+func (g *generator) one(a, b int) bool { return g.random.IntN(b) < a }
+
+func (g *generator) pick(of ...int) int { return of[g.random.IntN(len(of))] }
+
+func (g *generator) name(of []string) string {
+	if len(of) == 0 {
+		return "none"
+	}
+	// Those of late are touched more often: what is under way is where faults are.
+	return of[max(g.random.IntN(len(of)), g.random.IntN(len(of)))]
+}
+
+func (g *generator) node() *Node {
+	n := &Node{
+		Name: fmt.Sprintf("n%d", len(g.nodes)), Zone: g.zones[g.random.IntN(len(g.zones))],
+		GPUs: g.pick(0, 1, 2, 4, 8, 8), CPUs: int64(g.pick(4, 8, 32, 96)), MemGiB: int64(g.pick(16, 64, 256)),
+	}
+	if n.GPUs > 0 {
+		n.Model = g.models[g.random.IntN(len(g.models))]
+		n.Mode = []string{wholeMode, sharedMode, sharedMode, claimedMode}[g.random.IntN(4)]
+	}
+	if g.one(1, 2) {
+		n.Price = fmt.Sprintf("%d.%02d", 1+g.random.IntN(30), g.random.IntN(100))
+	}
+	g.nodes, g.sizes[n.Name] = append(g.nodes, n.Name), n.GPUs
+	return n
+}
+
+func (g *generator) pod() *Pod {
+	p := &Pod{
+		Name: fmt.Sprintf("p%d", len(g.pods)), MilliCPU: int64(g.pick(100, 500, 1000, 4000)), MemGiB: int64(g.pick(1, 4, 16)),
+		Priority: int32(g.pick(0, 0, 0, 100, 1000)), //nolint:gosec // small
+		Returns:  g.one(1, 3), KeepsName: g.one(1, 2), Backfill: g.one(1, 10), Guarded: g.one(1, 8), Tolerates: g.one(1, 3),
+	}
+	switch g.random.IntN(8) {
+	case 0: // none
+	case 1, 2, 3:
+		p.GPUs = g.pick(1, 1, 2, 4, 8)
+	case 4:
+		p.ClaimedGPUs = int64(g.pick(1, 2))
+	default:
+		p.MilliGPU = g.pick(100, 250, 300, 500, 700, 900)
+	}
+	if p.GPUs+p.MilliGPU > 0 && g.one(1, 4) {
+		p.Models = []string{g.models[g.random.IntN(len(g.models))]}
+	}
+	if g.one(1, 8) {
+		p.Zone = g.zones[g.random.IntN(len(g.zones))]
+	}
+	if g.one(1, 12) {
+		p.VolumeZone = g.zones[g.random.IntN(len(g.zones))]
+	}
+	p.Gated = g.one(1, 10)
+	g.keep(p)
+	return p
+}
+
+func (g *generator) keep(p *Pod) {
+	g.pods = append(g.pods, p.Name)
+	if p.Gated {
+		g.gated = append(g.gated, p.Name)
+	}
+}
+
+func (g *generator) add(s Step) {
+	if s.After.Duration == 0 {
+		s.After.Duration = g.after()
+	}
+	g.out.Steps = append(g.out.Steps, s)
+}
+
+// after is the time to the next step: often within what is under way, sometimes after everything has come to rest.
+func (g *generator) after() time.Duration {
+	switch g.random.IntN(4) {
+	case 0:
+		return time.Duration(1+g.random.IntN(2000)) * time.Microsecond
+	case 1:
+		return time.Duration(1+g.random.IntN(200)) * time.Millisecond
+	case 2:
+		return time.Duration(1+g.random.IntN(3000)) * time.Millisecond
+	default:
+		return time.Duration(1+g.random.IntN(40)) * time.Second
+	}
+}
+
+func (g *generator) step() {
+	switch g.random.IntN(20) {
+	case 0, 1, 2, 3, 4, 5:
+		g.add(Step{Do: createPod, Pod: g.pod()})
+	case 6, 7, 8:
+		g.gang()
+	case 9:
+		g.add(Step{Do: deletePod, Name: g.name(g.pods)})
+	case 10:
+		g.add(Step{Do: finishPod, Name: g.name(g.pods)})
+	case 11:
+		g.add(Step{Do: ungatePod, Name: g.name(g.gated)})
+	case 12:
+		g.add(Step{Do: editPod, Name: g.name(g.pods), Value: fmt.Sprint(g.random.IntN(3))})
+	case 13:
+		if g.one(1, 2) {
+			g.add(Step{Do: deleteGang, Name: g.name(g.gangs)})
+		} else {
+			g.add(Step{Do: scaleGang, Name: g.name(g.gangs), Count: 1 + g.random.IntN(6)})
+		}
+	case 14, 15:
+		g.change()
+	case 16:
+		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.after()}})
+	case 17:
+		g.add(Step{Do: addNode, Node: g.node()})
+	default:
+		// The next pods come in one burst.
+		for range 2 + g.random.IntN(5) {
+			g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: time.Microsecond}})
+		}
+	}
+}
+
+// change does something to a node.
+func (g *generator) change() {
+	name := g.name(g.nodes)
+	switch g.random.IntN(7) {
+	case 0:
+		g.add(Step{Do: removeNode, Name: name})
+	case 1:
+		g.add(Step{Do: cordonNode, Name: name})
+	case 2:
+		g.add(Step{Do: taintNode, Name: name})
+	case 3:
+		g.add(Step{Do: untaintNode, Name: name})
+	case 4:
+		g.add(Step{Do: resizeNode, Name: name, Count: g.random.IntN(g.sizes[name] + 1)})
+	case 5:
+		g.add(Step{Do: moveNode, Name: name, Value: g.zones[g.random.IntN(len(g.zones))]})
+	default:
+		g.add(Step{Do: openNode, Name: name})
+	}
+}
+
+// gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with roles, and
+// the pods may come first.
+func (g *generator) gang() {
+	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: 1 + g.random.IntN(6), OneZone: g.one(1, 6)}
+	g.gangs = append(g.gangs, gang.Name)
+	if g.one(1, 4) {
+		gang.TimeoutSeconds = int64(g.pick(1, 10, 120))
+	}
+	members := gang.MinMember + g.pick(0, 0, 0, 1, 3, -1)
+	roles := gang.MinMember > 1 && g.one(1, 4)
+	if roles {
+		gang.MinByRole = fmt.Sprintf("leader=1,worker=%d", gang.MinMember-1)
+	}
+	like, odd := g.pod(), g.one(1, 3)
+	g.pods = g.pods[:len(g.pods)-1] // it is the pattern of the members only
+	if like.Gated {
+		g.gated = g.gated[:len(g.gated)-1]
+	}
+	create := Step{Do: createGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
+	first := g.one(3, 4)
+	if first {
+		g.add(create)
+	}
+	for i := range members {
+		p := *like
+		if odd {
+			p = *g.pod()
+			p.Priority = like.Priority
+		} else {
+			p.Name = fmt.Sprintf("p%d", len(g.pods))
+			g.keep(&p)
+		}
+		p.Gang = gang.Name
+		if roles {
+			p.Role = "worker"
+			if i == 0 {
+				p.Role = "leader"
+			}
+		}
+		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
+		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
+	}
+	if !first {
+		g.add(create)
+	}
+}

@@ -1,0 +1,163 @@
+// Command histories looks for faults of the scheduler with random histories: a cluster, work that comes, changes and goes,
+// nodes that change, restarts of the scheduler, and a network that delays and loses. The real scheduler with the shipped
+// configuration lives through each of them on a virtual clock, while every binding is checked. A history that shows a fault is
+// shortened to the few steps that it takes, and written to a file that shows it again:
+//
+//	go run ./hack/histories --seeds 1-1000
+//	go run ./hack/histories --file history-17.yaml
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// A History is a cluster and what happens to it.
+type History struct {
+	// Seed decides the weather, and what the generator made.
+	Seed uint64 `json:"seed"`
+	// LostPercent of the scheduler's writes are lost, or their answers.
+	LostPercent int `json:"lostPercent,omitempty"`
+	// MaxDelayMillis is how late a write, its answer or an event may be.
+	MaxDelayMillis int    `json:"maxDelayMillis,omitempty"`
+	Nodes          []Node `json:"nodes"`
+	Steps          []Step `json:"steps"`
+}
+
+// Node is what a history says of a node.
+type Node struct {
+	Name  string `json:"name"`
+	Model string `json:"model,omitempty"`
+	GPUs  int    `json:"gpus,omitempty"`
+	// Mode is whole, shared or dra: who hands out its GPUs.
+	Mode   string `json:"mode,omitempty"`
+	CPUs   int64  `json:"cpus"`
+	MemGiB int64  `json:"memGiB"`
+	Zone   string `json:"zone"`
+	// Price in dollars an hour, as an annotation says it.
+	Price string `json:"price,omitempty"`
+}
+
+// Pod is what a history says of a pod.
+type Pod struct {
+	Name     string `json:"name"`
+	Gang     string `json:"gang,omitempty"`
+	Role     string `json:"role,omitempty"`
+	MilliCPU int64  `json:"milliCPU"`
+	MemGiB   int64  `json:"memGiB"`
+	GPUs     int    `json:"gpus,omitempty"`
+	MilliGPU int    `json:"milliGPU,omitempty"`
+	// ClaimedGPUs are asked for by a ResourceClaim.
+	ClaimedGPUs int64    `json:"claimedGPUs,omitempty"`
+	Models      []string `json:"models,omitempty"`
+	Priority    int32    `json:"priority,omitempty"`
+	Zone        string   `json:"zone,omitempty"`
+	// VolumeZone is where its volume is.
+	VolumeZone string `json:"volumeZone,omitempty"`
+	Tolerates  bool   `json:"tolerates,omitempty"`
+	Gated      bool   `json:"gated,omitempty"`
+	// Guarded pods are covered by a budget that allows no disruption.
+	Guarded bool `json:"guarded,omitempty"`
+	// Backfill lets it run in what is promised to a gang, until that gang can start.
+	Backfill bool `json:"backfill,omitempty"`
+	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does; of the same name if it
+	// KeepsName, as a StatefulSet does.
+	Returns   bool `json:"returns,omitempty"`
+	KeepsName bool `json:"keepsName,omitempty"`
+}
+
+// Gang is what a history says of a PodGroup.
+type Gang struct {
+	Name           string `json:"name"`
+	MinMember      int    `json:"minMember"`
+	MinByRole      string `json:"minByRole,omitempty"`
+	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
+	// OneZone requires all members to be in the same zone.
+	OneZone bool `json:"oneZone,omitempty"`
+}
+
+// What a step does. Those that name an object that is not there do nothing, so that steps can be left out.
+const (
+	createPod   = "create pod"
+	createGang  = "create gang"
+	deletePod   = "delete pod"
+	finishPod   = "finish pod"
+	ungatePod   = "ungate pod"
+	editPod     = "edit pod" // Value is a label that the pod gets
+	deleteGang  = "delete gang"
+	scaleGang   = "scale gang" // Count is the new minMember
+	addNode     = "add node"
+	removeNode  = "remove node" // and its pods
+	cordonNode  = "cordon node"
+	openNode    = "uncordon node"
+	taintNode   = "taint node"
+	untaintNode = "untaint node"
+	resizeNode  = "resize node" // Count is the number of GPUs that are left to allocate
+	moveNode    = "move node"   // Value is the new zone
+	restart     = "restart the scheduler"
+)
+
+// Step happens After the step before it.
+type Step struct {
+	After metav1.Duration `json:"after"`
+	Do    string          `json:"do"`
+	Name  string          `json:"name,omitempty"`
+	Pod   *Pod            `json:"pod,omitempty"`
+	Gang  *Gang           `json:"gang,omitempty"`
+	Node  *Node           `json:"node,omitempty"`
+	Count int             `json:"count,omitempty"`
+	Value string          `json:"value,omitempty"`
+	// Down is how long no scheduler runs.
+	Down metav1.Duration `json:"down,omitzero"`
+}
+
+// String says what the step does, for a report.
+func (s Step) String() string {
+	name := s.Name
+	switch {
+	case s.Pod != nil:
+		name = s.Pod.Name
+	case s.Gang != nil:
+		name = s.Gang.Name
+	case s.Node != nil:
+		name = s.Node.Name
+	}
+	return fmt.Sprintf("%s %s", s.Do, name)
+}
+
+// Duration is the time from the first step to the last.
+func (h *History) Duration() time.Duration {
+	var total time.Duration
+	for _, s := range h.Steps {
+		total += s.After.Duration + s.Down.Duration
+	}
+	return total
+}
+
+func readHistory(file string) (*History, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading a history: %w", err)
+	}
+	var h History
+	if err := yaml.UnmarshalStrict(content, &h); err != nil {
+		return nil, fmt.Errorf("reading the history in %s: %w", file, err)
+	}
+	return &h, nil
+}
+
+func writeHistory(h *History, fault error, file string) error {
+	content, err := yaml.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("writing a history: %w", err)
+	}
+	content = append([]byte(comment(fault)), content...)
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		return fmt.Errorf("writing a history: %w", err)
+	}
+	return nil
+}

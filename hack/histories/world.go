@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+const (
+	// quiet is how long the scheduler has, after the last step, to do what can be done: longer than a gang's time to start and
+	// its back-off together, and shorter than the 5 minutes after which pods are tried again that no event woke.
+	quiet = 4 * time.Minute
+	// again is how long a fresh scheduler has to find what the first has not.
+	again = 3 * time.Minute
+	// returnAfter is how long a Job takes to make a pod anew.
+	returnAfter = time.Second
+	// promised is in the reason of a pod that waits for a gang that is to start before it. A fresh scheduler has promised
+	// nothing yet.
+	promised = "promised to gang"
+	// preempting is in the reason of a pod for which others were evicted. Where two pods have chosen the same victims, the
+	// scheduler's own preemption may miss that the last of them is gone: it finds it deleted already, and the event came before.
+	preempting = "found a potential placement"
+)
+
+var (
+	pods      = v1.SchemeGroupVersion.WithResource("pods")
+	nodes     = v1.SchemeGroupVersion.WithResource("nodes")
+	claims    = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}
+	podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+)
+
+// world is where a history happens.
+type world struct {
+	configuration *schedulerconfig.Configuration
+	api           *memapi.Server
+	user          dynamic.Interface
+	weather       *weather
+	checker       *checker
+	stop          func()
+	made          map[string]*Pod
+	returned      int
+	// logs lets the scheduler log.
+	logs bool
+}
+
+// live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history itself.
+func live(h *History, configuration *schedulerconfig.Configuration, logs bool) error {
+	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
+		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h), checker: newChecker(patience), made: map[string]*Pod{}, logs: logs}
+		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
+			w.checker.patience = patienceInStorm
+		}
+		simulation.ServeCustomKinds(w.api, nil)
+		w.api.Observe, w.api.Weather = w.checker.observe, w.weather
+		rest := w.api.RESTConfig()
+		rest.UserAgent = userAgent
+		user, err := dynamic.NewForConfig(rest)
+		if err != nil {
+			return fmt.Errorf("making a client: %w", err)
+		}
+		w.user = user
+		objects := furniture()
+		for i := range h.Nodes {
+			objects = append(objects, h.Nodes[i].objects()...)
+		}
+		if err := w.create(objects...); err != nil {
+			return err
+		}
+		if err := w.start(); err != nil {
+			return err
+		}
+		defer func() { w.stop() }()
+		return w.run(h, settle)
+	})
+}
+
+func (w *world) run(h *History, settle func()) error {
+	for i, step := range h.Steps {
+		w.pass(step.After.Duration)
+		if err := w.do(&step); err != nil {
+			return fmt.Errorf("step %d, %s: %w", i, step, err)
+		}
+		if fault := w.checker.first(); fault != nil {
+			return fault
+		}
+	}
+	w.weather.calm.Store(true)
+	w.checker.excuse()
+	w.pass(quiet)
+	settle()
+	if h.LostPercent == 0 { // a lost reason is written again with the next attempt only
+		w.checker.explained()
+	}
+	if fault := w.checker.first(); fault != nil {
+		return fault
+	}
+	return w.forgotten(settle)
+}
+
+// forgotten starts a fresh scheduler, which remembers nothing, on what the first has left: what it does now the first should
+// have done.
+func (w *world) forgotten(settle func()) error {
+	before, reasons := w.checker.placement(), map[string]string{}
+	for name := range before {
+		reasons[name] = w.checker.reason(name)
+	}
+	w.stop()
+	settle()
+	if err := w.start(); err != nil {
+		return err
+	}
+	w.pass(again)
+	settle()
+	if fault := w.checker.first(); fault != nil {
+		return fault
+	}
+	after := w.checker.placement()
+	kind := forgotten
+	for name := range before {
+		if _, exists := after[name]; !exists {
+			kind = unhelped
+		}
+	}
+	for name, node := range before {
+		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) && !strings.Contains(reasons[name], preempting) {
+			return &Fault{kind, fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
+		}
+	}
+	return nil
+}
+
+// start starts a scheduler.
+func (w *world) start() error {
+	logger := klog.Logger{} // logs nothing
+	if w.logs {
+		logger = klog.Background()
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1)
+	if err != nil {
+		cancel()
+		return &Fault{broken, err.Error()}
+	}
+	candidates.Wrap(sched.Profiles)
+	sched.SchedulingQueue.Run(klog.FromContext(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			sched.ScheduleOne(ctx)
+		}
+	}()
+	w.stop = func() {
+		cancel()
+		sched.Stop()
+		<-done
+	}
+	return nil
+}
+
+// pass lets time go by. Pods that were evicted come back meanwhile, and what belonged to them goes.
+func (w *world) pass(d time.Duration) {
+	for d > 0 {
+		slice := min(d, returnAfter)
+		time.Sleep(slice) //nolint:forbidigo // virtual time
+		d -= slice
+		w.checker.tick()
+		for _, pod := range w.checker.gone() {
+			w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: pod.Name})
+			if p := w.made[pod.Name]; p != nil && p.Returns {
+				w.returned++
+				anew := *p
+				if !p.KeepsName {
+					anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
+				}
+				w.made[anew.Name] = &anew
+				// The names are free, so that this cannot fail.
+				_ = w.create(anew.objects()...)
+			}
+		}
+	}
+}
+
+func (w *world) create(objects ...runtime.Object) error {
+	for _, obj := range objects {
+		if err := w.api.Create(obj); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) do(s *Step) error {
+	pod, node := types.NamespacedName{Namespace: namespace, Name: s.Name}, types.NamespacedName{Name: s.Name}
+	switch s.Do {
+	case createPod:
+		w.made[s.Pod.Name] = s.Pod
+		return w.create(s.Pod.objects()...)
+	case createGang:
+		return w.create(s.Gang.object())
+	case addNode:
+		return w.create(s.Node.objects()...)
+	case deletePod:
+		delete(w.made, s.Name)
+		w.api.Delete(pods, pod)
+	case deleteGang:
+		w.api.Delete(podGroups, pod)
+	case removeNode:
+		w.removeNode(node)
+	case restart:
+		w.stop()
+		w.pass(s.Down.Duration)
+		w.checker.excuse()
+		return w.start()
+	default:
+		return w.patch(s)
+	}
+	return nil
+}
+
+func (w *world) removeNode(node types.NamespacedName) {
+	w.api.Delete(nodes, node)
+	w.api.Delete(schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}, node)
+	for _, obj := range w.api.List(pods) {
+		if pod := obj.(*v1.Pod); pod.Spec.NodeName == node.Name {
+			w.api.Delete(pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+}
+
+// patch does the steps that change an object.
+func (w *world) patch(s *Step) error {
+	var resource schema.GroupVersionResource
+	var change map[string]any
+	switch s.Do {
+	case finishPod:
+		pod, ok := w.api.Get(pods, types.NamespacedName{Namespace: namespace, Name: s.Name}).(*v1.Pod)
+		if !ok || pod.Spec.NodeName == "" {
+			return nil // what has not run has not finished
+		}
+		w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: s.Name})
+		resource, change = pods, object("status", object("phase", v1.PodSucceeded))
+	case ungatePod:
+		resource, change = pods, object("spec", object("schedulingGates", nil))
+	case editPod:
+		resource, change = pods, object("metadata", object("labels", object(editedLabel, s.Value)))
+	case scaleGang:
+		resource, change = podGroups, object("spec", object("minMember", s.Count))
+	case cordonNode, openNode:
+		resource, change = nodes, object("spec", object("unschedulable", s.Do == cordonNode))
+	case taintNode:
+		resource, change = nodes, object("spec", object("taints", []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}))
+	case untaintNode:
+		resource, change = nodes, object("spec", object("taints", nil))
+	case moveNode:
+		resource, change = nodes, object("metadata", object("labels", object(v1.LabelTopologyZone, s.Value)))
+	case resizeNode:
+		return w.resize(s)
+	default:
+		return fmt.Errorf("%q is no step", s.Do)
+	}
+	return w.merge(resource, s.Name, change)
+}
+
+func object(key string, value any) map[string]any { return map[string]any{key: value} }
+
+// resize changes the GPUs that are allocatable, of a node that has some.
+func (w *world) resize(s *Step) error {
+	node, ok := w.api.Get(nodes, types.NamespacedName{Name: s.Name}).(*v1.Node)
+	name := v1.ResourceName(kubeview.DefaultGPUKeys().Resources[0])
+	if !ok || node.Status.Allocatable.Name(name, resource.DecimalSI).IsZero() {
+		return nil
+	}
+	return w.merge(nodes, s.Name, object("status", object("allocatable", object(string(name), fmt.Sprint(s.Count)))))
+}
+
+func (w *world) merge(gvr schema.GroupVersionResource, name string, change map[string]any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("writing a patch: %w", err)
+	}
+	var client dynamic.ResourceInterface = w.user.Resource(gvr)
+	if gvr != nodes {
+		client = w.user.Resource(gvr).Namespace(namespace)
+	}
+	_, err = client.Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// faultOf tells a fault of the scheduler from other errors.
+func faultOf(err error) (*Fault, bool) {
+	var fault *Fault
+	return fault, errors.As(err, &fault)
+}

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// Version says what an executable was built from.
+type Version struct {
+	// Berth is empty in a build that was not given its version.
+	Berth      string `json:"berth"`
+	Kubernetes string `json:"kubernetes"`
+	Commit     string `json:"commit"`
+	// Changed says that the source differed from the commit.
+	Changed   bool   `json:"changed"`
+	BuildDate string `json:"buildDate"`
+	GoVersion string `json:"goVersion"`
+	Platform  string `json:"platform"`
+}
+
+// NewVersion takes the stamp of a build apart; kubernetes is the version that the source names, for a build without a stamp.
+func NewVersion(info version.Info, kubernetes string) Version {
+	v := Version{Kubernetes: "v" + kubernetes, Platform: info.Platform, GoVersion: info.GoVersion}
+	stock, ours, stamped := strings.Cut(info.GitVersion, "-berth.")
+	if !stamped {
+		return v
+	}
+	v.Kubernetes, v.Berth = stock, "v"+ours
+	v.Commit, v.Changed, v.BuildDate = info.GitCommit, info.GitTreeState == "dirty", info.BuildDate
+	return v
+}
+
+// WriteTable writes a line for each part that is known.
+func (v Version) WriteTable(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	commit := v.Commit
+	if v.Changed {
+		commit += " with changes"
+	}
+	berth := v.Berth
+	if berth == "" {
+		berth = "a build without a version"
+	}
+	for _, line := range [][2]string{
+		{"Berth", berth}, {"Kubernetes", v.Kubernetes}, {"Commit", commit}, {"Built", v.BuildDate}, {"Go", v.GoVersion}, {"Platform", v.Platform},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])
+		}
+	}
+	return table.Flush()
+}

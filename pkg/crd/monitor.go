@@ -1,0 +1,79 @@
+package crd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+const (
+	// checkEvery is how often the schemas are read: definitions change when somebody installs something.
+	checkEvery = time.Minute
+	// checkTimeout bounds one round, so that an API server that hangs does not end the checks.
+	checkTimeout = 30 * time.Second
+)
+
+var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
+	Name: "berth_field_pruned", StabilityLevel: metrics.ALPHA,
+	Help: "Fields of custom resources that the API server drops, because their definition is another project's or of another release: 1 for each. Absent when none is.",
+}, []string{"resource", "field"})
+
+var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
+
+// Monitor reports the fields that the API server drops until ctx ends: once in the log and to tell, and in the metric
+// berth_field_pruned as long as it is so.
+func Monitor(ctx context.Context, client restclient.Interface, tell func(Pruned)) {
+	registerMetrics()
+	known, failing := map[Pruned]bool{}, false
+	logger := klog.FromContext(ctx)
+	ticker := time.NewTicker(checkEvery)
+	defer ticker.Stop()
+	for {
+		round, cancel := context.WithTimeout(ctx, checkTimeout)
+		missing, err := Check(round, client)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !failing:
+			logger.Error(err, "Checking the definitions of custom resources failed, trying again")
+		case err == nil:
+			known = report(logger, known, missing, tell)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// report tells what has changed, and returns what is missing now.
+func report(logger klog.Logger, known map[Pruned]bool, missing []Pruned, tell func(Pruned)) map[Pruned]bool {
+	now, fresh := map[Pruned]bool{}, []string{}
+	for _, p := range missing {
+		now[p] = true
+		prunedFields.WithLabelValues(p.Resource, p.Field).Set(1)
+		if !known[p] {
+			fresh = append(fresh, p.Resource+" "+p.Field)
+			tell(p)
+		}
+	}
+	if len(fresh) > 0 {
+		logger.Error(nil, "The API server drops fields that are written: a CustomResourceDefinition is not the one of this release",
+			"fields", fresh, "remedy", "apply manifests/crd")
+	}
+	for p := range known {
+		if !now[p] {
+			prunedFields.DeleteLabelValues(p.Resource, p.Field)
+			logger.Info("The API server keeps the field now", "resource", p.Resource, "field", p.Field)
+		}
+	}
+	return now
+}

@@ -1,0 +1,102 @@
+package crd_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/pkg/crd"
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// TestAForeignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and ours
+// again.
+func TestAForeignDefinitionIsNoticed(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t, "", sandbox.Options{})
+	anybody := rest.CopyConfig(box.Config)
+	anybody.Impersonate.UserName = "somebody-without-any-right"
+	asked, err := kubernetes.NewForConfig(anybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := asked.Discovery().RESTClient()
+	missing := func(ctx context.Context) []string {
+		pruned, err := crd.Check(ctx, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields []string
+		for _, p := range pruned {
+			fields = append(fields, p.Resource+" "+p.Field)
+		}
+		return fields
+	}
+	if got := missing(t.Context()); got != nil {
+		t.Errorf("of our own definitions the fields %v are said to be missing", got)
+	}
+	server, err := dynamic.NewForConfig(box.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "podgroups.scheduling.x-k8s.io"
+	change := func(edit func(status map[string]any)) {
+		t.Helper()
+		box.Await(t, "the definition to be changed", func(ctx context.Context) (bool, error) {
+			definition, err := server.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+			status, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status", "properties")
+			edit(status)
+			if err := unstructured.SetNestedMap(versions[0].(map[string]any), status, "schema", "openAPIV3Schema", "properties", "status", "properties"); err != nil {
+				return false, err
+			}
+			if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+				return false, err
+			}
+			_, err = server.Resource(definitions).Update(ctx, definition, metav1.UpdateOptions{})
+			if errors.IsConflict(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+	}
+	var conditions, roles, scheduled any
+	change(func(status map[string]any) {
+		conditions, roles, scheduled = status["conditions"], status["roles"], status["scheduled"]
+		delete(status, "conditions")
+		delete(status, "roles")
+		delete(status, "scheduled")
+	})
+	want := []string{name + " status.scheduled", name + " status.roles", name + " status.conditions"}
+	box.Await(t, "the fields to be missed", func(ctx context.Context) (bool, error) { return cmp.Equal(want, missing(ctx)), nil })
+	log := filepath.Join(box.Dir(), "logs", "scheduler.log")
+	said := func(text string) func(context.Context) (bool, error) {
+		return func(context.Context) (bool, error) {
+			lines, err := os.ReadFile(log)
+			return err == nil && strings.Contains(string(lines), text), err
+		}
+	}
+	box.Await(t, "the scheduler to say so", said("The API server drops fields that are written"))
+	change(func(status map[string]any) {
+		status["conditions"], status["roles"], status["scheduled"] = conditions, roles, scheduled
+	})
+	box.Await(t, "nothing to be missed", func(ctx context.Context) (bool, error) { return missing(ctx) == nil, nil })
+	box.Await(t, "the scheduler to say that", said("The API server keeps the field now"))
+}

@@ -1,0 +1,115 @@
+package dump
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Taken says what a dump has become.
+type Taken struct {
+	// Objects in it.
+	Objects int
+	// LeftOut are the kinds that are not in it, each with the reason.
+	LeftOut []string
+	// Bytes of the file.
+	Bytes int64
+}
+
+// TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or if it
+// never is, it stays as it was.
+func TakeFile(ctx context.Context, collector *Collector, path string, hashNames bool) (Taken, error) {
+	// Before there is a file of it: it may take long to learn that the cluster does not answer.
+	header, err := collector.Header(ctx, time.Now())
+	if err != nil {
+		return Taken{}, err
+	}
+	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".partial-*")
+	if err != nil {
+		return Taken{}, fmt.Errorf("writing the dump: %w", err)
+	}
+	defer os.Remove(partial.Name()) //nolint:errcheck // gone already when the dump is complete
+	taken, err := write(ctx, collector, header, partial, hashNames)
+	if err = errors.Join(err, partial.Close()); err != nil {
+		return taken, err
+	}
+	info, err := os.Stat(partial.Name())
+	if err != nil {
+		return taken, fmt.Errorf("reading back the dump: %w", err)
+	}
+	taken.Bytes = info.Size()
+	if err := os.Rename(partial.Name(), path); err != nil {
+		return taken, fmt.Errorf("writing the dump: %w", err)
+	}
+	return taken, nil
+}
+
+// Take writes a dump of a cluster.
+func Take(ctx context.Context, collector *Collector, out io.Writer, hashNames bool) (Taken, error) {
+	header, err := collector.Header(ctx, time.Now())
+	if err != nil {
+		return Taken{}, err
+	}
+	return write(ctx, collector, header, out, hashNames)
+}
+
+func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashNames bool) (taken Taken, err error) {
+	if hashNames {
+		return writeHashed(ctx, collector, header, out)
+	}
+	writer, err := NewWriter(out, header)
+	if err != nil {
+		return taken, err
+	}
+	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
+		taken.Objects++
+		return writer.Add(obj)
+	})
+	if err != nil {
+		return taken, err
+	}
+	return taken, writer.Close(taken.LeftOut)
+}
+
+// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header, which says
+// what that is, comes first.
+func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer) (taken Taken, err error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return taken, fmt.Errorf("making a key: %w", err)
+	}
+	hasher := NewNameHasher(key)
+	var all []runtime.Object
+	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
+		hasher.Learn(obj)
+		all = append(all, obj)
+		return nil
+	})
+	taken.Objects = len(all)
+	if err != nil {
+		return taken, err
+	}
+	for i, obj := range all {
+		if all[i], err = hasher.Hash(obj); err != nil {
+			return taken, err
+		}
+	}
+	header.NamesHashed, header.Readable = true, hasher.Readable()
+	writer, err := NewWriter(out, header)
+	if err != nil {
+		return taken, err
+	}
+	for _, obj := range all {
+		if err := writer.Add(obj); err != nil {
+			return taken, err
+		}
+	}
+	return taken, writer.Close(taken.LeftOut)
+}

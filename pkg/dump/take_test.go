@@ -1,0 +1,145 @@
+package dump
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// apiServer answers with what is given for a path, and as one that does not serve it for others.
+func apiServer(t *testing.T, changed map[string]http.HandlerFunc) *Collector {
+	t.Helper()
+	answers := map[string]string{
+		"/version": `{"gitVersion":"v1.37.1"}`,
+		"/api":     `{"kind":"APIVersions","versions":["v1"]}`,
+		"/apis":    `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"nodes","kind":"Node","verbs":["list"]},` +
+			`{"name":"pods","kind":"Pod","namespaced":true,"verbs":["list"]}]}`,
+		"/api/v1/nodes": `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"}}]}`,
+		"/api/v1/pods":  `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p","namespace":"research"}}]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if handler := changed[r.URL.Path]; handler != nil {
+			handler(w, r)
+			return
+		}
+		answer, found := answers[r.URL.Path]
+		if !found {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(server.Close)
+	collector, err := NewCollector(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return collector
+}
+
+func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cluster.dump")
+	if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := TakeFile(t.Context(), apiServer(t, nil), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(bytes.NewReader(data), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Objects) != 2 || taken.Objects != 2 || taken.Bytes != int64(len(data)) || read.Header.Kubernetes != "v1.37.1" {
+		t.Errorf("%+v, %d objects, header %+v; want a node and a pod of v1.37.1 in %d bytes", taken, len(read.Objects), read.Header, len(data))
+	}
+	if left := strings.Join(taken.LeftOut, "\n"); !strings.Contains(left, "does not serve it") {
+		t.Errorf("left out:\n%s\nwant the kinds that the server does not serve", left)
+	}
+}
+
+func TestNamesAreHashedInADumpThatIsAskedForIt(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if _, err := Take(t.Context(), apiServer(t, nil), &out, true); err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(&out, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !read.Header.NamesHashed {
+		t.Error("the header does not say that names are hashed")
+	}
+	for _, object := range read.Objects {
+		named, ok := object.(interface{ GetName() string })
+		if !ok || named.GetName() == "n" || named.GetName() == "p" {
+			t.Errorf("the name is there: %v", object)
+		}
+	}
+}
+
+func TestADumpThatIsNotCompleteLeavesNothing(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 8)
+	hang := func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}
+	fail := func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		http.Error(w, "no", http.StatusBadRequest)
+	}
+	for name, test := range map[string]struct {
+		path    string
+		handler http.HandlerFunc
+		want    string
+	}{
+		"a list that fails":                    {"/api/v1/pods", fail, "listing pods"},
+		"a server that never says who it is":   {"/version", hang, context.Canceled.Error()},
+		"a server that never says what it has": {"/api", hang, context.Canceled.Error()},
+		"a list that never comes":              {"/api/v1/nodes", hang, context.Canceled.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "cluster.dump")
+			if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-asked
+				if test.want == context.Canceled.Error() {
+					cancel()
+				}
+			}()
+			_, err := TakeFile(ctx, apiServer(t, map[string]http.HandlerFunc{test.path: test.handler}), path, false)
+			cancel()
+			if err == nil || !strings.Contains(err.Error(), test.want) && !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) != 1 {
+				t.Errorf("left in the folder: %v (%v)", entries, err)
+			}
+			if content, err := os.ReadFile(path); err != nil || string(content) != "before" {
+				t.Errorf("the file is %q (%v), want it as before", content, err)
+			}
+		})
+	}
+}

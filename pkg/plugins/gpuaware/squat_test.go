@@ -1,0 +1,99 @@
+package gpuaware
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+// squatter is a pod that a tenant puts on a node without a scheduler.
+func squatter(name, node string, requests, annotations strs) *v1.Pod {
+	pod := podObject(name, requests, annotations)
+	pod.Spec.NodeName = node
+	return pod
+}
+
+// TestAnnotationsAloneTakeNothingFromOthers puts pods on a shared node by spec.nodeName and has others schedule all that it
+// has beside them.
+func TestAnnotationsAloneTakeNothingFromOthers(t *testing.T) {
+	t.Parallel()
+	forged := `{"pod":"squatter","node":"n","devices":[0,1],"milli":1000,"memMiB":16384}`
+	trusting := defaultArgs(func(a *config.GPUAwareArgs) {
+		trust := config.UnassignedSharesAnnotated
+		a.UnassignedShares = &trust
+	})
+	for _, tc := range []struct {
+		name        string
+		args        *config.GPUAwareArgs
+		requests    strs
+		annotations strs
+		// fit is how many shares of 1000 fit beside it.
+		fit int
+	}{
+		{"openb's keys", nil, nil, strs{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2", "alibabacloud.com/gpu-index": "0-1"}, 2},
+		{"KAI's keys", nil, nil, strs{"gpu-fraction": "1", "gpu-fraction-num-devices": "2", "runai-gpu": "0,1"}, 2},
+		{"HAMi's keys", nil, nil, strs{"hami.io/vgpu-devices-allocated": "GPU-a,NVIDIA,16384,100:;", "hami.io/vgpu-node": "n"}, 2},
+		{"a forged grant", nil, nil, strs{"berth.dev/gpu-assigned": forged}, 2},
+		{"a request that cannot be read", nil, nil, strs{"gpu-fraction": "all"}, 2},
+		{"a request of more than there is", nil, nil, strs{"alibabacloud.com/gpu-count": "9999"}, 2},
+		{"a GPU by resources, which a quota counts", nil, strs{"nvidia.com/gpu": "1"}, strs{"alibabacloud.com/gpu-index": "0-1"}, 0},
+		{"where annotations are trusted, a share", trusting, nil, strs{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-index": "1"}, 1},
+		{"where annotations are trusted, a grant", trusting, nil, strs{"berth.dev/gpu-assigned": forged}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			args := tc.args
+			if args == nil {
+				args = defaultArgs()
+			}
+			h := newHarness(t, alone(args), sharedNode("n", 2), squatter("squatter", "n", tc.requests, tc.annotations))
+			fit := 0
+			for i := range 3 {
+				if _, err := h.place(t, h.add(t, podObject(fmt.Sprint("p", i), nil, strs{"alibabacloud.com/gpu-milli": "1000"}))); err == nil {
+					fit++
+				}
+			}
+			if fit != tc.fit {
+				t.Errorf("%d GPUs were given to others, want %d", fit, tc.fit)
+			}
+		})
+	}
+}
+
+// TestADeviceThatIsClaimedIsTakenLast has a share go where nobody claims anything, as long as there is such a device.
+func TestADeviceThatIsClaimedIsTakenLast(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2),
+		squatter("squatter", "n", nil, strs{"alibabacloud.com/gpu-milli": "600", "alibabacloud.com/gpu-index": "0"}))
+	for i, want := range []string{"1", "0"} {
+		bound, err := h.place(t, h.add(t, podObject(fmt.Sprint("p", i), nil, strs{"alibabacloud.com/gpu-milli": "700"})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bound.Annotations["alibabacloud.com/gpu-index"]; got != want {
+			t.Errorf("share %d is on GPU %s, want %s", i, got, want)
+		}
+	}
+}
+
+func TestAPodThatClaimsGPUsIsToldThatItHasNone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2), squatter("squatter", "n", nil, strs{"gpu-fraction": "0.5"}))
+	if said := <-h.recorder.Events; !strings.Contains(said, "DevicesNotAssigned") || !strings.Contains(said, "gpu-fraction") {
+		t.Errorf("event %q, want one that names the annotation", said)
+	}
+}
+
+// TestWhatWasEditedWhileNobodyLookedIsSaid starts on a pod whose index is another than its status says.
+func TestWhatWasEditedWhileNobodyLookedIsSaid(t *testing.T) {
+	t.Parallel()
+	pod := assignedTo(podObject("p", nil, strs{"gpu-fraction": "0.7", "runai-gpu": "1"}), "n", 0, 700, 11468)
+	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2), pod)
+	if said := <-h.recorder.Events; !strings.Contains(said, "GrantEdited") {
+		t.Errorf("event %q, want GrantEdited", said)
+	}
+}

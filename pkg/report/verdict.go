@@ -1,0 +1,167 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// Verdict is what a comparison comes to. A metric counts as better or worse when it is so with every seed.
+type Verdict struct {
+	Better int `json:"better"`
+	Worse  int `json:"worse"`
+	Mixed  int `json:"mixed"`
+	Same   int `json:"same"`
+	// Wins and Losses are what is better and worse, the largest change first.
+	Wins   []Change `json:"wins"`
+	Losses []Change `json:"losses"`
+	// Undone says what work one side left undone and the other did not; empty if they did the same.
+	Undone string `json:"undone,omitempty"`
+}
+
+// Change is how a metric differs from A to B.
+type Change struct {
+	Metric     string `json:"metric"`
+	Label      string `json:"label"`
+	Unit       string `json:"unit"`
+	Difference Stat   `json:"difference"`
+	// Percent is the difference in percent of A, seed by seed; nil where A is nothing with any seed.
+	Percent *Stat `json:"differencePercent"`
+	size    float64
+}
+
+// Changes that nobody would speak of: of a part of the metric, and of a time in seconds.
+const (
+	noise        = 0.0005
+	noiseSeconds = 1
+)
+
+// verdictOn counts the metrics and orders the changes. What is measured on the machine is left out, and so is what follows from
+// another metric.
+func verdictOn(rows []Row, undone string) Verdict {
+	v := Verdict{Wins: []Change{}, Losses: []Change{}, Undone: undone}
+	for _, r := range rows {
+		if r.Better == 0 || r.Measured || r.derived || r.OtherWork || r.nothing() {
+			continue
+		}
+		word := verdict(r)
+		size := math.Abs(r.Difference.Mean) / max(math.Abs(r.A.Mean), math.Abs(r.B.Mean), math.SmallestNonzeroFloat64)
+		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed, size: size}
+		switch {
+		case r.Difference == (Stat{}) || word == "" || word != " mixed" && size < noise:
+			v.Same++
+		case word == " better":
+			v.Better++
+			v.Wins = append(v.Wins, change)
+		case word == " worse":
+			v.Worse++
+			v.Losses = append(v.Losses, change)
+		default:
+			v.Mixed++
+		}
+	}
+	for _, list := range [][]Change{v.Wins, v.Losses} {
+		slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(b.size, a.size) })
+	}
+	return v
+}
+
+// mostNamed is how many wins and losses are named.
+const mostNamed = 3
+
+// lines are the verdict in three lines: what it comes to, the largest wins and the largest losses.
+func (v Verdict) lines(seeds int) []string {
+	of := v.Better + v.Worse + v.Mixed + v.Same
+	sum := fmt.Sprintf("B is better than A in %d of %s and worse in %d", v.Better, count(of, "metric"), v.Worse)
+	switch {
+	case v.Better+v.Worse+v.Mixed == 0:
+		sum = "B does as well as A: no metric differs"
+	case v.Mixed > 0:
+		sum += fmt.Sprintf("; in %d it depends on the seed", v.Mixed)
+	}
+	if v.Undone != "" {
+		sum = v.Undone + " " + sum
+	}
+	return []string{sum + ".", named(v.Wins, seeds), named(v.Losses, seeds)}
+}
+
+func named(list []Change, seeds int) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, c := range list[:min(len(list), mostNamed)] {
+		parts = append(parts, c.text(seeds))
+	}
+	if more := len(list) - mostNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// text is the change in percent with its range over the seeds, or in the unit where percent say nothing.
+func (c Change) text(seeds int) string {
+	if c.Percent == nil || math.Abs(c.Percent.Mean) >= 1000 {
+		say := func(x float64) string {
+			if x < 0 {
+				return "-" + quantity(-x, c.Unit)
+			}
+			return "+" + quantity(x, c.Unit)
+		}
+		if d := c.Difference; seeds > 1 && d.Min != d.Max {
+			return fmt.Sprintf("%s %s [%s, %s]", c.Label, say(d.Mean), say(d.Min), say(d.Max))
+		}
+		return c.Label + " " + say(c.Difference.Mean)
+	}
+	tenths := func(x float64) string { return fmt.Sprintf("%+.1f", x) }
+	mean, low, top := tenths(c.Percent.Mean), tenths(c.Percent.Min), tenths(c.Percent.Max)
+	if seeds < 2 || low == top {
+		return c.Label + " " + mean + "%"
+	}
+	return fmt.Sprintf("%s %s%% [%s, %s]", c.Label, mean, low, top)
+}
+
+// undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's, and of the work
+// that was easy to place.
+func undone(mode replay.Mode, a, b []*replay.Result) string {
+	if mode != replay.VirtualTime {
+		return ""
+	}
+	same, left := true, [2]float64{}
+	for i := range a {
+		same = same && a[i].Pending == b[i].Pending && a[i].JobsCompleted == b[i].JobsCompleted
+		left[0] += float64(a[i].Pending) / float64(len(a))
+		left[1] += float64(b[i].Pending) / float64(len(a))
+	}
+	if same {
+		return ""
+	}
+	return fmt.Sprintf("The sides do not do the same work (A leaves %s pods pending, B %s), so bill, waits and completion decide nothing.",
+		number(round3(left[0])), number(round3(left[1])))
+}
+
+// nothing says whether the metric is zero on both sides with every seed.
+func (r Row) nothing() bool { return r.A == (Stat{}) && r.B == (Stat{}) }
+
+// shown returns the rows that say something.
+func (c *Comparison) shown() []Row {
+	return slices.DeleteFunc(slices.Clone(c.Rows), func(r Row) bool { return r.nothing() || r.Key == placementsKey })
+}
+
+// hidden is a sentence on the rows that are zero on both sides, empty without any.
+func (c *Comparison) hidden() string {
+	var labels []string
+	for _, r := range c.Rows {
+		if r.nothing() && r.Key != placementsKey {
+			labels = append(labels, r.Label)
+		}
+	}
+	if len(labels) == 0 {
+		return ""
+	}
+	return "Zero on both sides: " + strings.Join(labels, "; ") + "."
+}

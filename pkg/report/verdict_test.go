@@ -1,0 +1,151 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/replay"
+)
+
+// compared compares sides of which the results differ by what change does to those of B.
+func compared(seeds int, change func(seed int, b *replay.Result)) *Comparison {
+	var a, b []*replay.Result
+	for seed := range seeds {
+		a = append(a, result("a.yaml", uint64(seed), 2000, 1_000_000, nil))
+		b = append(b, result("b.yaml", uint64(seed), 2000, 1_000_000, nil))
+		change(seed, b[seed])
+	}
+	return Compare(a, b)
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		seeds  int
+		change func(seed int, b *replay.Result)
+		want   []string
+	}{
+		"no metric differs": {2, func(int, *replay.Result) {}, []string{"B does as well as A: no metric differs.", "none", "none"}},
+		"the largest first, with its range": {2, func(seed int, b *replay.Result) {
+			b.AllocatedPercent = []float64{52, 53}[seed]
+			b.MicroDollarsPerHour = []int64{700_000, 500_000}[seed]
+		}, []string{"B is better than A in 2 of 2 metrics and worse in 0.",
+			"Cost of nodes in use -40.0% [-50.0, -30.0]; GPUs allocated +5.0% [+4.0, +6.0]", "none"}},
+		"from nothing, in the unit": {1, func(_ int, b *replay.Result) { b.Preemptions = 3 },
+			[]string{"B is better than A in 0 of 3 metrics and worse in 1.", "none", "Preempted pods +3 pods"}},
+		"it depends on the seed": {2, func(seed int, b *replay.Result) { b.AllocatedPercent += float64(2*seed - 1) },
+			[]string{"B is better than A in 0 of 2 metrics and worse in 0; in 1 it depends on the seed.", "none", "none"}},
+		"less than anybody would speak of": {1, func(_ int, b *replay.Result) { b.MicroDollarsPerHour += 100 },
+			[]string{"B does as well as A: no metric differs.", "none", "none"}},
+		"work that is left undone": {1, func(_ int, b *replay.Result) {
+			b.Preemptions, b.Pending, b.StrandedMilli, b.MicroDollars = 1, 2, 3000, 4_000_000
+		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so bill, waits and completion decide nothing. B is better than A in 0 of 5 metrics and worse in 3.", "none",
+			"GPUs stranded +3 GPUs; Pods pending at the end +2 pods; Preempted pods +1 pods"}},
+		"more than are named": {2, func(_ int, b *replay.Result) {
+			b.Preemptions, b.StrandedMilli, b.MicroDollars = 1, 3000, 4_000_000
+			b.PodWait, b.GangWait = replay.Waits{P50: 7200, P95: 7200}, replay.Waits{P50: 0.4}
+		}, []string{"B is better than A in 0 of 8 metrics and worse in 5.", "none",
+			"Whole bill +$4; Pod wait, median +2 h; Pod wait, 95th percentile +2 h; and 2 more"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := compared(tc.seeds, tc.change).Verdict.lines(tc.seeds)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJobsThatComeAndGoAreJudgedByBillWaitsAndCompletion(t *testing.T) {
+	t.Parallel()
+	keys := func(r *replay.Result) (list []string) {
+		for _, m := range ordered(r) {
+			list = append(list, m.key)
+		}
+		return list
+	}
+	trace, dump, order := &replay.Result{Mode: replay.VirtualTime, Jobs: 1}, &replay.Result{Mode: replay.VirtualTime}, &replay.Result{Mode: replay.ArrivalOrder, Jobs: 1}
+	if got := keys(trace); got[0] != "bill" || got[1] != "wait-p50" || slices.Index(got, "completion-p95") > slices.Index(got, "allocated") {
+		t.Errorf("a trace's metrics are %v", got)
+	}
+	if got := keys(dump)[0]; got != "allocated" {
+		t.Errorf("a dump's first metric is %s", got)
+	}
+	if got := keys(order); got[0] != "allocated" || slices.Contains(got, "bill") {
+		t.Errorf("the metrics in arrival order are %v", got)
+	}
+}
+
+func TestWhatIsNothingIsNotShown(t *testing.T) {
+	t.Parallel()
+	empty := func() []*replay.Result {
+		return []*replay.Result{{Input: "i", Configuration: "c", Profile: "p", Mode: replay.VirtualTime, Basis: replay.EndState, Nodes: 1, NodesUnpriced: 1}}
+	}
+	c := Compare(empty(), empty())
+	var out, page bytes.Buffer
+	if err := WriteTable(&out, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteHTML(&page, c); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{out.String(), page.String()} {
+		if !strings.Contains(text, "Zero on both sides: GPUs allocated;") || strings.Contains(text, "▁") || strings.Contains(text, "<figure") || strings.Contains(text, ">Plots<") {
+			t.Errorf("something is shown of nothing:\n%s", text)
+		}
+	}
+	if len(c.Rows) != len(metrics)+1 {
+		t.Errorf("%d metrics are left for conditions and JSON, want all %d", len(c.Rows), len(metrics)+1)
+	}
+}
+
+func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
+	t.Parallel()
+	c := compared(1, func(_ int, b *replay.Result) { b.SharesGPUs, b.KnowsGangs = true, true })
+	if sides := c.Sides(); len(sides) != 0 {
+		t.Errorf("without shares and gangs: %q", sides)
+	}
+	a := c.A.Results[0]
+	a.SharePods, a.Gangs, a.HeldMilli, a.IncompleteMilli = 7, 1, 3500, 2000
+	want := []string{
+		"A gives a whole GPU to each pod that asks for a share (7 such pods), 1.5 GPUs more than they ask for; B places shares. On both sides a share counts as what it asks for",
+		"A places the pods of a gang one by one (1 gang), and incomplete gangs hold 2 GPUs without working; B starts them together. On both sides an incomplete gang counts as not allocated",
+	}
+	if diff := cmp.Diff(want, c.Sides()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSpark(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		values []float64
+		top    float64
+		want   string
+	}{
+		{nil, 1, ""}, {[]float64{0, 50, 100}, 100, "▁▅█"}, {[]float64{0, 0}, 0, "▁▁"}, {[]float64{-1, 200}, 100, "▁█"},
+	} {
+		if got := spark(tc.values, tc.top); got != tc.want {
+			t.Errorf("%v up to %v is %s, want %s", tc.values, tc.top, got, tc.want)
+		}
+	}
+}
+
+func TestBasisWords(t *testing.T) {
+	t.Parallel()
+	c := compared(1, func(_ int, b *replay.Result) {
+		b.Window = &replay.Window{From: 600, To: 3 * 3600, Until: replay.WorkDone}
+	})
+	if got, want := c.Basis(), "Figures of A are means over the time from 0 s to 2 h, the last arrival; of B means over the time from 10 min to 3 h, when the work is done."; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	c.B.Results[0].Basis, c.A.Results[0].Basis = replay.EndState, replay.EndState
+	if got, want := c.Basis(), "Figures are as at the end."; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

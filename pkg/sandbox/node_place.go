@@ -1,0 +1,276 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// document is one of a file of nodes.
+type document struct {
+	// first is the line of the file in which it begins, from 1.
+	first int
+	text  []byte
+}
+
+// splitDocuments returns the documents that have any content.
+func splitDocuments(data []byte) []document {
+	var documents []document
+	current, content, number := document{first: 1}, false, 0
+	begin := 0
+	end := func(upTo int) {
+		if content {
+			current.text = data[begin:upTo]
+			documents = append(documents, current)
+		}
+	}
+	for at := 0; at < len(data); {
+		length := bytes.IndexByte(data[at:], '\n') + 1
+		if length == 0 {
+			length = len(data) - at
+		}
+		line := bytes.TrimSpace(data[at : at+length])
+		number++
+		if rest, separates := bytes.CutPrefix(data[at:at+length], []byte("---")); separates && isBlank(rest) {
+			end(at)
+			current, content, begin = document{first: number + 1}, false, at+length
+		} else if !isBlank(line) {
+			content = true
+		}
+		at += length
+	}
+	end(len(data))
+	return documents
+}
+
+// isBlank tells whether there is nothing but a comment.
+func isBlank(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '#'
+}
+
+// place is a field of a document.
+type place struct {
+	document document
+	path     string
+}
+
+func (p place) below(path string) place {
+	if path == "" {
+		return p
+	}
+	if p.path != "" && !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "[") {
+		path = "." + path
+	}
+	if p.path == "" {
+		path = strings.TrimPrefix(path, ".")
+	}
+	return place{p.document, p.path + path}
+}
+
+// fault is what is wrong with a place.
+type fault struct {
+	line int
+	text string
+}
+
+func (f fault) Error() string { return f.text }
+
+func (p place) fault(field, format string, args ...any) error {
+	at := p.below(field)
+	text := fmt.Sprintf(format, args...)
+	if at.path != "" {
+		text = at.path + ": " + text
+	}
+	return fault{line: at.line(), text: text}
+}
+
+// line is that of the deepest part of the place that is there. It is asked for only where something is wrong.
+func (p place) line() int {
+	var root yaml.Node
+	if err := yaml.Unmarshal(p.document.text, &root); err != nil || len(root.Content) == 0 {
+		return p.document.first
+	}
+	node, line := root.Content[0], root.Content[0].Line
+	for _, part := range pathParts.FindAllStringSubmatch(p.path, -1) {
+		next, at := child(node, part[1]+part[2])
+		if next == nil {
+			break
+		}
+		node, line = next, at
+	}
+	return p.document.first + line - 1
+}
+
+// pathParts are the fields and, in brackets, the indices and keys of a path.
+var pathParts = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
+
+func child(node *yaml.Node, name string) (*yaml.Node, int) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == name {
+				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i].Line
+		}
+	}
+	return nil, 0
+}
+
+var lineOf = regexp.MustCompile(`line (\d+): `)
+
+// syntaxFault is an error of the YAML parser with the line of the file.
+func (d document) syntaxFault(err error) error {
+	text := strings.Join(strings.Fields(strings.NewReplacer("error converting YAML to JSON: ", "", "yaml: ", "", "unmarshal errors:", "").Replace(err.Error())), " ")
+	line := d.first
+	if m := lineOf.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line, text = d.first+n-1, strings.Replace(text, m[0], "", 1)
+		}
+	}
+	return fault{line: line, text: text}
+}
+
+// decode reads the document into an object. Fields that are unknown to an object of the API are those of a newer version, and
+// are left out; the short form has none of them.
+func (d document) decode(into any) error {
+	var strict []sigsyaml.JSONOpt
+	if _, short := into.(*nodesFile); short {
+		strict = append(strict, sigsyaml.DisallowUnknownFields)
+	}
+	err := sigsyaml.Unmarshal(d.text, into, strict...)
+	if err == nil {
+		return nil
+	}
+	var root yaml.Node
+	if parseErr := yaml.Unmarshal(d.text, &root); parseErr == nil && len(root.Content) > 0 {
+		if wrong := wrongType(root.Content[0], reflect.TypeOf(into).Elem(), place{document: d}); wrong != nil {
+			return wrong
+		}
+	}
+	return fault{line: d.first, text: strings.Join(strings.Fields(err.Error()), " ")}
+}
+
+var (
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	timeType     = reflect.TypeFor[metav1.Time]()
+)
+
+// wrongType finds the first part of a document that cannot be decoded into its type.
+func wrongType(node *yaml.Node, t reflect.Type, at place) error {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if node.Tag == "!!null" {
+		return nil
+	}
+	wrong := func(want string) error {
+		value := strconv.Quote(node.Value)
+		switch node.Kind {
+		case yaml.MappingNode:
+			value = "an object"
+		case yaml.SequenceNode:
+			value = "a list"
+		}
+		return at.fault("", "%s; must be %s", value, want)
+	}
+	switch {
+	case t == quantityType:
+		if _, err := resource.ParseQuantity(node.Value); err != nil || node.Kind != yaml.ScalarNode {
+			return wrong(`a quantity such as "8", 500m or 64Gi`)
+		}
+		return nil
+	case t == timeType:
+		if err := new(metav1.Time).UnmarshalQueryParameter(node.Value); err != nil || node.Kind != yaml.ScalarNode {
+			return wrong("a time such as 2026-01-05T12:00:00Z")
+		}
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return wrongField(node, t, at, wrong)
+	case reflect.Map:
+		if node.Kind != yaml.MappingNode {
+			return wrong("an object")
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if err := wrongType(node.Content[i+1], t.Elem(), at.below("["+node.Content[i].Value+"]")); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		if node.Kind != yaml.SequenceNode {
+			return wrong("a list")
+		}
+		for i, item := range node.Content {
+			if err := wrongType(item, t.Elem(), at.below(fmt.Sprintf("[%d]", i))); err != nil {
+				return err
+			}
+		}
+	case reflect.String:
+		if node.Kind != yaml.ScalarNode {
+			return wrong("a text")
+		}
+	case reflect.Bool:
+		if node.Tag != "!!bool" {
+			return wrong("true or false")
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		if _, err := strconv.ParseInt(node.Value, 0, t.Bits()); err != nil || node.Tag != "!!int" {
+			return wrong("a whole number")
+		}
+	}
+	return nil
+}
+
+// wrongField looks at the fields of an object. Those that the type does not have are wrong in the short form alone.
+func wrongField(node *yaml.Node, t reflect.Type, at place, wrong func(string) error) error {
+	if node.Kind != yaml.MappingNode {
+		return wrong("an object")
+	}
+	var known []string
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name := node.Content[i].Value
+		var fieldType reflect.Type
+		known = known[:0]
+		for _, field := range reflect.VisibleFields(t) {
+			tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if tag == "" || tag == "-" {
+				continue
+			}
+			known = append(known, tag)
+			if tag == name {
+				fieldType = field.Type
+			}
+		}
+		below := at.below("." + name)
+		if fieldType == nil && (t == reflect.TypeFor[nodesFile]() || t == reflect.TypeFor[Shape]()) {
+			return below.fault("", "unknown field; must be one of %s", strings.Join(known, ", "))
+		}
+		if fieldType == nil {
+			continue
+		}
+		if err := wrongType(node.Content[i+1], fieldType, below); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+// Package stages says what becomes of nodes and pods in a sandbox, where nothing is executed.
+package stages
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	heartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/config"
+)
+
+//go:embed *.yaml
+var own embed.FS
+
+// All returns the stages by what they are for: pods run as soon as they are bound, end as they are told, and go away when they
+// are deleted; nodes renew their leases.
+func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
+	texts := []string{fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady, podfast.DefaultPodDelete}
+	names, err := fs.Glob(own, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the stages: %w", err)
+	}
+	for _, name := range names {
+		text, err := own.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading a stage: %w", err)
+		}
+		texts = append(texts, string(text))
+	}
+	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
+	for _, text := range texts {
+		stage, err := config.UnmarshalWithType[*internalversion.Stage](text)
+		if err != nil {
+			return nil, fmt.Errorf("decoding a stage: %w", err)
+		}
+		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
+	}
+	return stages, nil
+}

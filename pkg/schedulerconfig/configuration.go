@@ -1,0 +1,119 @@
+// Package schedulerconfig reads the KubeSchedulerConfiguration with which a scheduler runs, simulates or explains: from a file, from
+// memory, the one that is shipped with Berth, or that of the default scheduler.
+package schedulerconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/plugins/gpuaware"
+)
+
+// Stock names the configuration of the default scheduler, without a file.
+const Stock = "stock"
+
+// Configuration is a scheduler configuration and its name.
+type Configuration struct {
+	// Name is the file's path, or Stock.
+	Name      string
+	Component *schedulerapi.KubeSchedulerConfiguration
+}
+
+// Load reads, defaults and validates a KubeSchedulerConfiguration as kube-scheduler does at its start. The
+// error is one line that begins with the name of the file.
+func Load(nameOrPath string) (*Configuration, error) {
+	if nameOrPath == Stock {
+		component, err := latest.Default()
+		if err != nil {
+			return nil, fmt.Errorf("making the default configuration: %w", err)
+		}
+		return &Configuration{Name: Stock, Component: component}, nil
+	}
+	component, err := options.LoadConfigFromFile(klog.FromContext(context.Background()), nameOrPath)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
+	}
+	if err == nil {
+		if invalid := validation.ValidateKubeSchedulerConfiguration(component); invalid != nil {
+			err = invalid
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", nameOrPath, oneLine(err))
+	}
+	return &Configuration{Name: nameOrPath, Component: component}, nil
+}
+
+// ErrInvalid is matched by the errors of Invalid.
+var ErrInvalid = errors.New("invalid scheduler configuration")
+
+// invalidError is an ErrInvalid that reads as it is.
+type invalidError struct{ error }
+
+// Is makes every invalidError match ErrInvalid.
+func (e invalidError) Is(target error) bool { return target == ErrInvalid }
+
+// Invalid says that the configuration cannot be used, in one line that begins with its name.
+func (c *Configuration) Invalid(err error) error {
+	return invalidError{fmt.Errorf("%s: %s", c.Name, oneLine(err))}
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// preferredProfile is the profile that schedules when nothing else decides: ours with all plugins, else the first.
+const preferredProfile = "berth-scheduler"
+
+// Profile returns the name of the profile that schedules pods of a trace: the wanted one, or the preferred one when
+// wanted is empty.
+func (c *Configuration) Profile(wanted string) (string, error) {
+	names := make([]string, 0, len(c.Component.Profiles))
+	for _, p := range c.Component.Profiles {
+		names = append(names, p.SchedulerName)
+	}
+	switch {
+	case wanted == "" && slices.Contains(names, preferredProfile):
+		return preferredProfile, nil
+	case wanted == "":
+		return names[0], nil
+	case slices.Contains(names, wanted):
+		return wanted, nil
+	default:
+		return "", fmt.Errorf("%s: there is no profile %q; it has %s", c.Name, wanted, strings.Join(names, ", "))
+	}
+}
+
+// SharesGPUs says whether a profile has a plugin that places shares of a GPU. Where it has none, a pod that asks for a
+// share can only be given a whole GPU.
+func (c *Configuration) SharesGPUs(profile string) bool { return c.enables(profile, gpuaware.Name) }
+
+// KnowsGangs says whether a profile has a plugin that starts the pods of a gang together. Where it has none, each is placed for
+// itself.
+func (c *Configuration) KnowsGangs(profile string) bool { return c.enables(profile, coscheduling.Name) }
+
+func (c *Configuration) enables(profile, name string) bool {
+	for _, p := range c.Component.Profiles {
+		if p.SchedulerName != profile || p.Plugins == nil {
+			continue
+		}
+		for _, set := range []schedulerapi.PluginSet{p.Plugins.MultiPoint, p.Plugins.Filter} {
+			for _, plugin := range set.Enabled {
+				if plugin.Name == name {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,66 @@
+package schedulerconfig
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/apis/config"
+)
+
+// shippedPath is where the configuration of the second scheduler is among the manifests.
+const shippedPath = "base/scheduler-config.yaml"
+
+// Shipped is the one that is installed with Berth: all its profiles.
+func Shipped() (*Configuration, error) {
+	data, err := manifests.Files.ReadFile(shippedPath)
+	if err != nil {
+		return nil, fmt.Errorf("reading the shipped configuration: %w", err)
+	}
+	return Parse("manifests/"+shippedPath, data)
+}
+
+// Parse is Load for a file that has been read; name is what errors call it.
+func Parse(name string, data []byte) (*Configuration, error) {
+	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", name, oneLine(err))
+	}
+	component, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("%s: this is a %s, not a KubeSchedulerConfiguration", name, gvk.Kind)
+	}
+	component.APIVersion = gvk.GroupVersion().String()
+	if err := validation.ValidateKubeSchedulerConfiguration(component); err != nil {
+		return nil, fmt.Errorf("%s: %s", name, oneLine(err))
+	}
+	return &Configuration{Name: name, Component: component}, nil
+}
+
+// WithoutSignals returns the configuration without the live metrics of its plugins, which are read from a network and so have no
+// place on a virtual clock, and the names of the plugins that had any.
+func (c *Configuration) WithoutSignals() (*Configuration, []string) {
+	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
+	var silenced []string
+	for i := range out.Component.Profiles {
+		for _, pc := range out.Component.Profiles[i].PluginConfig {
+			args := reflect.Indirect(reflect.ValueOf(pc.Args))
+			for f := 0; args.Kind() == reflect.Struct && f < args.NumField(); f++ {
+				switch field := args.Field(f); field.Interface().(type) {
+				case *config.GPUSignals, *config.PriceSignals, *config.SLOSignals:
+					if !field.IsNil() {
+						field.SetZero()
+						silenced = append(silenced, pc.Name)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(silenced)
+	return out, slices.Compact(silenced)
+}

@@ -1,0 +1,29 @@
+package simulation
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources of a dump's that are among the objects, in the version that these have: whoever reads them takes the newest that is served.
+func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
+	present := map[schema.GroupVersionKind]bool{
+		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,
+		networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"): true, networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"): true}
+	for _, obj := range objects {
+		present[obj.GetObjectKind().GroupVersionKind()] = true
+	}
+	for _, kind := range dump.Kinds() {
+		gvk := kind.GroupVersion().WithKind(kind.Kind)
+		if present[gvk] && !scheme.Scheme.Recognizes(gvk) {
+			api.Register(kind.GroupVersionResource, kind.Kind, !kind.Cluster)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package memapi
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+var pods = v1.SchemeGroupVersion.WithResource("pods")
+
+// clients talks protobuf as the scheduler does, and JSON.
+func clients(t *testing.T, s *Server) map[string]kubernetes.Interface {
+	t.Helper()
+	list := map[string]kubernetes.Interface{}
+	for _, mediaType := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
+		config := s.RESTConfig()
+		config.ContentType, config.AcceptContentTypes = mediaType, mediaType
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[mediaType] = client
+	}
+	return list
+}
+
+func pod(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": name}}}
+}
+
+//nolint:tparallel // the parts use the same names on one server
+func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
+	t.Parallel()
+	for mediaType, client := range clients(t, New()) {
+		t.Run(mediaType, func(t *testing.T) {
+			ctx := context.Background()
+			api := client.CoreV1().Pods("default")
+			w, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: "app=p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Stop()
+			if _, err := api.Create(ctx, pod("p"), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := api.Create(ctx, pod("other"), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := api.Create(ctx, pod("p"), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+				t.Errorf("creating it twice: %v", err)
+			}
+			binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Target: v1.ObjectReference{Name: "n"}}
+			if err := api.Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := api.Bind(ctx, binding, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
+				t.Errorf("binding it twice: %v", err)
+			}
+			patch := []byte(`{"metadata":{"annotations":{"k":"v"}}}`)
+			if _, err := api.Patch(ctx, "p", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"p", "other"} {
+				if err := api.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := api.Get(ctx, "p", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("getting it after its deletion: %v", err)
+			}
+			var got []string
+			for range 4 {
+				e := <-w.ResultChan()
+				p, ok := e.Object.(*v1.Pod)
+				if !ok {
+					t.Fatalf("a watch event of %T", e.Object)
+				}
+				got = append(got, string(e.Type)+" "+p.Name+" "+p.Spec.NodeName+" "+p.Annotations["k"])
+			}
+			want := []string{"ADDED p  ", "MODIFIED p n ", "MODIFIED p n v", "DELETED p n v"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestObjectsLeaveASelectionByAChange(t *testing.T) {
+	t.Parallel()
+	s := New()
+	client := clients(t, s)[runtime.ContentTypeProtobuf]
+	ctx := context.Background()
+	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if err := s.Create(pod("p")); err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"status":{"phase":"Succeeded"}}`)
+	if _, err := client.CoreV1().Pods("default").Patch(ctx, "p", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ADDED", "DELETED"} {
+		if got := string((<-w.ResultChan()).Type); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestAWatchAfterAListMissesNothing(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string][]string{"of an empty server": nil, "of one pod": {"first"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New()
+			api := clients(t, s)[runtime.ContentTypeProtobuf].CoreV1().Pods("default")
+			for _, name := range before {
+				if err := s.Create(pod(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, err := api.List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Create(pod("between")); err != nil {
+				t.Fatal(err)
+			}
+			_, err = api.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+			if !apierrors.IsResourceExpired(err) {
+				t.Errorf("watching from version %q: error %v, want one that says to list again", list.ResourceVersion, err)
+			}
+		})
+	}
+}
+
+func TestDeferredWritesAreAppliedInTheOrderOfTheirContent(t *testing.T) {
+	t.Parallel()
+	s := New()
+	client := clients(t, s)[runtime.ContentTypeProtobuf]
+	s.Defer()
+	done := make(chan error)
+	names := []string{"c", "a", "b"}
+	for i, name := range names {
+		go func() {
+			_, err := client.CoreV1().Pods("default").Create(context.Background(), pod(name), metav1.CreateOptions{})
+			done <- err
+		}()
+		for waiting(s) <= i {
+			<-s.Pending()
+		}
+	}
+	if s.Get(pods, types.NamespacedName{Namespace: "default", Name: "a"}) != nil {
+		t.Error("a deferred write was applied before its commit")
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if !s.CommitFirst() || s.Get(pods, types.NamespacedName{Namespace: "default", Name: name}) == nil {
+			t.Errorf("pod %s is not the next that is written", name)
+		}
+	}
+	if s.CommitFirst() {
+		t.Error("more was committed than waited")
+	}
+	for range names {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	var got []string
+	for _, obj := range s.List(pods) {
+		got = append(got, obj.(*v1.Pod).Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
+		t.Errorf("order of creation (-want +got):\n%s", diff)
+	}
+}
+
+func waiting(s *Server) int {
+	s.writes.mu.Lock()
+	defer s.writes.mu.Unlock()
+	return len(s.writes.pending)
+}
+
+func TestCustomResourcesAndDiscovery(t *testing.T) {
+	t.Parallel()
+	s := New()
+	gvr := schema.GroupVersionResource{Group: "example.dev", Version: "v1", Resource: "widgets"}
+	s.Register(gvr, "Widget", true)
+	client, err := dynamic.NewForConfig(s.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "default"}, "spec": map[string]any{"n": int64(1)},
+	}}
+	ctx := context.Background()
+	if _, err := client.Resource(gvr).Namespace("default").Create(ctx, widget, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 1 || list.Items[0].GetName() != "w" {
+		t.Errorf("listed %v", list.Items)
+	}
+	resources, err := clients(t, s)[runtime.ContentTypeJSON].Discovery().ServerResourcesForGroupVersion("example.dev/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(resources.APIResources) != 1 || resources.APIResources[0].Kind != "Widget" {
+		t.Errorf("discovered %v", resources.APIResources)
+	}
+	if _, err := clients(t, s)[runtime.ContentTypeJSON].Discovery().ServerResourcesForGroupVersion("absent.dev/v1"); !apierrors.IsNotFound(err) {
+		t.Errorf("discovering a group that is not there: %v", err)
+	}
+}
+
+func TestADeletionHasPreconditions(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	nodes := v1.SchemeGroupVersion.WithResource("nodes")
+	for name, test := range map[string]struct {
+		uid, version string
+		deleted      bool
+	}{
+		"none": {deleted: true}, "its own": {uid: "u", version: "is", deleted: true}, "another UID": {uid: "v"}, "another version": {uid: "u", version: "999"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New()
+			s.Register(widgets, "Widget", false)
+			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x", "uid": "u"}}}
+			node := &v1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "u"}}
+			for _, obj := range []runtime.Object{widget, node} {
+				if err := s.Create(obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+			client, err := dynamic.NewForConfig(s.RESTConfig())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, resource := range []schema.GroupVersionResource{widgets, nodes} {
+				api := client.Resource(resource)
+				known, err := api.Get(t.Context(), "x", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				conditions := &metav1.Preconditions{}
+				if test.uid != "" {
+					conditions.UID = ptr.To(types.UID(test.uid))
+				}
+				switch test.version {
+				case "":
+				case "is":
+					conditions.ResourceVersion = ptr.To(known.GetResourceVersion())
+				default:
+					conditions.ResourceVersion = ptr.To(test.version)
+				}
+				err = api.Delete(t.Context(), "x", metav1.DeleteOptions{Preconditions: conditions})
+				if (err == nil) != test.deleted || err != nil && !apierrors.IsConflict(err) {
+					t.Errorf("deleting one of %s: %v", resource.Resource, err)
+				}
+			}
+		})
+	}
+}

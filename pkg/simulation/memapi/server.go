@@ -1,0 +1,297 @@
+// Package memapi is a Kubernetes API in memory, reached through the transport of ordinary client-go clients: list, watch,
+// get, create, update, patch, delete, the binding and status subresources, and discovery, for every built-in type and for
+// the custom resources that are registered. It has no authentication, admission, defaulting, garbage collection or
+// history; what a scheduler writes is all that it is for.
+//
+// Reads are answered at once. Writes that come through the transport are, when the server is Deferred, held until
+// CommitFirst, which applies them one by one in an order that depends on nothing but the requests themselves, so that goroutines
+// that write at the same instant leave the same history whatever the order in which they ran.
+package memapi
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// EventType says what happened to an object.
+type EventType string
+
+// The three things that can happen to an object; the values are those of the watch protocol.
+const (
+	Added    EventType = "ADDED"
+	Modified EventType = "MODIFIED"
+	Deleted  EventType = "DELETED"
+)
+
+// Event is one change. Object is the state after it (before it for Deleted) and Old the state before a Modified; both
+// belong to the server and must not be changed.
+type Event struct {
+	Type   EventType
+	GVR    schema.GroupVersionResource
+	Object runtime.Object
+	Old    runtime.Object
+}
+
+// Server is the API. Its methods may be called from any goroutine.
+type Server struct {
+	// Observe, when set before the first use, is called with every change while the server is locked: it must return
+	// quickly and not call the server.
+	Observe func(Event)
+	// MutateBinding, when set, may change the pod that a binding is about to store, as a kubelet would that starts it.
+	MutateBinding func(pod runtime.Object)
+	// Weather, when set before the first use, delays and loses writes and delays events.
+	Weather Weather
+
+	mu      sync.Mutex
+	version int64
+	kinds   map[schema.GroupVersionResource]kind
+	tables  map[schema.GroupVersionResource]*table
+
+	writes writeQueue
+}
+
+type kind struct {
+	gvk        schema.GroupVersionKind
+	namespaced bool
+	custom     bool
+}
+
+type table struct {
+	kind     kind
+	objects  map[types.NamespacedName]runtime.Object
+	born     map[types.NamespacedName]int64 // the version at which each object was created
+	watchers []*watcher
+	version  int64 // of the last change to any object in it
+}
+
+// New makes an empty server that knows every built-in type.
+func New() *Server {
+	s := &Server{
+		kinds:  builtinKinds(),
+		tables: map[schema.GroupVersionResource]*table{},
+	}
+	s.writes.changed = make(chan struct{}, 1)
+	return s
+}
+
+// clusterScoped lists the built-in kinds without a namespace that a scheduler may read.
+var clusterScoped = map[string]bool{
+	"Node": true, "Namespace": true, "PersistentVolume": true, "PriorityClass": true, "StorageClass": true,
+	"CSINode": true, "CSIDriver": true, "VolumeAttachment": true, "ResourceSlice": true, "DeviceClass": true,
+	"DeviceTaintRule": true, "RuntimeClass": true, "ClusterRole": true, "ClusterRoleBinding": true,
+}
+
+func builtinKinds() map[schema.GroupVersionResource]kind {
+	kinds := map[schema.GroupVersionResource]kind{}
+	for gvk := range scheme.Scheme.AllKnownTypes() {
+		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") || strings.HasSuffix(gvk.Kind, "Options") {
+			continue
+		}
+		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
+		kinds[gvr] = kind{gvk: gvk, namespaced: !clusterScoped[gvk.Kind]}
+	}
+	return kinds
+}
+
+// Register makes a custom resource known; its objects are unstructured.
+func (s *Server) Register(gvr schema.GroupVersionResource, kindName string, namespaced bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds[gvr] = kind{gvk: gvr.GroupVersion().WithKind(kindName), namespaced: namespaced, custom: true}
+}
+
+// Create stores obj, which the server owns from then on.
+func (s *Server) Create(obj runtime.Object) error {
+	gvr, err := s.resourceOf(obj)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = s.create(gvr, obj)
+	return err
+}
+
+// Delete removes the object of that resource and name, and says whether there was one.
+func (s *Server) Delete(gvr schema.GroupVersionResource, name types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.remove(gvr, name, nil)
+	return err == nil
+}
+
+// Get returns the stored object, which must not be changed, or nil.
+func (s *Server) Get(gvr schema.GroupVersionResource, name types.NamespacedName) runtime.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tables[gvr]; t != nil {
+		return t.objects[name]
+	}
+	return nil
+}
+
+// List returns the stored objects of a resource in the order of their creation; they must not be changed.
+func (s *Server) List(gvr schema.GroupVersionResource) []runtime.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tables[gvr]
+	if t == nil {
+		return nil
+	}
+	return t.sorted("", everything)
+}
+
+func (s *Server) resourceOf(obj runtime.Object) (schema.GroupVersionResource, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() {
+		gvks, _, err := scheme.Scheme.ObjectKinds(obj)
+		if err != nil {
+			return schema.GroupVersionResource{}, fmt.Errorf("finding the kind of a %T: %w", obj, err)
+		}
+		gvk = gvks[0]
+	}
+	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
+	return gvr, nil
+}
+
+func (s *Server) table(gvr schema.GroupVersionResource) (*table, error) {
+	if t := s.tables[gvr]; t != nil {
+		return t, nil
+	}
+	k, ok := s.kinds[gvr]
+	if !ok {
+		return nil, errUnknownResource(gvr)
+	}
+	t := &table{kind: k, objects: map[types.NamespacedName]runtime.Object{}, born: map[types.NamespacedName]int64{}}
+	s.tables[gvr] = t
+	return t, nil
+}
+
+// sorted lists in the order of creation, so that whoever fills the server decides in which order a scheduler sees nodes.
+func (t *table) sorted(namespace string, match selector) []runtime.Object {
+	keys := make([]types.NamespacedName, 0, len(t.objects))
+	for key, obj := range t.objects {
+		if (namespace == "" || key.Namespace == namespace) && match(obj) {
+			keys = append(keys, key)
+		}
+	}
+	sort.Slice(keys, func(i, j int) bool { return t.born[keys[i]] < t.born[keys[j]] })
+	objects := make([]runtime.Object, len(keys))
+	for i, key := range keys {
+		objects[i] = t.objects[key]
+	}
+	return objects
+}
+
+// create, update and remove are called with the lock held.
+
+func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error) {
+	t, err := s.table(gvr)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of a %T: %w", obj, err)
+	}
+	key := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+	if key.Name == "" {
+		return nil, errInvalid(t.kind, "", "name is required")
+	}
+	if _, exists := t.objects[key]; exists {
+		return nil, errExists(gvr, key.Name)
+	}
+	if m.GetUID() == "" {
+		m.SetUID(types.UID(fmt.Sprintf("%s/%s/%d", strings.ToLower(t.kind.gvk.Kind), key, s.version+1)))
+	}
+	if created := m.GetCreationTimestamp(); created.IsZero() {
+		m.SetCreationTimestamp(metav1.Now())
+	}
+	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
+	s.stamp(m)
+	t.objects[key], t.born[key] = obj, s.version
+	s.publish(t, gvr, Event{Type: Added, Object: obj})
+	return obj, nil
+}
+
+func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName, change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+	t, err := s.table(gvr)
+	if err != nil {
+		return nil, err
+	}
+	old, ok := t.objects[key]
+	if !ok {
+		return nil, errNotFound(gvr, key.Name)
+	}
+	obj, err := change(old)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of a %T: %w", obj, err)
+	}
+	if created := m.GetCreationTimestamp(); created.IsZero() {
+		m.SetCreationTimestamp(metav1.Now())
+	}
+	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
+	s.stamp(m)
+	t.objects[key] = obj
+	s.publish(t, gvr, Event{Type: Modified, Object: obj, Old: old})
+	return obj, nil
+}
+
+func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName, conditions *metav1.Preconditions) (runtime.Object, error) {
+	t, err := s.table(gvr)
+	if err != nil {
+		return nil, err
+	}
+	old, ok := t.objects[key]
+	if !ok {
+		return nil, errNotFound(gvr, key.Name)
+	}
+	m, err := meta.Accessor(old)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of a %T: %w", old, err)
+	}
+	if conditions != nil && conditions.UID != nil && *conditions.UID != m.GetUID() {
+		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
+	}
+	if conditions != nil && conditions.ResourceVersion != nil && *conditions.ResourceVersion != m.GetResourceVersion() {
+		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
+			*conditions.ResourceVersion, m.GetResourceVersion()))
+	}
+	obj := old.DeepCopyObject()
+	m, _ = meta.Accessor(obj)
+	s.stamp(m)
+	delete(t.objects, key)
+	delete(t.born, key)
+	s.publish(t, gvr, Event{Type: Deleted, Object: obj, Old: old})
+	return obj, nil
+}
+
+func (s *Server) stamp(m metav1.Object) {
+	s.version++
+	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
+}
+
+func (s *Server) publish(t *table, gvr schema.GroupVersionResource, e Event) {
+	e.GVR = gvr
+	t.version = s.version
+	for _, w := range t.watchers {
+		w.send(e)
+	}
+	if s.Observe != nil {
+		s.Observe(e)
+	}
+}

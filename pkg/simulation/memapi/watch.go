@@ -1,0 +1,150 @@
+package memapi
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// selector says whether a request is interested in an object.
+type selector func(runtime.Object) bool
+
+func everything(runtime.Object) bool { return true }
+
+func newSelector(labelSelector, fieldSelector string) (selector, error) {
+	if labelSelector == "" && fieldSelector == "" {
+		return everything, nil
+	}
+	byLabel, err := labels.Parse(labelSelector)
+	if err != nil {
+		return nil, errBadRequest("labelSelector: " + err.Error())
+	}
+	byField, err := fields.ParseSelector(fieldSelector)
+	if err != nil {
+		return nil, errBadRequest("fieldSelector: " + err.Error())
+	}
+	return func(obj runtime.Object) bool {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return false
+		}
+		if !byLabel.Matches(labels.Set(m.GetLabels())) {
+			return false
+		}
+		if byField.Empty() {
+			return true
+		}
+		set := fields.Set{"metadata.name": m.GetName(), "metadata.namespace": m.GetNamespace()}
+		if pod, ok := obj.(*v1.Pod); ok {
+			set["spec.nodeName"] = pod.Spec.NodeName
+			set["spec.schedulerName"] = pod.Spec.SchedulerName
+			set["status.phase"] = string(pod.Status.Phase)
+		}
+		return byField.Matches(set)
+	}, nil
+}
+
+// frame is an encoded event, or what has not been read of it, and the time at which it arrives.
+type frame struct {
+	rest []byte
+	at   time.Time
+}
+
+// watcher is one open watch. It is also the body of the response: the client reads the encoded events from it.
+type watcher struct {
+	namespace string
+	match     selector
+	encode    func(EventType, runtime.Object) ([]byte, error)
+	release   func(*watcher)
+	weather   Weather // nil for none
+
+	mu     sync.Mutex
+	cond   sync.Cond
+	queue  []frame
+	closed bool
+	err    error
+}
+
+func newWatcher(namespace string, match selector, encode func(EventType, runtime.Object) ([]byte, error), release func(*watcher)) *watcher {
+	w := &watcher{namespace: namespace, match: match, encode: encode, release: release}
+	w.cond.L = &w.mu
+	return w
+}
+
+// send queues an event if the watch is interested, turning a change into or out of its selection into an addition or a
+// deletion. It never blocks: a scheduler's informers always read.
+func (w *watcher) send(e Event) {
+	if w.namespace != "" {
+		if m, err := meta.Accessor(e.Object); err != nil || m.GetNamespace() != w.namespace {
+			return
+		}
+	}
+	kind := e.Type
+	is := w.match(e.Object)
+	was := e.Type != Added && w.match(e.Old)
+	switch {
+	case e.Type == Modified && is && !was:
+		kind = Added
+	case e.Type == Modified && !is && was:
+		kind = Deleted
+	case e.Type == Deleted && !was, e.Type != Deleted && !is:
+		return
+	}
+	content, err := w.encode(kind, e.Object)
+	var at time.Time
+	if w.weather != nil {
+		at = time.Now().Add(w.weather.Event())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.err = err
+	} else {
+		w.queue = append(w.queue, frame{content, at})
+	}
+	w.cond.Signal()
+}
+
+// Read implements io.Reader over the queued frames; it blocks until there is one or the watch is closed.
+func (w *watcher) Read(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && !w.closed && w.err == nil {
+		w.cond.Wait()
+	}
+	if len(w.queue) == 0 {
+		if w.err != nil {
+			return 0, w.err
+		}
+		return 0, io.EOF
+	}
+	if late := time.Until(w.queue[0].at); w.weather != nil && late > 0 {
+		// Only the client's one reader takes frames from the queue, so the first stays the first meanwhile.
+		w.mu.Unlock()
+		time.Sleep(late) //nolint:forbidigo // the weather is of virtual time
+		w.mu.Lock()
+	}
+	n := copy(p, w.queue[0].rest)
+	w.queue[0].rest = w.queue[0].rest[n:]
+	if len(w.queue[0].rest) == 0 {
+		w.queue[0] = frame{}
+		w.queue = w.queue[1:]
+	}
+	return n, nil
+}
+
+// Close ends the watch.
+func (w *watcher) Close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.cond.Broadcast()
+	w.mu.Unlock()
+	w.release(w)
+	return nil
+}

@@ -1,0 +1,230 @@
+package memapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// writeQueue holds the writes of a deferred server until they are committed.
+type writeQueue struct {
+	mu       sync.Mutex
+	deferred bool
+	pending  []*pendingWrite
+	changed  chan struct{}
+}
+
+type pendingWrite struct {
+	order string
+	apply func() *http.Response
+	done  chan *http.Response
+}
+
+func (q *writeQueue) do(req *http.Request, apply func() *http.Response, body []byte) (*http.Response, error) {
+	q.mu.Lock()
+	if !q.deferred {
+		q.mu.Unlock()
+		return apply(), nil
+	}
+	w := &pendingWrite{
+		order: req.URL.Path + "\x00" + req.Method + "\x00" + string(body),
+		apply: apply,
+		done:  make(chan *http.Response, 1),
+	}
+	q.pending = append(q.pending, w)
+	select {
+	case q.changed <- struct{}{}:
+	default:
+	}
+	q.mu.Unlock()
+	select {
+	case response := <-w.done:
+		return response, nil
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+}
+
+// Defer makes later writes wait for CommitFirst.
+func (s *Server) Defer() {
+	s.writes.mu.Lock()
+	defer s.writes.mu.Unlock()
+	s.writes.deferred = true
+}
+
+// Undefer applies the writes that wait and every later one at once.
+func (s *Server) Undefer() {
+	s.writes.mu.Lock()
+	s.writes.deferred = false
+	s.writes.mu.Unlock()
+	for s.CommitFirst() {
+	}
+}
+
+// Pending signals that a write has begun to wait.
+func (s *Server) Pending() <-chan struct{} { return s.writes.changed }
+
+// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says whether there was
+// one. What follows from one write can so come to rest before the next.
+func (s *Server) CommitFirst() bool {
+	q := &s.writes
+	q.mu.Lock()
+	if len(q.pending) == 0 {
+		q.mu.Unlock()
+		return false
+	}
+	first := 0
+	for i, w := range q.pending {
+		if w.order < q.pending[first].order {
+			first = i
+		}
+	}
+	w := q.pending[first]
+	q.pending = slices.Delete(q.pending, first, first+1)
+	q.mu.Unlock()
+	w.done <- w.apply() //nolint:bodyclose // the caller of the transport closes it
+	return true
+}
+
+// write serves every method but GET; it is called with the lock held.
+func (s *Server) write(req *http.Request, t target, body []byte) *http.Response {
+	tab, err := s.table(t.gvr)
+	if err != nil {
+		return failure(req, err)
+	}
+	info := serializerFor(req.Header, tab.kind)
+	var obj runtime.Object
+	code := http.StatusOK
+	switch {
+	case req.Method == http.MethodPost && t.subresource == "binding":
+		if err := s.bind(t, body); err != nil {
+			return failure(req, err)
+		}
+		done := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}
+		return success(req, http.StatusCreated, info, done)
+	case req.Method == http.MethodPost && t.subresource == "":
+		code = http.StatusCreated
+		obj, err = s.post(tab, t, body)
+	case req.Method == http.MethodPut:
+		obj, err = s.put(tab, t, body)
+	case req.Method == http.MethodPatch:
+		patchType := types.PatchType(contentType(req.Header))
+		obj, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) { return applyPatch(old, patchType, body) })
+	case req.Method == http.MethodDelete && t.key.Name != "":
+		conditions, derr := decodeDelete(body, tab.kind)
+		if derr != nil {
+			return failure(req, derr)
+		}
+		obj, err = s.remove(t.gvr, t.key, conditions)
+	default:
+		err = errBadRequest(req.Method + " " + req.URL.Path + " is not supported")
+	}
+	if err != nil {
+		return failure(req, err)
+	}
+	return success(req, code, info, obj)
+}
+
+func (s *Server) post(tab *table, t target, body []byte) (runtime.Object, error) {
+	obj, err := decode(body, tab.kind)
+	if err != nil {
+		return nil, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(tab.kind.gvk)
+	if tab.kind.gvk.Kind == "Event" {
+		return obj, nil // accepted and dropped: nobody reads events here
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, errBadRequest(err.Error())
+	}
+	m.SetNamespace(t.key.Namespace)
+	return s.create(t.gvr, obj)
+}
+
+func (s *Server) put(tab *table, t target, body []byte) (runtime.Object, error) {
+	obj, err := decode(body, tab.kind)
+	if err != nil {
+		return nil, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(tab.kind.gvk)
+	return s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
+		was, err := meta.Accessor(old)
+		if err != nil {
+			return nil, err
+		}
+		is, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, err
+		}
+		if is.GetResourceVersion() != "" && is.GetResourceVersion() != was.GetResourceVersion() {
+			return nil, errConflict(t.gvr, t.key.Name, "the object has been modified; please apply your changes to the latest version and try again")
+		}
+		is.SetUID(was.GetUID())
+		return obj, nil
+	})
+}
+
+func (s *Server) bind(t target, body []byte) error {
+	decoded, err := decode(body, kind{gvk: v1.SchemeGroupVersion.WithKind("Binding")})
+	if err != nil {
+		return err
+	}
+	binding, ok := decoded.(*v1.Binding)
+	if !ok || binding.Target.Name == "" {
+		return errBadRequest("a binding needs a target node")
+	}
+	_, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
+		pod, ok := old.DeepCopyObject().(*v1.Pod)
+		if !ok {
+			return nil, errBadRequest("only a pod can be bound")
+		}
+		if binding.UID != "" && binding.UID != pod.UID {
+			return nil, errConflict(t.gvr, t.key.Name, "the UID of the binding is not that of the pod")
+		}
+		if pod.Spec.NodeName != "" {
+			return nil, errConflict(t.gvr, t.key.Name, "pod is already assigned to node "+pod.Spec.NodeName)
+		}
+		pod.Spec.NodeName = binding.Target.Name
+		for key, value := range binding.Annotations {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+		}
+		if s.MutateBinding != nil {
+			s.MutateBinding(pod)
+		}
+		return pod, nil
+	})
+	return err
+}
+
+// decodeDelete returns what has to hold of the object, nil for nothing.
+func decodeDelete(body []byte, k kind) (*metav1.Preconditions, error) {
+	if len(body) == 0 {
+		return nil, nil //nolint:nilnil // without options nothing has to hold
+	}
+	if k.custom {
+		// Clients name the group of the resource, where no scheme knows the options.
+		var options metav1.DeleteOptions
+		if err := json.Unmarshal(body, &options); err != nil {
+			return nil, errBadRequest("the body cannot be decoded: " + err.Error())
+		}
+		return options.Preconditions, nil
+	}
+	obj, err := decode(body, kind{gvk: metav1.SchemeGroupVersion.WithKind("DeleteOptions")})
+	if err != nil {
+		return nil, err
+	}
+	options, ok := obj.(*metav1.DeleteOptions)
+	if !ok {
+		return nil, errBadRequest(fmt.Sprintf("the body is a %T", obj))
+	}
+	return options.Preconditions, nil
+}

@@ -1,0 +1,5 @@
+package simulation
+
+import "syscall"
+
+const unusedSignal = syscall.SIGURG

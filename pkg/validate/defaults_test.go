@@ -1,0 +1,73 @@
+package validate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/schedulerconfig"
+)
+
+func TestAConfigurationWithItsDefaultsIsOneOfItsOwn(t *testing.T) {
+	t.Parallel()
+	given, err := schedulerconfig.Parse("given", []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: tuned
+  plugins:
+    multiPoint: {enabled: [{name: GPUAware, weight: 7}]}
+  pluginConfig:
+  - name: GPUAware
+    args: {strategy: Spread, signals: {prometheus: {url: "http://prometheus:9090"}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := WithDefaults(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := schedulerconfig.Parse("printed", printed)
+	if err != nil {
+		t.Fatalf("what was printed cannot be read: %v\n%s", err, printed)
+	}
+	profile := full.Component.Profiles[0]
+	weights := map[string]int32{}
+	for _, p := range profile.Plugins.MultiPoint.Enabled {
+		weights[p.Name] = p.Weight
+	}
+	if weights["GPUAware"] != 7 || weights["TaintToleration"] != 3 {
+		t.Errorf("weights %v; want 7 for GPUAware and the default of 3 for TaintToleration", weights)
+	}
+	args := map[string]any{}
+	for _, c := range profile.PluginConfig {
+		args[c.Name] = c.Args
+	}
+	if args["NodeResourcesFit"] == nil {
+		t.Errorf("the args of the stock plugins are not there:\n%s", printed)
+	}
+	for _, c := range given.Component.Profiles[0].PluginConfig {
+		if diff := cmp.Diff(any(c.Args), args[c.Name]); diff != "" {
+			t.Errorf("args of %s (-given +printed):\n%s", c.Name, diff)
+		}
+	}
+	again, err := WithDefaults(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(printed), string(again)); diff != "" {
+		t.Errorf("printed once more (-first +second):\n%s", diff)
+	}
+}
+
+func TestAConfigurationWithWhichNothingStartsHasNoDefaults(t *testing.T) {
+	t.Parallel()
+	given, err := schedulerconfig.Parse("given", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+		"profiles: [{plugins: {multiPoint: {enabled: [{name: NoSuchPlugin}]}}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := WithDefaults(given); err == nil {
+		t.Error("no error")
+	}
+}
