@@ -20,7 +20,7 @@ func testAccount(t *testing.T, w *guarded) {
 		{"a finalizer", `{"metadata":{"finalizers":["example.com/never"]}}`, true},
 		{"an image", `{"spec":{"containers":[{"name":"main","image":"other"}]}}`, true},
 		{"an owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`, true},
-		{"a toleration", `{"spec":{"tolerations":[{"operator":"Exists"}]}}`, true},
+		{"a deadline", `{"spec":{"activeDeadlineSeconds":5}}`, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod, err := w.user.CoreV1().Pods("default").Create(t.Context(), podWith(nil), metav1.CreateOptions{})

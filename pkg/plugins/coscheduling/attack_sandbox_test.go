@@ -98,7 +98,7 @@ func nobody(pod *v1.Pod) {
 
 // TestOneGangDoesNotStopScheduling has a tenant create a gang of members that all differ, and edit them as fast as it can.
 //
-//nolint:paralleltest // the parts of the story follow each other on one control plane
+//nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestOneGangDoesNotStopScheduling(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t)
@@ -147,7 +147,7 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 
 // TestRefusalsOfOneNamespaceAreItsOwn forbids PodGroups in one namespace, and names gangs as no object can be named.
 //
-//nolint:paralleltest // the parts of the story follow each other on one control plane
+//nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t)

@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -204,6 +205,6 @@ func byAdmission(err error) bool {
 
 // namespaceGone reports whether the namespace does not exist any more, as opposed to the kind.
 func namespaceGone(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // The client returns it as it is.
-	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
