@@ -60,6 +60,7 @@ func TestAdmission(t *testing.T) {
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},
 		{"quotas count shares that are resources", testQuota},
+		{"the scheduler changes nothing of pods but annotations", testAccount},
 		{"the taint is for Berth's own pods", testTaint},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -206,9 +206,22 @@ func TestPlanningGivesWay(t *testing.T) {
 		t.Errorf("turn %+v, want the lead", turn)
 	}
 	l.Block(g1, Told("too big"), nil, testBackoff, now.Add(time.Second))
+	// The next plan begins at the old place, and goes on after a pause although the group was blocked before.
 	l.Invite(g1, now.Add(time.Minute))
 	l.Admit(uid(0))
+	l.Turn(uid(0))
 	if k, _ := l.Key(uid(0)); !k.Time.Equal(t0) {
 		t.Errorf("the next plan begins at the place of %s, want %s", k.Time, t0)
+	}
+	l.Pause(uid(0), time.Second, now.Add(time.Minute))
+	if w, waits := l.Waiting(g1); !waits || !w.Touched {
+		t.Errorf("Waiting = %+v, %t; want a gang that goes on", w, waits)
+	}
+	l.Invite(g1, now.Add(2*time.Minute))
+	l.Admit(uid(0))
+	l.Turn(uid(0))
+	l.Abandon(uid(0), testBackoff, now.Add(2*time.Minute))
+	if w, waits := l.Waiting(g1); !waits || !w.Touched || !w.RetryAt.Equal(now.Add(2*time.Minute+time.Second)) {
+		t.Errorf("Waiting = %+v, %t; want a gang that begins anew after a pause", w, waits)
 	}
 }

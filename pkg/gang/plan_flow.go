@@ -145,6 +145,7 @@ func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
 	g := m.group
 	m.move(isDenied)
 	g.invited, g.pausedAt, g.declined = false, now, 0
+	g.goOn()
 	if until := now.Add(rest); until.After(g.retryAt) {
 		g.retryAt = until
 	}
@@ -163,5 +164,13 @@ func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
 	m.move(isDenied)
 	g.fail(backoff, now)
 	g.invited, g.pausedAt, g.declined = false, time.Time{}, 0
+	g.goOn()
 	return l.settle(g, now)
+}
+
+// goOn has a group whose plan is not done tried again, also if it was blocked before.
+func (g *group) goOn() {
+	if g.block != nil {
+		g.block.touched = true
+	}
 }

@@ -11,7 +11,7 @@ import (
 func basisWords(r *replay.Result) string {
 	switch r.Basis {
 	case replay.TimeMean:
-		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From), seconds(r.Window.To), untilWords[r.Window.Until])
+		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From), tables.Seconds(r.Window.To), untilWords[r.Window.Until])
 	case replay.FullLoad:
 		return "the allocation is the mean while the demand rounds to 100% of the GPUs, the rest is as at the end"
 	default:

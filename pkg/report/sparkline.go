@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/tables"
 )
 
 // sparkWidth is the number of characters of a sparkline.
@@ -84,7 +85,7 @@ func sparklines(mode replay.Mode, sides ...Side) []string {
 	if mode == replay.ArrivalOrder {
 		head += number(round3(end)) + "% of the GPUs asked for:"
 	} else {
-		head += strings.TrimSpace(seconds(end)) + ":"
+		head += strings.TrimSpace(tables.Seconds(end)) + ":"
 	}
 	return append([]string{head}, lines...)
 }

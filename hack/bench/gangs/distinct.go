@@ -28,9 +28,7 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 	"same":       func(*v1.Pod, int) {},
 	"annotation": func(pod *v1.Pod, i int) { pod.Annotations = map[string]string{"example.com/n": strconv.Itoa(i)} },
 	"label":      func(pod *v1.Pod, i int) { pod.Labels["example.com/n"] = strconv.Itoa(i) },
-	"request": func(pod *v1.Pod, i int) {
-		pod.Spec.Containers[0].Resources.Requests[v1.ResourceMemory] = *resource.NewQuantity(int64(1<<20+i), resource.BinarySI)
-	},
+	"request":    func(*v1.Pod, int) {},
 	"toleration": func(pod *v1.Pod, i int) {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: "example.com/" + strconv.Itoa(i), Operator: v1.TolerationOpExists}}
 	},
@@ -161,7 +159,11 @@ func createDistinct(ctx context.Context, bed *rig.Rig, i int, vary func(*v1.Pod,
 // distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist, which the
 // account of the cluster does not know.
 func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
-	pod := rig.Pod(attacker, fmt.Sprintf("g%d-%d", gang, member), profileName, v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")})
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
+	if *distinct == "request" {
+		requests[v1.ResourceMemory] = *resource.NewQuantity(int64(1<<20+gang**size+member), resource.BinarySI)
+	}
+	pod := rig.Pod(attacker, fmt.Sprintf("g%d-%d", gang, member), profileName, requests)
 	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprintf("g%d", gang)}
 	vary(pod, gang**size+member)
 	if *never && member == *size-1 {

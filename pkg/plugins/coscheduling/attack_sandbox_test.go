@@ -98,7 +98,7 @@ func nobody(pod *v1.Pod) {
 
 // TestOneGangDoesNotStopScheduling has a tenant create a gang of members that all differ, and edit them as fast as it can.
 //
-//nolint:paralleltest // the parts of the story follow each other on one control plane
+//nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestOneGangDoesNotStopScheduling(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t)
@@ -116,7 +116,7 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 	}
 	a.member("alice", "first", "", 0, nil)
 	a.awaitBound("alice", 1)
-	a.Await(t, "the first plans", func(context.Context) (bool, error) { return a.plans() > 1, nil })
+	a.Await(t, "the first plans", func(context.Context) (bool, error) { return a.plans() > 0, nil })
 
 	t.Run("edits do not end the pause between two plans", func(t *testing.T) {
 		before, began, edits := a.plans(), time.Now(), 0
@@ -147,7 +147,7 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 
 // TestRefusalsOfOneNamespaceAreItsOwn forbids PodGroups in one namespace, and names gangs as no object can be named.
 //
-//nolint:paralleltest // the parts of the story follow each other on one control plane
+//nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t)

@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -160,7 +161,7 @@ func (s *statusWriter) judgeStandIn(ctx context.Context, id gang.ID, v gang.View
 		return nil
 	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), namespaceGone(err):
 		return nil
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		s.banStandIn(ctx, id, v, err.Error())
 		return nil
 	case apierrors.IsNotFound(err):
@@ -197,8 +198,13 @@ func (s *statusWriter) tellStandIn(ctx context.Context, v gang.View, why string)
 	}
 }
 
+// byAdmission reports whether a policy or a webhook has refused the request, which may say "invalid" and change its mind.
+func byAdmission(err error) bool {
+	return strings.Contains(err.Error(), "denied request") || strings.Contains(err.Error(), "denied the request")
+}
+
 // namespaceGone reports whether the namespace does not exist any more, as opposed to the kind.
 func namespaceGone(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // The client returns it as it is.
-	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
