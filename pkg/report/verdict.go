@@ -52,7 +52,7 @@ func verdictOn(rows []Row, undone string) Verdict {
 		size := math.Abs(r.Difference.Mean) / max(math.Abs(r.A.Mean), math.Abs(r.B.Mean), math.SmallestNonzeroFloat64)
 		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed, size: size}
 		switch {
-		case r.Difference == (Stat{}) || word == "" || word != " mixed" && size < noise:
+		case r.Difference == (Stat{}), word == "" && r.Difference.Mean != 0, (word == " better" || word == " worse") && size < noise:
 			v.Same++
 		case word == " better":
 			v.Better++
