@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/replay"
 )
 
 // explainFlags say what to explain and from what.
@@ -61,7 +62,9 @@ The pod may be pending, or bound, which is explained as of now and without itsel
 Deployments, StatefulSets and ReplicaSets with the PodGroups and claims that they refer to. Defaults and priority
 classes are applied to a manifest; webhooks and limit ranges are not known here.
 
-The cluster is the kubeconfig's, or a file of "berth dump" (--dump). What a scheduler has learnt or measured since it
+The cluster is the kubeconfig's, or a file of "berth dump" (--dump). The configuration is that of --scheduler-config, else
+the one that runs: the sandbox's, or the ConfigMap that the cluster's scheduler mounts. Where neither can be read, and for a
+dump, it is the shipped one, with a warning. What a scheduler has learnt or measured since it
 started is not in either: queue times, the mix of arrivals beyond the pods that are there, and metrics.
 
 Exit status: 0 when there is an explanation, 2 when a file, the pod or the profile cannot be used, 1 for any other error.`,
@@ -89,7 +92,7 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	f := cmd.Flags()
 	f.StringVar(&flags.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
 	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
-	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the shipped profiles)")
+	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
 	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
@@ -108,7 +111,7 @@ func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Wr
 		return badInput(fmt.Errorf("--top: %d is not 1 or more", f.top))
 	}
 	quietly()
-	configuration, err := loadConfiguration(f.schedulerConfig)
+	configuration, err := f.configuration(ctx, progress)
 	if err != nil {
 		return err
 	}
@@ -146,6 +149,18 @@ func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Wr
 		top = 0
 	}
 	return explanation.WriteTable(out, top)
+}
+
+// configuration is the one that is named, else the one that the cluster's scheduler runs with.
+func (f *explainFlags) configuration(ctx context.Context, warnings io.Writer) (*replay.Configuration, error) {
+	switch {
+	case f.schedulerConfig != "":
+		return loadConfiguration(f.schedulerConfig)
+	case f.dump != "":
+		return shippedInstead(warnings, errors.New("a dump does not hold the scheduler's configuration"))
+	default:
+		return f.cluster.running(ctx, warnings)
+	}
 }
 
 // namespace of the pod. A dump has nothing to do with the kubeconfig's context.
