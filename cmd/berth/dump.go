@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/plural"
 )
 
 func newDumpCommand() *cobra.Command {
@@ -92,7 +93,7 @@ func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames 
 	if err != nil {
 		return fmt.Errorf("reading back the dump: %w", err)
 	}
-	fmt.Fprintf(progress, "%s: %d objects, %d KiB\n", file, objects, (info.Size()+1023)/1024)
+	fmt.Fprintf(progress, "%s: %s, %d KiB\n", file, plural.Of(objects, "object"), (info.Size()+1023)/1024)
 	return nil
 }
 

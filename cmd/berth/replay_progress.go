@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/progress"
 	"golang.org/x/term"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay"
 )
 
@@ -67,6 +68,6 @@ func showLines(w io.Writer, label string, p *replay.Progress) (stop func()) {
 		if rate > 0 {
 			left = (time.Duration(float64(total-offered)/rate) * time.Second).String()
 		}
-		_, _ = fmt.Fprintf(w, "%s: %d of %d pods, %.0f pods/s, %s left\n", label, offered, total, rate, left)
+		_, _ = fmt.Fprintf(w, "%s: %d of %s, %.0f pods/s, %s left\n", label, offered, plural.Of(total, "pod"), rate, left)
 	})
 }

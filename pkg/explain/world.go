@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/memapi"
 )
@@ -82,7 +83,8 @@ func explain(e *Explanation, configuration *replay.Configuration, objects []runt
 		e.Notes = append(e.Notes, key.String())
 	}
 	if len(sched.Extenders) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %d extenders were not asked", len(sched.Extenders)))
+		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked", plural.Of(len(sched.Extenders), "extender"),
+			plural.Choose(len(sched.Extenders), "was", "were")))
 	}
 	return nil
 }

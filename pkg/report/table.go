@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay"
 )
 
@@ -57,8 +58,8 @@ func WriteTable(w io.Writer, c *Comparison) error {
 // WriteResult writes one replay for a terminal.
 func WriteResult(w io.Writer, r *replay.Result) error {
 	t := newTable()
-	t.AppendRow(table.Row{"Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli)))})
-	t.AppendRow(table.Row{"Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending)})
+	t.AppendRow(table.Row{"Nodes", fmt.Sprintf("%d with %s %s", r.Nodes, number(gpus(r.CapacityMilli)), gpuNoun(gpus(r.CapacityMilli)))})
+	t.AppendRow(table.Row{"Pods", fmt.Sprintf("%d in %s; %d placed, %d pending", r.Pods, plural.Of(r.Jobs, "job"), r.Placed, r.Pending)})
 	for _, m := range metrics {
 		if m.timeOnly && r.Mode != replay.VirtualTime || m.key == "pending" || nothingOf(m.key, r) {
 			continue
@@ -192,6 +193,14 @@ func verdict(r Row) string {
 	default:
 		return " mixed"
 	}
+}
+
+// gpuNoun follows a number of GPUs.
+func gpuNoun(gpus float64) string {
+	if gpus == 1 {
+		return "GPU"
+	}
+	return "GPUs"
 }
 
 // number writes three to five significant digits, without an exponent.

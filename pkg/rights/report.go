@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"berth.dev/berth/pkg/plural"
 )
 
 // Report is what a preflight has found out.
@@ -41,7 +43,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 		t.SetColumnConfigs([]table.ColumnConfig{{Name: "needed by", WidthMax: 20, WidthMaxEnforcer: text.WrapSoft}, {Name: "without it", WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}})
 		b.WriteString(t.Render() + "\n")
 	}
-	fmt.Fprintf(&b, "%s: %d rights checked, %d missing\n", r.Account, r.Checked, len(r.Missing))
+	fmt.Fprintf(&b, "%s: %s checked, %d missing\n", r.Account, plural.Of(r.Checked, "right"), len(r.Missing))
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"berth.dev/berth/pkg/plural"
 )
 
 // WriteTable prints the findings, a line each, and the weights of the profiles as a table.
@@ -27,7 +29,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 			warnings++
 		}
 	}
-	fmt.Fprintf(&b, "%d objects, %d errors, %d warnings\n", r.Objects, errors, warnings)
+	fmt.Fprintf(&b, "%s, %s, %s\n", plural.Of(r.Objects, "object"), plural.Of(errors, "error"), plural.Of(warnings, "warning"))
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return err
 	}

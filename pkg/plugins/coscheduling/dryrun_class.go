@@ -42,6 +42,8 @@ type classRun struct {
 	next     int
 	// candidates is a heap of the nodes that fit, best first.
 	candidates candidates
+	// scored holds the nodes that were scored first, when nobody had been placed on them.
+	scored []candidate
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has since no
 	// node fitted.
 	changes int
@@ -86,7 +88,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
 		clear(t.lasting)
 		for i, n := range d.nodes {
-			if !confined || result.NodeNames.Has(n.Node().Name) {
+			if (!confined || result.NodeNames.Has(n.Node().Name)) && d.only.allow(t.class, n.Node()) {
 				t.eligible = append(t.eligible, i)
 			}
 		}
@@ -269,6 +271,9 @@ func (t *classRun) score(fit []int) error {
 	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go are
 	// found again when the others do not do.
 	slices.SortFunc(t.candidates, compareCandidates)
+	if t.scored == nil {
+		t.scored = slices.Clone(t.candidates)
+	}
 	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
 		t.candidates = slices.Clone(t.candidates[:keep])
 	}

@@ -98,28 +98,40 @@ func (w *waker) lacks(g *waitingGang, empty bool) []gang.Amount {
 	return gang.Lacking(amounts)
 }
 
-// reword looks again at some of the gangs that were ruled out, those first that were not looked at for the longest time: what
-// they lack changes with every pod that comes, which is nothing to try them for.
+// list lets the gang be looked at again from time to time as long as it is blocked.
+func (w *waker) list(id gang.ID) {
+	if !w.listed[id] {
+		w.listed[id] = true
+		w.blocked = append(w.blocked, id)
+	}
+}
+
+// reword looks again at some of the gangs that are blocked, those first that were not looked at for the longest time: what they
+// lack changes with every pod that comes, which is nothing to try them for. What a cycle has found stands until the account
+// rules the gang out as well.
 func (w *waker) reword(now time.Time) {
 	if now.Sub(w.rewordedAt) < rewordEvery {
 		return
 	}
 	w.rewordedAt = now
-	for range min(rewordAtOnce, len(w.ruledOut)) {
-		id := w.ruledOut[0]
-		w.ruledOut = w.ruledOut[1:]
+	for range min(rewordAtOnce, len(w.blocked)) {
+		id := w.blocked[0]
+		w.blocked = w.blocked[1:]
 		g := w.waiting[id]
-		if g == nil || !g.ruledOut {
-			if g != nil {
-				g.listed = false
-			}
+		if g == nil {
+			delete(w.listed, id)
 			continue
 		}
-		if reason := w.ruleOut(g); reason != nil {
+		w.blocked = append(w.blocked, id)
+		if _, waits := w.ledger.Waiting(id); !waits {
+			continue // it is being planned
+		}
+		switch reason := w.ruleOut(g); {
+		case reason != nil:
+			g.ruledOut = true
 			w.ledger.RuleOut(id, reason, now)
-		} else {
+		case g.ruledOut:
 			w.rounds.Touch(id, now)
 		}
-		w.ruledOut = append(w.ruledOut, id)
 	}
 }

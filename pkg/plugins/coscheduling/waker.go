@@ -22,7 +22,7 @@ const (
 	retryPause  = 50 * time.Millisecond
 	// touchAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	touchAnyway = time.Minute
-	// rewordEvery is how often the reasons of gangs that are ruled out are brought up to date, of rewordAtOnce gangs at a time.
+	// rewordEvery is how often the reasons of blocked gangs are brought up to date, of rewordAtOnce gangs at a time.
 	rewordEvery  = time.Second
 	rewordAtOnce = 100
 	// promiseGrace is how long what pods were evicted for is kept after the last of them has gone.
@@ -64,8 +64,9 @@ type waker struct {
 	batchAt      time.Time
 	reservations reservations
 	anywayAt     time.Time
-	// ruledOut holds the gangs that the account rules out, in the order in which to look at them again.
-	ruledOut   []gang.ID
+	// blocked holds the gangs that were told why they do not fit, in the order in which to look at them again.
+	blocked    []gang.ID
+	listed     map[gang.ID]bool
 	rewordedAt time.Time
 }
 
@@ -87,13 +88,13 @@ type waitingGang struct {
 	pods     []*v1.Pod
 	needs    needs
 	required []string
-	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
-	ruledOut, listed bool
+	// ruledOut is set while the account rules the gang out.
+	ruledOut bool
 }
 
 func newWaker() *waker {
 	return &waker{kick: make(chan struct{}, 1), dirty: map[gang.ID]bool{}, touches: map[touch]bool{},
-		waiting: map[gang.ID]*waitingGang{}, byShape: map[shapeKey]map[gang.ID]bool{}, rounds: gang.NewRounds()}
+		waiting: map[gang.ID]*waitingGang{}, byShape: map[shapeKey]map[gang.ID]bool{}, rounds: gang.NewRounds(), listed: map[gang.ID]bool{}}
 }
 
 // wire gives the loop what it works with.
@@ -234,7 +235,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		g := w.describe(waits)
 		if known != nil {
 			w.unindex(known)
-			g.ruledOut, g.listed = known.ruledOut, known.listed
+			g.ruledOut = known.ruledOut
 		}
 		w.waiting[id] = g
 		for _, s := range g.shapes {
@@ -247,6 +248,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 			fresh = append(fresh, g)
 		} else {
 			w.rounds.Wait(id, g.Key, g.RetryAt, now)
+			w.list(g.ID)
 		}
 	}
 	return fresh
@@ -370,10 +372,8 @@ func (w *waker) decide(g *waitingGang, now time.Time) (gang.Effects, bool) {
 	if reason := w.ruleOut(g); reason != nil {
 		w.ledger.RuleOut(g.ID, reason, now)
 		w.rounds.Wait(g.ID, g.Key, now, now)
-		if g.ruledOut = true; !g.listed {
-			g.listed = true
-			w.ruledOut = append(w.ruledOut, g.ID)
-		}
+		g.ruledOut = true
+		w.list(g.ID)
 		return gang.Effects{}, false
 	}
 	g.ruledOut = false

@@ -1,5 +1,5 @@
-// Package count puts a number and what it counts into words, so that one node is never "1 nodes".
-package count
+// Package plural puts a number and what it counts into words, so that one node is never "1 nodes".
+package plural
 
 import "fmt"
 
