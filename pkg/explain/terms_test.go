@@ -65,7 +65,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	e := ask(t, p, cheap, dear, node("unpriced", "8"), pod("q", "cheap", "4", 0))
 
 	var table strings.Builder
-	if err := e.WriteTable(&table, 10); err != nil {
+	if err := e.WriteTable(&table, 10, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -129,7 +129,7 @@ func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, got, _ := strings.Cut(costTable(alikeInRow(nodes, tt.apart), 0, tt.apart), "sum \n")
+			_, got, _ := strings.Cut(costTable(alikeInRow(nodes, tt.apart), 0, tt.apart, 0), "sum \n")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
