@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,7 +69,7 @@ func (costly) Name() string { return "Cost" }
 func (costly) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
 func (costly) Terms(_ context.Context, _ fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
-	return terms.Cost{Unit: "dollars an hour", Terms: []terms.Term{{Name: "share", Amount: float64(len(info.Node().Name)), For: "its share"}}}, nil
+	return terms.Cost{Unit: "dollars an hour", Terms: []terms.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
 }
 
 func cluster(n int) (*fixed, []fwk.NodeInfo) {
@@ -97,7 +98,10 @@ func decide(p framework.Framework, pod *v1.Pod, nodes []fwk.NodeInfo, scored boo
 	ctx, state := context.Background(), fwk.CycleState(framework.NewCycleState())
 	p.RunPreFilterPlugins(ctx, state, pod)
 	if p.GetNodeHint(ctx, pod, nil, state, 0) == "" && scored {
-		p.RunScorePlugins(ctx, state, pod, nodes)
+		// The scheduler makes a heap of them.
+		scores, _ := p.RunScorePlugins(ctx, state, pod, nodes)
+		slices.Reverse(scores)
+		defer slices.Reverse(scores)
 	}
 	p.RunReservePluginsReserve(ctx, state, pod, on)
 }
@@ -133,7 +137,7 @@ func TestADecisionIsRememberedWithWhatCameNext(t *testing.T) {
 	}
 	want := []Score{
 		{Plugin: "Cost", Raw: -4, Weight: 20, Weighted: 80, Unit: "dollars an hour",
-			Terms: []Term{{Term: terms.Term{Name: "share", Amount: 6, For: "its share"}, For: "its share"}}},
+			Terms: []Term{{Term: terms.Term{Name: "share", Amount: 1, For: "its share"}, For: "its share"}}},
 		{Plugin: "Other", Raw: 70, Weight: 1, Weighted: 7},
 	}
 	if diff := cmp.Diff(want, d.Nodes[0].Scores); diff != "" {

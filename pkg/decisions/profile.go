@@ -89,7 +89,7 @@ func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.Po
 // RunScorePlugins notes the scores.
 func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
-	if status.IsSuccess() && len(scores) == len(nodes) {
+	if status.IsSuccess() {
 		p.cycle = cycle{state: state, nodes: nodes, scores: scores}
 	}
 	return scores, status
@@ -138,7 +138,11 @@ func (p *profile) record(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 			}
 			r.scores = append(r.scores, raw)
 		}
-		p.addCosts(ctx, r, i, state, pod, p.cycle.nodes[k])
+		// The framework has put the scores in an order of its own.
+		of := slices.IndexFunc(p.cycle.nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == s.Name })
+		if of >= 0 {
+			p.addCosts(ctx, r, i, state, pod, p.cycle.nodes[of])
+		}
 	}
 	return r
 }

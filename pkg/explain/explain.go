@@ -102,6 +102,8 @@ type Shortfall struct {
 	Resource string `json:"resource"`
 	Needs    string `json:"needs"`
 	Free     string `json:"free"`
+	// Largest is what the node that has most of the resource has in all, if that is less than what is needed.
+	Largest string `json:"largest,omitempty"`
 }
 
 // Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.

@@ -48,7 +48,7 @@ func (e *Explanation) sentence() string {
 	first := &scored[0]
 	if e.RunnerUp == nil {
 		return fmt.Sprintf("%s wins by chance: %s.", first.Name,
-			fmt.Sprintf("all %s that fit are equally good", plural.Of(len(scored), "node")))
+			fmt.Sprintf("the %s that fit are equally good", plural.Of(len(scored), "node")))
 	}
 	at := slices.IndexFunc(scored, func(n Node) bool { return n.Name == e.RunnerUp.Node })
 	return contrast(first, &scored[at], e.RunnerUp.Differences, at)
@@ -67,28 +67,28 @@ func contrast(first, second *Node, differences []Difference, tied int) string {
 		a, b := costOn(first, d.Plugin), costOn(second, d.Plugin)
 		if a == nil || b == nil {
 			if words, known := inFavor[d.Plugin]; known {
-				good = append(good, "it "+words)
+				good = append(good, words)
 			} else {
-				good = append(good, fmt.Sprintf("%s gives it %s more", d.Plugin, points(d.Points)))
+				good = append(good, fmt.Sprintf("gets %s more from %s", points(d.Points), d.Plugin))
 			}
 			continue
 		}
-		good, bad = append(good, "it "+absolute(a)), append(bad, relative(a, b))
+		good, bad = append(good, absolute(a)), append(bad, relative(a, b))
 	}
 	like := ""
 	if tied > 1 {
-		like = fmt.Sprintf(", like %s as good", plural.Of(tied-1, "other node"))
+		like = fmt.Sprintf(" (%s %s as good)", plural.Of(tied-1, "other node"), plural.Choose(tied-1, "is", "are"))
 	}
 	text := fmt.Sprintf("%s wins%s: ", first.Name, like)
 	if len(good) == 0 {
 		return text + "many small differences add up."
 	}
-	text += listed(good)
+	text += "it " + listed(good)
 	if len(bad) > 0 {
 		text += fmt.Sprintf("; %s would %s", second.Name, listed(bad))
 	}
 	if against := strongestAgainst(differences); against != "" {
-		text += ", though " + against + " prefers it"
+		text += ", though " + against + " prefers " + second.Name
 	}
 	return text + "."
 }
@@ -141,7 +141,7 @@ func relative(first, second *Cost) string {
 	most := 0.0
 	for _, t := range second.Terms {
 		if d := t.Amount - first.amount(t.Name); t.For != "" && d > most {
-			most, reason = d, " for "+t.For
+			most, reason = d, ", mostly for "+t.For
 		}
 	}
 	if most < more/2 {
@@ -151,7 +151,7 @@ func relative(first, second *Cost) string {
 	case milliGPU:
 		return "waste " + gpus(more) + " more" + reason
 	case dollars:
-		return "cost " + money(more) + " more" + reason
+		return "cost " + strings.Replace(money(more), " per", " more per", 1) + reason
 	default:
 		return "cost " + amount(more) + " " + second.Unit + " more" + reason
 	}
@@ -189,6 +189,9 @@ func (e *Explanation) whatIsLacking() string {
 	}
 	if len(e.Closest) > 0 {
 		c := e.Closest[0]
+		if c.Largest != "" {
+			return fmt.Sprintf("%s; no node has %s %s in all: ask for at most %s, or add a larger node.", text, c.Needs, c.Resource, c.Largest)
+		}
 		return fmt.Sprintf("%s; %s comes closest and would need %s %s free instead of %s.", text, c.Node, c.Needs, c.Resource, c.Free)
 	}
 	return text + "."
@@ -202,7 +205,7 @@ func rejections(nodes []Node) string {
 	count := map[string]int{}
 	for _, n := range nodes {
 		if n.Rejected != nil {
-			count[n.Rejected.Plugin+" ("+strings.Join(n.Rejected.Reasons, "; ")+")"]++
+			count[inWords(n.Rejected)]++
 		}
 	}
 	var whys []string
@@ -217,12 +220,29 @@ func rejections(nodes []Node) string {
 			others += count[why]
 			continue
 		}
-		said = append(said, fmt.Sprintf("%d %s rejected by %s", count[why], plural.Choose(count[why], "is", "are"), why))
+		said = append(said, fmt.Sprintf("%d %s", count[why], why))
 	}
 	if others > 0 {
 		said = append(said, fmt.Sprintf("%d for other reasons", others))
 	}
 	return listed(said)
+}
+
+// inWords says why a node is rejected, after a number of nodes, and by which plugin.
+func inWords(r *Rejection) string {
+	said := make([]string, len(r.Reasons))
+	for i, reason := range r.Reasons {
+		words, ofNodes := strings.CutPrefix(reason, "node(s) ")
+		resource, short := strings.CutPrefix(words, "Insufficient ")
+		switch {
+		case short:
+			words = "with too little " + resource + " free"
+		case !ofNodes:
+			words = "because of: " + words
+		}
+		said[i] = words
+	}
+	return strings.Join(said, ", ") + " (" + r.Plugin + ")"
 }
 
 // help says what would let the gang start, where that is a matter of its members alone.
@@ -231,7 +251,7 @@ func (g *Gang) help() string {
 		if g.Gated >= missing {
 			return fmt.Sprintf("; removing the scheduling gates of %s would help", plural.Of(missing, "pod"))
 		}
-		return fmt.Sprintf("; it needs %s more", plural.Of(missing, "member"))
+		return fmt.Sprintf("; it is planned when %s more %s", plural.Of(missing, "pod"), plural.Choose(missing, "exists", "exist"))
 	}
 	return ""
 }
