@@ -153,7 +153,7 @@ func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0, 1)
 	l.Expire(testBackoff, t0.Add(time.Minute))
-	for i, want := range []string{"gang ns/one is giving back 2 assignments", "gang ns/one is giving back 1 assignments"} {
+	for i, want := range []string{"gang ns/one is giving back 2 assignments", "gang ns/one is giving back 1 assignment"} {
 		if _, waits := l.Waiting(g1); waits {
 			t.Fatal("the gang waits to be planned while its members hold assignments")
 		}
