@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/progress"
 )
 
@@ -79,8 +80,12 @@ func (f clusterFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ strin
 	})
 }
 
-func (f clusterFlags) completePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+// completeTarget completes a kind, and after it the name of a pod.
+func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return explain.Kinds(), cobra.ShellCompDirectiveNoFileComp
+	case len(args) > 1 || args[0] != explain.KindPod:
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return f.complete(cmd.Context(), func(ctx context.Context, c kubernetes.Interface) (names []string, err error) {

@@ -1,12 +1,61 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 )
+
+// running reads the configuration that the scheduler of the cluster runs with. Where that is not known, it warns and reads the
+// shipped one.
+func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
+	config, err := f.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	found, err := runningconfig.OfSandbox(config.Host, f.sandboxFolders())
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, fmt.Errorf("making a client: %w", err)
+		}
+		found, err = runningconfig.OfCluster(ctx, client)
+		if errors.Is(err, runningconfig.ErrNone) {
+			return shippedInstead(warnings, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	configuration, err := schedulerconfig.Parse(found.Name, found.Content)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("%w; --scheduler-config names another", err))
+	}
+	return configuration, nil
+}
+
+// shippedInstead reads the shipped configuration and says why it stands for the one that runs.
+func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configuration, error) {
+	fmt.Fprintf(warnings, "warning: %s; using the shipped profiles (--scheduler-config names others)\n", command.OneLine(why))
+	return schedulerconfig.Shipped()
+}
+
+// sandboxFolders are where a sandbox of the kubeconfig in use may be kept.
+func (f clusterFlags) sandboxFolders() []string {
+	return runningconfig.Folders(f.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence())
+}
 
 // loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler would not
 // start with or that is wrong in another way, before work is begun with it.

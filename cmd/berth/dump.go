@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/plural"
 )
 
 func newDumpCommand() *cobra.Command {
@@ -81,6 +82,6 @@ func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames 
 	for _, kind := range taken.LeftOut {
 		fmt.Fprintf(progress, "left out: %s\n", kind)
 	}
-	fmt.Fprintf(progress, "%s: %d objects, %d KiB\n", file, taken.Objects, (taken.Bytes+1023)/1024)
+	fmt.Fprintf(progress, "%s: %s, %d KiB\n", file, plural.Of(taken.Objects, "object"), (taken.Bytes+1023)/1024)
 	return nil
 }

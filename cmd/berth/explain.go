@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // explainFlags say what to explain and from what.
@@ -23,36 +27,33 @@ type explainFlags struct {
 	dump, manifest  string
 	schedulerConfig string
 	profile         string
+	atDecision      bool
+	scheduler       string
 	top             int
 	allNodes        bool
 	format          outputFormat
 }
 
 func newExplainCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "explain",
-		Short:   "Say why a pod is where it is, or where it would go",
-		Long:    `Explain what the scheduler makes of a pod; see "berth explain pod --help".`,
-		Example: `  berth explain pod trainer-0 -n research`,
-		Args:    cobra.NoArgs,
-	}
-	cmd.AddCommand(newExplainPodCommand())
-	return cmd
-}
-
-func newExplainPodCommand() *cobra.Command {
 	flags := &explainFlags{cluster: newClusterFlags()}
 	cmd := &cobra.Command{
-		Use:     "pod [NAME]",
-		Aliases: []string{"pods", "po"},
-		Short:   "Say which node a pod goes to and why, or what keeps it from each",
-		Long: `Run the plugins of a scheduler configuration over a cluster for one pod, and show for each node the first plugin that
+		Use:   "explain {KIND NAME | KIND/NAME | -f FILE}",
+		Short: "Say which node a pod goes to and why, or what keeps it from each",
+		Long: `Say in one sentence why a pod is where it is, would go where it would, or stays pending, and show below it what the
+sentence rests on. KIND is pod, podgroup, job, deployment, statefulset or replicaset; of the pods of a controller or a group
+the first that is pending is explained, else the first that runs.
+
+Run the plugins of a scheduler configuration over a cluster for one pod, and show for each node the first plugin that
 rejects it and why, or what every plugin gives it: the raw score, the same from 0 to 100, and the points that this is
 worth with the plugin's weight. GPUAware's raw score is expected waste in milli-GPU and CostOptimized's a cost in
 dollars: for both the terms that are not zero are shown with their sum, and by which terms the second node differs
 from the best. Then by how much the best node wins and what would have to change for the second; for a gang its plan,
 or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction would do. Nothing
 is changed in the cluster: it is copied into memory, and the scheduler runs there.
+
+With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node. It remembers its last
+decisions in memory (--decision-history of berth-scheduler) and serves them on its secure port to those who may get the
+non-resource URL /configz. What came before its last start is not known.
 
 With -o json or yaml each such score has a field "cost": its unit, total and terms, each with name and amount; less
 is better. The names of terms do not change.
@@ -61,11 +62,18 @@ The pod may be pending, or bound, which is explained as of now and without itsel
 Deployments, StatefulSets and ReplicaSets with the PodGroups and claims that they refer to. Defaults and priority
 classes are applied to a manifest; webhooks and limit ranges are not known here.
 
-The cluster is the kubeconfig's, or a file of "berth dump" (--dump). What a scheduler has learnt or measured since it
+The cluster is the kubeconfig's, or a file of "berth dump" (--dump). The configuration is that of --scheduler-config, else
+the one that runs: the sandbox's, or the ConfigMap that the cluster's scheduler mounts. Where neither can be read, and for a
+dump, it is the shipped one, with a warning. What a scheduler has learnt or measured since it
 started is not in either: queue times, the mix of arrivals beyond the pods that are there, and metrics.
 
 Exit status: 0 when there is an explanation, 2 when a file, the pod or the profile cannot be used, 1 for any other error.`,
 		Example: `  berth explain pod trainer-0 -n research
+  berth explain job/trainer
+  berth explain podgroup train
+
+  # Why the scheduler chose the node when it did
+  berth explain pod trainer-0 --at-decision
 
   # As another configuration would have it
   berth explain pod trainer-0 -n research --scheduler-config new.yaml
@@ -79,18 +87,24 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
   # What the best node opens, in milli-GPU
   berth explain pod trainer-0 -o json |
     jq '.nodes[0].scores[] | select(.plugin == "GPUAware").cost.terms[] | select(.name == "opening").amount'`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: flags.cluster.completePods,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: flags.cluster.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.run(cmd.Context(), strings.Join(args, ""), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			target, err := explain.ParseTarget(args)
+			if err != nil {
+				return badInput(err)
+			}
+			return flags.run(cmd.Context(), target, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags.cluster.addTo(cmd, true)
 	f := cmd.Flags()
 	f.StringVar(&flags.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
 	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
-	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the shipped profiles)")
+	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
 	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
+	f.BoolVar(&flags.atDecision, "at-decision", false, "say why the scheduler chose the node when it did, and not what it would choose now")
+	f.StringVar(&flags.scheduler, "scheduler", "", "with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
 	addOutputFlag(cmd, &flags.format)
@@ -100,15 +114,27 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	return cmd
 }
 
-func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Writer) error {
-	if name == "" && f.manifest == "" {
-		return badInput(errors.New("name a pod, or give its manifest with -f"))
+func (f *explainFlags) run(ctx context.Context, target explain.Target, out, progress io.Writer) error {
+	if target.Name == "" && f.manifest == "" {
+		return badInput(fmt.Errorf("name a %s, or give a manifest with -f", target.Kind))
 	}
 	if f.top < 1 {
 		return badInput(fmt.Errorf("--top: %d is not 1 or more", f.top))
 	}
 	quietly()
-	configuration, err := loadConfiguration(f.schedulerConfig)
+	if f.atDecision && (f.manifest != "" || f.dump != "" || f.schedulerConfig != "" || f.profile != "") {
+		return badInput(errors.New("--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile"))
+	}
+	if f.atDecision && target.Kind == explain.KindPod {
+		// The pod may be gone, and its decision is still known.
+		name := types.NamespacedName{Namespace: f.namespace(), Name: target.Name}
+		explanation, err := f.decided(ctx, name, "")
+		if err != nil {
+			return err
+		}
+		return f.print(out, explanation)
+	}
+	configuration, err := f.configuration(ctx, progress)
 	if err != nil {
 		return err
 	}
@@ -123,21 +149,40 @@ func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Wr
 		return err
 	}
 	var pod *v1.Pod
+	of, pending := 1, 0
 	if manifest != nil {
 		if objects, err = manifest.Onto(objects); err != nil {
 			return badInput(err)
 		}
-		pod, err = manifest.Pod(name)
+		if target.Kind != explain.KindPod {
+			return badInput(fmt.Errorf("with -f, a pod is named and not a %s", target.Kind))
+		}
+		pod, err = manifest.Pod(target.Name)
 	} else {
-		pod, err = explain.FindPod(objects, f.namespace(), name)
+		pod, of, pending, err = target.Find(objects, f.namespace())
 	}
 	if err != nil {
 		return badInput(err)
+	}
+	if f.format == outputTable && of > 1 {
+		fmt.Fprintf(out, "%s %s has %s, of which %d %s; this is about %s.\n", target.Kind, target.Name, plural.Of(of, "pod"), pending,
+			plural.Choose(pending, "is pending", "are pending"), pod.Name)
+	}
+	if f.atDecision {
+		explanation, err := f.decided(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID)
+		if err != nil {
+			return err
+		}
+		return f.print(out, explanation)
 	}
 	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pod, Profile: f.profile, Now: now})
 	if err != nil {
 		return badInput(err)
 	}
+	return f.print(out, explanation)
+}
+
+func (f *explainFlags) print(out io.Writer, explanation *explain.Explanation) error {
 	if f.format != outputTable {
 		return printValue(out, f.format, explanation)
 	}
@@ -145,7 +190,32 @@ func (f *explainFlags) run(ctx context.Context, name string, out, progress io.Wr
 	if f.allNodes {
 		top = 0
 	}
-	return explanation.WriteTable(out, top)
+	return explanation.WriteTable(out, top, terminalWidth(out))
+}
+
+// terminalWidth is how many columns the terminal has, 0 where out is none.
+func terminalWidth(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// configuration is the one that is named, else the one that the cluster's scheduler runs with.
+func (f *explainFlags) configuration(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
+	switch {
+	case f.schedulerConfig != "":
+		return loadConfiguration(f.schedulerConfig)
+	case f.dump != "":
+		return shippedInstead(warnings, errors.New("a dump does not hold the scheduler's configuration"))
+	default:
+		return f.cluster.running(ctx, warnings)
+	}
 }
 
 // namespace of the pod. A dump has nothing to do with the kubeconfig's context.

@@ -128,7 +128,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		},
 	}
 	in.addFlags(cmd)
-	cmd.Flags().StringVar(&config, "config", schedulerconfig.Stock, "scheduler configuration: a file, or stock for the default scheduler")
+	cmd.Flags().StringVar(&config, "config", "", "scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
 	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
 	_ = cmd.Flags().MarkHidden(asPart)

@@ -19,8 +19,10 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/reload"
 )
@@ -30,18 +32,20 @@ import (
 // option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
-	var lastGood string
+	var own ownFlags
 	cmd := &cobra.Command{
 		Use: "berth-scheduler",
-		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but --last-good-config are those of " +
-			"kube-scheduler. The file of --config is followed: a change that works is taken without a restart.",
+		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but --last-good-config and " +
+			"--decision-history are those of kube-scheduler. The file of --config is followed: a change that works is taken without a restart.",
 		Args: cobra.NoArgs,
 		// The feature gates are known only when all flags are read, and must be set before anything asks for them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return opts.ComponentGlobalsRegistry.Set() },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts, lastGood) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts, own) },
 	}
 	sections := opts.Flags
-	sections.FlagSet("configuration").StringVar(&lastGood, "last-good-config", "",
+	sections.FlagSet("configuration").IntVar(&own.decisions, "decision-history", decisions.Default, fmt.Sprintf(
+		"How many decisions the scheduler remembers, with the points of the chosen node, and serves at %s; 0 for none, at most %d.", decisions.Path, decisions.Most))
+	sections.FlagSet("configuration").StringVar(&own.lastGood, "last-good-config", "",
 		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with that of --config.")
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
@@ -57,8 +61,27 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
+// ownFlags are those that kube-scheduler does not have.
+type ownFlags struct {
+	lastGood  string
+	decisions int
+}
+
+// remember lets the scheduler keep and serve so many decisions.
+func remember(sched *scheduler.Scheduler, most int) error {
+	if most == 0 {
+		return nil
+	}
+	history, err := decisions.New(most)
+	if err != nil {
+		return fmt.Errorf("--decision-history: %w", err)
+	}
+	decisions.Wrap(sched.Profiles, history)
+	return history.Serve()
+}
+
 // runScheduler sets the scheduler up and runs it until it is told to stop.
-func runScheduler(cmd *cobra.Command, opts *options.Options, lastGood string) error {
+func runScheduler(cmd *cobra.Command, opts *options.Options, own ownFlags) error {
 	verflag.PrintAndExitIfRequested()
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
@@ -74,34 +97,37 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, lastGood string) er
 		}
 		opts.InformerName = name
 	}
-	return start(server.SetupSignalContext(), opts, lastGood, gates)
+	return start(server.SetupSignalContext(), opts, own, gates)
 }
 
 // start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a new
 // configuration starts with the one before.
-func start(ctx context.Context, opts *options.Options, lastGood string, gates featuregate.FeatureGate) error {
+func start(ctx context.Context, opts *options.Options, own ownFlags, gates featuregate.FeatureGate) error {
 	var config *reload.Config
 	if opts.ConfigFile != "" && opts.WriteConfigTo == "" {
 		var err error
-		if config, err = reload.Resume(opts.ConfigFile, lastGood); err != nil {
+		if config, err = reload.Resume(opts.ConfigFile, own.lastGood); err != nil {
 			return err
 		}
 		opts.ConfigFile = config.Path()
 	}
 	since := time.Now()
-	err := runConfigured(ctx, opts, config, gates)
+	err := runConfigured(ctx, opts, own, config, gates)
 	if config != nil && err != nil {
 		err = config.Failed(ctx, err, since)
 	}
 	return err
 }
 
-func runConfigured(ctx context.Context, opts *options.Options, config *reload.Config, gates featuregate.FeatureGate) error {
+func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, config *reload.Config, gates featuregate.FeatureGate) error {
 	completed, sched, err := setup(ctx, opts)
 	if err != nil {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
+	if err := remember(sched, own.decisions); err != nil {
+		return err
+	}
 	coscheduling.Listen(sched)
 	self := &process{config: completed, gate: reload.NewGate(ctx, sched)}
 	self.watchRights(ctx, gates)

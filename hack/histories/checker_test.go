@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
@@ -53,18 +55,32 @@ func (s *script) bind(name, node string, milli int, devices ...int) {
 			s.t.Fatal(err)
 		}
 		assignment := kubeview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
-		said, err := kubeview.AssignmentAnnotations(after, &asked, assignment, time.Now())
+		patch, err := kubeview.AssignmentPatch(after, &asked, assignment, time.Now())
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		for key, value := range said {
-			if text, ok := value.(string); ok {
-				after.Annotations[key] = text
-			}
-		}
+		after = patched(s.t, after, patch)
 	}
 	s.pods[name] = after
 	s.checker.observe(memapi.Event{Type: memapi.Modified, Old: before, Object: after})
+}
+
+// patched is the pod after a patch.
+func patched(t *testing.T, pod *v1.Pod, patch []byte) *v1.Pod {
+	t.Helper()
+	before, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := strategicpatch.StrategicMergePatch(before, patch, v1.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := &v1.Pod{}
+	if err := json.Unmarshal(content, after); err != nil {
+		t.Fatal(err)
+	}
+	return after
 }
 
 func (s *script) finish(name string) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 )
@@ -40,7 +41,9 @@ type Explanation struct {
 	BoundTo       string `json:"boundTo,omitempty"`
 	Profile       string `json:"profile"`
 	Configuration string `json:"configuration"`
-	// Verdict is the answer in one sentence.
+	// Why is the answer and its reason in one sentence.
+	Why string `json:"why"`
+	// Verdict is the answer without the reason.
 	Verdict string `json:"verdict"`
 	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that starts, the
 	// one that the gang's plan gives it.
@@ -107,6 +110,8 @@ type Shortfall struct {
 	Resource string `json:"resource"`
 	Needs    string `json:"needs"`
 	Free     string `json:"free"`
+	// Largest is what the node that has most of the resource has in all, if that is less than what is needed.
+	Largest string `json:"largest,omitempty"`
 }
 
 // Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.
@@ -198,13 +203,13 @@ func (e *Explanation) conclude() {
 	case len(e.Held) > 0 && !e.Gang.follows():
 		s.WriteString("is not queued: " + e.Held[0].Plugin + ": " + strings.Join(e.Held[0].Reasons, ", "))
 	case e.Winner == "" && e.Preemption != nil && e.Preemption.Node != "":
-		fmt.Fprintf(&s, "fits none of %d nodes as they are; room is made on %s by evicting %s", len(e.Nodes), e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
+		fmt.Fprintf(&s, "fits none of %s as they are; room is made on %s by evicting %s", nodes(len(e.Nodes)), e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
 	case e.Winner == "":
-		fmt.Fprintf(&s, "fits none of %d nodes", len(e.Nodes))
+		s.WriteString("fits none of " + nodes(len(e.Nodes)))
 	case tied > 1:
 		fmt.Fprintf(&s, "%s%s, or to any of the %d nodes with the same score", goes, e.Winner, tied)
 	case feasible == 1:
-		fmt.Fprintf(&s, "%s%s, the only one of %d nodes that it fits", goes, e.Winner, len(e.Nodes))
+		fmt.Fprintf(&s, "%s%s, the only one of %s that it fits", goes, e.Winner, nodes(len(e.Nodes)))
 	default:
 		s.WriteString(goes + e.Winner)
 	}
@@ -215,6 +220,15 @@ func (e *Explanation) conclude() {
 		s.WriteString(e.whereItIs(feasible))
 	}
 	e.Verdict = s.String()
+	e.Why = e.sentence()
+}
+
+// nodes counts them after "of".
+func nodes(n int) string {
+	if n == 1 {
+		return "the 1 node"
+	}
+	return plural.Of(n, "node")
 }
 
 // whereItIs says how the node of a bound pod compares with what would be chosen now.

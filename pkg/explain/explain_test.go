@@ -148,7 +148,7 @@ func TestAPodIsExplained(t *testing.T) {
 		{"no node fits, one nearly", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), node("b", "4"), pod("q", "a", "2", 0)},
 			"fits none of 2 nodes", []string{"a has 6 of the 8 nvidia.com/gpu", "GPUAware", "preemption: "}},
 		{"room can be made", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
-			"fits none of 1 nodes as they are; room is made on a by evicting default/q", nil},
+			"fits none of the 1 node as they are; room is made on a by evicting default/q", nil},
 		{"a bound pod on the best node", pod("p", "a", "1", 0), []runtime.Object{pod("p", "a", "1", 0), node("a", "8"), node("b", "4", taint)}, "that is where it runs", nil},
 		{"a bound pod that would move", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "; it runs on b, today number 2 of 2", nil},
 		{"a bound pod on a node that rejects it now", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8", taint)},
@@ -181,7 +181,7 @@ func TestAPodIsExplained(t *testing.T) {
 				t.Errorf("got verdict %q, want %q in it", e.Verdict, tt.want)
 			}
 			var table strings.Builder
-			if err := e.WriteTable(&table, 10); err != nil {
+			if err := e.WriteTable(&table, 10, 0); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range tt.table {

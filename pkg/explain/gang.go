@@ -28,6 +28,8 @@ type Gang struct {
 	Missing string `json:"missing,omitempty"`
 	// Assignments are the plan, pod by pod, if it starts.
 	Assignments []Assignment `json:"assignments"`
+	// Models are those of the GPUs that the plan uses.
+	Models []string `json:"models"`
 }
 
 // Assignment is a planned place.
@@ -87,8 +89,25 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	g.Missing = w.lead(ctx, pending)
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)
+		g.Models = w.models(g.Assignments)
 	}
 	return g
+}
+
+// models returns the GPU models of the nodes in a plan.
+func (w *world) models(assignments []Assignment) []string {
+	keys := kubeview.DefaultGPUKeys()
+	models := map[string]bool{}
+	for _, a := range assignments {
+		info, err := w.fw.SnapshotSharedLister().NodeInfos().Get(a.Node)
+		if err != nil {
+			continue // it has gone since
+		}
+		if node, _ := keys.ReadGPUNode(info.Node()); node != nil && node.Model() != "" {
+			models[node.Model()] = true
+		}
+	}
+	return sortedKeys(models)
 }
 
 // lead runs the planning cycle of the member that leads and says why there is no plan.

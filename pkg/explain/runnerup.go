@@ -49,8 +49,8 @@ func (c WeightChange) String() string {
 	}
 }
 
-// maxWeight bounds the weights that are suggested; nobody wants to hear of one in the thousands.
-const maxWeight = 1000
+// mostFold bounds the weights that are suggested: nobody follows the advice to make one thirty times what it is.
+const mostFold = 3
 
 // compare says what separates the winner from the runner-up.
 func compare(winner, second *Node) *RunnerUp {
@@ -82,7 +82,7 @@ func changeToWin(plugin string, weight, gain, margin int64) (WeightChange, bool)
 	if gain < 0 {
 		to = weight - step
 	}
-	return WeightChange{Plugin: plugin, From: weight, To: to}, to >= 0 && to <= maxWeight
+	return WeightChange{Plugin: plugin, From: weight, To: to}, to >= 0 && to <= mostFold*weight && (to*mostFold >= weight || to == 0 && weight <= mostFold)
 }
 
 func abs(x int64) int64 { return max(x, -x) }

@@ -40,9 +40,34 @@ func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortf
 	})
 	var out []Shortfall
 	for _, l := range lacks[:min(len(lacks), closestNodes)] {
+		l.Largest = largest(requests, v1.ResourceName(l.Resource), infos)
 		out = append(out, l.Shortfall)
 	}
 	return out
+}
+
+// largest is how much of the resource a node has at most, pods left out; empty if that is enough.
+func largest(requests v1.ResourceList, name v1.ResourceName, infos []fwk.NodeInfo) string {
+	var most resource.Quantity
+	wanted := requests[name]
+	for _, info := range infos {
+		has := *resource.NewQuantity(info.GetAllocatable().GetScalarResources()[name], resource.DecimalSI)
+		switch name {
+		case v1.ResourceCPU:
+			has = *resource.NewMilliQuantity(info.GetAllocatable().GetMilliCPU(), resource.DecimalSI)
+		case v1.ResourceMemory:
+			has = *resource.NewQuantity(info.GetAllocatable().GetMemory(), resource.BinarySI)
+		case v1.ResourceEphemeralStorage:
+			has = *resource.NewQuantity(info.GetAllocatable().GetEphemeralStorage(), resource.BinarySI)
+		}
+		if has.Cmp(most) > 0 {
+			most = has
+		}
+	}
+	if most.Cmp(wanted) >= 0 {
+		return ""
+	}
+	return most.String()
 }
 
 func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lack, bool) {

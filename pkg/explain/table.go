@@ -8,18 +8,19 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/tables"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // exampleNodes is how many nodes are named where many were rejected for the same reason.
 const exampleNodes = 3
 
 // WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given the same in
-// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself.
-func (e *Explanation) WriteTable(out io.Writer, top int) error {
-	screen := tables.ScreenOf(out)
+// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself. Width is that of the
+// terminal; 0 means that there is none to fit.
+func (e *Explanation) WriteTable(out io.Writer, top, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "pod %s, %s, profile %s of %s\n%s\n", e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
+	fmt.Fprintf(&b, "%s\n\npod %s, %s, profile %s of %s\n%s\n", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
 	if e.Share != "" {
 		fmt.Fprintf(&b, "its share of a GPU on %s is %s\n", cmp.Or(e.BoundTo, e.Winner), e.Share)
 	}
@@ -31,7 +32,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	}
 	scored := e.scored()
 	if len(scored) > 0 {
-		b.WriteString("\n" + scoreTable(screen, scored, top))
+		b.WriteString("\n" + scoreTable(scored, top, width))
 	}
 	for _, n := range e.NotScored {
 		fmt.Fprintf(&b, "not scored by %s: %s\n", n.Plugin, n.Why)
@@ -40,7 +41,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 		r.write(&b)
 	}
 	if len(scored) < len(e.Nodes) {
-		b.WriteString("\n" + rejectionTable(screen, e.Nodes[len(scored):], top == 0))
+		b.WriteString("\n" + rejectionTable(e.Nodes[len(scored):], top == 0, width))
 	}
 	for i, c := range e.Closest {
 		if i == 0 {
@@ -54,7 +55,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	for _, note := range e.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}
-	_, err := io.WriteString(out, screen.Wrap(b.String()))
+	_, err := io.WriteString(out, b.String())
 	return err
 }
 
@@ -104,15 +105,22 @@ func (e *Explanation) writeGang(b *strings.Builder, top int) {
 	}
 }
 
+func newTable() table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.Style().Format.Header = text.FormatDefault
+	return t
+}
+
 // scoreTable has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
 // tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
-func scoreTable(screen tables.Screen, nodes []Node, top int) string {
+func scoreTable(nodes []Node, top, width int) string {
 	rows := alikeInRow(nodes, top == 0)
 	shown := rows
 	if top > 0 {
 		shown = rows[:min(top, len(rows))]
 	}
-	columns := []tables.Column{{Name: "node"}, {Name: "total", Number: true}}
 	var telling []int
 	var same []string
 	for i, s := range nodes[0].Scores {
@@ -123,46 +131,82 @@ func scoreTable(screen tables.Screen, nodes []Node, top int) string {
 			continue
 		}
 		telling = append(telling, i)
-		columns = append(columns, tables.Column{Name: fmt.Sprintf("%s ×%d", s.Plugin, s.Weight), Number: true, Extra: true})
 	}
-	t := tables.New(screen, columns...)
+	// What tells least apart is left out where the terminal is too narrow.
+	slices.SortStableFunc(telling, func(a, b int) int { return cmp.Compare(spread(nodes, b), spread(nodes, a)) })
+	columns := telling
+	out := pointsTable(shown, columns)
+	for len(columns) > 1 && tooWide(out, width) {
+		columns = columns[:len(columns)-1]
+		out = pointsTable(shown, columns)
+	}
 	hidden := len(nodes)
 	for _, of := range shown {
 		hidden -= len(of)
-		row := []any{likeIt(of[0].Name, len(of)-1), of[0].Total}
-		for _, i := range telling {
-			row = append(row, of[0].Scores[i].cell())
-		}
-		t.Row(row...)
 	}
-	out := t.String()
 	if hidden > 0 {
 		out += fmt.Sprintf("… and %d more of the %d nodes that it fits (--top, --all-nodes)\n", hidden, len(nodes))
 	}
 	if len(telling) > 0 {
-		out += "cells: raw score → from 0 to 100 = points with the weight\n"
+		out += "in points: 0 to 100 of each plugin, times its weight\n"
+	}
+	if len(columns) < len(telling) {
+		var left []string
+		for _, i := range telling[len(columns):] {
+			left = append(left, fmt.Sprintf("%s (%s apart at most)", nodes[0].Scores[i].Plugin, points(spread(nodes, i))))
+		}
+		out += "not shown: " + strings.Join(left, ", ") + "\n"
 	}
 	if len(same) > 0 {
-		out += "the same for all nodes: " + strings.Join(same, ", ") + "\n"
+		out += "points that are the same for all nodes: " + strings.Join(same, ", ") + "\n"
 	}
 	for i := range nodes[0].Scores {
-		if costs := costTable(screen, shown, i, top == 0); costs != "" {
+		if costs := costTable(shown, i, top == 0, width); costs != "" {
 			out += "\n" + costs
 		}
 	}
 	return out
 }
 
-// cell shows the raw score, the normalised one and the points, each unless it says nothing new.
-func (s *Score) cell() string {
-	cell := fmt.Sprint(s.Normalised)
-	if s.Raw != s.Normalised {
-		cell = fmt.Sprintf("%d → %s", s.Raw, cell)
+// pointsTable has a row for each group of nodes and a column for each plugin.
+func pointsTable(rows [][]Node, plugins []int) string {
+	t := newTable()
+	header := table.Row{"node", "total"}
+	columns := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}}
+	for _, i := range plugins {
+		s := &rows[0][0].Scores[i]
+		header = append(header, fmt.Sprintf("%s ×%d", s.Plugin, s.Weight))
+		columns = append(columns, table.ColumnConfig{Number: len(header), Align: text.AlignRight})
 	}
-	if s.Weighted != s.Normalised {
-		cell += fmt.Sprintf(" = %d", s.Weighted)
+	t.SetColumnConfigs(columns)
+	t.AppendHeader(header)
+	for _, of := range rows {
+		row := table.Row{likeIt(of[0].Name, len(of)-1), of[0].Total}
+		for _, i := range plugins {
+			row = append(row, of[0].Scores[i].Weighted)
+		}
+		t.AppendRow(row)
 	}
-	return cell
+	return t.Render() + "\n"
+}
+
+// tooWide reports whether a line of the text is longer than the terminal is wide.
+func tooWide(s string, width int) bool {
+	for line := range strings.Lines(s) {
+		if width > 0 && text.StringWidthWithoutEscSequences(strings.TrimRight(line, " \n")) > width {
+			return true
+		}
+	}
+	return false
+}
+
+// spread is how far the points of a plugin are apart.
+func spread(nodes []Node, plugin int) int64 {
+	least, most := nodes[0].Scores[plugin].Weighted, nodes[0].Scores[plugin].Weighted
+	for i := range nodes {
+		least, most = min(least, nodes[i].Scores[plugin].Weighted), max(most, nodes[i].Scores[plugin].Weighted)
+	}
+	return most - least
 }
 
 // alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every node by itself.
@@ -208,7 +252,7 @@ type group struct {
 
 type rejection struct{ plugin, reasons string }
 
-func rejectionTable(screen tables.Screen, nodes []Node, all bool) string {
+func rejectionTable(nodes []Node, all bool, width int) string {
 	groups := map[rejection]*group{}
 	for _, n := range nodes {
 		by := rejection{n.Rejected.Plugin, strings.Join(n.Rejected.Reasons, "; ")}
@@ -220,23 +264,25 @@ func rejectionTable(screen tables.Screen, nodes []Node, all bool) string {
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))
 	})
-	t := tables.New(screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
-		tables.Column{Name: "because"}, tables.Column{Name: "which", Extra: true})
+	t := newTable()
+	t.AppendHeader(table.Row{"nodes", "rejected by", "because", "which"})
+	if width > 0 {
+		// What the two columns before take, and the spaces between all.
+		rest := max(width-30, 30)
+		t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: rest * 3 / 5}, {Number: 4, WidthMax: rest * 2 / 5}})
+	}
 	for _, g := range order {
 		which := g.nodes
 		if !all && len(which) > exampleNodes {
 			which = append(slices.Clone(which[:exampleNodes]), "…")
 		}
-		t.Row(len(g.nodes), g.plugin, g.reasons, strings.Join(which, " "))
+		t.AppendRow(table.Row{len(g.nodes), g.plugin, g.reasons, strings.Join(which, " ")})
 	}
-	return t.String()
+	return t.Render() + "\n"
 }
 
 func (r *RunnerUp) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nfor %s to win, it needs more than %s", r.Node, points(r.Margin))
-	if len(r.Changes) == 0 {
-		b.WriteString("; no change of one weight brings them")
-	}
 	for i, c := range r.Changes {
 		sep := ", or "
 		if i > 0 {
@@ -246,7 +292,7 @@ func (r *RunnerUp) write(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	for _, d := range r.Differences {
-		fmt.Fprintf(b, "  %s: %d against %d, %+d points\n", d.Plugin, d.Winner, d.RunnerUp, d.Points)
+		fmt.Fprintf(b, "  %s ×%d: %d against %d of 100, %+d points\n", d.Plugin, d.Weight, d.Winner, d.RunnerUp, d.Points)
 		if d.Why != "" {
 			fmt.Fprintf(b, "    %s\n", d.Why)
 		}

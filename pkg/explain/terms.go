@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/terms"
 )
 
@@ -129,7 +130,7 @@ func merge(costs []*Cost) []string {
 
 // costTable has a row for each of the nodes and a column for each term that one of them has; it is empty if no node has a
 // cost. Nodes with the same terms share a row, unless every node is to stand by itself.
-func costTable(screen tables.Screen, rows [][]Node, plugin int, apart bool) string {
+func costTable(rows [][]Node, plugin int, apart bool, width int) string {
 	var costs []*Cost
 	var names []string
 	like := map[string]int{}
@@ -151,23 +152,66 @@ func costTable(screen tables.Screen, rows [][]Node, plugin int, apart bool) stri
 	if len(columns) == 0 {
 		return ""
 	}
-	header := []tables.Column{{Name: "node"}}
-	for _, name := range columns {
-		header = append(header, tables.Column{Name: name, Number: true, Extra: true})
+	labels := make([]string, len(names))
+	for i, name := range names {
+		labels[i] = likeIt(name, others[i])
 	}
-	t := tables.New(screen, append(header, tables.Column{Name: "sum", Number: true})...)
+	largest := func(name string) float64 {
+		most := 0.0
+		for _, c := range costs {
+			most = max(most, math.Abs(c.amount(name)))
+		}
+		return most
+	}
+	body := termsTable(labels, costs, columns, false)
+	for len(columns) > 1 && tooWide(body, width) {
+		// What counts least goes into the sum alone.
+		least := 0
+		for i := range columns {
+			if largest(columns[i]) < largest(columns[least]) {
+				least = i
+			}
+		}
+		columns = slices.Delete(slices.Clone(columns), least, least+1)
+		body = termsTable(labels, costs, columns, true)
+	}
+	return fmt.Sprintf("%s in %s, less is better:\n%s\n", rows[0][0].Scores[plugin].Plugin, costs[0].Unit, body)
+}
+
+// termsTable has a row for each cost and a column for each of the terms, with a column for the rest if rest is set.
+func termsTable(labels []string, costs []*Cost, columns []string, rest bool) string {
+	t := newTable()
+	header := table.Row{"node"}
+	for _, name := range columns {
+		header = append(header, name)
+	}
+	if rest {
+		header = append(header, "rest")
+	}
+	header = append(header, "sum")
+	var right []table.ColumnConfig
+	for i := range len(header) - 1 {
+		right = append(right, table.ColumnConfig{Number: i + 2, Align: text.AlignRight})
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(right)
 	for i, c := range costs {
-		row := []any{likeIt(names[i], others[i])}
+		row := table.Row{labels[i]}
+		left := c.Total
 		for _, name := range columns {
 			cell := ""
 			if x := c.amount(name); x != 0 {
 				cell = amount(x)
+				left -= x
 			}
 			row = append(row, cell)
 		}
-		t.Row(append(row, amount(c.Total))...)
+		if rest {
+			row = append(row, amount(left))
+		}
+		t.AppendRow(append(row, amount(c.Total)))
 	}
-	return fmt.Sprintf("%s in %s, less is better:\n%s", rows[0][0].Scores[plugin].Plugin, costs[0].Unit, t)
+	return t.Render()
 }
 
 // likeIt names a node and counts those that are like it.

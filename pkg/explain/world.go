@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -83,7 +84,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 		e.Notes = append(e.Notes, key.String())
 	}
 	if len(sched.Extenders) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %d extenders were not asked", len(sched.Extenders)))
+		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked", plural.Of(len(sched.Extenders), "extender"),
+			plural.Choose(len(sched.Extenders), "was", "were")))
 	}
 	return nil
 }

@@ -86,9 +86,9 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, Object, t0) }, []UID{uid(0), uid(1)},
 			"PodGroup ns/one was deleted"},
 		{"when the time is over", func(l *Ledger) Effects { return l.Expire(testBackoff, t0.Add(time.Minute)) }, []UID{uid(0), uid(1)},
-			"gang ns/one: 2 of 3 members had reserved their nodes when the schedule timeout of 1m0s was over"},
+			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
 		{"when the timer of one in Permit ends first", func(l *Ledger) Effects { return l.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
-			"gang ns/one: 2 of 3 members had reserved their nodes when the schedule timeout of 1m0s was over"},
+			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
 		{"when the rest turns out not to fit", func(l *Ledger) Effects {
 			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
 			return l.Block(g1, Told("does not fit"), nil, testBackoff, t0)
@@ -141,8 +141,8 @@ func TestGroupsThatExpireTogetherGiveTheirOwnReasons(t *testing.T) {
 	for _, r := range l.Expire(testBackoff, t0.Add(time.Minute)).Reject {
 		got[r.UID] = r.Reason.String()
 	}
-	one := "gang ns/one: 1 of 2 members had reserved their nodes when the schedule timeout of 1m0s was over"
-	two := "gang ns/two: 2 of 3 members had reserved their nodes when the schedule timeout of 1m0s was over"
+	one := "gang ns/one: 1 of 2 members had reserved a node when the schedule timeout of 1m0s was over"
+	two := "gang ns/two: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"
 	if diff := cmp.Diff(map[UID]string{uid(0): one, uid(10): two, uid(11): two}, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
@@ -153,7 +153,7 @@ func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0, 1)
 	l.Expire(testBackoff, t0.Add(time.Minute))
-	for i, want := range []string{"gang ns/one is giving back 2 assignments", "gang ns/one is giving back 1 assignments"} {
+	for i, want := range []string{"gang ns/one is giving back 2 assignments", "gang ns/one is giving back 1 assignment"} {
 		if _, waits := l.Waiting(g1); waits {
 			t.Fatal("the gang waits to be planned while its members hold assignments")
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"berth.dev/berth/pkg/plural"
 )
 
 // EvictProblem asks which pods to evict so that a gang can start. A single pod is a gang of one. All of it is plain data
@@ -151,7 +153,7 @@ func (s *evictSearch) reason() string {
 		return "PodDisruptionBudgets and the minimum of gangs protect all pods of lower priority"
 	}
 	if need := p.Need.Members(); s.most < need {
-		return fmt.Sprintf("evicting pods of lower priority makes room for %d of %d members", s.most, need)
+		return fmt.Sprintf("evicting pods of lower priority makes room for %d of %s", s.most, plural.Of(need, "member"))
 	}
 	return "evicting pods of lower priority does not free the minimum resources"
 }

@@ -48,7 +48,7 @@ func TestAdmit(t *testing.T) {
 			l := gangOf(4, 4)
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Created: t0, UID: "g1"}, t0)
 			return l
-		}, uid(0), false, "gang ns/one has 0 of the 1 members with role leader that it needs"},
+		}, uid(0), false, "gang ns/one has 0 of the 1 member with role leader that it needs"},
 		{"the oldest member of a full gang waits for an invitation", func() *Ledger { return gangOf(4, 4) }, uid(0), false, "gang ns/one waits to be planned"},
 		{"the oldest member of an invited gang leads", func() *Ledger { return invited(gangOf(4, 4)) }, uid(0), true, ""},
 		{"the others are represented", func() *Ledger { return invited(gangOf(4, 4)) }, uid(2), false, "gang ns/one is represented by pod p00"},

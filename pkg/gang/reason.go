@@ -3,6 +3,8 @@ package gang
 import (
 	"fmt"
 	"time"
+
+	"berth.dev/berth/pkg/plural"
 )
 
 // Reason is why a group or one of its members does not start now. It stays a value until a user is told.
@@ -120,10 +122,10 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("waiting for PodGroup %s", o.Group)
 	case TooFewMembers:
 		if o.Role != "" {
-			return fmt.Sprintf("gang %s has %d of the %d members with role %s that it needs",
-				o.Group, o.Have, o.Need, o.Role)
+			return fmt.Sprintf("gang %s has %d of the %s with role %s that it needs",
+				o.Group, o.Have, plural.Of(o.Need, "member"), o.Role)
 		}
-		return fmt.Sprintf("gang %s has %d of the %d members that it needs", o.Group, o.Have, o.Need)
+		return fmt.Sprintf("gang %s has %d of the %s that it needs", o.Group, o.Have, plural.Of(o.Need, "member"))
 	case Uninvited:
 		return fmt.Sprintf("gang %s waits to be planned", o.Group)
 	case Represented:
@@ -141,7 +143,7 @@ func (o Obstacle) String() string {
 	case Starting:
 		return fmt.Sprintf("gang %s is starting", o.Group)
 	case GivingBack:
-		return fmt.Sprintf("gang %s is giving back %d assignments", o.Group, o.Have)
+		return fmt.Sprintf("gang %s is giving back %s", o.Group, plural.Of(o.Have, "assignment"))
 	case ReserveRefused:
 		return fmt.Sprintf("node %s turned pod %s away when it reserved its place", o.Node, o.Pod)
 	case NodeRefused:
@@ -151,8 +153,8 @@ func (o Obstacle) String() string {
 	case Declined:
 		return fmt.Sprintf("gang %s: pod %s cannot be scheduled", o.Group, o.Pod)
 	case TimedOut:
-		return fmt.Sprintf("gang %s: %d of %d members had reserved their nodes when the schedule timeout of %s was "+
-			"over", o.Group, o.Have, o.Need, o.Timeout)
+		return fmt.Sprintf("gang %s: %d of %s had reserved a node when the schedule timeout of %s was over", o.Group, o.Have,
+			plural.Of(o.Need, "member"), o.Timeout)
 	case GroupDeleted:
 		return fmt.Sprintf("PodGroup %s was deleted", o.Group)
 	case LostMember:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"berth.dev/berth/pkg/plural"
 )
 
 // Shortfall is why a group does not fit: how many of its members find a node, and what keeps the others off the nodes.
@@ -71,7 +73,7 @@ func (s *Shortfall) String() string {
 	if s.Alike {
 		fmt.Fprintf(&b, "%s × %s%s, fits %d", s.Of, s.Classes[0].Asks, within, s.Fits)
 	} else {
-		fmt.Fprintf(&b, "at least %s of %d members%s, fits %d", s.Of, s.Members, within, s.Fits)
+		fmt.Fprintf(&b, "at least %s of %s%s, fits %d", s.Of, plural.Of(s.Members, "member"), within, s.Fits)
 		for i, c := range s.Classes {
 			sep := " ("
 			if i > 0 {

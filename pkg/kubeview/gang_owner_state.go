@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/plural"
 )
 
 // GangOwnerState is what an object says about a gang of its pods.
@@ -175,7 +177,7 @@ func (r *objectReader) trainingState(total int) GangOwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
 	s := GangOwnerState{Minimum: r.number(minAvailable, total)}
 	if s.Minimum > total {
-		s.Why = r.never(fmt.Sprintf("has %d pods and asks for %d (%s)", total, s.Minimum, minAvailable), s.Minimum, "lower minAvailable")
+		s.Why = r.never(fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable), s.Minimum, "lower minAvailable")
 	}
 	return s
 }

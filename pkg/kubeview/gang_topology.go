@@ -21,6 +21,8 @@ type GangTopology struct {
 	Required []string
 	// Preferred levels lie within the required ones. Empty if nothing narrower than Required is better.
 	Preferred []string
+	// MixedModels is set if it does not matter whether the members use GPUs of one model.
+	MixedModels bool
 }
 
 // TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member. The
@@ -53,7 +55,32 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (GangTopology, err
 		}
 		*at.levels = levels
 	}
+	var bad *BadValue
+	if t.MixedModels, bad = mixedModels(pg, pod); bad != nil {
+		return GangTopology{}, bad
+	}
 	return t, nil
+}
+
+// mixedModelsAllowed is the one value of MixedModelsKey.
+const mixedModelsAllowed = "allow"
+
+// mixedModels reads whether the gang may mix GPU models, from its PodGroup, which may be nil, and else from a member.
+func mixedModels(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (bool, *BadValue) {
+	object, value, found := "pod", "", false
+	if pg != nil {
+		object = "PodGroup " + pg.Name
+		value, found = pg.Annotations[MixedModelsKey]
+	}
+	if !found {
+		if value, found = pod.Annotations[MixedModelsKey]; found {
+			object = "pod"
+		}
+	}
+	if found && value != mixedModelsAllowed {
+		return false, &BadValue{Object: object, Kind: "annotation", Key: MixedModelsKey, Value: value, Allowed: `"` + mixedModelsAllowed + `"`}
+	}
+	return found, nil
 }
 
 // topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.

@@ -14,7 +14,7 @@ func PlacementAnnotations() []string { return slices.Clone(placementAnnotations)
 
 var placementAnnotations = append([]string{
 	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, LicensesKey, DatasetsKey, IPPoolKey,
-	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, NearKey, leaderWorkerSetSizeKey,
+	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, MixedModelsKey, NearKey, leaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
 	v1.MirrorPodAnnotationKey,
 	"batch.kubernetes.io/job-completion-index",

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/svg"
 )
@@ -83,12 +84,13 @@ func clusterMap(id, title string, nodes []replay.NodeUse) string {
 		_, allocated := r.gpus()
 		fmt.Fprintf(&body, `<text class="rack" x="0" y="%.1f">%s</text>`, y+11, html.EscapeString(r.name))
 		have, _ := r.gpus()
-		fmt.Fprintf(&body, `<text class="tick" x="%g" y="%.1f" text-anchor="end">%s of %s GPUs</text>`, svg.Width, y+11, number(math.Round(allocated*10)/10), number(have))
+		fmt.Fprintf(&body, `<text class="tick" x="%g" y="%.1f" text-anchor="end">%s of %s %s</text>`, svg.Width, y+11,
+			number(math.Round(allocated*10)/10), number(have), gpuNoun(have))
 		y += 16
 		for i, n := range r.nodes {
-			fmt.Fprintf(&body, `<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %d GPUs%s, %d pods</title></rect>`,
+			fmt.Fprintf(&body, `<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %s%s, %s</title></rect>`,
 				step(n), float64(i%perRow)*cell+0.5, y+float64(i/perRow)*cell+0.5, cell-1, cell-1,
-				html.EscapeString(n.Name), number(float64(n.AllocatedMilli)/1000), n.GPUs, heldWords(n), n.Pods)
+				html.EscapeString(n.Name), number(float64(n.AllocatedMilli)/1000), plural.Of(n.GPUs, "GPU"), heldWords(n), plural.Of(n.Pods, "pod"))
 		}
 		y += math.Ceil(float64(len(r.nodes))/float64(perRow))*cell + 8
 	}
@@ -117,6 +119,6 @@ func mapDescription(list []rack, by string) string {
 			nodes++
 		}
 	}
-	return fmt.Sprintf("Nodes by %s at the moment of the highest allocation: of %d nodes with GPUs %d are unused and %d more than four fifths used.",
-		by, nodes, classes[0], classes[useSteps])
+	return fmt.Sprintf("Nodes by %s at the moment of the highest allocation: of %s with GPUs %d %s unused and %d more than four fifths used.",
+		by, plural.Of(nodes, "node"), classes[0], plural.Choose(classes[0], "is", "are"), classes[useSteps])
 }

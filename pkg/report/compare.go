@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay"
 )
 
@@ -92,7 +93,8 @@ func unpriced(r *replay.Result) []string {
 	case r.Nodes:
 		return []string{"no node has a price, so nothing is known of cost; --prices gives rates"}
 	default:
-		return []string{fmt.Sprintf("%d of the %d nodes have no price and count nothing in the cost", r.NodesUnpriced, r.Nodes)}
+		return []string{fmt.Sprintf("%d of the %d nodes %s no price and %s nothing in the cost", r.NodesUnpriced, r.Nodes,
+			plural.Choose(r.NodesUnpriced, "has", "have"), plural.Choose(r.NodesUnpriced, "counts", "count"))}
 	}
 }
 

@@ -165,7 +165,7 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 		wants    map[string]bool
 	}{
 		{0, map[string]bool{"Pod wait, median": true, "2h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false, "price": false}},
-		{1, map[string]bool{"$1/h": true, "note: 1 of the 4 nodes have no price and count nothing in the cost": true}},
+		{1, map[string]bool{"$1/h": true, "note: 1 of the 4 nodes has no price and counts nothing in the cost": true}},
 		{4, map[string]bool{"$": false, "note: no node has a price": true}},
 	} {
 		out := written(tc.unpriced)

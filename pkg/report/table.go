@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/tables"
@@ -77,8 +78,8 @@ func colored(screen tables.Screen, verdict string) string {
 func WriteResult(w io.Writer, r *replay.Result) error {
 	screen := tables.ScreenOf(w)
 	t := tables.New(screen, tables.Column{}, tables.Column{})
-	t.Row("Nodes", fmt.Sprintf("%d with %s GPUs", r.Nodes, number(gpus(r.CapacityMilli))))
-	t.Row("Pods", fmt.Sprintf("%d in %d jobs; %d placed, %d pending", r.Pods, r.Jobs, r.Placed, r.Pending))
+	t.Row("Nodes", fmt.Sprintf("%d with %s %s", r.Nodes, number(gpus(r.CapacityMilli)), gpuNoun(gpus(r.CapacityMilli))))
+	t.Row("Pods", fmt.Sprintf("%d in %s; %d placed, %d pending", r.Pods, plural.Of(r.Jobs, "job"), r.Placed, r.Pending))
 	for _, m := range ordered(r) {
 		if m.key == "pending" || nothingOf(m.key, r) {
 			continue
@@ -215,6 +216,14 @@ func verdict(r Row) string {
 	default:
 		return " mixed"
 	}
+}
+
+// gpuNoun follows a number of GPUs.
+func gpuNoun(gpus float64) string {
+	if gpus == 1 {
+		return "GPU"
+	}
+	return "GPUs"
 }
 
 // number writes three to five significant digits, without an exponent.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -38,7 +39,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 		}
 		b.WriteString(t.String())
 	}
-	fmt.Fprintf(&b, "%s: %d rights checked, %d missing\n", r.Account, r.Checked, len(r.Missing))
+	fmt.Fprintf(&b, "%s: %s checked, %d missing\n", r.Account, plural.Of(r.Checked, "right"), len(r.Missing))
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -27,7 +28,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 			warnings++
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s, %s\n", count(r.Objects, "object"), count(errors, "error"), count(warnings, "warning"))
+	fmt.Fprintf(&b, "%s, %s, %s\n", plural.Of(r.Objects, "object"), plural.Of(errors, "error"), plural.Of(warnings, "warning"))
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -21,6 +22,8 @@ type arrangement struct {
 	within string
 	// ordered is set if members have to reserve in the order of the plan.
 	ordered bool
+	// mixed says which GPU models the members are on, if they are on several although they should not be.
+	mixed string
 }
 
 // part is a set of nodes on which to try a gang.
@@ -28,19 +31,33 @@ type part struct {
 	nodes []fwk.NodeInfo
 	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not matter.
 	ranks []int
+	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
+	only *modelLimits
 }
 
-// arrange places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
-// domains as possible of those that it prefers, or else of those of the network. prepare, which may be nil, changes each dry run before anybody is placed.
-func (c *coordinator) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo, prepare func(*dryRun) error) (*arrangement, error) {
+// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
+func (c *coordinator) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*arrangement, error) {
 	levels, err := c.topology(id, c.pods.pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
+	best, err := c.arrangeOn(w, id, levels, turn, nodes, nil)
+	if err != nil || levels.MixedModels || !best.Feasible() {
+		return best, err
+	}
+	return c.unify(w, id, levels, turn, nodes, best)
+}
+
+// arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
+// domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
+// them.
+func (c *coordinator) arrangeOn(
+	w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
+) (*arrangement, error) {
 	var best *arrangement
 	examined := 0
-	for _, part := range c.parts(id, levels, turn, nodes, prepare != nil) {
-		a, err := c.tryPlaces(w, id, turn, part, prepare)
+	for _, part := range c.parts(id, levels, turn, nodes, only) {
+		a, err := c.tryPlaces(w, id, turn, part)
 		if err != nil {
 			return nil, err
 		}
@@ -68,12 +85,12 @@ const fewPlaces = 16
 
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
 // have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
-func (c *coordinator) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part, prepare func(*dryRun) error) (*arrangement, error) {
+func (c *coordinator) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part) (*arrangement, error) {
 	var best *arrangement
 	refused := map[gang.Refusal]bool{}
 	examined := 0
 	for range fewPlaces {
-		a, err := c.try(w, id, turn, on, refused, prepare)
+		a, err := c.try(w, id, turn, on, refused, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -160,10 +177,10 @@ func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, 
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
-func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, evicting bool) []part {
+func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []part {
 	paths := c.paths(levels, turn, nodes)
 	if paths == nil {
-		return []part{{nodes: nodes}}
+		return []part{{nodes: nodes, only: only}}
 	}
 	tree := make([]topology.Node, len(nodes))
 	index := make(map[string]int, len(nodes))
@@ -198,12 +215,9 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 			tree[i].Slots = append(tree[i].Slots, 0)
 		}
 		key := c.headroom.acquire(pod)
-		c.headroom.each(key, func(node *v1.Node, now, empty int) {
-			if i, here := index[node.Name]; here {
+		c.headroom.each(key, func(node *v1.Node, now, _ int) {
+			if i, here := index[node.Name]; here && only.allow(m.Class, node) {
 				tree[i].Slots[at] = now
-				if evicting {
-					tree[i].Slots[at] = empty
-				}
 			}
 		})
 		c.headroom.release(key)
@@ -212,7 +226,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 	c.place(tree, nodes, pods, demand.Want)
 	var parts []part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
-		p := part{}
+		p := part{only: only}
 		for rank, set := range a.Sets {
 			for _, i := range set {
 				p.nodes = append(p.nodes, nodes[i])
@@ -228,14 +242,20 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 }
 
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share one.
-func (p *Plugin) join(state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	levels, err := c.topology(id, pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	held := c.ledger.Nodes(id)
-	if len(levels.Required) == 0 || len(held) == 0 {
+	if len(held) == 0 {
+		return p.open()
+	}
+	if len(levels.Required) == 0 {
+		if names := c.joinModel(ctx, id, levels, pod, nodes); names != nil {
+			return confine(state, names)
+		}
 		return p.open()
 	}
 	domain := func(n *v1.Node) string {
@@ -258,11 +278,16 @@ func (p *Plugin) join(state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk
 	if most == "" {
 		return p.open()
 	}
+	var within []fwk.NodeInfo
 	names := sets.New[string]()
 	for _, n := range nodes {
 		if domain(n.Node()) == most {
+			within = append(within, n)
 			names.Insert(n.Node().Name)
 		}
+	}
+	if like := c.joinModel(ctx, id, levels, pod, within); like != nil {
+		names = like
 	}
 	return confine(state, names)
 }

@@ -30,6 +30,7 @@ type coordinator struct {
 	storage  storageListers
 	network  networkOf
 	headroom *headroom
+	models   *gpuModels
 	promises *promises
 	carrier  *carrier
 	plans    plans
@@ -70,7 +71,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.waker = newWaker()
 	c.overdue = newOverdue()

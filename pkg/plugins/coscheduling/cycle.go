@@ -73,7 +73,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	switch turn := c.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
 	case gang.Free:
-		return p.join(state, id, pod, nodes)
+		return p.join(ctx, state, id, pod, nodes)
 	case gang.Follow:
 		p.forgetNominations(id, pod, turn.Node)
 		return confine(state, sets.New(turn.Node))
@@ -158,6 +158,9 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.ordered}, time.Now())
 	c.carrier.carry(ctx, effects)
+	if serves {
+		c.status.noteMixed(id, result.mixed)
+	}
 	switch {
 	case !serves:
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})

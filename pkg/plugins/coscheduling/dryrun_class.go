@@ -46,6 +46,8 @@ type classRun struct {
 	next     int
 	// candidates is a heap of the nodes that fit, best first.
 	candidates candidates
+	// scored holds the nodes that were scored first, when nobody had been placed on them.
+	scored []candidate
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has since no
 	// node fitted.
 	changes int
@@ -99,7 +101,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 				// The next class begins where there was room for the last one.
 				i = (i + d.start) % len(d.nodes)
 			}
-			if !confined || result.NodeNames.Has(d.nodes[i].Node().Name) {
+			if n := d.nodes[i].Node(); (!confined || result.NodeNames.Has(n.Name)) && d.only.allow(t.class, n) {
 				t.eligible = append(t.eligible, i)
 			}
 		}
@@ -294,6 +296,9 @@ func (t *classRun) score(fit []int) error {
 	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go are
 	// found again when the others do not do.
 	slices.SortFunc(t.candidates, compareCandidates)
+	if t.scored == nil {
+		t.scored = slices.Clone(t.candidates)
+	}
 	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
 		t.candidates = slices.Clone(t.candidates[:keep])
 	}

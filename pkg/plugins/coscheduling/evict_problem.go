@@ -13,6 +13,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -51,7 +52,7 @@ type proposal struct {
 
 // waitingFor says which pods the request waits for, if none has to be evicted.
 func (p *proposal) waitingFor() string {
-	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural(p.terminating, "pod", "pods"))
+	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural.Choose(p.terminating, "pod", "pods"))
 }
 
 // propose looks for the pods to evict. refused are nodes that the profile's filters refuse to a class even without victims.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/plural"
 )
 
 const (
@@ -82,7 +83,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	w := e.work[r.name]
 	if w != nil && len(w.victims) > 0 {
 		if left := e.left(w); left > 0 && (w.until.IsZero() || now.Before(w.until)) {
-			return nil, fmt.Sprintf("waiting for %d evicted %s to terminate", left, plural(left, "pod", "pods"))
+			return nil, fmt.Sprintf("waiting for %d evicted %s to terminate", left, plural.Choose(left, "pod", "pods"))
 		}
 		w = nil
 	}
@@ -271,13 +272,6 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 func preemptedByScheduler(pod *v1.Pod) bool {
 	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // infoOf reads a pod for a NodeInfo.

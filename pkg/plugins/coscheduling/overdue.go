@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sla"
 )
 
@@ -142,7 +143,7 @@ func (f *feed) tellOverdue(ctx context.Context) {
 			if pod := f.pods.pod(w.pod); pod != nil && pod.Spec.NodeName == "" {
 				waitTimeouts.WithLabelValues(w.class).Inc()
 				f.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "WaitTimeout", "Scheduling",
-					"the pod waits for longer than the %d seconds that its class %s allows (%s)", int64(w.limit.Seconds()), w.class, kubeview.SLAClassKey)
+					"the pod waits for longer than the %s that its class %s allows (%s)", plural.Of(int64(w.limit.Seconds()), "second"), w.class, kubeview.SLAClassKey)
 			}
 		}
 		if !f.overdue.sleep(ctx, now, next) {

@@ -29,7 +29,7 @@ func (c *coordinator) newPlanning(id gang.ID, turn gang.Turn, nodes []fwk.NodeIn
 	p := &planning{turn: turn}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.work.yield = func() bool { return yield(struct{}{}) }
-		p.result, p.err = c.arrange(&p.work, id, turn, nodes, nil)
+		p.result, p.err = c.arrange(&p.work, id, turn, nodes)
 	})
 	return p
 }

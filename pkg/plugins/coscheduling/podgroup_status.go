@@ -11,6 +11,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/plural"
 )
 
 // podGroupStatus returns the status of pg for what is known of its gang. What does not change keeps its times.
@@ -42,18 +43,19 @@ func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time)
 	set(schedulingv1alpha1.PodGroupQuorum, quorum, "EnoughMembers", "TooFewMembers",
 		existing(v, minimum))
 	scheduled := v.Settled() >= minimum.Total && v.Met()
-	message, reason := fmt.Sprintf("%d of %s members are bound or have succeeded", v.Settled(), minimum), "InProgress"
+	message, reason := fmt.Sprintf("%d of %s %s bound or %s succeeded", v.Settled(), ofMembers(minimum),
+		plural.Choose(minimum.Total, "is", "are"), plural.Choose(minimum.Total, "has", "have")), "InProgress"
 	switch {
 	case scheduled:
 	case v.Reason != nil:
 		message, reason = v.Reason.String(), "Unschedulable"
 	case !quorum:
-		reason = "TooFewMembers"
+		message, reason = existing(v, minimum), "TooFewMembers"
 	}
 	set(schedulingv1alpha1.PodGroupScheduledCondition, scheduled, "MinimumBound", reason, message)
 	message = ""
 	if v.Degraded {
-		message = fmt.Sprintf("%d of the %s members that started are left", v.Settled(), minimum)
+		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(minimum), plural.Choose(v.Settled(), "is", "are"))
 	}
 	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", "NoMembersLost", message)
 	return s
@@ -64,7 +66,17 @@ func existing(v gang.View, minimum gang.Minimum) string {
 	if v.Note != "" {
 		return v.Note
 	}
-	return fmt.Sprintf("%d of %s members exist", v.Existing(), minimum)
+	for _, name := range slices.Sorted(maps.Keys(minimum.Roles)) {
+		if need, have := minimum.Roles[name], v.Roles[name].Existing; have < need {
+			return fmt.Sprintf("%d of %s with role %s %s", have, plural.Of(need, "member"), name, plural.Choose(need, "exists", "exist"))
+		}
+	}
+	return fmt.Sprintf("%d of %s %s", v.Existing(), ofMembers(minimum), plural.Choose(minimum.Total, "exists", "exist"))
+}
+
+// ofMembers is the minimum with what it counts.
+func ofMembers(minimum gang.Minimum) string {
+	return minimum.String() + " " + plural.Noun(minimum.Total, "member")
 }
 
 // roleStatus counts the members by role, by name.

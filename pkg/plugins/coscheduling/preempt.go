@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/plural"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -80,7 +81,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		return found.waitingFor(), nil
 	}
 	c.evictor.evict(ctx, p.framework, r, found)
-	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural(len(found.victims), "pod", "pods")), nil
+	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural.Choose(len(found.victims), "pod", "pods")), nil
 }
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that

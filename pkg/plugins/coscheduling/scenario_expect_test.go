@@ -236,6 +236,21 @@ func roleCount(status map[string]any, role string) string {
 	return "absent"
 }
 
+// checkGroupMessage wants the reason in the status to contain text.
+func checkGroupMessage(pg *unstructured.Unstructured, text string) error {
+	conditions, _, _ := unstructured.NestedSlice(pg.Object, "status", "conditions")
+	message := ""
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Scheduled" {
+			message = fmt.Sprint(c["message"])
+		}
+	}
+	if !strings.Contains(message, text) {
+		return fmt.Errorf("PodGroup %s says %q, want it to contain %q", pg.GetName(), message, text)
+	}
+	return nil
+}
+
 // checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members of a
 // role that are bound and needed, min at the minimum, owners at its owners by kind.
 func (w *world) checkGroup(ctx context.Context, l *line) error {
@@ -249,6 +264,8 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 		return fmt.Errorf("PodGroup %s exists", l.arg(1))
 	case l.arg(2) == "event":
 		return w.checkEvent(ctx, pg, l.arg(3))
+	case l.arg(2) == "says":
+		return checkGroupMessage(pg, l.arg(3))
 	}
 	status, _, err := unstructured.NestedMap(pg.Object, "status")
 	if err != nil {

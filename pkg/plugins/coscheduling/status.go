@@ -23,6 +23,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/plural"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 	statusPatience = 3 * time.Second
 	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
 	// change with every pod that comes or goes.
-	rewordPause = 5 * time.Second
+	rewordPause = 3 * time.Second
 	// tallyEvery is how often gangs are counted for the metrics.
 	tallyEvery = 5 * time.Second
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
@@ -73,6 +74,10 @@ type statusWriter struct {
 	wrote, reworded map[gang.ID]time.Time
 	// odd holds what was said last about the members of a gang, by reason.
 	odd map[gang.ID]map[string]string
+	// mixed says of gangs that are on several GPU models on which.
+	mixed map[gang.ID]string
+	// waits holds for what each gang was said to wait.
+	waits map[gang.ID]map[string]bool
 	// refusals holds what keeps stand-ins from being made; troubles the namespaces to which writes fail.
 	refusals standInRefusals
 	troubles namespaceTroubles
@@ -83,7 +88,7 @@ type statusWriter struct {
 
 func newStatusWriter() *statusWriter {
 	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{},
-		writing: map[gang.ID]bool{}, busy: map[string]int{}}
+		writing: map[gang.ID]bool{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
@@ -167,23 +172,26 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		delete(s.wrote, id)
 		delete(s.reworded, id)
 		delete(s.odd, id)
+		delete(s.mixed, id)
 		s.mu.Unlock()
 		s.refusals.forget(id)
 	}
 	s.mu.Lock()
 	reword := now.Sub(s.reworded[id]) >= rewordPause
 	s.mu.Unlock()
-	reworded, later := false, false
 	pg := s.groups.get(id)
+	reworded, later := false, s.tellWait(ctx, id, v, pg, now)
 	stands, err := s.keepStandIn(ctx, id, v, pg, now)
 	if err != nil {
 		return err
 	}
 	if stands {
 		s.tellOdd(ctx, id, v, pg)
-		if reworded, later, err = s.writeGroup(ctx, id, pg, v, now, reword); err != nil {
+		putOff := false
+		if reworded, putOff, err = s.writeGroup(ctx, id, pg, v, now, reword); err != nil {
 			return err
 		}
+		later = later || putOff
 	}
 	if v.Reason != nil && !v.Started {
 		if err := s.clearNominations(ctx, id); err != nil {
@@ -242,9 +250,12 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 	}
 	if pod := s.pods.pod(v.Any); pod != nil && v.Foreign > 0 && s.profiles.of(pod) == nil {
 		odd["ForeignScheduler"] = fmt.Sprintf("%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
-			v.Foreign, plural(v.Foreign, "member is", "members are"), pod.Name, pod.Spec.SchedulerName)
+			v.Foreign, plural.Choose(v.Foreign, "member is", "members are"), pod.Name, pod.Spec.SchedulerName)
 	}
 	s.mu.Lock()
+	if on := s.mixed[id]; on != "" && v.Met() {
+		odd["MixedModels"] = on
+	}
 	said := s.odd[id]
 	if len(odd) == 0 {
 		delete(s.odd, id)
@@ -252,8 +263,7 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 		s.odd[id] = odd
 	}
 	s.mu.Unlock()
-	about := &v1.ObjectReference{APIVersion: schedulingv1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
-		Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID}
+	about := referenceTo(pg)
 	for reason, text := range odd {
 		if said[reason] != text {
 			s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", text)

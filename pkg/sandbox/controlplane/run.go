@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/pki"
 )
@@ -227,7 +228,7 @@ func (cp *controlPlane) startNodes(ctx context.Context, admin *rest.Config) erro
 	if err != nil {
 		return err
 	}
-	if err := cp.step(fmt.Sprintf("creating %d nodes", len(nodes))); err != nil {
+	if err := cp.step("creating " + plural.Of(len(nodes), "node")); err != nil {
 		return err
 	}
 	return createNodes(ctx, admin, nodes)

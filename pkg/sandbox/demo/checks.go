@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/plural"
 )
 
 // gangWindow is how long a gang may be seen bound in part: bindings are separate requests to the API server.
@@ -31,7 +32,7 @@ func checks(o *Outcome) []Check {
 func checkTraining(o *Outcome, pods []Placement) Check {
 	c := Check{Claim: "ml-training runs on four linked GPUs of one node"}
 	if len(pods) != 1 {
-		c.Found = fmt.Sprintf("%d pods placed, not 1", len(pods))
+		c.Found = plural.Of(len(pods), "pod") + " placed, not 1"
 		return c
 	}
 	node := o.Nodes[pods[0].Node]

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sandbox"
 )
 
@@ -129,7 +130,7 @@ func (d *watch) waitFor(ctx context.Context, w workload, say func(string)) error
 	if w.pending {
 		state = "tried, and pending with a reason"
 	}
-	say(fmt.Sprintf("%s: %d of %d pods %s", w.name, d.settled(w), w.pods, state))
+	say(fmt.Sprintf("%s: %d of %s %s", w.name, d.settled(w), plural.Of(w.pods, "pod"), state))
 	return nil
 }
 

@@ -1,0 +1,109 @@
+package decisions_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/decisions"
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
+)
+
+// fleet has two nodes of different prices.
+const fleet = `shapes:
+- {name: cheap, count: 1, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "4"}, annotations: {berth.dev/price-per-hour: "2.50"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
+- {name: dear, count: 1, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "4"}, annotations: {berth.dev/price-per-hour: "9.50"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
+`
+
+func TestTheSchedulerSaysWhyItDecidedAndOnlyToThoseWhoMayKnow(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
+	request := v1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
+		Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: request, Limits: request}}}}}
+	if _, err := box.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	box.Await(t, "the pod to be bound", func(ctx context.Context) (bool, error) {
+		now, err := box.Client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
+		return err == nil && now.Spec.NodeName != "", err
+	})
+	berth, err := sandbox.FindBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), berth, append(args, "--kubeconfig="+box.Kubeconfig())...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("berth %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	// What would be chosen now is another matter: the cheap node is full.
+	all := pod.DeepCopy()
+	all.Name = "all"
+	all.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("3")
+	all.Spec.Containers[0].Resources.Limits = all.Spec.Containers[0].Resources.Requests
+	all.Spec.NodeName = "cheap-0"
+	if _, err := box.Client.CoreV1().Pods("default").Create(t.Context(), all, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var then struct {
+		Winner string `json:"winner"`
+		Why    string `json:"why"`
+		Nodes  []struct {
+			Name   string `json:"name"`
+			Scores []struct {
+				Plugin string `json:"plugin"`
+				Raw    int64  `json:"raw"`
+				Cost   *struct {
+					Total float64 `json:"total"`
+				} `json:"cost"`
+			} `json:"scores"`
+		} `json:"nodes"`
+	}
+	if err := json.Unmarshal([]byte(run("explain", "pod/p", "--at-decision", "-o", "json")), &then); err != nil {
+		t.Fatal(err)
+	}
+	if then.Winner != "cheap-0" || len(then.Nodes) != 2 || !strings.HasPrefix(then.Why, "cheap-0 wins: it costs $2.50 per hour") {
+		t.Errorf("got %+v, want that cheap-0 won of two nodes for $2.50 per hour", then)
+	}
+	for _, n := range then.Nodes {
+		for _, s := range n.Scores {
+			if s.Plugin == "CostOptimized" && (s.Cost == nil || int64(s.Cost.Total*1e6+0.5) != s.Raw) {
+				t.Errorf("node %s: the raw score %d and the cost %v do not agree", n.Name, s.Raw, s.Cost)
+			}
+		}
+	}
+
+	config, err := box.SchedulerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the server's identity is not the matter
+	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+decisions.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := anyone.Do(get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusForbidden && response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("somebody without credentials gets %s", response.Status)
+	}
+}

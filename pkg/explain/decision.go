@@ -1,0 +1,63 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"berth.dev/berth/pkg/decisions"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/terms"
+)
+
+// Decided explains a decision of the past, as the scheduler has remembered it.
+func Decided(d *decisions.Decision) *Explanation {
+	e := &Explanation{
+		Pod: PodName(d.Pod), State: "bound", BoundTo: d.Node, Winner: d.Node, Profile: d.Profile,
+		Configuration: "the scheduler when it decided", Nodes: make([]Node, len(d.Nodes)),
+	}
+	at := d.Time.UTC().Format(time.RFC3339)
+	for i := range d.Nodes {
+		e.Nodes[i] = nodeThen(&d.Nodes[i])
+	}
+	e.Verdict = fmt.Sprintf("was given %s at %s", d.Node, at)
+	if len(e.Nodes) > 1 {
+		if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
+			e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])
+			// What another weight would have done to nodes that are not remembered is not known.
+			e.RunnerUp.Changes = nil
+			e.Margin = e.RunnerUp.Margin
+			e.Verdict += fmt.Sprintf(", %s ahead of %s", points(e.Margin), e.RunnerUp.Node)
+		}
+	}
+	switch {
+	case d.ChosenBy == decisions.Batch:
+		e.Why = fmt.Sprintf("%s was taken over from an equal pod, for which it was the best or the next one.", d.Node)
+	case d.ChosenBy != "":
+		e.Why = fmt.Sprintf("%s left the pod no other node than %s.", d.ChosenBy, d.Node)
+	case d.Compared == 0:
+		e.Why = fmt.Sprintf("%s was the only node that was found to fit.", d.Node)
+	default:
+		e.Why = e.sentence()
+		e.Notes = append(e.Notes, fmt.Sprintf("%s compared; the chosen one and the best others are remembered",
+			plural.Of(d.Compared, "node")+" "+plural.Choose(d.Compared, "was", "were")))
+	}
+	return e
+}
+
+// nodeThen is a node as it was scored then.
+func nodeThen(c *decisions.Candidate) Node {
+	n := Node{Name: c.Name, Total: c.Total, Scores: make([]Score, len(c.Scores))}
+	for i, s := range c.Scores {
+		n.Scores[i] = Score{Plugin: s.Plugin, Raw: s.Raw, Normalised: s.Weighted / max(s.Weight, 1), Weight: s.Weight, Weighted: s.Weighted}
+		if len(s.Terms) > 0 {
+			cost := terms.Cost{Unit: s.Unit}
+			for _, t := range s.Terms {
+				t.Term.For = t.For
+				cost.Terms = append(cost.Terms, t.Term)
+			}
+			n.Scores[i].Cost = costOf(cost)
+		}
+	}
+	return n
+}

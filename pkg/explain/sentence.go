@@ -1,0 +1,271 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/plural"
+)
+
+// inFavor says what it means that a plugin without a cost gives a node more points than another.
+var inFavor = map[string]string{
+	names.ImageLocality:                   "has more of the images that the pod needs",
+	names.InterPodAffinity:                "is where the pod's affinity to other pods wants it",
+	names.NodeAffinity:                    "is what the pod's node affinity prefers",
+	names.PodTopologySpread:               "spreads the pods more evenly",
+	names.TaintToleration:                 "has fewer taints that the pod would rather avoid",
+	names.NodeResourcesBalancedAllocation: "leaves CPU and memory in better balance",
+	names.NodeResourcesFit:                "is preferred by how full its CPU and memory are",
+	"SLAAware":                            "comes closer to the pod's objectives",
+	"NetworkTopology":                     "is nearer to the pods that it talks to",
+	"PlacementPolicy":                     "is nearer to the data that it reads",
+}
+
+// sentence says why in one sentence, as a person would.
+func (e *Explanation) sentence() string {
+	scored := e.scored()
+	switch {
+	case e.Gang != nil && e.Gang.Missing != "":
+		return "It waits: " + e.Gang.Missing + e.Gang.help() + "."
+	case e.Gang.node(e.Pod.Name) != "":
+		return fmt.Sprintf("Its gang starts as a whole: %s %s on %s, this one on %s.", plural.Of(len(e.Gang.Assignments), "member"),
+			plural.Choose(len(e.Gang.Assignments), "fits", "fit"), e.Gang.where(), e.Gang.node(e.Pod.Name))
+	case len(e.Held) > 0 && !e.Gang.follows():
+		return "It is not tried yet: " + strings.Join(e.Held[0].Reasons, ", ") + "."
+	case len(scored) == 0:
+		return e.whatIsLacking()
+	case len(scored) == 1:
+		if len(e.Nodes) == 1 {
+			return fmt.Sprintf("%s wins: it is the only node.", e.Winner)
+		}
+		return fmt.Sprintf("%s wins: no other node fits; of the other %d, %s.", e.Winner, len(e.Nodes)-1, rejections(e.Nodes[1:]))
+	}
+	first := &scored[0]
+	if e.RunnerUp == nil {
+		return fmt.Sprintf("%s wins by chance: %s.", first.Name,
+			fmt.Sprintf("the %s that fit are equally good", plural.Of(len(scored), "node")))
+	}
+	at := slices.IndexFunc(scored, func(n Node) bool { return n.Name == e.RunnerUp.Node })
+	return contrast(first, &scored[at], e.RunnerUp.Differences, at)
+}
+
+// mostReasons is how many plugins a sentence speaks of.
+const mostReasons = 3
+
+// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up the margin.
+func contrast(first, second *Node, differences []Difference, tied int) string {
+	var good, bad []string
+	for _, d := range differences {
+		if len(good) == mostReasons || d.Points <= 0 || d.Points*10 < differences[0].Points {
+			continue
+		}
+		a, b := costOn(first, d.Plugin), costOn(second, d.Plugin)
+		if a == nil || b == nil {
+			if words, known := inFavor[d.Plugin]; known {
+				good = append(good, words)
+			} else {
+				good = append(good, fmt.Sprintf("gets %s more from %s", points(d.Points), d.Plugin))
+			}
+			continue
+		}
+		good, bad = append(good, absolute(a)), append(bad, relative(a, b))
+	}
+	like := ""
+	if tied > 1 {
+		like = fmt.Sprintf(" (%s %s as good)", plural.Of(tied-1, "other node"), plural.Choose(tied-1, "is", "are"))
+	}
+	text := fmt.Sprintf("%s wins%s: ", first.Name, like)
+	if len(good) == 0 {
+		return text + "many small differences add up."
+	}
+	text += "it " + listed(good)
+	if len(bad) > 0 {
+		text += fmt.Sprintf("; %s would %s", second.Name, listed(bad))
+	}
+	if against := strongestAgainst(differences); against != "" {
+		text += ", though " + against + " prefers " + second.Name
+	}
+	return text + "."
+}
+
+// strongestAgainst names the plugin that speaks most for the second node, if it has any weight.
+func strongestAgainst(differences []Difference) string {
+	for _, d := range differences {
+		if d.Points < 0 && -d.Points*4 >= differences[0].Points {
+			return d.Plugin
+		}
+	}
+	return ""
+}
+
+func costOn(n *Node, plugin string) *Cost {
+	for i := range n.Scores {
+		if n.Scores[i].Plugin == plugin {
+			return n.Scores[i].Cost
+		}
+	}
+	return nil
+}
+
+// The units of costs that people have words for.
+const (
+	milliGPU = "milli-GPU"
+	dollars  = "dollars an hour"
+)
+
+// absolute says what a node costs, after "it".
+func absolute(c *Cost) string {
+	switch {
+	case c.Unit == milliGPU && c.Total < 10:
+		return "wastes no GPU"
+	case c.Unit == milliGPU:
+		return "wastes " + gpus(c.Total)
+	case c.Unit == dollars && c.Total < 0.005:
+		return "adds nothing to the bill"
+	case c.Unit == dollars:
+		return "costs " + money(c.Total)
+	default:
+		return "costs " + amount(c.Total) + " " + c.Unit
+	}
+}
+
+// relative says what the second node costs more than the first, after "would", with what most of it is for.
+func relative(first, second *Cost) string {
+	more := second.Total - first.Total
+	reason := ""
+	most := 0.0
+	for _, t := range second.Terms {
+		if d := t.Amount - first.amount(t.Name); t.For != "" && d > most {
+			most, reason = d, ", mostly for "+t.For
+		}
+	}
+	if most < more/2 {
+		reason = ""
+	}
+	switch second.Unit {
+	case milliGPU:
+		return "waste " + gpus(more) + " more" + reason
+	case dollars:
+		return "cost " + strings.Replace(money(more), " per", " more per", 1) + reason
+	default:
+		return "cost " + amount(more) + " " + second.Unit + " more" + reason
+	}
+}
+
+// gpus are an amount of GPUs given in thousandths.
+func gpus(milli float64) string {
+	n := math.Round(milli/10) / 100
+	if n == 1 {
+		return "1 GPU"
+	}
+	return amount(n) + " GPUs"
+}
+
+func money(x float64) string {
+	if x > 0 && x < 0.01 {
+		return "less than a cent per hour"
+	}
+	return fmt.Sprintf("$%.2f per hour", x)
+}
+
+// listed joins parts as a person does: a, b and c.
+func listed(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// whatIsLacking says why no node fits and what would help.
+func (e *Explanation) whatIsLacking() string {
+	text := fmt.Sprintf("No node fits: of %s, %s", plural.Of(len(e.Nodes), "node"), rejections(e.Nodes))
+	if p := e.Preemption; p != nil && p.Node != "" {
+		return fmt.Sprintf("%s; evicting %s makes room on %s.", text, listed(p.Victims), p.Node)
+	}
+	if len(e.Closest) > 0 {
+		c := e.Closest[0]
+		if c.Largest != "" {
+			return fmt.Sprintf("%s; no node has %s %s in all: ask for at most %s, or add a larger node.", text, c.Needs, c.Resource, c.Largest)
+		}
+		return fmt.Sprintf("%s; %s comes closest and would need %s %s free instead of %s.", text, c.Node, c.Needs, c.Resource, c.Free)
+	}
+	return text + "."
+}
+
+// mostRejections is how many reasons a sentence names.
+const mostRejections = 2
+
+// rejections counts nodes by why they are rejected, the most frequent reason first.
+func rejections(nodes []Node) string {
+	count := map[string]int{}
+	for _, n := range nodes {
+		if n.Rejected != nil {
+			count[inWords(n.Rejected)]++
+		}
+	}
+	var whys []string
+	for why := range count {
+		whys = append(whys, why)
+	}
+	slices.SortFunc(whys, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	var said []string
+	others := 0
+	for i, why := range whys {
+		if i >= mostRejections {
+			others += count[why]
+			continue
+		}
+		said = append(said, fmt.Sprintf("%d %s", count[why], why))
+	}
+	if others > 0 {
+		said = append(said, fmt.Sprintf("%d for other reasons", others))
+	}
+	return listed(said)
+}
+
+// inWords says why a node is rejected, after a number of nodes, and by which plugin.
+func inWords(r *Rejection) string {
+	said := make([]string, len(r.Reasons))
+	for i, reason := range r.Reasons {
+		words, ofNodes := strings.CutPrefix(reason, "node(s) ")
+		resource, short := strings.CutPrefix(words, "Insufficient ")
+		switch {
+		case short:
+			words = "with too little " + resource + " free"
+		case !ofNodes:
+			words = "because of: " + words
+		}
+		said[i] = words
+	}
+	return strings.Join(said, ", ") + " (" + r.Plugin + ")"
+}
+
+// help says what would let the gang start, where that is a matter of its members alone.
+func (g *Gang) help() string {
+	if missing := g.MinMember - g.Bound - g.Pending; g.MinMember > 0 && missing > 0 {
+		if g.Gated >= missing {
+			return fmt.Sprintf("; removing the scheduling gates of %s would help", plural.Of(missing, "pod"))
+		}
+		return fmt.Sprintf("; it is planned when %s more %s", plural.Of(missing, "pod"), plural.Choose(missing, "exists", "exist"))
+	}
+	return ""
+}
+
+// where names the nodes of the plan, or counts them.
+func (g *Gang) where() string {
+	nodes := map[string]bool{}
+	for _, a := range g.Assignments {
+		nodes[a.Node] = true
+	}
+	on := sortedKeys(nodes)
+	text := plural.Of(len(on), "node")
+	if len(g.Models) > 1 {
+		text += " with GPUs of several models (" + strings.Join(g.Models, ", ") + ")"
+	}
+	return text
+}

@@ -1,0 +1,117 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/terms"
+)
+
+func TestOneSentenceSaysWhy(t *testing.T) {
+	t.Parallel()
+	taint := v1.Taint{Key: "team", Value: "x", Effect: v1.TaintEffectNoSchedule}
+	member := func(name string) *v1.Pod {
+		p := pod(name, "", "1", 0)
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		return p
+	}
+	priced := func(n *v1.Node, perHour string) *v1.Node {
+		n.Annotations = map[string]string{"berth.dev/price-per-hour": perHour}
+		return n
+	}
+	both := pod("p", "", "1", 0)
+	both.Spec.SchedulerName = "berth-scheduler"
+	for _, tt := range []struct {
+		name    string
+		pod     *v1.Pod
+		objects []runtime.Object
+		want    string
+	}{
+		{"a node that is fuller", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)},
+			"a wins: it wastes 0.02 GPUs; b would waste"},
+		{"money and GPUs", both, []runtime.Object{priced(node("a", "8"), "24"), priced(node("b", "8"), "30"), pod("q", "a", "4", 0)},
+			"a wins: it costs $2.88 per hour; b would cost $27.12 more per hour, mostly for "},
+		{"nodes that are as good", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "wins by chance: the 2 nodes that fit are equally good."},
+		{"the only node", pod("p", "", "1", 0), []runtime.Object{node("a", "8")}, "a wins: it is the only node."},
+		{"the only node that fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)},
+			"a wins: no other node fits; of the other 1, 1 had untolerated taint"},
+		{"too little is free", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
+			"No node fits: of 1 node, 1 with too few free GPUs (need 8, have 6) (GPUAware); a comes closest and would need 8 nvidia.com/gpu free instead of 6."},
+		{"no node is large enough", pod("p", "", "16", 0), []runtime.Object{node("a", "8")}, "; no node has 16 nvidia.com/gpu in all: ask for at most 8, or add a larger node."},
+		{"pods in the way", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)}, "; evicting default/q makes room on a."},
+		{"a gang that lacks members", member("g-0"), []runtime.Object{node("a", "8"), member("g-0")}, "; it is planned when 2 pods more exist."},
+		{"a gang that fits", member("g-0"), []runtime.Object{node("a", "8"), member("g-0"), member("g-1"), member("g-2")},
+			"Its gang starts as a whole: 3 members fit on 1 node, this one on a."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := ask(t, tt.pod, tt.objects...).Why; !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestASentenceNamesWhatMattersMost(t *testing.T) {
+	t.Parallel()
+	score := func(plugin string, points int64, unit string, total float64, reason string) Score {
+		s := Score{Plugin: plugin, Normalised: points, Weight: 1, Weighted: points}
+		if unit != "" {
+			s.Cost = &Cost{Unit: unit, Total: total, Terms: []terms.Term{{Name: "t", Amount: total, For: reason}}}
+		}
+		return s
+	}
+	of := func(name string, scores ...Score) *Node {
+		n := &Node{Name: name, Scores: scores}
+		for _, s := range scores {
+			n.Total += s.Weighted
+		}
+		return n
+	}
+	for _, tt := range []struct {
+		name          string
+		first, second *Node
+		tied          int
+		want          string
+	}{
+		{"as a person would say it",
+			of("a100-9", score("CostOptimized", 100, dollars, 0, ""), score("GPUAware", 100, milliGPU, 0, "")),
+			of("a100-3", score("CostOptimized", 20, dollars, 3.1, "opening a node"), score("GPUAware", 30, milliGPU, 2000, "stranded GPUs")), 1,
+			"a100-9 wins: it adds nothing to the bill and wastes no GPU; a100-3 would cost $3.10 more per hour, mostly for opening a node and waste 2 GPUs more, mostly for stranded GPUs."},
+		{"a plugin without a cost", of("a", score("TaintToleration", 100, "", 0, "")), of("b", score("TaintToleration", 0, "", 0, "")), 3,
+			"a wins (2 other nodes are as good): it has fewer taints that the pod would rather avoid."},
+		{"a plugin that nobody knows", of("a", score("Mine", 1, "", 0, "")), of("b", score("Mine", 0, "", 0, "")), 2,
+			"a wins (1 other node is as good): it gets 1 point more from Mine."},
+		{"a plugin that is against it",
+			of("a", score("Mine", 100, "", 0, ""), score("ImageLocality", 0, "", 0, "")), of("b", score("Mine", 0, "", 0, ""), score("ImageLocality", 90, "", 0, "")), 1,
+			"a wins: it gets 100 points more from Mine, though ImageLocality prefers b."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, contrast(tt.first, tt.second, compare(tt.first, tt.second).Differences, tt.tied)); diff != "" {
+				t.Errorf("sentence (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestATableFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	both := pod("p", "", "1", 0)
+	both.Spec.SchedulerName = "berth-scheduler"
+	cheap := node("a-node-with-a-rather-long-name", "8")
+	cheap.Annotations = map[string]string{"berth.dev/price-per-hour": "24"}
+	e := ask(t, both, cheap, node("b", "8"), pod("q", cheap.Name, "4", 0), node("c", "8", v1.Taint{Key: "team", Value: "x", Effect: v1.TaintEffectNoSchedule}))
+	for _, width := range []int{60, 80, 120} {
+		for _, line := range strings.Split(scoreTable(e.scored(), 10, width)+rejectionTable(e.Nodes[2:], false, width), "\n") {
+			table := strings.HasPrefix(line, " ")
+			if len([]rune(strings.TrimRight(line, " "))) > width && table {
+				t.Errorf("a line is wider than %d columns: %q", width, line)
+			}
+		}
+	}
+}

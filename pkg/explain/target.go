@@ -1,0 +1,152 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// The kinds of objects whose pods can be explained.
+const (
+	KindPod         = "pod"
+	KindPodGroup    = "podgroup"
+	KindJob         = "job"
+	KindDeployment  = "deployment"
+	KindStatefulSet = "statefulset"
+	KindReplicaSet  = "replicaset"
+)
+
+// kinds are what may be typed for each kind.
+var kinds = map[string][]string{
+	KindPod:         {"pod", "pods", "po"},
+	KindPodGroup:    {"podgroup", "podgroups", "pg", "podgroup.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io"},
+	KindJob:         {"job", "jobs", "job.batch", "jobs.batch"},
+	KindDeployment:  {"deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"},
+	KindStatefulSet: {"statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"},
+	KindReplicaSet:  {"replicaset", "replicasets", "rs", "replicaset.apps", "replicasets.apps"},
+}
+
+// Kinds returns the names of the kinds, as they are typed.
+func Kinds() []string {
+	return []string{KindPod, KindPodGroup, KindJob, KindDeployment, KindStatefulSet, KindReplicaSet}
+}
+
+// Target is an object by kind and name. The name may be empty.
+type Target struct{ Kind, Name string }
+
+// ParseTarget reads KIND NAME, KIND/NAME or KIND, as kubectl has them.
+func ParseTarget(args []string) (Target, error) {
+	if len(args) == 0 {
+		return Target{Kind: KindPod}, nil
+	}
+	word, name, joined := strings.Cut(args[0], "/")
+	switch {
+	case joined && len(args) > 1:
+		return Target{}, fmt.Errorf("%q already has a name: %q is too much", args[0], args[1])
+	case len(args) > 2:
+		return Target{}, fmt.Errorf("one object is explained at a time: %q is too much", args[2])
+	case len(args) == 2:
+		var of string
+		if of, name, joined = strings.Cut(args[1], "/"); !joined {
+			name = of
+		} else if kindOf(of) != kindOf(word) {
+			return Target{}, fmt.Errorf("%q is not a %s", args[1], word)
+		}
+	}
+	kind := kindOf(word)
+	switch {
+	case kind == "":
+		return Target{}, fmt.Errorf("%q is not a kind that is explained: those are %s", word, strings.Join(Kinds(), ", "))
+	case name == "" && (joined || len(args) == 2):
+		return Target{}, fmt.Errorf("name a %s", kind)
+	}
+	return Target{Kind: kind, Name: name}, nil
+}
+
+func kindOf(word string) string {
+	for kind, words := range kinds {
+		if slices.Contains(words, strings.ToLower(word)) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// Find returns the pod that stands for the target: the first one that is pending, else the first one that has not ended. All
+// is how many pods the target has, pending how many of them wait.
+func (t Target) Find(objects []runtime.Object, namespace string) (pod *v1.Pod, all, pending int, err error) {
+	if t.Kind == KindPod {
+		pod, err = FindPod(objects, namespace, t.Name)
+		return pod, 1, 0, err
+	}
+	elsewhere := map[string]bool{}
+	var pods []*v1.Pod
+	for _, obj := range objects {
+		p, ok := obj.(*v1.Pod)
+		switch {
+		case !ok || !t.has(p):
+		case p.Namespace != namespace:
+			elsewhere[p.Namespace] = true
+		default:
+			pods = append(pods, p)
+			if p.Spec.NodeName == "" && !kubeview.Finished(p) {
+				pending++
+			}
+		}
+	}
+	if len(pods) == 0 {
+		hint := ""
+		if len(elsewhere) > 0 {
+			hint = "; there are some in " + strings.Join(sortedKeys(elsewhere), ", ")
+		}
+		return nil, 0, 0, fmt.Errorf("there is no pod of %s %s in namespace %s%s", t.Kind, t.Name, namespace, hint)
+	}
+	rank := func(p *v1.Pod) int {
+		switch {
+		case kubeview.Finished(p):
+			return 2
+		case p.Spec.NodeName != "":
+			return 1
+		default:
+			return 0
+		}
+	}
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return pods[0], len(pods), pending, nil
+}
+
+func sortedKeys(set map[string]bool) []string {
+	var keys []string
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// has reports whether the pod belongs to the target.
+func (t Target) has(pod *v1.Pod) bool {
+	if t.Kind == KindPodGroup {
+		id, _, err := kubeview.GangOf(pod)
+		return err == nil && id.Name == t.Name
+	}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return false
+	}
+	if t.Kind == KindDeployment {
+		// Its ReplicaSets carry its name and the hash of the template, which is on their pods, too.
+		hash := pod.Labels["pod-template-hash"]
+		return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == t.Name+"-"+hash
+	}
+	return strings.ToLower(owner.Kind) == t.Kind && owner.Name == t.Name
+}

@@ -1,0 +1,135 @@
+// Package runningconfig finds the configuration that the scheduler of a cluster runs with: that of a local sandbox, or the
+// ConfigMap that the scheduler's Deployment mounts.
+package runningconfig
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// Source is a configuration as it was found.
+type Source struct {
+	// Name says where it is.
+	Name    string
+	Content []byte
+}
+
+// ErrNone means that there is no configuration to be found; what wraps it says why.
+var ErrNone = errors.New("the scheduler's configuration is not known")
+
+// OfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in one of the folders.
+// It returns nil if there is no such sandbox, or if it runs no scheduler of its own.
+func OfSandbox(server string, folders []string) (*Source, error) {
+	layout, running := SandboxAt(server, folders)
+	if !running {
+		return nil, nil
+	}
+	file := layout.SchedulerConfig()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the sandbox's scheduler configuration: %w", err)
+	}
+	return &Source{Name: file, Content: content}, nil
+}
+
+// SandboxAt returns the sandbox in one of the folders that serves the API at that address, if it runs a scheduler.
+func SandboxAt(server string, folders []string) (sandbox.Layout, bool) {
+	for _, folder := range folders {
+		state, err := sandbox.Layout(folder).ReadState()
+		if err != nil {
+			continue // most folders hold no sandbox
+		}
+		if address(state.Server) == address(server) && state.Scheduler != "" {
+			return sandbox.Layout(folder), true
+		}
+	}
+	return "", false
+}
+
+// Folders are where the sandbox of these kubeconfigs may be kept: beside each, and where one is kept by default.
+func Folders(kubeconfigs []string) []string {
+	var folders []string
+	for _, path := range kubeconfigs {
+		if path != "" {
+			folders = append(folders, filepath.Dir(path))
+		}
+	}
+	return append(folders, sandbox.DefaultDir)
+}
+
+func address(url string) string { return strings.TrimSuffix(url, "/") }
+
+// The labels of the shipped manifests and of the chart.
+const schedulers = "app.kubernetes.io/name=berth-scheduler"
+
+// OfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if there is none that may
+// be read.
+func OfCluster(ctx context.Context, client kubernetes.Interface) (*Source, error) {
+	list, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: schedulers})
+	if err != nil {
+		return nil, fmt.Errorf("%w: listing Deployments: %w", ErrNone, err)
+	}
+	deployments := slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return configMapOf(&d) == "" })
+	switch len(deployments) {
+	case 0:
+		return nil, fmt.Errorf("%w: no Deployment with the label %s mounts a ConfigMap", ErrNone, schedulers)
+	case 1:
+	default:
+		// One that is scaled to nothing schedules nothing.
+		slices.SortStableFunc(deployments, func(a, b appsv1.Deployment) int {
+			return cmp.Compare(b.Status.ReadyReplicas, a.Status.ReadyReplicas)
+		})
+		if deployments[1].Status.ReadyReplicas > 0 {
+			return nil, fmt.Errorf("%w: there are several schedulers, %s/%s and %s/%s among them", ErrNone,
+				deployments[0].Namespace, deployments[0].Name, deployments[1].Namespace, deployments[1].Name)
+		}
+	}
+	d := &deployments[0]
+	found, err := client.CoreV1().ConfigMaps(d.Namespace).Get(ctx, configMapOf(d), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: reading ConfigMap %s/%s: %w", ErrNone, d.Namespace, configMapOf(d), err)
+	}
+	name := "ConfigMap " + found.Namespace + "/" + found.Name
+	content, ok := found.Data[configKey(found)]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s has no key %s", ErrNone, name, configKey(found))
+	}
+	return &Source{Name: name, Content: []byte(content)}, nil
+}
+
+// configMapOf is the name of the ConfigMap that the Deployment's pods mount, empty if there is none.
+func configMapOf(d *appsv1.Deployment) string {
+	for i := range d.Spec.Template.Spec.Volumes {
+		if source := d.Spec.Template.Spec.Volumes[i].ConfigMap; source != nil {
+			return source.Name
+		}
+	}
+	return ""
+}
+
+// shippedKey is the file's name in the shipped ConfigMap.
+const shippedKey = "scheduler-config.yaml"
+
+// configKey is the key of the configuration: the shipped one, or the only one that there is.
+func configKey(m *v1.ConfigMap) string {
+	if _, shipped := m.Data[shippedKey]; shipped || len(m.Data) != 1 {
+		return shippedKey
+	}
+	for key := range m.Data {
+		return key
+	}
+	return shippedKey
+}
