@@ -37,7 +37,7 @@ var podValues = map[string][]string{
 		"40Gi", "40000Mi", "1Mi", "1048576", "1e9", "1048575500m", "1Pi", "0.5Gi", "80G",
 		"", "0", "-1Gi", "40", "40GB", "40 Gi", "1Ei", "1048575", "much",
 	},
-	kubeview.GPUModelsKey:  {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|",
+	kubeview.GPUModelsKey: {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|",
 		strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("ä", 63), strings.Repeat("a|", 31) + "a", strings.Repeat("a|", 32) + "a",
 		strings.Repeat("a|", 32), strings.Repeat("x", 64) + "|", "|" + strings.Repeat("x", 64)},
 	kubeview.GPUSharingKey: {"exclusive", "shared", "", "Shared", "no", strings.Repeat("long ", 40)},

@@ -38,7 +38,7 @@ func (f *explainFlags) decided(ctx context.Context, pod types.NamespacedName, ui
 	if err != nil {
 		return nil, fmt.Errorf("asking the scheduler for its decisions: %w", err)
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // nothing was written
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostDecisionBytes))
 	switch {
 	case err != nil:
@@ -86,7 +86,7 @@ func (f *explainFlags) schedulerAt() (*rest.Config, error) {
 	config.Host = address.Scheme + "://" + address.Host
 	if ip := net.ParseIP(address.Hostname()); address.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 		// The scheduler signs its certificate itself unless told otherwise. On loopback nobody is between.
-		config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+		config.Insecure, config.CAData, config.CAFile = true, nil, ""
 	}
 	return config, nil
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // public authorities, for a Prometheus over TLS: the image has no others
+	// Public authorities, for a Prometheus over TLS: the image has no others.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/klog/v2"
 )
 

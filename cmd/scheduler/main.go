@@ -6,8 +6,10 @@ import (
 	"os"
 	_ "time/tzdata" // price windows name time zones, and the image has no others
 
-	_ "golang.org/x/crypto/x509roots/fallback" // public authorities, for a Prometheus over TLS: the image has no others
+	// Public authorities, for a Prometheus over TLS: the image has no others.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/component-base/cli"
+
 	// The stock command's metrics of requests and of the leader election, by which plugins know whether they may write.
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"

@@ -33,7 +33,7 @@ const (
 )
 
 // Fault is a promise that was broken.
-type Fault struct{ Kind, Detail string }
+type Fault struct{ Kind, Detail string } //nolint:errname // a fault of the scheduler, not of the program
 
 func (f *Fault) Error() string { return f.Kind + ": " + f.Detail }
 
@@ -272,7 +272,7 @@ func (c *checker) started(gang string) {
 			bound++
 		}
 	}
-	if lost, ok := c.bereft[gang]; bound == 1 && !(ok && time.Since(lost) < underWay) {
+	if lost, ok := c.bereft[gang]; bound == 1 && (!ok || time.Since(lost) >= underWay) {
 		c.partial[gang] = time.Now()
 	}
 }

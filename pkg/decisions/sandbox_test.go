@@ -102,7 +102,9 @@ func TestTheSchedulerSaysWhyItDecidedAndOnlyToThoseWhoMayKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
 	if response.StatusCode != http.StatusForbidden && response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("somebody without credentials gets %s", response.Status)
 	}

@@ -25,8 +25,8 @@ func gpuNodes(n, gpus int) []trace.Node {
 	return nodes
 }
 
-func gpuJob(name string, pods, gpus, milli int) trace.Job {
-	return trace.Job{Name: name, Pods: pods, CPUMilli: 1000, MemoryMiB: 512, GPUs: gpus, GPUMilli: milli}
+func gpuJob(name string, gpus, milli int) trace.Job {
+	return trace.Job{Name: name, Pods: 1, CPUMilli: 1000, MemoryMiB: 512, GPUs: gpus, GPUMilli: milli}
 }
 
 // figures are those of a result that a table of tests compares.
@@ -51,13 +51,13 @@ func figuresOf(r *Result) figures {
 func TestADumpIsReportedAsItEnds(t *testing.T) {
 	t.Parallel()
 	bound := func(name, node string, gpus int) *v1.Pod {
-		job := gpuJob(name, 1, gpus, 1000)
+		job := gpuJob(name, gpus, 1000)
 		pod := podObject(&job, 0, 0, "", wholeGPUs)
 		pod.Spec.NodeName, pod.Status.Phase = node, v1.PodRunning
 		return pod
 	}
 	share := func(name string, milli int) *v1.Pod {
-		job := gpuJob(name, 1, 1, milli)
+		job := gpuJob(name, 1, milli)
 		return podObject(&job, 0, 0, "", shares)
 	}
 	member := func(name string) *v1.Pod {
@@ -96,7 +96,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for config, want := range tc.want {
-				in := NewInput("dump", gpuNodes(2, tc.gpus), []trace.Job{gpuJob("share", 1, 1, 500)})
+				in := NewInput("dump", gpuNodes(2, tc.gpus), []trace.Job{gpuJob("share", 1, 500)})
 				in.Jobs, in.Rebind = nil, tc.rebind
 				for _, pod := range tc.pods {
 					in.Objects = append(in.Objects, pod)
@@ -119,7 +119,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 func TestMeansAreOverAStatedTime(t *testing.T) {
 	t.Parallel()
 	at := func(arrival, duration time.Duration) trace.Job {
-		j := gpuJob(fmt.Sprint("j", arrival, duration), 1, 1, 1000)
+		j := gpuJob(fmt.Sprint("j", arrival, duration), 1, 1000)
 		j.Arrival, j.Duration = arrival, duration
 		return j
 	}
@@ -157,7 +157,7 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 
 func TestWarmupsThatLeaveNothing(t *testing.T) {
 	t.Parallel()
-	ends := gpuJob("j", 1, 1, 1000)
+	ends := gpuJob("j", 1, 1000)
 	ends.Duration = time.Hour
 	for name, tc := range map[string]struct {
 		jobs    []trace.Job

@@ -9,8 +9,21 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// sparkWidth is the number of characters of a sparkline.
-const sparkWidth = 40
+// sparkWidth is the number of characters of a sparkline where there is room, sparkLabels what is around it, and leastSpark
+// the width of one on a terminal that is too narrow for all.
+const (
+	sparkWidth  = 40
+	sparkLabels = 40
+	leastSpark  = 10
+)
+
+// sparkWidthOn is how many characters fit on a screen.
+func sparkWidthOn(screen tables.Screen) int {
+	if screen.Width == 0 {
+		return sparkWidth
+	}
+	return max(leastSpark, min(sparkWidth, screen.Width-sparkLabels))
+}
 
 var sparkLevels = []rune("▁▂▃▄▅▆▇█")
 
@@ -41,7 +54,8 @@ var courses = []course{
 }
 
 // sparklines draw how each side went, on one scale for all. What was zero throughout, and what came to its end at once, is left out.
-func sparklines(mode replay.Mode, sides ...Side) []string {
+func sparklines(screen tables.Screen, mode replay.Mode, sides ...Side) []string {
+	width := sparkWidthOn(screen)
 	x, name := atSeconds, "time"
 	if mode == replay.ArrivalOrder {
 		x, name = arrivedPercent, "arrived load"
@@ -55,10 +69,10 @@ func sparklines(mode replay.Mode, sides ...Side) []string {
 		var drawn [][]float64
 		top := 0.0
 		for _, side := range sides {
-			values := make([]float64, sparkWidth)
+			values := make([]float64, width)
 			for i := range values {
 				for _, r := range side.Results {
-					values[i] += valueAt(r.Samples, end*float64(i)/(sparkWidth-1), x, course.of) / float64(len(side.Results))
+					values[i] += valueAt(r.Samples, end*float64(i)/float64(width-1), x, course.of) / float64(len(side.Results))
 				}
 				top = max(top, values[i])
 			}

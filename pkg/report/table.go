@@ -45,7 +45,7 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	if hidden := c.hidden(); hidden != "" {
 		lines = append(lines, screen.Wrap(hidden))
 	}
-	lines = append(lines, sparklines(c.Mode, c.A, c.B)...)
+	lines = append(lines, sparklines(screen, c.Mode, c.A, c.B)...)
 	for _, note := range c.Notes() {
 		lines = append(lines, screen.Wrap("note: "+note))
 	}
@@ -99,7 +99,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	}
 	title := fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed)
 	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."), strings.TrimSuffix(t.String(), "\n")}
-	lines = append(lines, sparklines(r.Mode, Side{Results: []*replay.Result{r}})...)
+	lines = append(lines, sparklines(screen, r.Mode, Side{Results: []*replay.Result{r}})...)
 	for _, note := range append(unpriced(r), r.Notes...) {
 		lines = append(lines, screen.Wrap("note: "+note))
 	}

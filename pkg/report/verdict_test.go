@@ -49,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 			b.Preemptions, b.StrandedMilli, b.MicroDollars = 1, 3000, 4_000_000
 			b.PodWait, b.GangWait = replay.Waits{P50: 7200, P95: 7200}, replay.Waits{P50: 0.4}
 		}, []string{"B is better than A in 0 of 8 metrics and worse in 5.", "none",
-			"Whole bill +$4; Pod wait, median +2 h; Pod wait, 95th percentile +2 h; and 2 more"}},
+			"Whole bill +$4; Pod wait, median +2h; Pod wait, 95th percentile +2h; and 2 more"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +141,7 @@ func TestBasisWords(t *testing.T) {
 	c := compared(1, func(_ int, b *replay.Result) {
 		b.Window = &replay.Window{From: 600, To: 3 * 3600, Until: replay.WorkDone}
 	})
-	if got, want := c.Basis(), "Figures of A are means over the time from 0 s to 2 h, the last arrival; of B means over the time from 10 min to 3 h, when the work is done."; got != want {
+	if got, want := c.Basis(), "Figures of A are means over the time from 0s to 2h, the last arrival; of B means over the time from 10m to 3h, when the work is done."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	c.B.Results[0].Basis, c.A.Results[0].Basis = replay.EndState, replay.EndState

@@ -46,14 +46,6 @@ func (r *Report) WriteTable(out io.Writer) error {
 	return nil
 }
 
-// count puts a noun after a number.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // weights has a row a profile and a column a plugin that scores in any of them.
 func (r *Report) weights(screen tables.Screen) string {
 	var plugins []string

@@ -80,7 +80,7 @@ type Report struct {
 	// Rights is what the API server says of the rights that the configurations need, if it was asked.
 	Rights *rights.Report `json:"rights,omitempty"`
 	// Pruned are the fields of custom resources that the API server drops, if it was asked.
-	Pruned []crd.Pruned `json:"pruned,omitempty"`
+	Pruned []crd.Pruned `json:"pruned"`
 
 	known          map[Finding]bool
 	configurations []*schedulerconfig.KubeSchedulerConfiguration

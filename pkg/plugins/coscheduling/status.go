@@ -187,7 +187,7 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 	}
 	if stands {
 		s.tellOdd(ctx, id, v, pg)
-		putOff := false
+		var putOff bool
 		if reworded, putOff, err = s.writeGroup(ctx, id, pg, v, now, reword); err != nil {
 			return err
 		}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"berth.dev/berth/pkg/tables"
 	corev1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/tables"
 )
 
 // Node is what decides about a node, as the scheduler sees it.
