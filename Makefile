@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -98,6 +98,11 @@ generate: ## deepcopy functions, the CRDs, the static pod's configuration, the r
 
 verify: build ## modules, generated files, go vet, and what the binaries say of themselves
 	EXPECTED_VERSION=$(KUBE_VERSION)-berth.$(VERSION) hack/verify.sh
+
+# For example: make histories SEEDS=1-2000
+SEEDS ?= 1-500
+histories: ## random histories of a cluster, in which the scheduler has to keep its promises
+	go run ./hack/histories --seeds $(SEEDS)
 
 versions: build ## try the scheduler against older API servers; MINORS="1.34 1.36" for some
 	hack/versions/run.sh $(MINORS)

@@ -25,6 +25,27 @@ func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:parall
 	}
 }
 
+// Each of these has shown a fault once.
+func TestFaultsOfThePastDoNotComeBack(t *testing.T) { //nolint:paralleltest // see above
+	configuration, err := schedulerconfig.Load(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	for _, file := range files {
+		h, err := readHistory(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := live(h, configuration, false); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
 // A configuration without Coscheduling starts gangs in part, which shows that a history can fail.
 func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest // see above
 	configuration, err := schedulerconfig.Load(schedulerconfig.Stock)
