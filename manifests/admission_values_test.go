@@ -24,8 +24,9 @@ import (
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
 var podValues = map[string][]string{
-	kubeview.BackfillKey: {"allow", "", "Allow", "yes", "true", "allow "},
-	kubeview.DatasetsKey: {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
+	kubeview.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
+	kubeview.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
+	kubeview.DatasetsKey:    {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
 	kubeview.DeadlineKey: {
 		"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
 		"", "tomorrow", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z",
@@ -229,7 +230,7 @@ func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map
 func testPodGroups(t *testing.T, w *guarded) {
 	for key, values := range map[string][]string{
 		kubeview.TopologyRequiredKey: topologies, kubeview.TopologyPreferredKey: topologies,
-		kubeview.BackfillKey: {"allow", "", "yes"}, kubeview.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
+		kubeview.BackfillKey: {"allow", "", "yes"}, kubeview.MixedModelsKey: {"allow", "", "yes"}, kubeview.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
 		kubeview.MinMembersByRoleKey: {
 			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",
 			"", "leader", "leader=", "=1", "a=1,a=2", "a=-1", "a=100001", "a=x", "a b=1", "a=1=2",

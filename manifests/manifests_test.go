@@ -136,11 +136,13 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ValidatingAdmissionPolicy /berth-pod-values",
 			"ValidatingAdmissionPolicy /berth-podgroup-stand-ins",
 			"ValidatingAdmissionPolicy /berth-podgroup-values",
+			"ValidatingAdmissionPolicy /berth-scheduler-account",
 			"ValidatingAdmissionPolicy /berth-scheduler-taint",
 			"ValidatingAdmissionPolicyBinding /berth-pod-devices",
 			"ValidatingAdmissionPolicyBinding /berth-pod-values",
 			"ValidatingAdmissionPolicyBinding /berth-podgroup-stand-ins",
 			"ValidatingAdmissionPolicyBinding /berth-podgroup-values",
+			"ValidatingAdmissionPolicyBinding /berth-scheduler-account",
 			"ValidatingAdmissionPolicyBinding /berth-scheduler-taint",
 		},
 		"base": {

@@ -59,7 +59,7 @@ func TestTheStockRoleIsEnoughToScheduleAndWhatItLacksIsSaid(t *testing.T) {
 		})
 		awaitBound(t, box, name)
 	}
-	for _, right := range []string{"patch pods", "list priorityclasses.scheduling.k8s.io", "list storageclasses.storage.k8s.io"} {
+	for _, right := range []string{"list priorityclasses.scheduling.k8s.io", "list storageclasses.storage.k8s.io"} {
 		process.awaitLog(t, box, "The scheduler's account lacks a right", `right="`+right+`"`)
 	}
 
@@ -87,7 +87,8 @@ func TestTheStockRoleIsEnoughToScheduleAndWhatItLacksIsSaid(t *testing.T) {
 			t.Errorf("a vital right is missing: %s", m)
 		}
 	}
-	if missing["patch pods"] != rights.Feature || missing["patch nodes"] != rights.Conditional {
-		t.Errorf("missing rights are %v, want the feature right patch pods and the conditional right patch nodes among them", missing)
+	if missing["list storageclasses.storage.k8s.io"] != rights.Feature || missing["patch nodes"] != rights.Conditional {
+		t.Errorf("missing rights are %v, want the feature right list storageclasses.storage.k8s.io and the conditional right patch nodes "+
+			"among them", missing)
 	}
 }
