@@ -42,6 +42,7 @@ var dashboards = []dashboard{
 		{"Age of the reservation", "How long capacity has been kept for a gang; 0 without one.", "s", []query{{"berth_gang_reservation_age_seconds", "age"}}},
 		{"Plans that no longer held, and timeouts", "Per second.", "ops", []query{
 			{rate5m("berth_gang_plans_invalidated_total"), "assignments that no longer held"},
+			{rate5m("berth_gang_plan_pauses_total"), "pauses in which others went first"},
 			{"sum by (class) (" + rate5m("berth_sla_wait_timeouts_total") + ")", "timeouts of class {{class}}"}}},
 	}},
 	{"berth-scheduler", "Berth: scheduler", []panel{

@@ -15,7 +15,7 @@ import (
 const (
 	// byPod, byGang: an entry goes with the pod, or with the last pod and the PodGroup of the gang.
 	byPod, byGang = "the pods that there are", "the gangs that there are"
-	// byNode, byAdmin: tenants write no nodes, policies, pools, classes and arguments.
+	// byNode, byAdmin: tenants write no nodes, namespaces, policies, pools, classes and arguments.
 	byNode, byAdmin = "the nodes that there are", "what administrators write"
 	// oneCycle: the map goes with the cycle, or with the answer that it is made for.
 	oneCycle = "one cycle or answer"
@@ -40,6 +40,7 @@ var bounds = map[string]map[string]string{
 		"badValueReporter.reported": byNode, "remembered.byNode": byNode,
 	},
 	"gang": {
+		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.groups": byGang,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"ReserveTurns.rests": byGang, "Rounds.groups": byGang, "VictimGroup.SettledByRole": oneCycle,
@@ -57,7 +58,15 @@ var bounds = map[string]map[string]string{
 	"informers": {
 		"carrier.values": byAdmin,
 	},
+	"price": {
+		"ModelRates.GPU": byAdmin,
+	},
 	"plugins/coscheduling": {
+		"statusWriter.mixed": byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin,
+		"plans.parked": byGang, "reservationHolders.namespaces": byAdmin, "standInRefusals.never": byGang, "standInRefusals.by": byAdmin, "standInPause.skipped": byGang,
+		"modelChoice.node": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
+		"dryRun.classNames": oneCycle, "dryRun.generations": oneCycle, "dryRun.gone": oneCycle, "dryRun.displaced": oneCycle, "meanNode.scalar": oneCycle, "modelLimits.byClass": oneCycle,
+		"afterStart.pods": "1,000 pods (mostAfterStart)", "gpuModels.known": "100,000 nodes (mostKnown)",
 		"classRun.causes": oneCycle, "classRun.lasting": oneCycle, "coverage.byNamespace": oneCycle,
 		"dryRun.classes": oneCycle, "dryRun.copies": oneCycle, "dryRun.index": oneCycle, "dryRun.pods": oneCycle,
 		"dryRun.refused": oneCycle, "echoes.pending": byGang, "eviction.refused": byPod, "evictor.work": byPod,

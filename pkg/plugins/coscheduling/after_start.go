@@ -13,6 +13,10 @@ type afterStart struct {
 	pods map[gang.UID]gang.Ref
 }
 
+// mostAfterStart bounds the pods that wait, of which some may be gone. Those beyond are tried again as all pods are, after some
+// minutes.
+const mostAfterStart = 1000
+
 // add keeps the pod until the next gang starts.
 func (a *afterStart) add(pod gang.Ref) {
 	a.mu.Lock()
@@ -20,7 +24,9 @@ func (a *afterStart) add(pod gang.Ref) {
 	if a.pods == nil {
 		a.pods = map[gang.UID]gang.Ref{}
 	}
-	a.pods[pod.UID] = pod
+	if len(a.pods) < mostAfterStart {
+		a.pods[pod.UID] = pod
+	}
 }
 
 // take returns the pods and forgets them, if a gang has started.
