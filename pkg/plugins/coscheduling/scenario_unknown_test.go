@@ -120,15 +120,17 @@ func (r *ration) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name 
 func (r *ration) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) { r.give(pod) }
 
 func (r *ration) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name string) (*fwk.Status, time.Duration) {
-	node, err := r.nodes.Get(name)
+	info, err := r.nodes.Get(name)
 	if err != nil {
 		return fwk.AsStatus(err), 0
 	}
-	if node.Node().Labels[rationAtLabel] == "late" {
-		time.AfterFunc(lateAnswer, func() { r.answer(node.Node(), pod) })
+	// The snapshot belongs to the cycle, which is over when the answer comes.
+	node := info.Node()
+	if node.Labels[rationAtLabel] == "late" {
+		time.AfterFunc(lateAnswer, func() { r.answer(node, pod) })
 		return fwk.NewStatus(fwk.Wait), time.Minute
 	}
-	return r.refuse(node.Node(), pod, "permit"), 0
+	return r.refuse(node, pod, "permit"), 0
 }
 
 // lateAnswer is how long ration thinks about pods that wait in Permit.

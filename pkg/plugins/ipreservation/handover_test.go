@@ -31,6 +31,7 @@ func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				old := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {releasePolicy: `+policy+`, releaseAfter: 1h, subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
 				fresh := newCluster(t, old.api, &config.IPReservationArgs{})
+				synctest.Wait() // what is created between the list and the watch of an informer would be seen after a pause
 				p := asking("p", "any")
 				p.Spec.SchedulerName = profile
 				old.create(t, p)

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/sandbox/stages"
 )
 
-func TestWhatBecomesOfAPod(t *testing.T) {
-	t.Parallel()
+// The library keeps the types of its expressions in a map of the process, without a lock.
+func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 	const delay = "pod-complete.stage.kwok.x-k8s.io/delay"
 	all, err := stages.All()
 	if err != nil {
@@ -49,8 +49,7 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 		"a running pod that is deleted goes":                          {phase: corev1.PodRunning, owners: job, deleted: true, stage: "pod-delete"},
 		"a failed pod that is deleted goes":                           {phase: corev1.PodFailed, deleted: true, stage: "pod-delete"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			// It is of one test alone: it makes its selectors ready when it is first used.
 			ofPods, err := lifecycle.NewLifecycle(all[internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}])
 			if err != nil {
