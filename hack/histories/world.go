@@ -155,12 +155,11 @@ func (w *world) start() error {
 		logger = klog.Background()
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
-	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1)
+	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1, func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		cancel()
 		return &Fault{broken, err.Error()}
 	}
-	candidates.Wrap(sched.Profiles)
 	sched.SchedulingQueue.Run(klog.FromContext(ctx))
 	done := make(chan struct{})
 	go func() {

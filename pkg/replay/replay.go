@@ -84,17 +84,19 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 	}
 	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)))
+	var heard *verdicts
+	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)), func(s *simulation.Scheduler) {
+		candidates.Wrap(s.Profiles)
+		simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
+		heard = listen(s)
+	})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {
 		return inputError{err}
 	}
 	if err != nil {
 		return err
 	}
-	candidates.Wrap(sched.Profiles)
-	simulation.Pin(sched, c.ranks(), c.lowest, &c.nominated)
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
-	verdicts := listen(sched)
 	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
 	c.api.Defer()
 	stop := conduct.start(ctx)
@@ -103,7 +105,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		err = c.err
 	}
 	if err == nil {
-		err = c.record.result(out, verdicts)
+		err = c.record.result(out, heard)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.api.Undefer()

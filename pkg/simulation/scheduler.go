@@ -31,8 +31,9 @@ type Scheduler struct {
 
 // NewScheduler builds the scheduler of a configuration as the command does, on the API in memory, starts its informers and
 // waits until it has seen every object. Nothing is scheduled until ScheduleOne or Run is called. It works in real time as
-// well as on a virtual clock, and looks at nodes in parallelism goroutines. Stop must be called in the end.
-func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32) (*Scheduler, error) {
+// well as on a virtual clock, and looks at nodes in parallelism goroutines. What changes profiles does so before the informers
+// start, whose handlers read them. Stop must be called in the end.
+func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32, changes ...func(*Scheduler)) (*Scheduler, error) {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
 	component := config.Component.DeepCopy()
 	registry := make(frameworkruntime.Registry)
@@ -92,6 +93,9 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 			klog.Background().V(2).Info("Closing plugins failed", "err", err)
 		}
 	}}
+	for _, change := range changes {
+		change(s)
+	}
 	informers.Start(ctx.Done())
 	dynamicInformers.Start(ctx.Done())
 	informers.WaitForCacheSync(ctx.Done())

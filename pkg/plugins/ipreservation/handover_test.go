@@ -5,8 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/apis/config"
 )
@@ -55,6 +59,53 @@ func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 				rest()
 				if old.reservation("ip-10-0-0-1") == nil || old.reservation("ip-10-0-0-2") != nil {
 					t.Errorf("reserved: what the pod runs with %v, the other %v", old.reservation("ip-10-0-0-1"), old.reservation("ip-10-0-0-2"))
+				}
+			})
+		})
+	}
+}
+
+// The informers of a scheduler are not of one moment: it may have heard of a reservation that another one has made for a pod, and
+// not of the pod.
+func TestAnAddressOfAPodThatIsNotSeenYetIsNotReleased(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		policy   string
+		pod, set bool
+		released bool
+	}{
+		"the pod is there":                        {policy: "OnPodDeletion", pod: true},
+		"the pod is there, without a StatefulSet": {policy: "OnStatefulSetDeletion", pod: true},
+		"its StatefulSet is there":                {policy: "OnStatefulSetDeletion", set: true},
+		"its StatefulSet does not matter":         {policy: "OnPodDeletion", set: true, released: true},
+		"neither is there":                        {policy: "OnStatefulSetDeletion", released: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				nothing := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+				api := newAPI()
+				if test.set {
+					set := &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
+					if err := api.Create(set); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c := newClusterWith(t, api, &config.IPReservationArgs{}, func(b *book) {
+					b.pods, b.sets = corelisters.NewPodLister(nothing), appslisters.NewStatefulSetLister(nothing)
+				})
+				p := asking("p-0", "any")
+				controller := true
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "p", Controller: &controller}}
+				if test.pod {
+					c.create(t, p)
+				}
+				c.apply(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: p-0, releasePolicy: `+test.policy+`, pod: {namespace: default, statefulSet: p, ordinal: 0}}`)
+				c.ready(t)
+				rest()
+				if got := c.reservation("ip-10-0-0-1"); (got == nil) != test.released {
+					t.Errorf("the reservation is %v", got)
 				}
 			})
 		})

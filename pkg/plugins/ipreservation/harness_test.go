@@ -103,6 +103,12 @@ func newAPI() *memapi.Server {
 // newCluster starts the plugin on an API, which is a new one if it is nil, with a node in each of two racks.
 func newCluster(t testing.TB, api *memapi.Server, args *config.IPReservationArgs, texts ...string) *cluster {
 	t.Helper()
+	return newClusterWith(t, api, args, func(*book) {}, texts...)
+}
+
+// newClusterWith changes the book before its informers start.
+func newClusterWith(t testing.TB, api *memapi.Server, args *config.IPReservationArgs, change func(*book), texts ...string) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	if api == nil {
 		api = newAPI()
@@ -121,7 +127,9 @@ func newCluster(t testing.TB, api *memapi.Server, args *config.IPReservationArgs
 	factory := kubeinformers.NewSharedInformerFactory(client, 0)
 	remember := func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := New(ctx, args, handle)
-		c.plugin, _ = plugin.(*Plugin)
+		if c.plugin, _ = plugin.(*Plugin); c.plugin != nil {
+			change(c.plugin.book)
+		}
 		return plugin, err
 	}
 	c.framework, err = tf.NewFramework(ctx, []tf.RegisterPluginFunc{

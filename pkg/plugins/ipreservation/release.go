@@ -98,6 +98,13 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	if !b.ledger.BeginRelease(a, string(r.UID)) {
 		return releaseRetry, nil // it is promised, and nothing tells when the promise ends
 	}
+	if !surplus {
+		needed, err := b.stillNeeded(ctx, r)
+		if needed || err != nil {
+			b.endRelease(a, r)
+			return releaseRetry, err
+		}
+	}
 	// The version is that of which the policy allows the release: a scheduler that leads by now may have given the
 	// address to a pod.
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}}
@@ -141,6 +148,30 @@ func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
 	return false
 }
 
+// stillNeeded asks the API server whether there is anybody that an unused reservation waits for. The informers do not say: that
+// of the reservations may be ahead of that of the pods, and know of an address that another scheduler has given to a pod of
+// which this one has not heard.
+func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation) (bool, error) {
+	who := &r.Spec.Pod
+	client := b.handle.ClientSet()
+	if r.Spec.ReleasePolicy == networkv1alpha1.OnStatefulSetDeletion && who.StatefulSet != "" {
+		switch _, err := client.AppsV1().StatefulSets(who.Namespace).Get(ctx, who.StatefulSet, metav1.GetOptions{}); {
+		case err == nil:
+			return true, nil
+		case !apierrors.IsNotFound(err):
+			return false, fmt.Errorf("reading StatefulSet %s/%s: %w", who.Namespace, who.StatefulSet, err)
+		}
+	}
+	pod, err := client.CoreV1().Pods(who.Namespace).Get(ctx, podName(who), metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return uses(pod, who), nil
+	case !apierrors.IsNotFound(err):
+		return false, fmt.Errorf("reading pod %s/%s: %w", who.Namespace, podName(who), err)
+	}
+	return false, nil
+}
+
 // surplus reports whether the reservation was made for a pod that runs with another address: two schedulers, of which one was
 // losing the lead, have reserved an address each.
 func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
@@ -175,7 +206,12 @@ func podName(who *networkv1alpha1.PodIdentity) string {
 // podExists reports whether there is a pod that the reservation is for. The informer has none that have ended.
 func (b *book) podExists(who *networkv1alpha1.PodIdentity) bool {
 	pod, err := b.pods.Pods(who.Namespace).Get(podName(who))
-	if err != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+	return err == nil && uses(pod, who)
+}
+
+// uses reports whether the reservation is for the pod, and the pod has not ended.
+func uses(pod *v1.Pod, who *networkv1alpha1.PodIdentity) bool {
+	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
 	}
 	for _, identity := range kubeview.PodIdentities(pod) {
