@@ -68,40 +68,48 @@ func (w *Workload) Observe(k RequestKind, times int) {
 // kind was seen. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.) Without a
 // workload nothing is stranded.
 func (w *Workload) StrandedMilli(r *Room) float64 {
+	_, stranded := w.judge(r, nil)
+	return stranded
+}
+
+// Judge returns what StrandedMilli does, and for each device of the room whether any of the most frequent kinds of requests
+// could use what is idle of it. Without a workload every idle device is usable.
+func (w *Workload) Judge(r *Room) (usable []bool, strandedMilli float64) {
+	return w.judge(r, make([]bool, len(r.Devices)))
+}
+
+// judge marks in usable, unless that is nil.
+func (w *Workload) judge(r *Room, usable []bool) ([]bool, float64) {
 	idle := r.idleMilli()
 	if idle == 0 {
-		return 0
+		return usable, 0
 	}
 	common := w.mostFrequent()
 	if w.total == 0 {
-		return 0
+		for i := range usable {
+			usable[i] = !r.Devices[i].Unhealthy && r.Devices[i].FreeMilli > 0
+		}
+		return usable, 0
 	}
 	sum := int64(0)
 	for _, k := range common {
-		sum += k.seen * int64(k.unusable(r, idle))
-	}
-	return float64(sum) / float64(w.total)
-}
-
-// Usable reports for each device of the room whether any of the most frequent kinds of requests could use what is idle of it. Without a
-// workload every idle device is usable.
-func (w *Workload) Usable(r *Room) []bool {
-	usable := make([]bool, len(r.Devices))
-	common := w.mostFrequent()
-	for _, k := range common {
 		if !k.fits(r) {
+			sum += k.seen * int64(idle)
 			continue
 		}
+		wasted := 0
 		for i, d := range r.Devices {
-			usable[i] = usable[i] || !d.Unhealthy && d.FreeMilli >= k.Milli
+			switch {
+			case d.Unhealthy:
+			case d.FreeMilli < k.Milli:
+				wasted += d.FreeMilli
+			case usable != nil:
+				usable[i] = true
+			}
 		}
+		sum += k.seen * int64(wasted)
 	}
-	if len(common) == 0 {
-		for i, d := range r.Devices {
-			usable[i] = !d.Unhealthy && d.FreeMilli > 0
-		}
-	}
-	return usable
+	return usable, float64(sum) / float64(w.total)
 }
 
 // mostFrequent returns the most frequent kinds, and counts their requests.
@@ -147,18 +155,4 @@ func (k *countedKind) fits(r *Room) bool {
 		}
 	}
 	return fitting >= k.Count
-}
-
-// unusable is how much of the idle GPU a request of the kind cannot use.
-func (k *countedKind) unusable(r *Room, idle int) int {
-	if !k.fits(r) {
-		return idle
-	}
-	wasted := 0
-	for _, d := range r.Devices {
-		if !d.Unhealthy && d.FreeMilli < k.Milli {
-			wasted += d.FreeMilli
-		}
-	}
-	return wasted
 }

@@ -300,7 +300,7 @@ func (b *Book) Cluster(now time.Time) *Cluster {
 		c.LeftOut = append(c.LeftOut, kind+": "+b.leftOut[kind])
 	}
 	b.countDevices()
-	workload := &gpu.Workload{}
+	workload := &judgments{known: map[string]judgment{}}
 	for _, k := range b.kinds {
 		workload.Observe(k.RequestKind, k.pods)
 	}

@@ -2,6 +2,8 @@ package overview
 
 import (
 	"cmp"
+	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,7 +30,7 @@ type nodeView struct {
 }
 
 // addNode adds a node to the answer.
-func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *gpu.Workload) {
+func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments) {
 	if n.view == nil {
 		n.view = b.viewOf(n)
 	}
@@ -47,13 +49,14 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *gpu.Workload) {
 		return
 	}
 	if shown.State == Ready && len(n.view.room.Devices) > 0 {
+		usable, stranded := workload.judge(&n.view.room)
 		shown.GPUs = slices.Clone(shown.GPUs)
-		for i, usable := range workload.Usable(&n.view.room) {
+		for i, usable := range usable {
 			if g := &shown.GPUs[i]; !usable && (g.State == Free || g.State == Partial) {
 				g.State = Stranded
 			}
 		}
-		shown.StrandedMilliGPU = int64(workload.StrandedMilli(&n.view.room) + 0.5)
+		shown.StrandedMilliGPU = stranded
 	}
 	t.NodesWithGPUs++
 	t.GPUs += len(shown.GPUs)
@@ -66,6 +69,35 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *gpu.Workload) {
 	t.IdleMilliGPU += shown.IdleMilliGPU
 	t.StrandedMilliGPU += shown.StrandedMilliGPU
 	c.Nodes = append(c.Nodes, shown)
+}
+
+// judgments remember what the workload makes of a room: on a large cluster many nodes have the same left.
+type judgments struct {
+	gpu.Workload
+	known map[string]judgment
+}
+
+type judgment struct {
+	usable        []bool
+	strandedMilli int64
+}
+
+func (j *judgments) judge(r *gpu.Room) ([]bool, int64) {
+	key := binary.AppendVarint(binary.AppendVarint([]byte(r.Model), r.FreeCPUMilli), r.FreeMemoryBytes)
+	for _, d := range r.Devices {
+		free := d.FreeMilli
+		if d.Unhealthy {
+			free = -1
+		}
+		key = binary.AppendVarint(key, int64(free))
+	}
+	known, ok := j.known[string(key)]
+	if !ok {
+		usable, stranded := j.Judge(r)
+		known = judgment{usable, int64(math.Round(stranded))}
+		j.known[string(key)] = known
+	}
+	return known.usable, known.strandedMilli
 }
 
 // viewOf works out what depends on the node and its pods alone.
