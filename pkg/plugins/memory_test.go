@@ -53,7 +53,7 @@ var bounds = map[string]map[string]string{
 		"Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
 		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",
 		"owners.lives": "1024 owners (mostOwners)", "shares.arrived": "1024 owners (mostOwners)",
-		"strandingShard.values": "the cache of packing values (maxCached)",
+		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one", "strandingShard.values": "the cache of packing values (maxCached)",
 	},
 	"informers": {
 		"carrier.values": byAdmin,
