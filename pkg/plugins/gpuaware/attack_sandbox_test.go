@@ -31,9 +31,9 @@ type attack struct {
 	node   string
 }
 
-func newAttack(t *testing.T) *attack {
+func newAttack(t *testing.T, nodes string, options sandbox.Options) *attack {
 	t.Helper()
-	a := &attack{world: world{sandboxtest.Start(t, attackedFile, sandbox.Options{})}}
+	a := &attack{world: world{sandboxtest.Start(t, nodes, options)}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "tenant"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
@@ -48,11 +48,11 @@ func newAttack(t *testing.T) *attack {
 	if a.tenant, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := a.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	list, err := a.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.node = nodes.Items[0].Name
+	a.node = list.Items[0].Name
 	return a
 }
 
@@ -132,7 +132,7 @@ func with(annotations strs, more ...string) strs {
 //nolint:tparallel // the parts follow each other on one node
 func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 	t.Parallel()
-	a := newAttack(t)
+	a := newAttack(t, attackedFile, sandbox.Options{})
 	holds := map[int]string{}
 	place := func(t *testing.T, name string, annotations strs) {
 		t.Helper()
