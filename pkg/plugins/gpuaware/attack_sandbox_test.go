@@ -207,4 +207,6 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 			t.Errorf("a pod was created with the conditions %+v", made.Status.Conditions)
 		}
 	})
+
+	t.Run("what pods said is forgotten when they are gone", a.testMemory)
 }
