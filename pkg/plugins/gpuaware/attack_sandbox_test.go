@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -205,6 +207,26 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 		born.Status = v1.PodStatus{Conditions: []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: "{}"}}}
 		if made := a.create(t, born); strings.Contains(fmt.Sprint(made.Status.Conditions), string(kubeview.GPUsAssigned)) {
 			t.Errorf("a pod was created with the conditions %+v", made.Status.Conditions)
+		}
+	})
+
+	t.Run("an attempt that fails is one line of the log", func(t *testing.T) {
+		log, err := os.ReadFile(filepath.Join(a.LogDir(), "scheduler.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		for _, line := range strings.Split(string(log), "\n") {
+			switch {
+			case !strings.Contains(line, `pod="default/fifth"`):
+			case strings.Contains(line, `"Unable to schedule pod; no fit; waiting"`):
+				failed++
+			default:
+				t.Errorf("the log says more of the pod: %s", line)
+			}
+		}
+		if failed == 0 {
+			t.Error("the log says nothing of the pod that does not fit")
 		}
 	})
 
