@@ -20,7 +20,7 @@ import (
 //nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
 	t.Parallel()
-	a := newAttack(t)
+	a := newAttack(t, "testdata/scheduler-config.yaml")
 	a.forbidPodGroups("mallory")
 	for i := range 5 {
 		a.member("mallory", fmt.Sprintf("m-%d", i), fmt.Sprintf("g%d", i), 2, nil)

@@ -32,12 +32,12 @@ type attack struct {
 
 var podGroupResource = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-func newAttack(t *testing.T) *attack {
+func newAttack(t *testing.T, config string) *attack {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
-	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", NoKubelet: true}), t: t}
+	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true}), t: t}
 	var err error
 	if a.dynamic, err = dynamic.NewForConfig(a.Config); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func nobody(pod *v1.Pod) {
 //nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestOneGangDoesNotStopScheduling(t *testing.T) {
 	t.Parallel()
-	a := newAttack(t)
+	a := newAttack(t, "testdata/scheduler-config.yaml")
 	const size = 300
 	distinct := func(i int) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
