@@ -133,6 +133,20 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 		}
 		a.awaitBound("alice", 5)
 	})
+	t.Run("gangs with a minimum that never comes are not planned", func(t *testing.T) {
+		before := a.plans()
+		for g := range 20 {
+			for i := range 3 {
+				a.member("mallory", fmt.Sprintf("few-%d-%d", g, i), fmt.Sprintf("few-%d", g), 10_000+90_000*(g%2), distinct(i))
+			}
+		}
+		a.member("alice", "second", "", 0, nil)
+		a.awaitBound("alice", 6)
+		// The first gang may have had its turn meanwhile.
+		if made := a.plans() - before; made >= 20 {
+			t.Errorf("%d plans were made for 20 gangs that are not complete", made)
+		}
+	})
 	t.Run("a large gang of distinct members starts", func(t *testing.T) {
 		for i := range size {
 			a.member("mallory", fmt.Sprintf("ok-%d", i), "fits", size, distinct(i-1))

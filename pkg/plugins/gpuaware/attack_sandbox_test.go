@@ -24,6 +24,7 @@ import (
 
 const attackedFile = `shapes:
 - {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
+- {name: t4, count: 16, labels: {attacked: mix, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "32", memory: 256Gi, nvidia.com/gpu: "4"}}
 `
 
 // attack is a cluster with a tenant who has the role "edit" in the namespace default, and no other right.
@@ -231,4 +232,5 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 	})
 
 	t.Run("what pods said is forgotten when they are gone", a.testMemory)
+	t.Run("pods that can never run do not move where others go", a.testMix)
 }
