@@ -124,7 +124,6 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	if plan == nil {
 		plan = c.newPlanning(id, turn, nodes)
-		plan.work.short = !c.plans.room(id, time.Now())
 	}
 	done, took := plan.slice(ctx)
 	if !done {

@@ -83,19 +83,14 @@ func (s *plans) take(id gang.ID) *planning {
 	return p
 }
 
-// room reports whether a plan of the gang could be parked.
-func (s *plans) room(id gang.ID, now time.Time) bool {
+// park keeps the plan until it is taken or dropped, and reports whether there was room for it. If not it is dropped.
+func (s *plans) park(id gang.ID, p *planning, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hasRoom(id, now)
-}
-
-// hasRoom ends the plans that have stood still for long. The lock is held.
-func (s *plans) hasRoom(id gang.ID, now time.Time) bool {
 	others := 0
 	for other, o := range s.parked {
 		switch {
-		case other == id, other.Namespace != id.Namespace:
+		case other.Namespace != id.Namespace:
 		case now.Sub(o.parked) > parkedFor:
 			o.stop()
 			delete(s.parked, other)
@@ -103,21 +98,14 @@ func (s *plans) hasRoom(id gang.ID, now time.Time) bool {
 			others++
 		}
 	}
-	return others < parkedAtMost
-}
-
-// park keeps the plan until it is taken or dropped, and reports whether there was room for it. If not it is dropped.
-func (s *plans) park(id gang.ID, p *planning, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.hasRoom(id, now) {
+	if others >= parkedAtMost {
 		p.stop()
 		return false
 	}
 	if s.parked == nil {
 		s.parked = map[gang.ID]*planning{}
 	}
-	p.parked, p.work.short = now, false
+	p.parked = now
 	s.parked[id] = p
 	return true
 }

@@ -11,10 +11,6 @@ const (
 	// about as much, and in time: others in the queue wait for no more. A plan of a few classes needs a fraction of it.
 	sliceVisits = 20_000
 	sliceTime   = 100 * time.Millisecond
-	// shortVisits and shortTime bound the first slice of a plan that could not be kept until the next: what it does may be in vain,
-	// but most plans need less.
-	shortVisits = sliceVisits / 10
-	shortTime   = sliceTime / 10
 	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and nobody beyond the minimum;
 	// manyClassesVisits is that for gangs of many classes.
 	planVisits        = 20 * sliceVisits
@@ -43,8 +39,8 @@ type work struct {
 	// visits is what was spent since began, earlier what was before that.
 	visits, earlier int
 	began           time.Time
-	// many is set if the gang has many classes, short for a first slice that is to be a short one.
-	many, short bool
+	// many is set if the gang has many classes.
+	many bool
 }
 
 // begin begins a slice.
@@ -67,11 +63,7 @@ func (w *work) spent() bool {
 
 // pause lets the others in the queue go first if the slice is used up.
 func (w *work) pause(d *dryRun) error {
-	visits, long := sliceVisits, sliceTime
-	if w.short {
-		visits, long = shortVisits, shortTime
-	}
-	if w.yield == nil || (w.visits < visits && time.Since(w.began) < long) {
+	if w.yield == nil || (w.visits < sliceVisits && time.Since(w.began) < sliceTime) {
 		return nil
 	}
 	reserved := d.reserved
