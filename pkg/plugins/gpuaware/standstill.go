@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	// electionWithin is how long after its start a process has begun an election if it takes part in one, and electionEvery how
+	// often it is looked for.
+	electionWithin, electionEvery = 30 * time.Second, 2 * time.Second
 	// beatEvery is how often the process notes that it runs.
 	beatEvery = 250 * time.Millisecond
 	// standstillLimit is how long it may have stood still and still lead: others wait for at least the 15 s that a lease lasts
@@ -42,8 +45,13 @@ func newStandstill() *standstill {
 	}}
 }
 
+// keep notes that the process runs, until ctx ends. Where no processes take turns nobody asks, and a clock that ticks for ever is most
+// of the work of a replay.
 func (s *standstill) keep(ctx context.Context) {
-	wait.UntilWithContext(ctx, func(context.Context) { s.beat(time.Now()) }, beatEvery)
+	err := wait.PollUntilContextTimeout(ctx, electionEvery, electionWithin, true, func(context.Context) (bool, error) { return s.elected(), nil })
+	if err == nil {
+		wait.UntilWithContext(ctx, func(context.Context) { s.beat(time.Now()) }, beatEvery)
+	}
 }
 
 func (s *standstill) beat(now time.Time) {
