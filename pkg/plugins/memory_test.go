@@ -62,7 +62,7 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"plugins/coscheduling": {
-		"statusWriter.mixed": byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin,
+		"statusWriter.mixed": byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin, "namespaceTroubles.well": byAdmin,
 		"plans.parked": byGang, "reservationHolders.namespaces": byAdmin, "standInRefusals.never": byGang, "standInRefusals.by": byAdmin, "standInPause.skipped": byGang,
 		"modelChoice.node": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
 		"dryRun.classNames": oneCycle, "dryRun.generations": oneCycle, "dryRun.gone": oneCycle, "dryRun.displaced": oneCycle, "meanNode.scalar": oneCycle, "modelLimits.byClass": oneCycle,

@@ -83,14 +83,14 @@ type statusWriter struct {
 	// refusals holds what keeps stand-ins from being made; troubles the namespaces to which writes fail.
 	refusals standInRefusals
 	troubles namespaceTroubles
-	// writing holds the gangs that are being written, busy counts them by namespace.
-	writing map[gang.ID]bool
+	// writing holds since when gangs are being written, busy counts them by namespace.
+	writing map[gang.ID]time.Time
 	busy    map[string]int
 }
 
 func newStatusWriter() *statusWriter {
 	return &statusWriter{reserved: func(gang.ID) string { return "" }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{},
-		writing: map[gang.ID]bool{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{}}
+		writing: map[gang.ID]time.Time{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
