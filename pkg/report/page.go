@@ -10,13 +10,18 @@ import (
 //go:embed page.html
 var pageSource string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+// styleSource is the style sheet of all pages.
+//
+//go:embed style.html
+var styleSource string
+
+var pageTemplate = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent":  percent,
 	"number":   number,
 	"verdict":  verdict,
 	"labelled": labelled,
 	"valueIn":  valueIn,
-}).Parse(pageSource))
+}).Parse(styleSource)).Parse(pageSource))
 
 // figure is one plot with the same data as a table.
 type figure struct {
