@@ -164,15 +164,7 @@ func (t *tenants) pays(h holding) price.MicroDollars {
 
 // span accounts for a time in which nothing changes on a node, day by day.
 func (b *book) span(t *tenants, from, to time.Time) {
-	for from.Before(to) {
-		day := b.day(from)
-		end := to
-		if next := b.dayEnd(day); next.Before(end) {
-			end = next
-		}
-		b.days[day].add(t, end.Sub(from))
-		from = end
-	}
+	b.each(from, to.Sub(from), func(d *daySums, lasting time.Duration) { d.add(t, lasting) })
 }
 
 // add accounts for a time within one day.
@@ -199,13 +191,17 @@ func (d *daySums) add(t *tenants, lasting time.Duration) {
 }
 
 // sums are GPU time in milli-GPU·nanoseconds and money in micro-dollars an hour times nanoseconds.
-type sums struct{ gpu, money wide }
-
-func (s sums) plus(milliGPU int64, hourly price.MicroDollars, lasting time.Duration) sums {
-	return sums{s.gpu.plus(product(milliGPU, int64(lasting))), s.money.plus(product(int64(hourly), int64(lasting)))}
+type sums struct {
+	gpu, money wide
+	// used is a part of gpu, where it was measured.
+	used     wide
+	measured bool
 }
 
-func (s sums) add(o sums) sums { return sums{s.gpu.plus(o.gpu), s.money.plus(o.money)} }
+func (s sums) plus(milliGPU int64, hourly price.MicroDollars, lasting time.Duration) sums {
+	s.gpu, s.money = s.gpu.plus(product(milliGPU, int64(lasting))), s.money.plus(product(int64(hourly), int64(lasting)))
+	return s
+}
 
 func sortedLines(lines []Line) {
 	slices.SortFunc(lines, func(a, b Line) int {

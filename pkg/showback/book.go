@@ -70,6 +70,14 @@ func (b *book) statement() *Statement {
 			}
 			lines[l.Key].MilliGPUSeconds += l.MilliGPUSeconds
 			lines[l.Key].MicroDollars += l.MicroDollars
+			if l.UsedMilliGPUSeconds != nil {
+				s.Measured = true
+				used := *l.UsedMilliGPUSeconds
+				if before := lines[l.Key].UsedMilliGPUSeconds; before != nil {
+					used += *before
+				}
+				lines[l.Key].UsedMilliGPUSeconds = &used
+			}
 		}
 	}
 	for _, l := range lines {
@@ -93,6 +101,10 @@ func (d *daySums) round(day *Day, left sums) sums {
 	day.Lines = make([]Line, len(keys))
 	for i, key := range keys {
 		day.Lines[i] = Line{Key: key, MilliGPUSeconds: gpu[i], MicroDollars: money[i]}
+		if d.lines[key].measured {
+			used, _ := d.lines[key].used.over(gpuUnit)
+			day.Lines[i].UsedMilliGPUSeconds = &used
+		}
 	}
 	n := len(keys)
 	day.Idle, day.Empty = Amount{gpu[n], money[n]}, Amount{gpu[n+1], money[n+1]}
@@ -100,7 +112,7 @@ func (d *daySums) round(day *Day, left sums) sums {
 		day.Total.add(Amount{gpu[i], money[i]})
 	}
 	sortedLines(day.Lines)
-	return sums{leftGPU, leftMoney}
+	return sums{gpu: leftGPU, money: leftMoney}
 }
 
 // apportion rounds amounts to units so that they add up to their exact sum with what was left before, rounded down. It returns what
