@@ -13,11 +13,12 @@ import (
 )
 
 type showbackFlags struct {
-	input  replayInput
-	config string
-	by     string
-	page   string
-	format outputFormat
+	input   replayInput
+	metrics showbackMetrics
+	config  string
+	by      string
+	page    string
+	format  outputFormat
 }
 
 func newShowbackCommand() *cobra.Command {
@@ -29,7 +30,10 @@ func newShowbackCommand() *cobra.Command {
 part of its node that it requests, by the node's price. What nobody had of nodes in use, and nodes on which nothing ran, are lines
 of their own, so that the lines add up to the price of all nodes. --page writes a page with plots by day.
 
-The work is replayed on a virtual clock, as berth replay does it with the same flags. The bill ends with the work, or at
+With --prometheus the figures are those of a real cluster, by namespace: GPUs that pods had, from the scheduler's
+kube_pod_resource_request or from kube-state-metrics; how busy they were, where DCGM says so; dollars, where OpenCost prices GPUs.
+
+Otherwise the work is replayed on a virtual clock, as berth replay does it with the same flags. The bill ends with the work, or at
 --horizon; pods that never end need one.
 
 ` + inputHelp + `
@@ -39,14 +43,21 @@ Exit status: 0 when it ran to its end, 2 for a file or flag that cannot be used,
   berth showback --nodes nodes.csv --jobs month.csv --by namespace --page showback.html
 
   # What the pods of a cluster would cost in 30 days, by the label "team"
-  berth dump --file cluster.dump && berth showback --dump cluster.dump --horizon 720h --by label=team`,
+  berth dump --file cluster.dump && berth showback --dump cluster.dump --horizon 720h --by label=team
+
+  # What the namespaces of a cluster had in January, and how busy it was
+  berth showback --prometheus https://prometheus.example.com --from 2026-01-01 --to 2026-02-01 --bearer-token-file token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			quietly()
+			if err := flags.metrics.refuse(cmd.Flags()); err != nil {
+				return err
+			}
 			return runShowback(cmd.Context(), &flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags.input.addFlags(cmd)
+	flags.metrics.addFlags(cmd)
 	flags.input.mode = string(replay.VirtualTime)
 	f := cmd.Flags()
 	f.StringVar(&flags.config, "config", "", "scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
@@ -69,7 +80,12 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 	if err != nil {
 		return badInput(fmt.Errorf("--by: %w", err))
 	}
-	statement, err := flags.replayed(ctx, by, progress)
+	var statement *showback.Statement
+	if flags.metrics.server.Prometheus.URL != "" {
+		statement, err = flags.metrics.read(ctx, by)
+	} else {
+		statement, err = flags.replayed(ctx, by, progress)
+	}
 	if err != nil {
 		return err
 	}
