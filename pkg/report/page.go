@@ -5,23 +5,20 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+
+	"berth.dev/berth/pkg/svg"
 )
 
 //go:embed page.html
 var pageSource string
 
-// styleSource is the style sheet of all pages.
-//
-//go:embed style.html
-var styleSource string
-
-var pageTemplate = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent":  percent,
 	"number":   number,
 	"verdict":  verdict,
 	"labelled": labelled,
 	"valueIn":  valueIn,
-}).Parse(styleSource)).Parse(pageSource))
+}).Parse(pageSource))
 
 // figure is one plot with the same data as a table.
 type figure struct {
@@ -48,6 +45,7 @@ type page struct {
 	// Figures by row: the plots, and the two maps side by side.
 	Figures    [][]figure
 	Placements string
+	Style      template.CSS
 }
 
 // WriteHTML writes the comparison as one page that needs no other file and no network.
@@ -55,7 +53,7 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 	first := c.A.Results[0]
 	p := page{
 		Comparison: c, NameA: sideName(c.A), NameB: sideName(c.B), Mode: modeWords(c.Mode), Seeds: seedList(c.Seeds), SeedCount: len(c.Seeds),
-		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)),
+		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), Style: template.CSS(svg.PageStyle),
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {

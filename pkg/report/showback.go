@@ -16,7 +16,7 @@ import (
 //go:embed showback.html
 var showbackSource string
 
-var showbackTemplate = template.Must(template.Must(template.New("page").Parse(styleSource)).Parse(showbackSource))
+var showbackTemplate = template.Must(template.New("page").Parse(showbackSource))
 
 // Names of the lines that are nobody's.
 const (
