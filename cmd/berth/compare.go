@@ -64,6 +64,7 @@ be used, 1 for any other error.`,
 		},
 	}
 	flags.input.addFlags(cmd)
+	flags.input.addModeFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")

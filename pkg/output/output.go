@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/sandbox/demo"
+	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -29,6 +30,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[explain.Explanation](): "Explanation",
 	reflect.TypeFor[replay.Result]():       "ReplayResult",
 	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
+	reflect.TypeFor[showback.Statement]():  "Showback",
 	reflect.TypeFor[validate.Report]():     "ValidationReport",
 	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",

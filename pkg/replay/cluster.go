@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/trace"
@@ -33,6 +34,8 @@ type cluster struct {
 	api     *memapi.Server
 	ledger  *ledger
 	record  *recorder
+	// tenancy is nil unless the bill is to be divided.
+	tenancy *tenancy
 
 	jobs []jobState
 	pods map[types.NamespacedName]*podState
@@ -79,6 +82,7 @@ type podState struct {
 	attempt  int
 	node     string
 	held     *holding
+	use      *showback.Use // nil unless the bill is to be divided
 	gang     *gangState
 	deleting bool
 	waited   bool
@@ -127,6 +131,13 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.jobs = append(c.jobs, jobState{Job: j, remaining: j.Pods})
 		c.longest = max(c.longest, j.Duration)
 		c.lowest = min(c.lowest, j.Priority)
+	}
+	if options.Showback != nil {
+		t, err := newTenancy(c)
+		if err != nil {
+			return nil, err
+		}
+		c.tenancy = t
 	}
 	c.adopt()
 	c.record = newRecorder(c)
@@ -206,6 +217,7 @@ func (c *cluster) adopt() {
 		}
 		p.node = pod.Spec.NodeName
 		p.held = c.ledger.place(pod, c.need(pod))
+		c.tenancy.begin(p, pod, c.start)
 		if g := c.gangOf(pod); g != nil {
 			c.joined(g, p, false)
 		}

@@ -118,6 +118,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		c.proceed(now)
 	}
 	p.held = c.ledger.place(pod, realMilli)
+	c.tenancy.begin(p, pod, now)
 	if g := c.gangOf(pod); g != nil {
 		c.joined(g, p, true)
 	}
@@ -176,7 +177,7 @@ func (c *cluster) finish(e end) {
 			}
 		}
 		j.remaining = 0
-		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespace, Name: j.Name})
+		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name})
 	}
 	if j.remaining == 0 {
 		c.record.completions = append(c.record.completions, time.Since(j.arrived))
@@ -184,7 +185,7 @@ func (c *cluster) finish(e end) {
 }
 
 func podKey(j *trace.Job, index int) types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: j.PodName(index)}
+	return types.NamespacedName{Namespace: namespaceOf(j), Name: j.PodName(index)}
 }
 
 func (c *cluster) remove(p *podState) {
@@ -202,6 +203,7 @@ func (c *cluster) gone(p *podState) {
 	c.left(p)
 	if p.held != nil {
 		c.ledger.release(p.held)
+		c.tenancy.end(p, time.Now())
 		p.held = nil
 	}
 	c.record.lastNode[p.key] = p.node
