@@ -184,7 +184,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
-	cp.state.Server = "https://" + loopbackAddress(cp.ports.api)
+	cp.state.Server, cp.state.Etcd = "https://"+loopbackAddress(cp.ports.api), "https://"+loopbackAddress(cp.ports.etcd)
 	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, pki.Admin); err != nil {
 		return err
 	}
