@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -33,17 +34,24 @@ const (
 	quotaBytes = 512 << 20
 )
 
-var nodesFile = fmt.Sprintf(`shapes:
+// scaleFor is how many times the smallest cluster has to be there for so many pods a second.
+func scaleFor(podsPerSecond float64) int { return max(1, int(math.Ceil(podsPerSecond/14))) }
+
+// nodesFile is the cluster at a scale.
+func nodesFile(scale int) string {
+	return fmt.Sprintf(`shapes:
 - {name: whole, count: %d, labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.count: "%d"},
    allocatable: {cpu: "64", memory: 512Gi, nvidia.com/gpu: "%d"}}
 - {name: shared, count: %d, labels: {nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "%d", berth.dev/gpu-mode: shared},
    allocatable: {cpu: "64", memory: 256Gi, nvidia.com/gpu: "%d"}}
-- {name: cpu, count: 2, allocatable: {cpu: "32", memory: 64Gi}}
-`, wholeNodes, wholeGPUs, wholeGPUs, sharedNodes, sharedGPUs, sharedGPUs)
+- {name: cpu, count: %d, allocatable: {cpu: "32", memory: 64Gi}}
+`, scale*wholeNodes, wholeGPUs, wholeGPUs, scale*sharedNodes, sharedGPUs, sharedGPUs, scale*2)
+}
 
 // cluster is a sandbox of which etcd and the API server are processes of their own, and two schedulers behind a proxy.
 type cluster struct {
 	dir, binary  string
+	scale        int
 	box          *sandbox.Sandbox
 	config       *rest.Config
 	client       kubernetes.Interface
@@ -62,8 +70,8 @@ type cluster struct {
 	excused bool
 }
 
-func startCluster(ctx context.Context, seed uint64, mean time.Duration) (_ *cluster, err error) {
-	c := &cluster{checker: invariants.New(invariants.Patience), excused: true}
+func startCluster(ctx context.Context, seed uint64, mean time.Duration, scale int) (_ *cluster, err error) {
+	c := &cluster{checker: invariants.New(invariants.Patience), excused: true, scale: scale}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err
 	}
@@ -76,7 +84,7 @@ func startCluster(ctx context.Context, seed uint64, mean time.Duration) (_ *clus
 		}
 	}()
 	file := filepath.Join(c.dir, "nodes.yaml")
-	if err := os.WriteFile(file, []byte(nodesFile), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(nodesFile(scale)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the nodes: %w", err)
 	}
 	c.box, err = sandbox.Start(ctx, sandbox.Options{

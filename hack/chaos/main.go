@@ -4,6 +4,7 @@
 //
 //	go run ./hack/chaos
 //	go run ./hack/chaos --only "etcd killed" --seed 17 --times 1
+//	go run ./hack/chaos --soak 30m --pods-per-second 50
 //
 // A clock cannot be set without privileges, and the scheduler is a static binary, for which no library can pretend another time.
 // A leader that is frozen for longer than its lease is the nearest to it.
@@ -35,6 +36,7 @@ type options struct {
 	times         int
 	podsPerSecond float64
 	json          string
+	soak          time.Duration
 }
 
 func main() {
@@ -53,6 +55,7 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.only, "only", "", "do only the faults with this in their names")
 	flags.IntVar(&o.times, "times", 0, "rounds of each fault; 0 for those of the full run")
 	flags.Float64Var(&o.podsPerSecond, "pods-per-second", 14, "pods that come while there is load")
+	flags.DurationVar(&o.soak, "soak", 0, "do no fault: put load on the cluster for so long, and see whether the scheduler grows")
 	flags.StringVar(&o.json, "json", "", "write the report to this file, too")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -62,6 +65,9 @@ func parse(args []string) (o options, err error) {
 	}
 	if o.podsPerSecond < 1 || o.podsPerSecond > 500 {
 		return o, fmt.Errorf("--pods-per-second %v: must be 1 to 500", o.podsPerSecond)
+	}
+	if o.soak < 0 || o.soak > 0 && o.soak < time.Minute {
+		return o, fmt.Errorf("--soak %s: must be a minute or more", o.soak)
 	}
 	if len(plan(o)) == 0 {
 		return o, fmt.Errorf("--only %q: no fault has this in its name", o.only)
@@ -97,13 +103,21 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, fmt.Errorf("reading the load of the machine: %w", err)
 	}
-	c, err := startCluster(ctx, o.seed, 3*time.Second)
+	c, err := startCluster(ctx, o.seed, 3*time.Second, scaleFor(o.podsPerSecond))
 	if err != nil {
 		return 2, err
 	}
 	r := &report{Command: strings.Join(append([]string{"chaos"}, args...), " "), Began: time.Now().UTC(), PodsPerSecond: o.podsPerSecond}
 	r.LoadBefore, _, _ = strings.Cut(string(load), " ")
-	err = c.playAll(ctx, o, r, out)
+	if err = measured(r, func() error {
+		if o.soak > 0 {
+			return c.soak(ctx, o, r, out)
+		}
+		return c.playAll(ctx, o, r, out)
+	}); err != nil {
+		// What was found until then is reported all the same.
+		err = fmt.Errorf("breaking off: %w", err)
+	}
 	r.Lines = sum(r.Rounds)
 	if err := errors.Join(err, c.close(), r.print(out, false), writeJSON(r, o.json)); err != nil {
 		return 2, fmt.Errorf("%w (the logs are in %s)", err, c.dir)
@@ -115,12 +129,21 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	return 0, os.RemoveAll(c.dir)
 }
 
-// playAll plays the rounds and measures how busy the machine is meanwhile.
-func (c *cluster) playAll(ctx context.Context, o options, r *report, out io.Writer) error {
+// measured does something and says how long it took and how busy the machine was meanwhile.
+func measured(r *report, do func() error) error {
 	before, err := rig.MachineCPU()
 	if err != nil {
 		return err
 	}
+	done := do()
+	after, err := rig.MachineCPU()
+	took := time.Since(r.Began)
+	r.Took, r.BusyCores = took.Round(time.Second).String(), hundredths((after-before).Seconds()/took.Seconds())
+	return errors.Join(done, err)
+}
+
+// playAll plays the rounds.
+func (c *cluster) playAll(ctx context.Context, o options, r *report, out io.Writer) error {
 	for i, d := range plan(o) {
 		round, err := c.play(ctx, d, o.seed+uint64(i), o.podsPerSecond) //nolint:gosec // small
 		if err != nil {
@@ -130,10 +153,7 @@ func (c *cluster) playAll(ctx context.Context, o options, r *report, out io.Writ
 		_, _ = fmt.Fprintf(out, "%s %d %s: recovered in %.2f s, drained in %.1f s, %d of %d pods bound, %d evicted, broken: %v\n", time.Now().UTC().Format(time.TimeOnly),
 			round.Seed, round.Disaster, round.RecoverySeconds, round.DrainSeconds, round.Bound, round.Pods, round.Evicted, round.Broken)
 	}
-	after, err := rig.MachineCPU()
-	took := time.Since(r.Began)
-	r.Took, r.BusyCores = took.Round(time.Second).String(), hundredths((after-before).Seconds()/took.Seconds())
-	return err
+	return nil
 }
 
 func writeJSON(r *report, path string) error {

@@ -221,6 +221,14 @@ func (o *observer) bound(since time.Time) []binding {
 	return slices.Clone(o.bindings[i:])
 }
 
+// forget drops the bindings before a time.
+func (o *observer) forget(before time.Time) {
+	kept := o.bound(before)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bindings = kept
+}
+
 // quietFor is how long no pod has changed.
 func (o *observer) quietFor() time.Duration {
 	o.mu.Lock()

@@ -21,6 +21,8 @@ type report struct {
 	BusyCores     float64  `json:"busyCores"`
 	PodsPerSecond float64  `json:"podsPerSecond"`
 	Lines         []line   `json:"disasters"`
+	Samples       []sample `json:"samples,omitempty"`
+	Trends        []trend  `json:"trends,omitempty"`
 	Rounds        []*round `json:"rounds"`
 }
 
@@ -82,6 +84,11 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
+	}
+	if len(r.Samples) > 0 {
+		if err := r.printSoak(out); err != nil {
+			return err
+		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "fault\trounds\tbroken\tpods\tbound\tevicted\trecovery s (min/median/max)\tdrain s (min/median/max)")

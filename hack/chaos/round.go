@@ -149,8 +149,8 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 
 // fill asks for every GPU at once. Whatever a scheduler still keeps for a pod that is gone is in the way.
 func (c *cluster) fill(ctx context.Context) []string {
-	c.load.add(&job{name: fmt.Sprintf("whole-%d", time.Now().UnixNano()), gang: true, size: wholeNodes, gpus: wholeGPUs, milliCPU: 1000, class: lowClass})
-	c.load.add(&job{name: fmt.Sprintf("shares-%d", time.Now().UnixNano()), gang: true, size: 2 * sharedNodes * sharedGPUs, milliGPU: 500, milliCPU: 1000, class: lowClass})
+	c.load.add(&job{name: fmt.Sprintf("whole-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes, gpus: wholeGPUs, milliCPU: 1000, class: lowClass})
+	c.load.add(&job{name: fmt.Sprintf("shares-%d", time.Now().UnixNano()), gang: true, size: c.scale * 2 * sharedNodes * sharedGPUs, milliGPU: 500, milliCPU: 1000, class: lowClass})
 	return c.drain(ctx, leaked)
 }
 

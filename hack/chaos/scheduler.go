@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -124,22 +125,26 @@ func (c *cluster) leads(ctx context.Context, r *replica) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	text, err := c.page(ctx, r, "/metrics")
-	return err == nil && leading.MatchString(text)
+	return err == nil && leading.Match(text)
 }
 
-// page reads a page that a scheduler serves.
-func (c *cluster) page(ctx context.Context, r *replica, path string) (string, error) {
+// page reads a page that a scheduler serves, with the names and values of a query.
+func (c *cluster) page(ctx context.Context, r *replica, path string, query ...string) ([]byte, error) {
 	config := rest.CopyConfig(c.config)
 	config.Host = fmt.Sprintf("https://127.0.0.1:%d", r.port)
 	client, err := kubernetes.NewForConfigAndClient(config, c.toSchedulers)
 	if err != nil {
-		return "", fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	text, err := client.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	request := client.Discovery().RESTClient().Get().AbsPath(path)
+	for pair := range slices.Chunk(query, 2) {
+		request = request.Param(pair[0], pair[1])
+	}
+	text, err := request.DoRaw(ctx)
 	if err != nil {
-		return "", fmt.Errorf("reading %s of scheduler %d: %w", path, r.number, err)
+		return nil, fmt.Errorf("reading %s of scheduler %d: %w", path, r.number, err)
 	}
-	return string(text), nil
+	return text, nil
 }
 
 // leader is the replica that leads, or nil.
