@@ -104,7 +104,7 @@ SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
 	go run ./hack/histories --seeds $(SEEDS)
 
-# For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes about an hour.
+# For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=
 chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, and check what is left
 	go run ./hack/chaos $(CHAOSFLAGS)

@@ -29,18 +29,18 @@ type disaster struct {
 
 var disasters = []disaster{
 	{"scheduler killed", 50, killScheduler},
-	{"leader killed, standby live", 5, killLeader},
-	{"leader stopped in order, standby live", 5, stopLeader},
+	{"leader killed, standby live", 3, killLeader},
+	{"leader stopped in order, standby live", 3, stopLeader},
 	{"leader frozen for longer than its lease, standby live", 5, freezeLeader},
-	{"API server killed", 5, func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+	{"API server killed", 3, func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 		return errors.Join(c.kill(ctx, "kube-apiserver"), c.serves(ctx))
 	}},
-	{"etcd killed", 5, func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+	{"etcd killed", 3, func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 		return errors.Join(c.kill(ctx, "etcd"), c.serves(ctx))
 	}},
-	{"connections cut", 10, cutConnections},
-	{"API slow and lossy", 5, slowAPI},
-	{"etcd full", 3, fillEtcd},
+	{"connections cut", 5, cutConnections},
+	{"API slow and lossy", 3, slowAPI},
+	{"etcd full", 2, fillEtcd},
 }
 
 // killScheduler kills the only scheduler and starts another.

@@ -63,7 +63,7 @@ func TestARunIsPlanned(t *testing.T) {
 		rounds map[string]int
 		want   string
 	}{
-		"the full run kills the scheduler 50 times": {rounds: map[string]int{"scheduler killed": 50, "etcd full": 3}},
+		"the full run kills the scheduler 50 times": {rounds: map[string]int{"scheduler killed": 50, "etcd full": 2}},
 		"one fault":                     {args: []string{"--only", "etcd killed", "--times", "2"}, rounds: map[string]int{"etcd killed": 2, "etcd full": 0}},
 		"a fault that there is not":     {args: []string{"--only", "flood"}, want: "no fault has this in its name"},
 		"fewer than no times":           {args: []string{"--times", "-1"}, want: "must be 0 or more"},
