@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 )
+
+// answerWithin bounds how long an answer may take, all of it.
+const answerWithin = time.Minute
 
 // mostCABytes bounds a file of certificates.
 const mostCABytes = 1 << 20
@@ -20,6 +24,7 @@ func Reach(api *rest.Config, host, caFile string) (*rest.Config, error) {
 	config := rest.CopyConfig(api)
 	config.Host = "https://" + host
 	config.Insecure, config.ServerName = false, ""
+	config.Timeout = answerWithin
 	if caFile == "" {
 		return config, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,7 @@ type controlPlane struct {
 
 // Run brings a sandbox up, reports progress to the process that started this one, and runs until ctx ends.
 func Run(ctx context.Context, opts sandbox.Options) error {
+	closeFiles()
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	// The API server and the controller manager each set logging up; in one process the second would fail.
@@ -104,8 +106,13 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	}
 }
 
+// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have the modes
+// that etcd gives them.
+func closeFiles() { syscall.Umask(0o077) }
+
 // RunComponent runs one component of a split control plane until ctx ends.
 func RunComponent(ctx context.Context, opts sandbox.Options, component string, etcdPort, apiPort int) error {
+	closeFiles()
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	keys := pki.Dir(sandbox.Layout(opts.Dir).PKI())
