@@ -88,7 +88,7 @@ demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leave
 # The integration tests start the binaries of bin/, hence build. Only this target needs a C compiler: the race detector
 # is a C library.
 test: build ## all tests, with the race detector
-	CGO_ENABLED=1 go test -race -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
+	CGO_ENABLED=1 go test -race -shuffle=on -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
