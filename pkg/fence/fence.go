@@ -44,9 +44,9 @@ func (f *Fence) Guarded(config *rest.Config) *rest.Config {
 	return config
 }
 
-// check returns an error when another replica may lead. Time that went by on the clock on the wall counts as well as that of the
+// Check returns an error when another replica may lead. Time that went by on the clock on the wall counts as well as that of the
 // machine's own, which may stand still while the machine is suspended.
-func (f *Fence) check() error {
+func (f *Fence) Check() error {
 	f.mu.Lock()
 	renewed := f.renewed
 	f.mu.Unlock()
@@ -106,7 +106,7 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if decides(request) {
-		if err := t.fence.check(); err != nil {
+		if err := t.fence.Check(); err != nil {
 			if request.Body != nil {
 				_ = request.Body.Close()
 			}

@@ -100,7 +100,7 @@ func TestTheFenceIsOpenWhileTheLeaseIsFresh(t *testing.T) {
 			f.now = func() time.Time { return now }
 			e := &election{}
 			test.do(f.Lock(e), e, func(d time.Duration) { now = now.Add(d) })
-			err := f.check()
+			err := f.Check()
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
