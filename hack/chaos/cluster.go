@@ -179,7 +179,8 @@ func (c *cluster) watchGangs(ctx context.Context) {
 		c.mu.Lock()
 		excused := c.excused
 		c.mu.Unlock()
-		if excused {
+		// A gang whose bindings are stuck in an API server without a core to run on is not the scheduler's.
+		if excused || c.load.heardFor() < 2*invariants.Patience {
 			c.checker.Excuse()
 		} else {
 			c.checker.Tick()

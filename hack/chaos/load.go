@@ -59,8 +59,10 @@ type load struct {
 	perSecond float64
 	frozen    bool
 	owed      float64
-	last      time.Time
-	mean      time.Duration
+	// refused is when the API server last did not do what it was asked, or took long.
+	refused time.Time
+	last    time.Time
+	mean    time.Duration
 }
 
 func newLoad(client kubernetes.Interface, custom dynamic.Interface, watched *observer, seed uint64, mean time.Duration) *load {
@@ -193,14 +195,20 @@ func (l *load) advance(ctx context.Context, j *job, pods map[string]*v1.Pod, now
 func (l *load) create(ctx context.Context, j *job) {
 	if j.gang && !j.grouped {
 		group := kubeview.NewPodGroup(namespace, j.name, j.size)
-		_, err := l.custom.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
+		err := l.ask(func() error {
+			_, err := l.custom.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
+			return err
+		})
 		if j.grouped = err == nil || apierrors.IsAlreadyExists(err); !j.grouped {
 			return
 		}
 	}
 	for len(j.pods) < j.size {
 		name := fmt.Sprintf("%s-%d", j.name, j.next)
-		_, err := l.client.CoreV1().Pods(namespace).Create(ctx, j.pod(name), metav1.CreateOptions{})
+		err := l.ask(func() error {
+			_, err := l.client.CoreV1().Pods(namespace).Create(ctx, j.pod(name), metav1.CreateOptions{})
+			return err
+		})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return
 		}
@@ -212,13 +220,15 @@ func (l *load) create(ctx context.Context, j *job) {
 
 func (l *load) remove(ctx context.Context, j *job) bool {
 	for name := range j.pods {
-		err := l.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		err := l.ask(func() error { return l.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{}) })
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false
 		}
 	}
 	if j.gang {
-		err := l.custom.Resource(podGroups).Namespace(namespace).Delete(ctx, j.name, metav1.DeleteOptions{})
+		err := l.ask(func() error {
+			return l.custom.Resource(podGroups).Namespace(namespace).Delete(ctx, j.name, metav1.DeleteOptions{})
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false
 		}
@@ -273,4 +283,24 @@ func (l *load) waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.jobs)
+}
+
+// tooLong is longer than any request takes on a machine that is not overloaded.
+const tooLong = 500 * time.Millisecond
+
+// ask sends a request and remembers when the API server did not do it, or not soon.
+func (l *load) ask(send func() error) error {
+	began := time.Now()
+	err := send()
+	if now := time.Now(); now.Sub(began) > tooLong || err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+		l.refused = now
+	}
+	return err
+}
+
+// heardFor is how long the API server has done all that it was asked, and soon.
+func (l *load) heardFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.refused)
 }

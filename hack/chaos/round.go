@@ -127,7 +127,8 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 		if c.load.waiting() == 0 && len(c.watched.pods()) == 0 {
 			return true, nil
 		}
-		if c.watched.quietFor() > tooQuiet {
+		// Where the API server answers late, as on a machine with too much to do, the jobs wait for it.
+		if min(c.watched.quietFor(), c.load.heardFor()) > tooQuiet {
 			return false, errors.New("nothing changes any more")
 		}
 		return false, nil
@@ -142,7 +143,7 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 		}
 	}
 	slices.Sort(pending)
-	broken := fmt.Sprintf("%s: %v: %d pending: %.1000s", kind, err, len(pending), strings.Join(pending, "; "))
+	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(c.watched.pods()), len(pending), strings.Join(pending, "; "))
 	c.load.abandon(ctx)
 	return []string{broken}
 }
