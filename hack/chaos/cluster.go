@@ -34,8 +34,15 @@ const (
 	quotaBytes = 512 << 20
 )
 
-// scaleFor is how many times the smallest cluster has to be there for so many pods a second.
-func scaleFor(podsPerSecond float64) int { return max(1, int(math.Ceil(podsPerSecond/14))) }
+// scaleFor is how many times the smallest cluster has to be there for so many pods a second: for a while more pods may come than
+// fit, for a soak they must not.
+func scaleFor(podsPerSecond float64, soak bool) int {
+	perCluster := 14.0
+	if soak {
+		perCluster = 7
+	}
+	return max(1, int(math.Ceil(podsPerSecond/perCluster)))
+}
 
 // nodesFile is the cluster at a scale.
 func nodesFile(scale int) string {

@@ -27,7 +27,7 @@ type round struct {
 	Seed     uint64 `json:"seed"`
 	// RecoverySeconds is from the fault, or from its end where it lasts, to the first pod that a scheduler which leads has bound.
 	RecoverySeconds float64 `json:"recoverySeconds"`
-	// DrainSeconds is from when no more pods came to when each had had its turn.
+	// DrainSeconds is from when no more pods came to when each of them had run.
 	DrainSeconds float64  `json:"drainSeconds"`
 	Pods         int      `json:"pods"`
 	Bound        int      `json:"bound"`

@@ -23,7 +23,7 @@ type sample struct {
 	HeapMiB    float64 `json:"heapMiB"`
 	RSSMiB     float64 `json:"residentMiB"`
 	Goroutines float64 `json:"goroutines"`
-	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: a label that grows grows here.
+	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in number show here.
 	Series float64 `json:"series"`
 	// Cached are the pods, assumed pods and nodes in the scheduler's cache, and Pending those in its queue.
 	Cached  float64 `json:"cached"`

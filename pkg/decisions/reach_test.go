@@ -9,15 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
 )
 
+//nolint:tparallel // the parts share a server that counts
 func TestTheSchedulerIsReachedOnlyWhenItsCertificateIsVerified(t *testing.T) {
 	t.Parallel()
-	served := 0
-	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	var served atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = nil
 	address := server.Listener.Addr().String()
@@ -52,17 +54,17 @@ func TestTheSchedulerIsReachedOnlyWhenItsCertificateIsVerified(t *testing.T) {
 		"an empty file":                                 {host: address, file: file("empty.crt", nil), want: "no certificate in PEM form"},
 		"a file of something else":                      {host: address, file: file("else.crt", []byte("x")), want: "no certificate in PEM form"},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // they share the server, which counts
-			before := served
+		t.Run(name, func(t *testing.T) {
 			err := ask(t.Context(), &test.api, test.host, test.file)
+			requests := served.Swap(0)
 			if test.want == "" {
-				if err != nil || served != before+1 {
-					t.Errorf("%v, %d requests, want 1", err, served-before)
+				if err != nil || requests != 1 {
+					t.Errorf("%v, %d requests, want 1", err, requests)
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || served != before {
-				t.Errorf("error %v, %d requests, want %q and none", err, served-before, test.want)
+			if err == nil || !strings.Contains(err.Error(), test.want) || requests != 0 {
+				t.Errorf("error %v, %d requests, want %q and none", err, requests, test.want)
 			}
 		})
 	}
