@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type explainFlags struct {
 	top             int
 	allNodes        bool
 	format          outputFormat
+	// width of the table in columns; 0 for that of the terminal.
+	width int
 }
 
 func newExplainCommand() *cobra.Command {
@@ -198,7 +201,7 @@ func (f *explainFlags) print(out io.Writer, explanation *explain.Explanation) er
 	if f.allNodes {
 		top = 0
 	}
-	return explanation.WriteTable(out, top, terminalWidth(out))
+	return explanation.WriteTable(out, top, cmp.Or(f.width, terminalWidth(out)))
 }
 
 // terminalWidth is how many columns the terminal has, 0 where out is none.

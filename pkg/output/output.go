@@ -13,6 +13,7 @@ import (
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/sandbox/demo"
@@ -31,6 +32,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[validate.Report]():     "ValidationReport",
 	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",
+	reflect.TypeFor[overview.Cluster]():    "ClusterOverview",
 }
 
 // WriteJSON prints a pointer to a value of one of the kinds.

@@ -199,7 +199,7 @@ func (c *cluster) adopt() {
 		if _, given := c.needs[p.key]; given && r.Count > 0 {
 			milli = int(c.needs[p.key]) / r.Count
 		}
-		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: milli, models: r.Models})
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli, Models: r.Models}, 1)
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -70,7 +71,7 @@ func (c *cluster) arrive(now time.Time) {
 		c.sharePods += j.Pods
 	}
 	for i := range j.Pods {
-		c.ledger.observe(shape{cpu: j.CPUMilli, memory: j.MemoryMiB << 20, count: j.GPUs, milli: j.GPUMilli, models: j.Models})
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs, Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
 	c.options.Progress.offered.Add(int64(j.Pods))
