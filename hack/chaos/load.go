@@ -41,6 +41,8 @@ type job struct {
 	pods    map[string]bool // names, and whether the pod has been seen
 	next    int
 	bound   time.Time
+	// ending says that it has run: what has to go is asked for until the API server has said yes to all of it.
+	ending bool
 }
 
 // load keeps jobs coming, makes pods again that were evicted, and removes jobs that have run.
@@ -164,6 +166,9 @@ func (l *load) advance(ctx context.Context, j *job, pods map[string]*v1.Pod, now
 	if ctx.Err() != nil {
 		return false
 	}
+	if j.ending {
+		return l.remove(ctx, j)
+	}
 	bound := 0
 	for name, seen := range j.pods {
 		pod := pods[name]
@@ -219,6 +224,7 @@ func (l *load) create(ctx context.Context, j *job) {
 }
 
 func (l *load) remove(ctx context.Context, j *job) bool {
+	j.ending = true
 	for name := range j.pods {
 		err := l.ask(func() error { return l.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{}) })
 		if err != nil && !apierrors.IsNotFound(err) {
