@@ -200,7 +200,7 @@ func gangRow(g *overview.Gang) row {
 		waiting = tables.Seconds(g.WaitSeconds)
 	}
 	return row{Link: explainLink("podgroup", g.Namespace, g.Name), Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
-		fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Reason}}
+		fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
 }
 
 func warningRow(w *overview.Warning, now time.Time) row {

@@ -164,6 +164,8 @@ type Gang struct {
 	WaitSeconds float64 `json:"waitSeconds"`
 	// Reason is what the gang lacks, as the scheduler has said last.
 	Reason string `json:"reason"`
+	// Reserved says which nodes are reserved for it and what they lack, empty without a reservation.
+	Reserved string `json:"reserved,omitempty"`
 }
 
 // Warning is an event that something is wrong.

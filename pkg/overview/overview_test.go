@@ -187,7 +187,7 @@ func TestWhatWaits(t *testing.T) {
 	group := parse[schedulingv1alpha1.PodGroup](t, `
 metadata: {namespace: team, name: train, creationTimestamp: "2026-03-01T11:00:00Z"}
 spec: {minMember: 3}
-status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", reason: NotEnoughRoom, message: "needs 3 nodes,\n\e[31mfits 2"}]}`)
+status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", reason: NotEnoughRoom, message: "needs 3 nodes,\n\e[31mfits 2"}, {type: Reserved, status: "True", message: "2 nodes reserved"}]}`)
 	b := newBook(group,
 		pod("young", "", "cpu=1", at(time.Minute), refused("0/3 nodes are available")),
 		pod("old", "", "cpu=1", at(time.Hour)),
@@ -209,14 +209,14 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 	if diff := cmp.Diff(want, c.Queue); diff != "" {
 		t.Errorf("queue (-want +got):\n%s", diff)
 	}
-	gangs := []Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 2, MilliGPU: 8000, Phase: "PreScheduling", WaitSeconds: 3600, Reason: "needs 3 nodes, [31mfits 2"}}
+	gangs := []Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 2, MilliGPU: 8000, Phase: "PreScheduling", WaitSeconds: 3600, Reason: "needs 3 nodes, [31mfits 2", Reserved: "2 nodes reserved"}}
 	if diff := cmp.Diff(gangs, c.Gangs); diff != "" {
 		t.Errorf("gangs (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
 		b.SetPod(pod(name, "a", "cpu=1 nvidia.com/gpu=4", inGang("train")))
 	}
-	gangs[0].Scheduled, gangs[0].Members, gangs[0].Running, gangs[0].MilliGPU, gangs[0].Nodes, gangs[0].Started, gangs[0].WaitSeconds, gangs[0].Reason = 3, 3, 3, 12000, 1, true, 0, ""
+	gangs[0].Scheduled, gangs[0].Members, gangs[0].Running, gangs[0].MilliGPU, gangs[0].Nodes, gangs[0].Started, gangs[0].WaitSeconds, gangs[0].Reason, gangs[0].Reserved = 3, 3, 3, 12000, 1, true, 0, "", ""
 	if diff := cmp.Diff(gangs, b.Cluster(now).Gangs); diff != "" {
 		t.Errorf("gangs that have started (-want +got):\n%s", diff)
 	}

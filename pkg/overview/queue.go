@@ -27,6 +27,9 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 				shown.MinMember = spec.Minimum.Total
 			}
 			shown.Phase, shown.Reason = string(g.group.Status.Phase), reasonOf(g.group)
+			if c := meta.FindStatusCondition(g.group.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil && c.Status == "True" {
+				shown.Reserved = plainText(c.Message)
+			}
 			since = g.group.CreationTimestamp.Time
 		}
 		ended := shown.count(g, &since)
@@ -39,7 +42,7 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 			shown.WaitSeconds = max(0, now.Sub(since).Seconds())
 			c.Totals.PendingGangs++
 		} else if shown.Scheduled == shown.Members {
-			shown.Reason = ""
+			shown.Reason, shown.Reserved = "", ""
 		}
 		c.Gangs = append(c.Gangs, shown)
 	}

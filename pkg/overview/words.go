@@ -58,6 +58,17 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
 }
 
+// Lacks says what the gang waits for, and what is reserved for it.
+func (g *Gang) Lacks() string {
+	if g.Reserved == "" {
+		return g.Reason
+	}
+	if g.Reason == "" {
+		return g.Reserved
+	}
+	return g.Reason + "; " + g.Reserved
+}
+
 // Group is the nodes of the map that stand together.
 type Group struct {
 	// Title is the rack and the model, as far as they are known.

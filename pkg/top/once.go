@@ -97,7 +97,7 @@ func gangCells(g *overview.Gang) []any {
 	if !g.Started {
 		waiting = tables.Seconds(g.WaitSeconds)
 	}
-	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, overview.GPUs(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Reason}
+	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, overview.GPUs(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Lacks()}
 }
 
 var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true}, {Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
