@@ -163,9 +163,6 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if err := p.cluster.still.check(time.Now()); err != nil {
-		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
-	}
 	if s.request.ServedByHAMi(promised) {
 		value, err := p.cluster.locks.take(ctx, pod, nodeName)
 		if err != nil {
@@ -177,14 +174,7 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
 	}
-	if err := p.tell(ctx, pod, patch); err != nil {
-		return fwk.AsStatus(err)
-	}
-	// It may have stood still while it waited for the answer.
-	if err := p.cluster.still.check(time.Now()); err != nil {
-		return fwk.AsStatus(fmt.Errorf("binding pod %s/%s: %w", pod.Namespace, pod.Name, err))
-	}
-	return nil
+	return fwk.AsStatus(p.tell(ctx, pod, patch))
 }
 
 // tell writes the pod's status and annotations; nil is nothing to write.
