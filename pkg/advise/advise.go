@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ type Question struct {
 	Objects []runtime.Object
 	// Now is the time of the snapshot.
 	Now time.Time
+	// LeftOut are the kinds that could not be read, a line each.
+	LeftOut []string
 	// Target limits the answer to one pending unit; the zero value asks about all.
 	Target Target
 	// Most is how many pending units, nodes and kinds of nodes are looked at.
@@ -116,6 +119,11 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
 	}
+	for _, kind := range q.LeftOut {
+		if strings.HasPrefix(kind, "poddisruptionbudgets") {
+			s.advice.Notes = append(s.advice.Notes, "budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
+		}
+	}
 	for _, obj := range q.Objects {
 		switch obj := obj.(type) {
 		case *v1.Node:
@@ -154,23 +162,45 @@ func (s *search) try(objects []runtime.Object, f func(*world) error) error {
 // look lets the scheduler run over the snapshot as it is: what it starts or evicts by itself needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
-	return s.try(s.Objects, func(w *world) error {
-		w.rest(nil)
+	err := s.try(s.Objects, func(w *world) error {
 		s.lost = w.lost()
 		for _, pod := range s.pods {
 			if pod.Spec.NodeName == "" && w.node(keyOf(pod)) != "" {
 				s.began[keyOf(pod)] = true
 			}
 		}
-		gangs := w.gangs()
-		s.findUnits(w, gangs)
-		// The one that is asked about may be anywhere in the order.
+		s.findUnits(w, w.gangs())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.survey()
+}
+
+// survey looks for what is worth a try, in the cluster without the pods that wait: what is promised to one of them is free for it.
+func (s *search) survey() error {
+	waits := map[key]bool{}
+	for _, u := range s.waiting {
+		for _, name := range u.names() {
+			waits[name] = true
+		}
+	}
+	return s.try(slices.DeleteFunc(slices.Clone(s.Objects), func(obj runtime.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		return ok && waits[keyOf(pod)]
+	}), func(w *world) error {
 		for i, u := range s.waiting {
-			if i >= s.Most && s.Target == (Target{}) || s.over() {
+			// The one that is asked about may be anywhere in the order.
+			if s.Target == (Target{}) && i >= s.Most || s.over() {
 				break
 			}
 			if u.Held == "" && (s.Target == (Target{}) || s.Target.is(u)) {
-				s.rooms[u] = w.findRooms(s, u)
+				rooms, err := w.findRooms(s, u)
+				if err != nil {
+					return err
+				}
+				s.rooms[u] = rooms
 			}
 		}
 		if s.Target == (Target{}) {

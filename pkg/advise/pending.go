@@ -261,3 +261,13 @@ func moveOf(u *unit, w *world) Move {
 	}
 	return m
 }
+
+// FirstPlan is the plan of the most important unit that has one, nil if there is none.
+func (a *Advice) FirstPlan() (Unit, *Plan) {
+	for _, p := range a.Pending {
+		if p.Plan != nil {
+			return p.Unit, p.Plan
+		}
+	}
+	return Unit{}, nil
+}

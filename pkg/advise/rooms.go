@@ -84,18 +84,17 @@ func alone(u *unit, pod *v1.Pod) *v1.Pod {
 }
 
 // findRooms asks the filters of the unit's profile on which nodes it would fit if some units were gone, fewest pods first.
-func (w *world) findRooms(s *search, u *unit) []room {
+func (w *world) findRooms(s *search, u *unit) ([]room, error) {
 	s.say("looking for nodes that could make room for %s", u)
 	pod := alone(u, hardest(u.Pods))
 	v, err := w.view(pod.Spec.SchedulerName)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	ctx, state := context.Background(), framework.NewCycleState()
 	left, status, _ := v.fw.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
-		println("DEBUG", status.Message())
-		return nil
+		return nil, nil
 	}
 	perNode := make([][]room, len(v.infos))
 	v.fw.Parallelizer().Until(ctx, len(v.infos), func(i int) {
@@ -115,7 +114,7 @@ func (w *world) findRooms(s *search, u *unit) []room {
 		pa, pb := podsOf([]room{a}), podsOf([]room{b})
 		return cmp.Or(cmp.Compare(pa*b.hosts, pb*a.hosts), cmp.Compare(highest(a), highest(b)), cmp.Compare(a.node, b.node))
 	})
-	return rooms
+	return rooms, nil
 }
 
 // hardest is the pod that asks for most GPUs, then CPU.

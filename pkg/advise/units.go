@@ -255,12 +255,6 @@ func (s *search) budgets() []budget {
 	return budgets
 }
 
-// keepKeys are annotations of pods that ask everybody not to disturb them, with the value that says so.
-var keepKeys = map[string]string{
-	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-	"karpenter.sh/do-not-disrupt":                    "true",
-}
-
 // fixed says why a running unit cannot be moved, empty if it can.
 func (s *search) fixed(w *world, u *unit, budgets []budget) string {
 	disrupted := map[string]int{}
@@ -275,10 +269,8 @@ func (s *search) fixed(w *world, u *unit, budgets []budget) string {
 		case w.profiles[pod.Spec.SchedulerName] == nil:
 			return "another scheduler places it"
 		}
-		for name, value := range keepKeys {
-			if pod.Annotations[name] == value {
-				return "its annotation " + name + " asks not to disturb it"
-			}
+		if key := kubeview.Undisturbed(pod); key != "" {
+			return "its annotation " + key + " asks not to evict it"
 		}
 		covered := 0
 		for _, b := range budgets {
