@@ -138,8 +138,11 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 	advice, err := advise.Cluster(limited, advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now, Target: target,
 		Most: f.most, Progress: line.Show})
 	line.Clear()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		return err
+		return badInput(err)
 	}
 	if f.format != outputTable {
 		return printValue(out, f.format, advice)
