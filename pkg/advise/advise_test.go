@@ -115,6 +115,8 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 			[]string{"y from a to b; p on a"}, "no smaller plan of those tried"},
 		{"the fewest pods are moved", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x1", "a", "1"), pod("x2", "a", "1"), pod("x", "a", "4"),
 			pod("y", "b", "2"), pod("y2", "b", "4"), pod("z", "c", "6"), pod("p", "", "4")}, []string{"y from b to "}, ""},
+		{"two small pods move where the large one cannot", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4"), pod("y1", "a", "1"), pod("y2", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "4")},
+			[]string{"y1 from a to b; y2 from a to b; p on a"}, ""},
 		{"no node is large enough", []runtime.Object{node("a", "8", "1"), pod("x", "a", "1"), pod("p", "", "9")}, []string{""}, "moving pods does not help"},
 		{"what moves has nowhere to go", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "8"), pod("y", "b", "6"), pod("p", "", "4")},
 			[]string{""}, "moving pods does not help"},

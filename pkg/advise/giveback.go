@@ -52,7 +52,7 @@ func (s *search) findSpares(w *world) error {
 			if kubeview.BelongsToNode(u.Pods[0]) {
 				continue
 			}
-			if fits = fits && u.Fixed == "" && w.canMove(v, []*unit{u}); !fits {
+			if fits = fits && u.Fixed == "" && w.canMove(v, u); !fits {
 				break
 			}
 			c.units = append(c.units, u)

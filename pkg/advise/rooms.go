@@ -96,20 +96,21 @@ func (w *world) findRooms(s *search, u *unit) ([]room, error) {
 	if !status.IsSuccess() {
 		return nil, nil
 	}
-	perNode := make([][]room, len(v.infos))
-	v.fw.Parallelizer().Until(ctx, len(v.infos), func(i int) {
-		if left.AllNodes() || left.NodeNames.Has(v.infos[i].Node().Name) {
-			perNode[i] = v.roomsOn(ctx, state, pod, v.infos[i], s.units[v.infos[i].Node().Name], u.Needs)
-		}
-	}, "advise")
-	var rooms []room
-	for _, found := range perNode {
-		for _, r := range found {
-			if w.canMove(v, r.units) {
-				rooms = append(rooms, r)
+	movable := map[string][]*unit{}
+	for name, units := range s.units {
+		for _, other := range units {
+			if other.Fixed == "" && w.canMove(v, other) {
+				movable[name] = append(movable[name], other)
 			}
 		}
 	}
+	perNode := make([][]room, len(v.infos))
+	v.fw.Parallelizer().Until(ctx, len(v.infos), func(i int) {
+		if left.AllNodes() || left.NodeNames.Has(v.infos[i].Node().Name) {
+			perNode[i] = v.roomsOn(ctx, state, pod, v.infos[i], movable[v.infos[i].Node().Name], u.Needs)
+		}
+	}, "advise")
+	rooms := slices.Concat(perNode...)
 	slices.SortStableFunc(rooms, func(a, b room) int {
 		pa, pb := podsOf([]room{a}), podsOf([]room{b})
 		return cmp.Or(cmp.Compare(pa*b.hosts, pb*a.hosts), cmp.Compare(highest(a), highest(b)), cmp.Compare(a.node, b.node))
@@ -147,17 +148,11 @@ func highest(r room) int32 {
 }
 
 // roomsOn are the ways to make room for up to so many of the pods on one node.
-func (v *view) roomsOn(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo, units []*unit, most int) []room {
+func (v *view) roomsOn(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo, movable []*unit, most int) []room {
 	name := info.Node().Name
 	trial := v.trial(ctx, state, pod, info)
 	if trial.status.Code() == fwk.UnschedulableAndUnresolvable || info.Node().Spec.Unschedulable {
 		return nil
-	}
-	var movable []*unit
-	for _, u := range units {
-		if u.Fixed == "" {
-			movable = append(movable, u)
-		}
 	}
 	if most > 1 {
 		return trial.several(name, movable, most)
@@ -292,14 +287,12 @@ func (t *trial) fits(most int) int {
 	return most
 }
 
-// canMove says whether each pod of the units fits some other node as the cluster is. What does not is not worth a run.
-func (w *world) canMove(v *view, units []*unit) bool {
-	for _, u := range units {
-		for _, pod := range u.Pods {
-			fit := w.fitting(v, alone(u, pod))
-			if fit.Len() == 0 || fit.Len() == 1 && fit.Has(pod.Spec.NodeName) {
-				return false
-			}
+// canMove says whether each pod of a unit fits some other node as the cluster is. A unit of which one does not is not worth a run.
+func (w *world) canMove(v *view, u *unit) bool {
+	for _, pod := range u.Pods {
+		fit := w.fitting(v, alone(u, pod))
+		if fit.Len() == 0 || fit.Len() == 1 && fit.Has(pod.Spec.NodeName) {
+			return false
 		}
 	}
 	return true

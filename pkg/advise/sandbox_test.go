@@ -29,6 +29,11 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, twoNodes, sandbox.Options{})
 	ctx := t.Context()
+	list, err := box.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) != 2 {
+		t.Fatalf("%d nodes: %v", len(list.Items), err)
+	}
+	second := list.Items[1].Name
 	cordon := func(name string, closed bool) {
 		t.Helper()
 		patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
@@ -54,11 +59,11 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 			return err == nil && len(pods.Items) == want, err
 		})
 	}
-	cordon("n-1", true)
+	cordon(second, true)
 	deploy("large", "5")
 	deploy("small", "1")
 	running(2)
-	cordon("n-1", false)
+	cordon(second, false)
 	deploy("larger", "6")
 	running(3)
 	waits := pod("p", "", "3", bare)
