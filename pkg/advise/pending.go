@@ -11,7 +11,7 @@ import (
 )
 
 // mostTries is how many plans are tried for one unit.
-const mostTries = 24
+const mostTries = 8
 
 // Pending is a unit that waits and what would start it.
 type Pending struct {

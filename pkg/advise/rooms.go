@@ -106,7 +106,7 @@ func (w *world) findRooms(s *search, u *unit) ([]room, error) {
 	}
 	perNode := make([][]room, len(v.infos))
 	v.fw.Parallelizer().Until(ctx, len(v.infos), func(i int) {
-		if left.AllNodes() || left.NodeNames.Has(v.infos[i].Node().Name) {
+		if !s.over() && (left.AllNodes() || left.NodeNames.Has(v.infos[i].Node().Name)) {
 			perNode[i] = v.roomsOn(ctx, state, pod, v.infos[i], movable[v.infos[i].Node().Name], u.Needs)
 		}
 	}, "advise")

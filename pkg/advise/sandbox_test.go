@@ -20,7 +20,7 @@ import (
 )
 
 const twoNodes = `shapes:
-- {name: n, count: 2, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "8", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "8"}}
+- {name: gpu, count: 2, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "8", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "8"}}
 `
 
 // TestARealPodStartsOnceAdviceIsCarriedOut leaves two GPUs free on each of two nodes, so that a pod of three waits until a
