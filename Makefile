@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -88,7 +88,7 @@ demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leave
 # The integration tests start the binaries of bin/, hence build. Only this target needs a C compiler: the race detector
 # is a C library.
 test: build ## all tests, with the race detector
-	CGO_ENABLED=1 go test -race -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
+	CGO_ENABLED=1 go test -race -shuffle=on -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
@@ -103,6 +103,11 @@ verify: build ## modules, generated files, go vet, and what the binaries say of 
 SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
 	go run ./hack/histories --seeds $(SEEDS)
+
+# For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
+CHAOSFLAGS ?=
+chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, and check what is left
+	go run ./hack/chaos $(CHAOSFLAGS)
 
 versions: build ## try the scheduler against older API servers; MINORS="1.34 1.36" for some
 	hack/versions/run.sh $(MINORS)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes what is generated: the deepcopy functions and the CRDs from the Go types, the configuration of the static pod from
-# that of manifests/replace-default, the examples in one file, the reference of metrics from the sources, and the dashboards.
+# that of manifests/replace-default, the examples in one file, the reference of metrics from the sources, the dashboards,
+# and the licenses of dependencies.
 # With --check writes nothing and fails if anything would change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -40,6 +41,12 @@ generate() {
   go run ./hack/metrics >docs/metrics.md.new
   mv docs/metrics.md.new docs/metrics.md
   go run ./hack/dashboards manifests/monitoring/dashboards
+  local licenses
+  licenses=$(mktemp)
+  go -C hack/tools/licenses build -o "$licenses" .
+  "$licenses" ./cmd/scheduler ./cmd/berth ./cmd/node-agent ./cmd/extender >docs/licenses.md.new
+  rm "$licenses"
+  mv docs/licenses.md.new docs/licenses.md
 }
 
 case "${1:-}" in
@@ -52,7 +59,8 @@ case "${1:-}" in
   cp -r go.mod go.sum charts cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
   if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
-    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md"; then
+    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md" ||
+    ! diff -u docs/licenses.md "$scratch/docs/licenses.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 
@@ -18,7 +17,7 @@ import (
 )
 
 // mostDecisionBytes bounds what is read of a scheduler.
-const mostDecisionBytes = 1 << 30
+const mostDecisionBytes = 256 << 20
 
 // decided explains the decision that the scheduler remembers about the pod.
 func (f *explainFlags) decided(ctx context.Context, pod types.NamespacedName, uid types.UID) (*explain.Explanation, error) {
@@ -36,13 +35,15 @@ func (f *explainFlags) decided(ctx context.Context, pod types.NamespacedName, ui
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking the scheduler for its decisions: %w", err)
+		return nil, fmt.Errorf("asking the scheduler for its decisions: %w", decisions.Untrusted(err))
 	}
 	defer response.Body.Close() //nolint:errcheck // nothing was written
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostDecisionBytes))
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostDecisionBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the scheduler's decisions: %w", err)
+	case len(body) > mostDecisionBytes:
+		return nil, fmt.Errorf("reading the scheduler's decisions: the answer has more than %d bytes", mostDecisionBytes)
 	case response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized:
 		return nil, fmt.Errorf("asking the scheduler for its decisions: %s; the right to get the non-resource URL %s is needed", response.Status, decisions.Path)
 	case response.StatusCode != http.StatusOK:
@@ -83,10 +84,9 @@ func (f *explainFlags) schedulerAt() (*rest.Config, error) {
 	if err != nil || address.Scheme != "https" || address.Host == "" {
 		return nil, badInput(fmt.Errorf("--scheduler: %q is not an address such as https://127.0.0.1:10259", f.scheduler))
 	}
-	config.Host = address.Scheme + "://" + address.Host
-	if ip := net.ParseIP(address.Hostname()); address.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		// The scheduler signs its certificate itself unless told otherwise. On loopback nobody is between.
-		config.Insecure, config.CAData, config.CAFile = true, nil, ""
+	reached, err := decisions.Reach(config, address.Host, f.schedulerCA)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("--scheduler-ca: %w", err))
 	}
-	return config, nil
+	return reached, nil
 }

@@ -144,3 +144,11 @@ func (f clusterFlags) collector(w io.Writer) (*dump.Collector, error) {
 	}
 	return collector, nil
 }
+
+// in is the same cluster with another namespace.
+func (f clusterFlags) in(namespace string) clusterFlags {
+	return clusterFlags{&genericclioptions.ConfigFlags{
+		KubeConfig: f.KubeConfig, Context: f.Context, ClusterName: f.ClusterName, AuthInfoName: f.AuthInfoName,
+		Namespace: &namespace, Timeout: f.Timeout, Impersonate: f.Impersonate, ImpersonateGroup: f.ImpersonateGroup,
+	}}
+}

@@ -64,6 +64,7 @@ be used, 1 for any other error.`,
 		},
 	}
 	flags.input.addFlags(cmd)
+	flags.input.addModeFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
@@ -74,8 +75,20 @@ be used, 1 for any other error.`,
 	_ = cmd.MarkFlagFilename("a")
 	_ = cmd.MarkFlagFilename("b")
 	_ = cmd.MarkFlagFilename("html", "html")
+	if err := cmd.RegisterFlagCompletionFunc("fail-if", completeConditions); err != nil {
+		panic(err)
+	}
 	addOutputFlag(cmd, &flags.format)
 	return cmd
+}
+
+// completeConditions offers each metric with either sign; the bound is for the user to type.
+func completeConditions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var conditions []string
+	for _, metric := range report.ConditionMetrics() {
+		conditions = append(conditions, metric+">", metric+"<")
+	}
+	return conditions, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, out, progress io.Writer) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,16 @@ import (
 // explainFlags say what to explain and from what.
 type explainFlags struct {
 	source
-	manifest   string
-	profile    string
-	atDecision bool
-	scheduler  string
-	top        int
-	allNodes   bool
-	format     outputFormat
+	manifest    string
+	profile     string
+	atDecision  bool
+	scheduler   string
+	schedulerCA string
+	top         int
+	allNodes    bool
+	format      outputFormat
+	// width of the table in columns; 0 for that of the terminal.
+	width int
 }
 
 func newExplainCommand() *cobra.Command {
@@ -97,6 +101,7 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
 	f.BoolVar(&flags.atDecision, "at-decision", false, "say why the scheduler chose the node when it did, and not what it would choose now")
 	f.StringVar(&flags.scheduler, "scheduler", "", "with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
+	f.StringVar(&flags.schedulerCA, "scheduler-ca", "", "with --scheduler: file with the certificate of the scheduler, or of the authority that signed it (default: the authority of the kubeconfig)")
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
 	addOutputFlag(cmd, &flags.format)
@@ -116,6 +121,12 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	quietly()
 	if f.atDecision && (f.manifest != "" || f.dump != "" || f.schedulerConfig != "" || f.profile != "") {
 		return badInput(errors.New("--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile"))
+	}
+	if f.schedulerCA != "" && f.scheduler == "" {
+		return badInput(errors.New("--scheduler-ca is of the scheduler that --scheduler names: give its address"))
+	}
+	if f.scheduler != "" && !f.atDecision {
+		return badInput(errors.New("--scheduler is asked for what has happened only: give --at-decision"))
 	}
 	if f.atDecision && target.Kind == explain.KindPod {
 		// The pod may be gone, and its decision is still known.
@@ -182,7 +193,7 @@ func (f *explainFlags) print(out io.Writer, explanation *explain.Explanation) er
 	if f.allNodes {
 		top = 0
 	}
-	return explanation.WriteTable(out, top, terminalWidth(out))
+	return explanation.WriteTable(out, top, cmp.Or(f.width, terminalWidth(out)))
 }
 
 // terminalWidth is how many columns the terminal has, 0 where out is none.

@@ -54,8 +54,8 @@ after a SIGTERM), 1 for any other error; where a command has others, its help sa
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
+	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newShowbackCommand(), newControlPlaneCommand())
+	root.AddCommand(newDumpCommand(), newTopCommand(), newDashboardCommand(), newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}

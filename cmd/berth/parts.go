@@ -43,6 +43,7 @@ func partArguments(given *pflag.FlagSet, configuration string, seed int) []strin
 	var in replayInput
 	about := &cobra.Command{}
 	in.addFlags(about)
+	in.addModeFlags(about)
 	given.Visit(func(f *pflag.Flag) {
 		if about.Flags().Lookup(f.Name) != nil {
 			arguments = append(arguments, "--"+f.Name+"="+f.Value.String())

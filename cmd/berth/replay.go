@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// replayInput holds the flags that replay and compare share.
+// replayInput holds the flags that replay, compare and showback share.
 type replayInput struct {
 	files   replay.Files
 	options replay.Options
@@ -29,9 +29,10 @@ const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the w
 Nodes are what berth up --nodes takes (Node objects, or {shapes: [...]}, in YAML or JSON); or a CSV file with the columns
 name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone; or the node list of the openb trace.
 Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
-arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot, or JSON lines with the same keys; or a pod list of the openb
+arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models, or JSON lines with the same keys; or a pod list of the openb
 trace. Requests are those of one pod; arrival and duration are seconds or 1h30m; an empty duration means that the job
-never ends; gpu_milli below 1000 is a share of one GPU; models are joined by |. Prices are a CSV file resource,dollars_per_hour of GPU models,
+never ends; gpu_milli below 1000 is a share of one GPU; models and
+labels (team=vision) are joined by |; mixed_models true lets a gang run on several models. Prices are a CSV file resource,dollars_per_hour of GPU models,
 cpu-core and memory-gib, for nodes without a price of their own.
 
 Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been asked
@@ -50,17 +51,21 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.StringVar(&in.files.Jobs, "jobs", "", "trace of jobs that arrive")
 	f.StringVar(&in.files.Prices, "prices", "", "rates for nodes without a price")
 	f.BoolVar(&in.files.Rebind, "rebind", false, "take the dump's pods off their nodes and schedule them again")
-	f.StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
 	f.StringVar(&in.options.Profile, "profile", "", "scheduler name of the jobs' pods (default: berth-scheduler if the configuration has it, else its first profile)")
 	f.DurationVar(&in.options.Horizon, "horizon", 0, "end mode time after this virtual time (default: when every job has ended)")
 	f.DurationVar(&in.options.Warmup, "warmup", 0, "leave out this virtual time at the beginning of the means of mode time")
 	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime, "virtual time that one scheduling cycle takes")
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
-	f.Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
 	f.StringVar(&in.options.FeatureGates, "feature-gates", "", "feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
 	for _, name := range []string{"dump", "nodes", "jobs", "prices"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
+}
+
+// addModeFlags adds those of the commands for which time need not pass.
+func (in *replayInput) addModeFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
+	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
 	modes := cobra.FixedCompletions([]string{string(replay.ArrivalOrder), string(replay.VirtualTime)}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("mode", modes)
 }
@@ -128,6 +133,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		},
 	}
 	in.addFlags(cmd)
+	in.addModeFlags(cmd)
 	cmd.Flags().StringVar(&config, "config", "", "scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
 	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")

@@ -61,7 +61,8 @@ scheduler's account. Each missing right is shown with what needs it and what is 
 the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right to create
 subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none. The API server is also
 asked for the schemas of the custom resources that it serves: each field is named that a CustomResourceDefinition of another
-project or release lacks, and that is dropped from every write.
+project or release lacks, and that is dropped from every write. Manifests are checked against the nodes and PodGroups of the
+cluster, too.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 3 when vital or feature rights are
 missing or fields are dropped, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
@@ -70,6 +71,9 @@ such as an API server that does not answer.`,
 
   # What does the scheduler's account lack for this configuration?
   berth validate --cluster --account kube-system/berth-scheduler scheduler-config.yaml
+
+  # Does the cluster have what an application asks for?
+  berth validate --cluster job.yaml
 
   # Everything that an application consists of
   berth validate manifests/examples/09-training-gang

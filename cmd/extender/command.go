@@ -144,16 +144,16 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What the plugins do in the background lasts until the last request is answered.
-	background, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	e, err := extender.New(background, extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: api})
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.config, err)
-	}
 	elected, err := s.lease.elector(api)
 	if err != nil {
 		return err
+	}
+	// What the plugins do in the background lasts until the last request is answered.
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	e, err := extender.New(background, extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: elected.guarded(api)})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.config, err)
 	}
 	ready := func() error {
 		switch {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"berth.dev/berth/pkg/fence"
 )
 
 // lease is what the flags say about who answers.
@@ -29,7 +31,16 @@ const (
 // election is one replica's part in the election; nil where there is none.
 type election struct {
 	elector *leaderelection.LeaderElector
+	fence   *fence.Fence
 	name    string
+}
+
+// guarded returns the configuration of a client that writes only while no other replica can answer.
+func (e *election) guarded(api *rest.Config) *rest.Config {
+	if e == nil {
+		return api
+	}
+	return e.fence.Guarded(api)
 }
 
 // elector returns nil if there is no election.
@@ -46,15 +57,16 @@ func (l lease) elector(api *rest.Config) (*election, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the lease %s/%s: %w", l.namespace, l.name, err)
 	}
+	f := fence.New(renewWithin)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: l.name, ReleaseOnCancel: true,
+		Lock: f.Lock(lock), Name: l.name, ReleaseOnCancel: true,
 		LeaseDuration: leaseLasts, RenewDeadline: renewWithin, RetryPeriod: retryAfter,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election: %w", err)
 	}
-	return &election{elector: elector, name: l.namespace + "/" + l.name}, nil
+	return &election{elector: elector, fence: f, name: l.namespace + "/" + l.name}, nil
 }
 
 // run takes part until the context ends, and returns an error when the lease is lost. Another replica answers from then
@@ -75,8 +87,14 @@ func (e *election) run(ctx context.Context) error {
 
 // leads returns an error if another replica has to answer.
 func (e *election) leads() error {
-	if e == nil || e.elector.IsLeader() {
+	if e == nil {
 		return nil
 	}
-	return errors.New("this replica of the extender does not hold the lease " + e.name)
+	if !e.elector.IsLeader() {
+		return errors.New("this replica of the extender does not hold the lease " + e.name)
+	}
+	if err := e.fence.Check(); err != nil {
+		return fmt.Errorf("lease %s: %w", e.name, err)
+	}
+	return nil
 }

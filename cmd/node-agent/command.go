@@ -171,7 +171,10 @@ func serve(ctx context.Context, listen string, handler http.Handler) (address st
 	if err != nil {
 		return "", nil, fmt.Errorf("listening for requests to /healthz and /metrics: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
 	logger := klog.FromContext(ctx)
 	done := make(chan struct{})
 	go func() {

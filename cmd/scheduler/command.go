@@ -97,7 +97,7 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, own ownFlags) error
 		}
 		opts.InformerName = name
 	}
-	return start(server.SetupSignalContext(), opts, own, gates)
+	return start(withOneLine(server.SetupSignalContext()), opts, own, gates)
 }
 
 // start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a new

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -214,10 +214,14 @@ func (r *running) awaitLog(t *testing.T, box *sandboxtest.Box, texts ...string) 
 	})
 }
 
-// insecure trusts any certificate: a scheduler makes its own.
-var insecure = &http.Client{
-	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // loopback
-	Timeout:   5 * time.Second,
+// anyone is a client without credentials that trusts the authority of the sandbox.
+func anyone(t *testing.T, box *sandboxtest.Box) *http.Client {
+	t.Helper()
+	tls, err := rest.TLSConfigFor(rest.AnonymousClientConfig(box.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true}, Timeout: 5 * time.Second}
 }
 
 // freePort returns one that nobody has at the moment.

@@ -62,6 +62,7 @@ type followed struct {
 	*running
 	box    *sandboxtest.Box
 	config *mounted
+	client *http.Client
 	port   int
 	good   string
 }
@@ -74,10 +75,12 @@ func follow(t *testing.T, args ...string) *followed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &followed{box: box, config: mountConfig(t, string(good)), good: string(good), port: freePort(t)}
+	f := &followed{box: box, config: mountConfig(t, string(good)), good: string(good), client: anyone(t, box), port: freePort(t)}
+	keys := sandbox.Layout(box.Dir()).PKI()
 	f.running = startProcess(t, append([]string{
 		"--config=" + f.config.file(), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", f.port), "--v=2",
-		"--authorization-always-allow-paths=/metrics,/readyz,/livez", "--cert-dir=" + t.TempDir(),
+		"--authorization-always-allow-paths=/metrics,/readyz,/livez",
+		"--tls-cert-file=" + filepath.Join(keys, "server.crt"), "--tls-private-key-file=" + filepath.Join(keys, "server.key"),
 	}, args...)...)
 	create(t, box, "first", nil)
 	awaitBound(t, box, "first")
@@ -95,7 +98,7 @@ func (f *followed) metrics(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	response, err := insecure.Do(request)
+	response, err := f.client.Do(request)
 	if err != nil {
 		return ""
 	}

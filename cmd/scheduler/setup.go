@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"berth.dev/berth/pkg/fence"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/rights"
 )
@@ -39,6 +40,7 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	if err != nil {
 		return nil, nil, err
 	}
+	fenceIn(config)
 	standIn := rights.NewStandIn(klog.FromContext(ctx))
 	if config.Client, err = newClient(standIn.Guarded(config.KubeConfig)); err != nil {
 		return nil, nil, err
@@ -57,6 +59,17 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 		}
 	}
 	return build(ctx, opts, &completed, registry)
+}
+
+// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock has its
+// own client already.
+func fenceIn(config *schedulerserverconfig.Config) {
+	if config.LeaderElection == nil {
+		return
+	}
+	f := fence.New(config.LeaderElection.RenewDeadline)
+	config.LeaderElection.Lock = f.Lock(config.LeaderElection.Lock)
+	config.KubeConfig = f.Guarded(config.KubeConfig)
 }
 
 // build makes the scheduler, and logs or writes its configuration with all defaults.

@@ -11,24 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/watch"
 
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 // script is a row of changes that the API reports.
 type script struct {
 	t       *testing.T
-	checker *checker
+	checker *invariants.Checker
 	pods    map[string]*v1.Pod
 }
 
 func newScript(t *testing.T, made ...runtime.Object) *script {
 	t.Helper()
-	s := &script{t: t, checker: newChecker(0), pods: map[string]*v1.Pod{}}
+	s := &script{t: t, checker: invariants.New(0), pods: map[string]*v1.Pod{}}
 	for _, obj := range made {
-		s.checker.observe(memapi.Event{Type: memapi.Added, Object: obj})
+		s.checker.Observe(watch.Added, obj, nil)
 	}
 	return s
 }
@@ -39,7 +40,7 @@ func (s *script) pod(p Pod) {
 	pod := objects[len(objects)-1].(*v1.Pod)
 	pod.UID = types.UID(p.Name)
 	s.pods[p.Name] = pod
-	s.checker.observe(memapi.Event{Type: memapi.Added, Object: pod})
+	s.checker.Observe(watch.Added, pod, nil)
 }
 
 // bind binds it, with these devices given to it.
@@ -62,7 +63,7 @@ func (s *script) bind(name, node string, milli int, devices ...int) {
 		after = patched(s.t, after, patch)
 	}
 	s.pods[name] = after
-	s.checker.observe(memapi.Event{Type: memapi.Modified, Old: before, Object: after})
+	s.checker.Observe(watch.Modified, after, before)
 }
 
 // patched is the pod after a patch.
@@ -88,11 +89,11 @@ func (s *script) finish(name string) {
 	after := before.DeepCopy()
 	after.Status.Phase = v1.PodSucceeded
 	s.pods[name] = after
-	s.checker.observe(memapi.Event{Type: memapi.Modified, Old: before, Object: after})
+	s.checker.Observe(watch.Modified, after, before)
 }
 
 func (s *script) remove(name string) {
-	s.checker.observe(memapi.Event{Type: memapi.Deleted, Old: s.pods[name], Object: s.pods[name]})
+	s.checker.Observe(watch.Deleted, s.pods[name], s.pods[name])
 }
 
 func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
@@ -120,7 +121,7 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
-		"a pod too many": {want: overCommitted, do: func(s *script) {
+		"a pod too many": {want: invariants.OverCommitted, do: func(s *script) {
 			s.pod(Pod{Name: "a", MilliCPU: 2000})
 			s.pod(Pod{Name: "b", MilliCPU: 2001})
 			s.bind("a", "n", 0)
@@ -137,16 +138,16 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			small := node.DeepCopyObject().(*v1.Node)
 			small.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1")
 			s.pod(Pod{Name: "a", MilliCPU: 2000})
-			s.checker.observe(memapi.Event{Type: memapi.Modified, Old: node, Object: small})
+			s.checker.Observe(watch.Modified, small, node)
 			s.bind("a", "n", 0)
 		}},
-		"whole GPUs beyond what there is": {want: overCommitted, do: func(s *script) {
+		"whole GPUs beyond what there is": {want: invariants.OverCommitted, do: func(s *script) {
 			s.pod(Pod{Name: "a", GPUs: 2})
 			s.pod(Pod{Name: "b", GPUs: 1})
 			s.bind("a", "o", 0)
 			s.bind("b", "o", 0)
 		}},
-		"a second node": {want: boundTwice, do: func(s *script) {
+		"a second node": {want: invariants.BoundTwice, do: func(s *script) {
 			s.pod(Pod{Name: "a"})
 			s.bind("a", "n", 0)
 			s.bind("a", "o", 0)
@@ -157,20 +158,20 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.bind("a", "n", 500, 0)
 			s.bind("b", "n", 500, 0)
 		}},
-		"shares beyond a GPU": {want: overShared, do: func(s *script) {
+		"shares beyond a GPU": {want: invariants.OverShared, do: func(s *script) {
 			s.pod(Pod{Name: "a", MilliGPU: 600})
 			s.pod(Pod{Name: "b", MilliGPU: 500})
 			s.bind("a", "n", 600, 0)
 			s.bind("b", "n", 500, 0)
 		}},
-		"a share without a GPU": {want: unassigned, do: func(s *script) {
+		"a share without a GPU": {want: invariants.Unassigned, do: func(s *script) {
 			s.pod(Pod{Name: "a", MilliGPU: 600})
 			s.bind("a", "n", 0)
 		}},
-		"a device in two claims": {want: overShared, made: []runtime.Object{claim("a", "gpu-0"), claim("b", "gpu-0")}, do: func(*script) {}},
+		"a device in two claims": {want: invariants.OverShared, made: []runtime.Object{claim("a", "gpu-0"), claim("b", "gpu-0")}, do: func(*script) {}},
 		"a device that was given back": {made: []runtime.Object{claim("a", "gpu-0")}, do: func(s *script) {
-			s.checker.observe(memapi.Event{Type: memapi.Deleted, Object: claim("a", "gpu-0")})
-			s.checker.observe(memapi.Event{Type: memapi.Modified, Object: claim("b", "gpu-0")})
+			s.checker.Observe(watch.Deleted, claim("a", "gpu-0"), nil)
+			s.checker.Observe(watch.Modified, claim("b", "gpu-0"), nil)
 		}},
 		"a gang": {made: []runtime.Object{gang}, do: func(s *script) {
 			s.pod(Pod{Name: "a", Gang: "g"})
@@ -178,12 +179,12 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
-		"half a gang": {made: []runtime.Object{gang}, want: startedInPart, do: func(s *script) {
+		"half a gang": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
 			s.pod(Pod{Name: "a", Gang: "g"})
 			s.pod(Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 		}},
-		"a gang without its leader": {made: []runtime.Object{roles}, want: startedInPart, do: func(s *script) {
+		"a gang without its leader": {made: []runtime.Object{roles}, want: invariants.StartedInPart, do: func(s *script) {
 			s.pod(Pod{Name: "a", Gang: "g", Role: "worker"})
 			s.pod(Pod{Name: "b", Gang: "g", Role: "worker"})
 			s.bind("a", "n", 0)
@@ -207,13 +208,13 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, append([]runtime.Object{node, other}, test.made...)...)
 			test.do(s)
-			s.checker.tick()
+			s.checker.Tick()
 			got := ""
-			if fault := s.checker.first(); fault != nil {
+			if fault := s.checker.First(); fault != nil {
 				got = fault.Kind
 			}
 			if got != test.want {
-				t.Errorf("fault %q, want %q: %v", got, test.want, s.checker.faults)
+				t.Errorf("fault %q, want %q: %v", got, test.want, s.checker.All())
 			}
 		})
 	}
@@ -223,13 +224,13 @@ func TestAPodThatWaitsHasToSayWhy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.pod(Pod{Name: "gated", Gated: true})
-	s.checker.explained()
-	if fault := s.checker.first(); fault != nil {
+	s.checker.Explained()
+	if fault := s.checker.First(); fault != nil {
 		t.Errorf("a pod with a gate: %v", fault)
 	}
 	s.pod(Pod{Name: "silent"})
-	s.checker.explained()
-	if fault := s.checker.first(); fault == nil || fault.Kind != unexplained {
-		t.Errorf("fault %v, want %q", fault, unexplained)
+	s.checker.Explained()
+	if fault := s.checker.First(); fault == nil || fault.Kind != invariants.Unexplained {
+		t.Errorf("fault %v, want %q", fault, invariants.Unexplained)
 	}
 }

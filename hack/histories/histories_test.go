@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -59,8 +60,8 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 		{Do: createPod, Pod: &Pod{Name: "b", Gang: "g", MilliCPU: 1500}},
 	}}
 	fault, ok := faultOf(live(h, configuration, false))
-	if !ok || fault.Kind != startedInPart {
-		t.Errorf("fault %v, want %q", fault, startedInPart)
+	if !ok || fault.Kind != invariants.StartedInPart {
+		t.Errorf("fault %v, want %q", fault, invariants.StartedInPart)
 	}
 }
 
@@ -71,7 +72,7 @@ func TestAHistoryComesAgainFromItsSeedAndItsFile(t *testing.T) {
 		t.Errorf("the same seed gives another history: %s", diff)
 	}
 	file := filepath.Join(t.TempDir(), "history.yaml")
-	if err := writeHistory(h, &Fault{"kind", "a line\nand another"}, file); err != nil {
+	if err := writeHistory(h, &invariants.Fault{Kind: "kind", Detail: "a line\nand another"}, file); err != nil {
 		t.Fatal(err)
 	}
 	read, err := readHistory(file)

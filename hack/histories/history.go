@@ -10,6 +10,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,4 +161,12 @@ func writeHistory(h *History, fault error, file string) error {
 		return fmt.Errorf("writing a history: %w", err)
 	}
 	return nil
+}
+
+// comment is the fault as the head of a file.
+func comment(fault error) string {
+	if fault == nil {
+		return ""
+	}
+	return "# " + strings.ReplaceAll(fault.Error(), "\n", "\n# ") + "\n"
 }

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -216,7 +217,7 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 }
 
 // shortened writes the shortest history found with the same fault to a file.
-func shortened(ctx context.Context, o options, seed uint64, fault *Fault) (file string, steps int, err error) {
+func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fault) (file string, steps int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.shorten)
 	defer cancel()
 	h := shorten(generate(seed), func(h *History) bool {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"berth.dev/berth/hack/invariants"
 )
 
 // crashed is the fault of a history that ended the process.
@@ -16,7 +18,7 @@ const crashed = "the scheduler crashed"
 
 // batchOf lives through seeds in a process of its own, until the first fault. It returns the seed of the fault, or the one
 // after the last.
-func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *Fault, error) {
+func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *invariants.Fault, error) {
 	output, crash, err := spawn(ctx, o, "--seeds", fmt.Sprintf("%d-%d", first, last))
 	if err != nil {
 		return first, nil, err
@@ -39,13 +41,13 @@ func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *Fault
 		}
 	}
 	if open || crash != "" {
-		return seed, &Fault{crashed, crash}, nil
+		return seed, &invariants.Fault{Kind: crashed, Detail: crash}, nil
 	}
 	return seed, nil, nil
 }
 
 // try lives through one history in a process of its own.
-func try(ctx context.Context, o options, h *History) (*Fault, error) {
+func try(ctx context.Context, o options, h *History) (*invariants.Fault, error) {
 	file, err := os.CreateTemp("", "history-*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("writing a history: %w", err)
@@ -59,7 +61,7 @@ func try(ctx context.Context, o options, h *History) (*Fault, error) {
 		return nil, err
 	}
 	if crash != "" {
-		return &Fault{crashed, crash}, nil
+		return &invariants.Fault{Kind: crashed, Detail: crash}, nil
 	}
 	for line := range strings.Lines(string(output)) {
 		if rest, is := strings.CutPrefix(strings.TrimSpace(line), "fault "); is {
@@ -70,10 +72,10 @@ func try(ctx context.Context, o options, h *History) (*Fault, error) {
 }
 
 // faultIn reads what a child says after the word fault: the seed, the kind and the details.
-func faultIn(line string) *Fault {
+func faultIn(line string) *invariants.Fault {
 	_, line, _ = strings.Cut(line, " ")
 	kind, detail, _ := strings.Cut(line, ": ")
-	return &Fault{kind, detail}
+	return &invariants.Fault{Kind: kind, Detail: detail}
 }
 
 // spawn runs this program as a child. crash is the end of what it said if it ended in another way than by itself.

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -41,6 +43,13 @@ const (
 	preempting = "found a potential placement"
 )
 
+// The kinds of faults that the checker does not see.
+const (
+	forgotten = "a pod is left although it fits"
+	unhelped  = "a pod is left although others could be evicted for it"
+	broken    = "the scheduler does not start"
+)
+
 var (
 	pods      = v1.SchemeGroupVersion.WithResource("pods")
 	nodes     = v1.SchemeGroupVersion.WithResource("nodes")
@@ -54,7 +63,7 @@ type world struct {
 	api           *memapi.Server
 	user          dynamic.Interface
 	weather       *weather
-	checker       *checker
+	checker       *invariants.Checker
 	stop          func()
 	made          map[string]*Pod
 	returned      int
@@ -65,12 +74,13 @@ type world struct {
 // live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history itself.
 func live(h *History, configuration *schedulerconfig.Configuration, logs bool) error {
 	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h), checker: newChecker(patience), made: map[string]*Pod{}, logs: logs}
+		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h), checker: invariants.New(invariants.Patience), made: map[string]*Pod{}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
-			w.checker.patience = patienceInStorm
+			w.checker.Patience = invariants.PatienceInStorm
 		}
 		simulation.ServeCustomKinds(w.api, nil)
-		w.api.Observe, w.api.Weather = w.checker.observe, w.weather
+		w.api.Weather = w.weather
+		w.api.Observe = func(e memapi.Event) { w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old) }
 		rest := w.api.RESTConfig()
 		rest.UserAgent = userAgent
 		user, err := dynamic.NewForConfig(rest)
@@ -99,18 +109,18 @@ func (w *world) run(h *History, settle func()) error {
 		if err := w.do(&step); err != nil {
 			return fmt.Errorf("step %d, %s: %w", i, step, err)
 		}
-		if fault := w.checker.first(); fault != nil {
+		if fault := w.checker.First(); fault != nil {
 			return fault
 		}
 	}
 	w.weather.calm.Store(true)
-	w.checker.excuse()
+	w.checker.Excuse()
 	w.pass(quiet)
 	settle()
 	if h.LostPercent == 0 { // a lost reason is written again with the next attempt only
-		w.checker.explained()
+		w.checker.Explained()
 	}
-	if fault := w.checker.first(); fault != nil {
+	if fault := w.checker.First(); fault != nil {
 		return fault
 	}
 	return w.forgotten(settle)
@@ -119,9 +129,9 @@ func (w *world) run(h *History, settle func()) error {
 // forgotten starts a fresh scheduler, which remembers nothing, on what the first has left: what it does now the first should
 // have done.
 func (w *world) forgotten(settle func()) error {
-	before, reasons := w.checker.placement(), map[string]string{}
+	before, reasons := w.checker.Placement(), map[string]string{}
 	for name := range before {
-		reasons[name] = w.checker.reason(name)
+		reasons[name] = w.checker.Reason(types.NamespacedName{Namespace: namespace, Name: name})
 	}
 	w.stop()
 	settle()
@@ -130,10 +140,10 @@ func (w *world) forgotten(settle func()) error {
 	}
 	w.pass(again)
 	settle()
-	if fault := w.checker.first(); fault != nil {
+	if fault := w.checker.First(); fault != nil {
 		return fault
 	}
-	after := w.checker.placement()
+	after := w.checker.Placement()
 	kind := forgotten
 	for name := range before {
 		if _, exists := after[name]; !exists {
@@ -142,7 +152,7 @@ func (w *world) forgotten(settle func()) error {
 	}
 	for name, node := range before {
 		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) && !strings.Contains(reasons[name], preempting) {
-			return &Fault{kind, fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
+			return &invariants.Fault{Kind: kind, Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
 		}
 	}
 	return nil
@@ -158,7 +168,7 @@ func (w *world) start() error {
 	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1, func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		cancel()
-		return &Fault{broken, err.Error()}
+		return &invariants.Fault{Kind: broken, Detail: err.Error()}
 	}
 	sched.SchedulingQueue.Run(klog.FromContext(ctx))
 	done := make(chan struct{})
@@ -182,8 +192,8 @@ func (w *world) pass(d time.Duration) {
 		slice := min(d, returnAfter)
 		time.Sleep(slice) //nolint:forbidigo // virtual time
 		d -= slice
-		w.checker.tick()
-		for _, pod := range w.checker.gone() {
+		w.checker.Tick()
+		for _, pod := range w.checker.Gone() {
 			w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: pod.Name})
 			if p := w.made[pod.Name]; p != nil && p.Returns {
 				w.returned++
@@ -228,7 +238,7 @@ func (w *world) do(s *Step) error {
 	case restart:
 		w.stop()
 		w.pass(s.Down.Duration)
-		w.checker.excuse()
+		w.checker.Excuse()
 		return w.start()
 	default:
 		return w.patch(s)
@@ -309,7 +319,7 @@ func (w *world) merge(gvr schema.GroupVersionResource, name string, change map[s
 }
 
 // faultOf tells a fault of the scheduler from other errors.
-func faultOf(err error) (*Fault, bool) {
-	var fault *Fault
+func faultOf(err error) (*invariants.Fault, bool) {
+	var fault *invariants.Fault
 	return fault, errors.As(err, &fault)
 }

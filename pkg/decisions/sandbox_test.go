@@ -2,7 +2,6 @@ package decisions_test
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"net/http"
 	"os/exec"
@@ -12,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/sandbox"
@@ -93,7 +93,10 @@ func TestTheSchedulerSaysWhyItDecidedAndOnlyToThoseWhoMayKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the server's identity is not the matter
+	anyone, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
+	if err != nil {
+		t.Fatal(err)
+	}
 	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+decisions.Path, nil)
 	if err != nil {
 		t.Fatal(err)

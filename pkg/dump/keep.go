@@ -125,9 +125,9 @@ func Keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 	switch obj.GroupVersionKind().GroupVersion().WithKind(obj.GetKind()) {
 	case v1.SchemeGroupVersion.WithKind("Pod"):
-		return keepAs(obj, keepPod)
+		return keepAs(obj, KeepPod)
 	case v1.SchemeGroupVersion.WithKind("Node"):
-		return keepAs(obj, keepNode)
+		return keepAs(obj, KeepNode)
 	case v1.SchemeGroupVersion.WithKind("Namespace"):
 		return keepAs(obj, func(n *v1.Namespace) *v1.Namespace {
 			return &v1.Namespace{ObjectMeta: keepMeta(n.ObjectMeta), Status: v1.NamespaceStatus{Phase: n.Status.Phase}}
@@ -248,7 +248,8 @@ func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-func keepNode(n *v1.Node) *v1.Node {
+// KeepNode returns what Keep keeps of a node.
+func KeepNode(n *v1.Node) *v1.Node {
 	kept := &v1.Node{
 		ObjectMeta: keepMeta(n.ObjectMeta),
 		Spec:       v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints, PodPreemptionPolicy: n.Spec.PodPreemptionPolicy},

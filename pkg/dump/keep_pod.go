@@ -6,7 +6,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-func keepPod(p *v1.Pod) *v1.Pod {
+// KeepPod returns what Keep keeps of a pod.
+func KeepPod(p *v1.Pod) *v1.Pod {
 	s := &p.Spec
 	kept := &v1.Pod{
 		ObjectMeta: keepMeta(p.ObjectMeta),

@@ -176,7 +176,12 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		annotations[kubeview.GPUAssignedKey] = kubeview.RenameGrant(value, h.name)
 	}
 	if near, ok := annotations[kubeview.NearKey].(string); ok {
-		annotations[kubeview.NearKey] = kubeview.MapNear(near, h.labelValue)
+		near = kubeview.MapNear(near, h.labelValue)
+		annotations[kubeview.NearKey] = near
+		if near != "" {
+			// The keys of labels stay in it, and numbers that are compared.
+			h.readable["annotation "+kubeview.NearKey] = true
+		}
 	}
 	if licenses, ok := annotations[kubeview.LicensesKey].(string); ok {
 		annotations[kubeview.LicensesKey] = kubeview.MapLicenses(licenses, h.name)
@@ -201,7 +206,7 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 			annotations[key] = h.modelList(text)
 		case slices.Contains(mapped, key) || slices.Contains(kubeview.NameAnnotations(), key):
 			annotations[key] = h.text(text)
-		case structured(key) || plainValue.MatchString(text):
+		case structured(key) || plain(key, text):
 			h.readable["annotation "+key] = true
 			annotations[key] = h.text(text)
 		default:

@@ -70,8 +70,20 @@ func structured(key string) bool {
 	}, key)
 }
 
-// plainValue is a number, an amount, a time or one of the words that annotations of Berth's own have.
-var plainValue = regexp.MustCompile(`^([-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?|true|false|allow|avoid|tolerate|require|required|preferred|exclusive|shared)$`)
+var (
+	// plainWord is one of the words that annotations of Berth's own have, plainAmount a number, an amount or a time.
+	plainWord   = regexp.MustCompile(`^(true|false|allow|avoid|tolerate|require|required|preferred|exclusive|shared)$`)
+	plainAmount = regexp.MustCompile(`^[-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?$`)
+)
+
+// plain reports whether the value of an annotation of Berth's own says what scheduling needs in words that every cluster uses. A
+// number is one only where numbers are read: elsewhere it may be that of an account.
+func plain(key, value string) bool {
+	return plainWord.MatchString(value) || plainAmount.MatchString(value) && slices.Contains([]string{
+		kubeview.DeadlineKey, kubeview.GPUMemoryMinKey, kubeview.PricePerHourKey, kubeview.SLOLatencyKey, kubeview.SLOThroughputKey,
+		kubeview.StandInKey, kubeview.IPAddressKey,
+	}, key)
+}
 
 // modelList hashes what no GPU of the cluster is called.
 func (h *NameHasher) modelList(list string) string {

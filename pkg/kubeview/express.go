@@ -1,6 +1,7 @@
 package kubeview
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -101,6 +102,16 @@ func SetSpotPolicy(pod *v1.Pod, policy SpotPolicy) {
 // JoinGang makes a pod a member of the PodGroup of that name in its namespace.
 func JoinGang(pod *v1.Pod, name string) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, schedulingv1alpha1.PodGroupLabel, name)
+}
+
+// MixModels lets the gang of a PodGroup run on GPUs of several models.
+func MixModels(group metav1.Object) {
+	annotations := maps.Clone(group.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[MixedModelsKey] = mixedModelsAllowed
+	group.SetAnnotations(annotations)
 }
 
 // NewPodGroup is the group of a gang of which minMember pods start together.

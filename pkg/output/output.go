@@ -14,9 +14,11 @@ import (
 	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/sandbox/demo"
+	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -30,9 +32,11 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[advise.Advice]():       "Advice",
 	reflect.TypeFor[replay.Result]():       "ReplayResult",
 	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
+	reflect.TypeFor[showback.Statement]():  "Showback",
 	reflect.TypeFor[validate.Report]():     "ValidationReport",
 	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",
+	reflect.TypeFor[overview.Cluster]():    "ClusterOverview",
 }
 
 // WriteJSON prints a pointer to a value of one of the kinds.

@@ -53,7 +53,7 @@ var bounds = map[string]map[string]string{
 		"Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
 		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",
 		"owners.lives": "1024 owners (mostOwners)", "shares.arrived": "1024 owners (mostOwners)",
-		"strandingShard.values": "the cache of packing values (maxCached)",
+		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one", "strandingShard.values": "the cache of packing values (maxCached)",
 	},
 	"informers": {
 		"carrier.values": byAdmin,
@@ -62,7 +62,7 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"plugins/coscheduling": {
-		"statusWriter.mixed": byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin,
+		"statusWriter.mixed": byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin, "namespaceTroubles.well": byAdmin,
 		"plans.parked": byGang, "reservationHolders.namespaces": byAdmin, "standInRefusals.never": byGang, "standInRefusals.by": byAdmin, "standInPause.skipped": byGang,
 		"modelChoice.node": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
 		"dryRun.classNames": oneCycle, "dryRun.generations": oneCycle, "dryRun.gone": oneCycle, "dryRun.displaced": oneCycle, "meanNode.scalar": oneCycle, "modelLimits.byClass": oneCycle,

@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/trace"
@@ -31,6 +32,8 @@ type cluster struct {
 	api     *memapi.Server
 	ledger  *ledger
 	record  *recorder
+	// tenancy is nil unless the bill is to be divided.
+	tenancy *tenancy
 
 	jobs []jobState
 	pods map[types.NamespacedName]*podState
@@ -77,6 +80,7 @@ type podState struct {
 	attempt  int
 	node     string
 	held     *holding
+	use      *showback.Use // nil unless the bill is to be divided
 	gang     *gangState
 	deleting bool
 	waited   bool
@@ -125,6 +129,13 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.jobs = append(c.jobs, jobState{Job: j, remaining: j.Pods})
 		c.longest = max(c.longest, j.Duration)
 		c.lowest = min(c.lowest, j.Priority)
+	}
+	if options.Showback != nil {
+		t, err := newTenancy(c)
+		if err != nil {
+			return nil, err
+		}
+		c.tenancy = t
 	}
 	c.adopt()
 	c.record = newRecorder(c)
@@ -181,13 +192,14 @@ func (c *cluster) adopt() {
 		if _, given := c.needs[p.key]; given && r.Count > 0 {
 			milli = int(c.needs[p.key]) / r.Count
 		}
-		c.ledger.observe(shape{cpu: cpu, memory: memory, count: r.Count, milli: milli, models: r.Models})
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli, Models: r.Models}, 1)
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue
 		}
 		p.node = pod.Spec.NodeName
 		p.held = c.ledger.place(pod, c.need(pod))
+		c.tenancy.begin(p, pod, c.start)
 		if g := c.gangOf(pod); g != nil {
 			c.joined(g, p, false)
 		}

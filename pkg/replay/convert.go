@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
-// namespace is where the pods of a trace live.
+// namespace is where the pods of a job live that names none.
 const namespace = "replay"
 
 var (
@@ -83,11 +84,21 @@ const (
 	shares    dialect = true  // annotations of the openb dialect
 )
 
+// namespaceOf is where the pods of a job live.
+func namespaceOf(j *trace.Job) string {
+	if j.Namespace == "" {
+		return namespace
+	}
+	return j.Namespace
+}
+
 // podObject makes pod number index of a job; attempt counts how often it has been made anew.
 func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect) *v1.Pod {
 	name := j.PodName(index)
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt))},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: namespaceOf(j), UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt)), Labels: maps.Clone(j.Labels),
+		},
 		Spec: v1.PodSpec{
 			SchedulerName: schedulerName,
 			Containers: []v1.Container{{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
@@ -118,5 +129,9 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 }
 
 func podGroupObject(j *trace.Job) *unstructured.Unstructured {
-	return kubeview.NewPodGroup(namespace, j.Name, j.Pods)
+	group := kubeview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
+	if j.Mixed {
+		kubeview.MixModels(group)
+	}
+	return group
 }

@@ -1,11 +1,8 @@
 package replay
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"sort"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -31,7 +28,8 @@ type ledger struct {
 	nodesInUse     int
 	unpriced       int
 
-	shapes map[string]*shape
+	// workload is what was asked for so far.
+	workload gpu.Workload
 }
 
 type nodeState struct {
@@ -59,19 +57,10 @@ type holding struct {
 	works bool
 }
 
-// shape is one kind of request of the workload and how often it has been seen.
-type shape struct {
-	cpu, memory int64
-	count       int
-	milli       int
-	models      []string
-	seen        int64
-}
-
 func newLedger() *ledger {
 	return &ledger{
 		keys: kubeview.DefaultGPUKeys(), rules: kubeview.DefaultCapacityRules(),
-		nodes: map[string]*nodeState{}, shapes: map[string]*shape{},
+		nodes: map[string]*nodeState{},
 	}
 }
 
@@ -117,18 +106,6 @@ func (l *ledger) request(pod *v1.Pod) (gpu.Request, int64, int64) {
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	return asked.Request, requests.Cpu().MilliValue(), requests.Memory().Value()
-}
-
-// observe counts the request of one pod into the workload.
-func (l *ledger) observe(s shape) {
-	if s.count == 0 {
-		return
-	}
-	key := s.key()
-	if l.shapes[key] == nil {
-		l.shapes[key] = &s
-	}
-	l.shapes[key].seen++
 }
 
 // place books a bound pod, which works until run says otherwise. needMilli is what it needs, which is less than what it takes
@@ -206,73 +183,11 @@ func (l *ledger) release(h *holding) {
 	}
 }
 
-// strandedMilli is the idle GPU that the workload cannot use where it is: for each shape of request the idle GPU of the
-// nodes that it does not fit, and on those that it fits the devices too full for it, weighted by how often the shape has
-// been seen; and what pods hold without working with it. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.)
+// strandedMilli is the idle GPU that the workload cannot use where it is, and what pods hold without working with it.
 func (l *ledger) strandedMilli() int64 {
-	shapes := l.commonShapes()
-	seen := int64(0)
-	for _, s := range shapes {
-		seen += s.seen
-	}
-	if seen == 0 {
-		return l.heldMilli()
-	}
 	total := float64(l.heldMilli())
 	for _, n := range l.order {
-		free := n.inv.FreeMilli()
-		if free == 0 {
-			continue
-		}
-		sum := int64(0)
-		for _, s := range shapes {
-			sum += s.seen * int64(s.unusable(n, free))
-		}
-		total += float64(sum) / float64(seen)
+		total += l.workload.StrandedMilli(&gpu.Room{Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU, FreeMemoryBytes: n.freeMemory})
 	}
 	return int64(math.Round(total))
-}
-
-// commonShapes returns the most frequent shapes, as many as matter to a mean.
-func (l *ledger) commonShapes() []*shape {
-	keys := make([]string, 0, len(l.shapes))
-	for key := range l.shapes {
-		keys = append(keys, key)
-	}
-	sort.Slice(keys, func(i, j int) bool {
-		if a, b := l.shapes[keys[i]].seen, l.shapes[keys[j]].seen; a != b {
-			return a > b
-		}
-		return keys[i] < keys[j]
-	})
-	const most = 200
-	keys = keys[:min(len(keys), most)]
-	shapes := make([]*shape, len(keys))
-	for i, key := range keys {
-		shapes[i] = l.shapes[key]
-	}
-	return shapes
-}
-
-// unusable is how much of the node's idle GPU a request of the shape cannot use.
-func (s *shape) unusable(n *nodeState, free int) int {
-	if s.cpu > n.freeCPU || s.memory > n.freeMemory || len(s.models) > 0 && !slices.Contains(s.models, n.model) {
-		return free
-	}
-	fitting, wasted := 0, 0
-	for _, d := range n.inv.Devices {
-		if d.FreeMilli >= s.milli {
-			fitting++
-		} else {
-			wasted += d.FreeMilli
-		}
-	}
-	if fitting < s.count {
-		return free
-	}
-	return wasted
-}
-
-func (s *shape) key() string {
-	return fmt.Sprintf("%d/%d/%d/%d/%s", s.cpu, s.memory, s.count, s.milli, strings.Join(s.models, "|"))
 }

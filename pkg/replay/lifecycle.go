@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -70,7 +71,7 @@ func (c *cluster) arrive(now time.Time) {
 		c.sharePods += j.Pods
 	}
 	for i := range j.Pods {
-		c.ledger.observe(shape{cpu: j.CPUMilli, memory: j.MemoryMiB << 20, count: j.GPUs, milli: j.GPUMilli, models: j.Models})
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs, Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
 	c.options.Progress.offered.Add(int64(j.Pods))
@@ -117,6 +118,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		c.proceed(now)
 	}
 	p.held = c.ledger.place(pod, realMilli)
+	c.tenancy.begin(p, pod, now)
 	if g := c.gangOf(pod); g != nil {
 		c.joined(g, p, true)
 	}
@@ -175,7 +177,7 @@ func (c *cluster) finish(e end) {
 			}
 		}
 		j.remaining = 0
-		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespace, Name: j.Name})
+		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name})
 	}
 	if j.remaining == 0 {
 		c.record.completions = append(c.record.completions, time.Since(j.arrived))
@@ -183,7 +185,7 @@ func (c *cluster) finish(e end) {
 }
 
 func podKey(j *trace.Job, index int) types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: j.PodName(index)}
+	return types.NamespacedName{Namespace: namespaceOf(j), Name: j.PodName(index)}
 }
 
 func (c *cluster) remove(p *podState) {
@@ -201,6 +203,7 @@ func (c *cluster) gone(p *podState) {
 	c.left(p)
 	if p.held != nil {
 		c.ledger.release(p.held)
+		c.tenancy.end(p, time.Now())
 		p.held = nil
 	}
 	c.record.lastNode[p.key] = p.node

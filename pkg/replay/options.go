@@ -12,6 +12,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
+	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -73,6 +74,8 @@ type Options struct {
 	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one set of
 	// them: replays with others need another.
 	FeatureGates string
+	// Showback, when set, divides the bill of VirtualTime by this key, see Result.Showback.
+	Showback *showback.By
 	// Progress, when set, is told from the inside of the replay, on a virtual clock, and must not block.
 	Progress *Progress
 }
@@ -148,6 +151,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("a warm-up is for mode %s: mode %s takes no means over time", VirtualTime, o.Mode)
 	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
 		return fmt.Errorf("a warm-up of %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
+	case o.Showback != nil && o.Mode != VirtualTime:
+		return fmt.Errorf("a showback is for mode %s: in mode %s there is no time to pay for", VirtualTime, o.Mode)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
 		return fmt.Errorf("a start at %v is not allowed; want the years 2001 to 2150", o.Start)
 	}

@@ -175,6 +175,9 @@ func (r *recorder) result(out *Result, last *verdicts) error {
 	if err := r.means(out, now); err != nil {
 		return err
 	}
+	if err := c.showback(out); err != nil {
+		return err
+	}
 	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions

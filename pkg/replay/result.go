@@ -1,5 +1,7 @@
 package replay
 
+import "berth.dev/berth/pkg/showback"
+
 // Result is the outcome of one replay. Everything in it but Timing is the same for the same input, configuration and seed,
 // byte for byte once encoded.
 type Result struct {
@@ -67,6 +69,9 @@ type Result struct {
 	// Starts are the seconds after the start at which all pods of a job had a node for the first time, by the job's name. Jobs
 	// that never had are not in it.
 	Starts map[string]float64 `json:"-"`
+
+	// Showback is who had the nodes and what they cost; nil unless Options asks for it.
+	Showback *showback.Statement `json:"-"`
 
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,15 +27,8 @@ func ParseCondition(text string) (Condition, error) {
 	if m == nil {
 		return Condition{}, fmt.Errorf("condition %q: want a metric, > or <, and a change in the metric's unit or percent, such as cost>+2%%", text)
 	}
-	known := []string{placementsKey}
-	for _, k := range metrics {
-		known = append(known, k.key)
-	}
-	found := false
-	for _, k := range known {
-		found = found || k == m[1]
-	}
-	if !found {
+	known := ConditionMetrics()
+	if !slices.Contains(known, m[1]) {
 		return Condition{}, fmt.Errorf("condition %q: metric %q is unknown; known are %s", text, m[1], strings.Join(known, ", "))
 	}
 	bound, err := strconv.ParseFloat(m[3], 64)
@@ -42,6 +36,15 @@ func ParseCondition(text string) (Condition, error) {
 		return Condition{}, fmt.Errorf("condition %q: %q is not a number", text, m[3])
 	}
 	return Condition{text: strings.TrimSpace(text), metric: m[1], greater: m[2] == ">", bound: bound, percent: m[4] == "%"}, nil
+}
+
+// ConditionMetrics returns the metrics that a condition may be about.
+func ConditionMetrics() []string {
+	known := []string{placementsKey}
+	for _, k := range metrics {
+		known = append(known, k.key)
+	}
+	return known
 }
 
 // Check returns a sentence for a condition that holds, empty for one that does not. It fails when the comparison has no

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+
+	"berth.dev/berth/pkg/svg"
 )
 
 //go:embed page.html
@@ -43,6 +45,7 @@ type page struct {
 	// Figures by row: the plots, and the two maps side by side.
 	Figures    [][]figure
 	Placements string
+	Style      template.CSS
 }
 
 // WriteHTML writes the comparison as one page that needs no other file and no network.
@@ -50,7 +53,7 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 	first := c.A.Results[0]
 	p := page{
 		Comparison: c, NameA: sideName(c.A), NameB: sideName(c.B), Mode: modeWords(c.Mode), Seeds: seedList(c.Seeds), SeedCount: len(c.Seeds),
-		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)),
+		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), Style: template.CSS(svg.PageStyle),
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {

@@ -47,6 +47,8 @@ type State struct {
 	Options Options `json:"options"`
 	// Server is the URL of the API server.
 	Server string `json:"server"`
+	// Etcd is the URL of etcd, which asks its clients for the certificate of the API server.
+	Etcd string `json:"etcd"`
 	// Scheduler is the URL at which the scheduler serves its metrics and its health.
 	Scheduler string `json:"scheduler,omitempty"`
 	// PIDs by component: "control-plane", "scheduler", and with --split "etcd" and "kube-apiserver".

@@ -38,6 +38,8 @@ type Options struct {
 	Fsync bool `json:"fsync,omitempty"`
 	// Split runs etcd and the API server as processes of their own, so that a test can kill one.
 	Split bool `json:"split,omitempty"`
+	// EtcdQuotaBytes is how much etcd may store before it refuses writes, as on a full disk; 0 leaves room for 20,000 nodes.
+	EtcdQuotaBytes int64 `json:"etcdQuotaBytes,omitempty"`
 	// APIServer is a kube-apiserver executable to run in place of the built-in one, of this version or up to three minors
 	// older. It runs as with Split. Empty: the built-in one.
 	APIServer string `json:"apiServer,omitempty"`
@@ -103,6 +105,9 @@ func (o *Options) complete() error {
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d: must be 0 (any free port) to 65535", o.Port)
+	}
+	if o.EtcdQuotaBytes < 0 {
+		return fmt.Errorf("etcd's quota of %d bytes: must be 0 (the default) or more", o.EtcdQuotaBytes)
 	}
 	o.NoScheduler = o.NoScheduler || o.Bare
 	if o.NoScheduler && o.SchedulerConfig != "" {

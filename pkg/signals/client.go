@@ -71,11 +71,10 @@ func httpClientConfig(args *config.Prometheus) prometheusconfig.HTTPClientConfig
 	}
 	if tls := args.TLS; tls != nil {
 		c.TLSConfig = prometheusconfig.TLSConfig{
-			CAFile:             tls.CAFile,
-			CertFile:           tls.CertFile,
-			KeyFile:            tls.KeyFile,
-			ServerName:         tls.ServerName,
-			InsecureSkipVerify: tls.InsecureSkipVerify,
+			CAFile:     tls.CAFile,
+			CertFile:   tls.CertFile,
+			KeyFile:    tls.KeyFile,
+			ServerName: tls.ServerName,
 		}
 	}
 	return c

@@ -17,15 +17,18 @@ var (
 	openbPodColumns  = []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"}
 	openbPodOptional = []string{"gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"}
 	jobColumns       = []string{"name", "cpu_milli", "memory_mib"}
-	jobOptional      = []string{"arrival", "duration", "pods", "gpus", "gpu_milli", "models", "gang", "priority", "spot"}
-	spotValues       = []string{"", "tolerate", "require", "avoid"}
+	jobOptional      = []string{"arrival", "duration", "pods", "gpus", "gpu_milli", "models", "gang", "priority", "spot",
+		"namespace", "labels", "mixed_models"}
+	spotValues = []string{"", "tolerate", "require", "avoid"}
 )
 
 // ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their beginning:
 //
-//   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot]:
+//   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,
+//     namespace,labels,mixed_models]:
 //     arrival and duration in seconds or as 1h30m, no duration: never ends; cpu, memory and GPUs of one pod; gpu_milli the
-//     share of its one GPU; models joined by |; gang true or false; spot tolerate, require or avoid;
+//     share of its one GPU; models joined by |; gang true or false; spot tolerate, require or avoid; labels key=value joined by
+//     |; mixed_models true or false;
 //   - JSON lines, one object a line with the same keys;
 //   - the pod list of the openb trace (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]).
 //
@@ -108,9 +111,15 @@ func readJob(r *row) Job {
 		Gang:      r.boolean("gang"),
 		Priority:  int32(r.integer("priority", -1_000_000_000, 1_000_000_000, 0)),
 		Spot:      r.text("spot"),
+		Namespace: r.namespace("namespace"),
+		Labels:    r.labels("labels"),
+		Mixed:     r.boolean("mixed_models"),
 	}
 	if !slices.Contains(spotValues, j.Spot) {
 		r.fail("spot", j.Spot, "tolerate, require or avoid")
+	}
+	if j.Mixed && !j.Gang {
+		r.fail("mixed_models", r.text("mixed_models"), "true for a gang only")
 	}
 	checkShare(r, "gpu_milli", &j)
 	return j

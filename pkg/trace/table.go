@@ -287,3 +287,34 @@ func (r *row) label(column string) string {
 	}
 	return value
 }
+
+// namespace returns the name of a namespace, empty where there is none.
+func (r *row) namespace(column string) string {
+	value := r.text(column)
+	if value != "" && (len(value) > 63 || strings.Contains(value, ".") || nameProblem(value) != "") {
+		r.fail(column, value, "the name of a namespace (at most 63 lower case letters, digits and '-')")
+	}
+	return value
+}
+
+// labels reads the labels of a pod.
+func (r *row) labels(column string) map[string]string {
+	text := r.text(column)
+	if text == "" {
+		return nil
+	}
+	labels := map[string]string{}
+	for _, pair := range strings.Split(text, "|") {
+		key, value, _ := strings.Cut(pair, "=")
+		_, twice := labels[key]
+		prefix, name, prefixed := strings.Cut(key, "/")
+		if !prefixed {
+			prefix, name = "x", key
+		}
+		if twice || nameProblem(prefix) != "" || !labelValue(name) || value != "" && !labelValue(value) {
+			r.fail(column, text, "labels such as team=vision, joined by |, each key once")
+		}
+		labels[key] = value
+	}
+	return labels
+}

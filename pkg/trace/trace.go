@@ -44,6 +44,12 @@ type Job struct {
 	Priority int32
 	// Spot is the pods' stand to spot capacity: tolerate, require, avoid, or empty for the profile's default.
 	Spot string
+	// Namespace of the pods; empty for the replay's own.
+	Namespace string
+	// Labels of the pods.
+	Labels map[string]string
+	// Mixed lets a gang run on several models of GPUs.
+	Mixed bool
 }
 
 // MilliGPU is what one pod of the job takes, in thousandths of a GPU.

@@ -21,6 +21,8 @@ type together struct {
 	// models of the GPUs of the nodes, and resources that the nodes offer.
 	models, offered map[string]bool
 	groups          map[types.NamespacedName]bool
+	// clustered is set if they are those of a cluster, too.
+	clustered bool
 	// pods and templates of pods that refer to them.
 	pods []reference
 }
@@ -46,6 +48,36 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 	}
 }
 
+// AddCluster tells what the nodes and the PodGroups of a cluster are, which the pods of the files may refer to as to those of the
+// files. A cluster that does not serve PodGroups has none.
+func (r *Report) AddCluster(nodes []v1.Node, groups []types.NamespacedName) {
+	t := &r.together
+	t.clustered = true
+	keys := kubeview.DefaultGPUKeys()
+	for i := range nodes {
+		read, _ := keys.ReadGPUNode(&nodes[i])
+		t.addNode(&nodes[i], read)
+	}
+	for _, group := range groups {
+		t.addGroup(group)
+	}
+}
+
+// where says where it was looked for what is missing.
+func (t *together) where() string {
+	if t.clustered {
+		return "in the files or in the cluster"
+	}
+	return "in the files"
+}
+
+func (t *together) addGroup(name types.NamespacedName) {
+	if t.groups == nil {
+		t.groups = map[types.NamespacedName]bool{}
+	}
+	t.groups[name] = true
+}
+
 func (t *together) addPod(d *document, pod *v1.Pod, at string) {
 	t.pods = append(t.pods, reference{d, pod, at})
 }
@@ -54,10 +86,7 @@ func (t *together) addPod(d *document, pod *v1.Pod, at string) {
 func (t *together) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
 	case *schedulingv1alpha1.PodGroup:
-		if t.groups == nil {
-			t.groups = map[types.NamespacedName]bool{}
-		}
-		t.groups[nameIn(o.Namespace, o.Name)] = true
+		t.addGroup(nameIn(o.Namespace, o.Name))
 	case *apiextensionsv1.CustomResourceDefinition:
 		d.define(o)
 	}
@@ -101,7 +130,11 @@ func (t *together) group(r reference) {
 		known[group.Name] = true
 	}
 	if like := closest(name, known); like != "" {
-		warn("there is no PodGroup %s in the files; did you mean %s?", name, like)
+		warn("there is no PodGroup %s %s; did you mean %s?", name, t.where(), like)
+		return
+	}
+	if t.clustered {
+		warn("there is no PodGroup %s %s: without one the pods wait", name, t.where())
 		return
 	}
 	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
@@ -116,8 +149,8 @@ func (t *together) model(r reference) {
 		return
 	}
 	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, kubeview.GPUModelsKey), fmt.Sprintf(
-		"no node in the files has a GPU of the model %s; the nodes have %s",
-		strings.Join(request.Models, " or "), strings.Join(models, ", ")))
+		"no node %s has a GPU of the model %s; the nodes have %s",
+		t.where(), strings.Join(request.Models, " or "), strings.Join(models, ", ")))
 }
 
 // resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
@@ -137,7 +170,7 @@ func (t *together) resources(r reference) {
 			r.d.findAt(Warning, "resource", line, message)
 		case len(t.offered) > 0 && !implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
-				"no node in the files offers the resource %s; extended resources that they offer: %s", name, t.extended()))
+				"no node %s offers the resource %s; extended resources that they offer: %s", t.where(), name, t.extended()))
 		}
 	}
 }

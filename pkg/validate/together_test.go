@@ -1,6 +1,15 @@
 package validate
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
 	t.Parallel()
@@ -57,6 +66,38 @@ func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			sameBeginnings(t, findings(t, tt.text), tt.want)
+		})
+	}
+}
+
+func TestObjectsOfAClusterCountAsThoseOfTheFiles(t *testing.T) {
+	t.Parallel()
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels: {scheduling.x-k8s.io/pod-group: %s}\n  annotations:\n    berth.dev/gpu-models: %s\nspec:\n  containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]\n"
+	nodes := []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4"}},
+		Status: v1.NodeStatus{Allocatable: v1.ResourceList{"nvidia.com/gpu": resource.MustParse("4")}}}}
+	groups := []types.NamespacedName{{Namespace: "default", Name: "train"}}
+	for name, tt := range map[string]struct {
+		group, models string
+		want          []string
+	}{
+		"what the cluster has":     {"train", "Tesla-T4", nil},
+		"a group that it has not":  {"other-one", "Tesla-T4", []string{"f.yaml:5: warning: Pod p: label scheduling.x-k8s.io/pod-group: there is no PodGroup other-one in the files or in the cluster: without one the pods wait (no-group)"}},
+		"a group that is misspelt": {"trian", "Tesla-T4", []string{"f.yaml:5: warning: Pod p: label scheduling.x-k8s.io/pod-group: there is no PodGroup trian in the files or in the cluster; did you mean train? (no-group)"}},
+		"a model that it has not":  {"train", "L4", []string{"f.yaml:7: warning: Pod p: no node in the files or in the cluster has a GPU of the model L4; the nodes have Tesla-T4 (no-model)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Report{}
+			if err := r.Read(strings.NewReader(fmt.Sprintf(pod, tt.group, tt.models)), "f.yaml"); err != nil {
+				t.Fatal(err)
+			}
+			r.AddCluster(nodes, groups)
+			r.Finish()
+			var got []string
+			for _, f := range r.Findings {
+				got = append(got, f.String())
+			}
+			sameBeginnings(t, got, tt.want)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // Scheduler is a scheduler process under measurement.
@@ -51,8 +53,10 @@ func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error)
 	if err := r.writeConfig(name+".yaml", config); err != nil {
 		return nil, err
 	}
-	// What the scheduler says of itself is read without credentials, on loopback, from a certificate that it makes itself.
+	// What the scheduler says of itself is read without credentials, under the certificate of the control plane.
+	keys := pki.Dir(sandbox.Layout(r.box.Dir()).PKI())
 	args := []string{"--config=" + name + ".yaml", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*"}
 	if len(gates) > 0 {
 		args = append(args, "--feature-gates="+strings.Join(gates, ","))
@@ -108,6 +112,10 @@ func (r *Rig) StartExtender(ctx context.Context, config []byte) (*Extender, erro
 
 // run starts a process that serves its metrics at a URL.
 func (r *Rig) run(binary, logFile, url string, args []string) (*Scheduler, error) {
+	client, err := r.httpClient()
+	if err != nil {
+		return nil, err
+	}
 	log, err := os.Create(logFile)
 	if err != nil {
 		return nil, fmt.Errorf("creating a log: %w", err)
@@ -130,10 +138,24 @@ func (r *Rig) run(binary, logFile, url string, args []string) (*Scheduler, error
 		log:     log.Name(),
 		exited:  exited,
 		url:     url,
-		http: &http.Client{
-			Timeout:   5 * time.Minute,
-			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // Its own child on loopback, with a certificate made at start.
-		},
+		http:    client,
+	}, nil
+}
+
+// httpClient trusts the authority of the control plane.
+func (r *Rig) httpClient() (*http.Client, error) {
+	path := pki.Dir(sandbox.Layout(r.box.Dir()).PKI()).Cert(pki.CA)
+	authority, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the authority of the control plane: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("reading the authority of the control plane: %s has no certificate", path)
+	}
+	return &http.Client{
+		Timeout:   5 * time.Minute,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}},
 	}, nil
 }
 

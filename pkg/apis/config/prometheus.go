@@ -45,11 +45,10 @@ type BasicAuth struct {
 
 // PrometheusTLS says whom to trust and who to be on an https connection. Empty fields take the system's defaults.
 type PrometheusTLS struct {
-	CAFile             string `json:"caFile,omitempty"`
-	CertFile           string `json:"certFile,omitempty"`
-	KeyFile            string `json:"keyFile,omitempty"`
-	ServerName         string `json:"serverName,omitempty"`
-	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
+	CAFile     string `json:"caFile,omitempty"`
+	CertFile   string `json:"certFile,omitempty"`
+	KeyFile    string `json:"keyFile,omitempty"`
+	ServerName string `json:"serverName,omitempty"`
 }
 
 const (

@@ -3,16 +3,12 @@ package coscheduling_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -36,12 +32,12 @@ type attack struct {
 
 var podGroupResource = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-func newAttack(t *testing.T) *attack {
+func newAttack(t *testing.T, config string) *attack {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
-	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", NoKubelet: true}), t: t}
+	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true}), t: t}
 	var err error
 	if a.dynamic, err = dynamic.NewForConfig(a.Config); err != nil {
 		t.Fatal(err)
@@ -101,7 +97,7 @@ func nobody(pod *v1.Pod) {
 //nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
 func TestOneGangDoesNotStopScheduling(t *testing.T) {
 	t.Parallel()
-	a := newAttack(t)
+	a := newAttack(t, "testdata/scheduler-config.yaml")
 	const size = 300
 	distinct := func(i int) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
@@ -137,110 +133,24 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 		}
 		a.awaitBound("alice", 5)
 	})
+	t.Run("gangs with a minimum that never comes are not planned", func(t *testing.T) {
+		before := a.plans()
+		for g := range 20 {
+			for i := range 3 {
+				a.member("mallory", fmt.Sprintf("few-%d-%d", g, i), fmt.Sprintf("few-%d", g), 10_000+90_000*(g%2), distinct(i))
+			}
+		}
+		a.member("alice", "second", "", 0, nil)
+		a.awaitBound("alice", 6)
+		// The first gang may have had its turn meanwhile.
+		if made := a.plans() - before; made >= 20 {
+			t.Errorf("%d plans were made for 20 gangs that are not complete", made)
+		}
+	})
 	t.Run("a large gang of distinct members starts", func(t *testing.T) {
 		for i := range size {
 			a.member("mallory", fmt.Sprintf("ok-%d", i), "fits", size, distinct(i-1))
 		}
 		a.awaitBound("mallory", size)
 	})
-}
-
-// TestRefusalsOfOneNamespaceAreItsOwn forbids PodGroups in one namespace, and names gangs as no object can be named.
-//
-//nolint:paralleltest,tparallel // the parts of the story follow each other on one control plane
-func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t)
-	a.forbidPodGroups("mallory")
-	for i := range 5 {
-		a.member("mallory", fmt.Sprintf("m-%d", i), fmt.Sprintf("g%d", i), 2, nil)
-	}
-	a.awaitEvents("mallory", "m-", "NoPodGroup", 1)
-
-	t.Run("another namespace gets its PodGroups", func(t *testing.T) {
-		a.member("alice", "a-0", "g", 2, nil)
-		a.awaitGroups("alice", 1)
-	})
-	t.Run("those that were refused get theirs once they are allowed", func(t *testing.T) {
-		if err := a.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		a.awaitGroups("mallory", 5)
-	})
-	t.Run("a name that no object can have is told once and never tried", func(t *testing.T) {
-		for i := range 3 {
-			a.member("mallory", fmt.Sprintf("odd-%d", i), "Not_A.Name", 4, nil)
-		}
-		a.awaitEvents("mallory", "odd-", "NoPodGroup", 1)
-		// It is scheduled all the same.
-		a.member("mallory", "odd-3", "Not_A.Name", 4, nil)
-		a.awaitBound("mallory", 4)
-		if n := a.events("mallory", "odd-", "NoPodGroup"); n != 1 {
-			t.Errorf("%d events, want 1", n)
-		}
-	})
-}
-
-// forbidPodGroups makes the API server refuse PodGroups in a namespace, and waits until it does.
-func (a *attack) forbidPodGroups(namespace string) {
-	a.t.Helper()
-	policies := a.Client.AdmissionregistrationV1()
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule:       admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"podgroups"}}}}}},
-		Validations: []admissionv1.Validation{{Expression: "request.namespace != '" + namespace + "'"}}}}
-	if _, err := policies.ValidatingAdmissionPolicies().Create(a.t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: "no-groups", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
-	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(a.t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
-	}
-	a.Await(a.t, "the policy to hold", func(ctx context.Context) (bool, error) {
-		err := a.dynamic.Resource(podGroupResource).Namespace(namespace).Delete(ctx, "probe", metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return false, err
-		}
-		_, err = a.dynamic.Resource(podGroupResource).Namespace(namespace).Create(ctx, unstructuredGroup("probe"), metav1.CreateOptions{})
-		return err != nil && strings.Contains(err.Error(), "no-groups"), nil
-	})
-}
-
-func (a *attack) awaitGroups(namespace string, n int) {
-	a.t.Helper()
-	a.Await(a.t, fmt.Sprintf("%d PodGroups in %s", n, namespace), func(ctx context.Context) (bool, error) {
-		list, err := a.dynamic.Resource(podGroupResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == n, err
-	})
-}
-
-// events counts the events of a reason about the pods with a prefix, repetitions included.
-func (a *attack) events(namespace, prefix, reason string) int {
-	a.t.Helper()
-	list, err := a.Client.EventsV1().Events(namespace).List(a.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	n := 0
-	for _, e := range list.Items {
-		if e.Reason == reason && strings.HasPrefix(e.Regarding.Name, prefix) {
-			n++
-			if e.Series != nil {
-				n += int(e.Series.Count)
-			}
-		}
-	}
-	return n
-}
-
-func (a *attack) awaitEvents(namespace, prefix, reason string, n int) {
-	a.t.Helper()
-	a.Await(a.t, fmt.Sprintf("%d events %s", n, reason), func(context.Context) (bool, error) { return a.events(namespace, prefix, reason) == n, nil })
-}
-
-func unstructuredGroup(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(1)}}}
 }

@@ -74,6 +74,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.waker = newWaker()
+	c.status.reserved = c.waker.reservations.words.of
 	c.overdue = newOverdue()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.mark(id)

@@ -14,8 +14,9 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// podGroupStatus returns the status of pg for what is known of its gang. What does not change keeps its times.
-func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time) schedulingv1alpha1.PodGroupStatus {
+// podGroupStatus returns the status of pg for what is known of its gang, and what is said of its reservation, empty for none. What
+// does not change keeps its times.
+func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, reserved string, now time.Time) schedulingv1alpha1.PodGroupStatus {
 	s := *pg.Status.DeepCopy()
 	minimum := v.Minimum
 	if minimum.Total == 0 {
@@ -43,8 +44,7 @@ func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time)
 	set(schedulingv1alpha1.PodGroupQuorum, quorum, "EnoughMembers", "TooFewMembers",
 		existing(v, minimum))
 	scheduled := v.Settled() >= minimum.Total && v.Met()
-	message, reason := fmt.Sprintf("%d of %s %s bound or %s succeeded", v.Settled(), ofMembers(minimum),
-		plural.Choose(minimum.Total, "is", "are"), plural.Choose(minimum.Total, "has", "have")), "InProgress"
+	message, reason := settled(v, minimum), "InProgress"
 	switch {
 	case scheduled:
 	case v.Reason != nil:
@@ -58,6 +58,10 @@ func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time)
 		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(minimum), plural.Choose(v.Settled(), "is", "are"))
 	}
 	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", "NoMembersLost", message)
+	// Most groups never have a reservation, and say nothing of it.
+	if reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
+		set(schedulingv1alpha1.PodGroupReserved, reserved != "", "NodesReserved", "NotReserved", reserved)
+	}
 	return s
 }
 
@@ -71,7 +75,19 @@ func existing(v gang.View, minimum gang.Minimum) string {
 			return fmt.Sprintf("%d of %s with role %s %s", have, plural.Of(need, "member"), name, plural.Choose(need, "exists", "exist"))
 		}
 	}
+	if n := v.Existing(); n > minimum.Total {
+		return fmt.Sprintf("%d members exist; the minimum is %s", n, minimum)
+	}
 	return fmt.Sprintf("%d of %s %s", v.Existing(), ofMembers(minimum), plural.Choose(minimum.Total, "exists", "exist"))
+}
+
+// settled says how many members need no node any more.
+func settled(v gang.View, minimum gang.Minimum) string {
+	if n := v.Settled(); n > minimum.Total {
+		return fmt.Sprintf("%d members are bound or have succeeded; the minimum is %s", n, minimum)
+	}
+	return fmt.Sprintf("%d of %s %s bound or %s succeeded", v.Settled(), ofMembers(minimum),
+		plural.Choose(minimum.Total, "is", "are"), plural.Choose(minimum.Total, "has", "have"))
 }
 
 // ofMembers is the minimum with what it counts.

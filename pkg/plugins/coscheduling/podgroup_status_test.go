@@ -1,10 +1,12 @@
 package coscheduling
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -49,7 +51,7 @@ func TestPodGroupStatus(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-			s := podGroupStatus(pg, tc.view, now)
+			s := podGroupStatus(pg, tc.view, "", now)
 			got := map[string]string{}
 			for _, c := range s.Conditions {
 				got[c.Type] = string(c.Status) + " " + c.Reason
@@ -61,9 +63,49 @@ func TestPodGroupStatus(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			pg.Status = s
-			if diff := cmp.Diff(s, podGroupStatus(pg, tc.view, now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(s, podGroupStatus(pg, tc.view, "", now.Add(time.Hour))); diff != "" {
 				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A group that has never had a reservation does not speak of one; one that had says that it ended.
+func TestTheStatusSaysWhatIsReserved(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
+	for _, step := range []struct{ said, want string }{
+		{"", ""},
+		{"2 nodes reserved, on which at least 1 pod has to end first", "True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
+		{"", "False NotReserved "},
+	} {
+		pg.Status = podGroupStatus(pg, gang.View{}, step.said, now)
+		got := ""
+		if c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil {
+			got = fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message)
+		}
+		if got != step.want {
+			t.Errorf("said %q: the condition is %q, want %q", step.said, got, step.want)
+		}
+	}
+}
+
+func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
+	t.Parallel()
+	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
+	var r reservedWords
+	for _, step := range []struct {
+		id           gang.ID
+		words        string
+		news         bool
+		saysA, saysB string
+	}{
+		{a, "", false, "", ""}, {a, "one", true, "one", ""}, {a, "one", false, "one", ""}, {b, "", false, "one", ""},
+		{b, "two", true, "", "two"}, {a, "", false, "", "two"}, {b, "", true, "", ""}, {b, "", false, "", ""},
+	} {
+		if news := r.set(step.id, step.words); news != step.news || r.of(a) != step.saysA || r.of(b) != step.saysB {
+			t.Errorf("%s %q: news %v, said of a %q and of b %q", step.id, step.words, news, r.of(a), r.of(b))
+		}
 	}
 }

@@ -2,13 +2,16 @@ package coscheduling
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/plural"
 )
 
 const (
@@ -23,6 +26,8 @@ type reservations struct {
 	turns *gang.ReserveTurns
 	// lookAt is when to look next at what to keep.
 	lookAt time.Time
+	// words say what is kept for whom, for the status of its PodGroup.
+	words reservedWords
 	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
 	ready bool
 }
@@ -59,6 +64,7 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 		}
 		r.turns.Begin(g.ID, kept.Pods, now)
 		w.promises.harmed.Store(false)
+		w.tellReserved(g.ID, kept)
 		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
 		return
 	}
@@ -92,13 +98,63 @@ func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
 		w.rounds.Touch(id, now)
 	}
 	w.reservations.ready = kept.Ready
+	w.tellReserved(id, kept)
 	return true
 }
 
 // unreserve ends what is promised to the gang for its turn.
 func (w *waker) unreserve(id gang.ID) {
 	w.reservations.ready = false
+	if w.reservations.words.set(id, "") {
+		w.status.mark(id)
+	}
 	w.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
+}
+
+// tellReserved has the status of the gang's PodGroup say what is kept for it, and what that lacks.
+func (w *waker) tellReserved(id gang.ID, kept gang.Reservation) {
+	nodes := map[string]bool{}
+	for _, place := range kept.Places {
+		nodes[place.Node] = true
+	}
+	words := fmt.Sprintf("%s reserved, on which the gang fits", plural.Of(len(nodes), "node"))
+	if !kept.Ready {
+		words = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
+	}
+	if w.reservations.words.set(id, words) {
+		w.status.mark(id)
+	}
+}
+
+// reservedWords are said of the gang whose turn it is. The waker sets them, and the writer of statuses reads them.
+type reservedWords struct {
+	mu    sync.Mutex
+	id    gang.ID
+	words string
+}
+
+// set reports whether that is news. Empty words end what was said of the gang.
+func (r *reservedWords) set(id gang.ID, words string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if words == "" && r.id != id || r.id == id && r.words == words {
+		return false
+	}
+	r.id, r.words = id, words
+	if words == "" {
+		r.id = gang.ID{}
+	}
+	return true
+}
+
+// of returns what is said of the gang, nothing if it is not its turn.
+func (r *reservedWords) of(id gang.ID) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.id != id {
+		return ""
+	}
+	return r.words
 }
 
 // promise makes what is promised to the gang for its turn that of the reservation.

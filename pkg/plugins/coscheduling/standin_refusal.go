@@ -164,7 +164,7 @@ func (s *statusWriter) judgeStandIn(ctx context.Context, id gang.ID, v gang.View
 	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		s.banStandIn(ctx, id, v, err.Error())
 		return nil
-	case apierrors.IsNotFound(err):
+	case !byAdmission(err) && apierrors.IsNotFound(err):
 		// The cluster does not serve them.
 		if s.refusals.pause(everywhere, id, unservedPause, now) {
 			klog.FromContext(ctx).Error(err, "No PodGroup can be made for gangs by labels; they are scheduled without one", "gang", id)
@@ -177,6 +177,11 @@ func (s *statusWriter) judgeStandIn(ctx context.Context, id gang.ID, v gang.View
 			s.tellStandIn(ctx, v, err.Error())
 		}
 		return nil
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		// A webhook that does not answer holds each request for long, so they are as rare as those that are refused.
+		if s.refusals.pause(id.Namespace, id, refusedPause, now) {
+			s.tellStandIn(ctx, v, fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout))
+		}
 	}
 	// There was no answer.
 	return fmt.Errorf("making PodGroup %s: %w", id, err)

@@ -1,7 +1,9 @@
 package coscheduling
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -82,8 +84,10 @@ func TestTroublesOfOneNamespaceAreItsOwn(t *testing.T) {
 	if _, again := n.fail("ns", now); again {
 		t.Error("what fails in the pause is told again")
 	}
-	if got := []int{n.writers("ns", now), n.writers("ns", now.Add(troublePause)), n.writers("other", now)}; !slices.Equal(got, []int{0, 1, writersOfOne}) {
-		t.Errorf("writers %v, want none in the pause, then one, and all for another namespace", got)
+	n.succeed("other", now)
+	got := []int{n.writers("ns", now), n.writers("ns", now.Add(troublePause)), n.writers("other", now), n.writers("new", now)}
+	if !slices.Equal(got, []int{0, 1, writersOfOne, 1}) {
+		t.Errorf("writers %v, want none in the pause, then one, all for another namespace, and one for a new one", got)
 	}
 	for range 20 {
 		now = now.Add(troublePauseMost)
@@ -92,7 +96,49 @@ func TestTroublesOfOneNamespaceAreItsOwn(t *testing.T) {
 	if n.writers("ns", now.Add(troublePauseMost-1)) != 0 || n.writers("ns", now.Add(troublePauseMost)) != 1 {
 		t.Error("the pause is not bounded")
 	}
-	if n.succeed("ns"); n.writers("ns", now) != writersOfOne {
+	if n.succeed("ns", now); n.writers("ns", now) != writersOfOne {
 		t.Error("a success does not end the troubles")
+	}
+	n.fail("bad", now)
+	if n.age(now.Add(troublePauseMost + 2*standing)); len(n.by)+len(n.well) > 0 {
+		t.Errorf("%d namespaces in trouble and %d others are remembered for ever", len(n.by), len(n.well))
+	}
+}
+
+func TestNamespacesAreWrittenInTurn(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	s := newStatusWriter()
+	old := now.Add(-time.Hour)
+	for i := range 1000 {
+		s.dirty[gang.ID{Namespace: "many", Name: strconv.Itoa(i)}] = old
+	}
+	for i := range statusWriters - 1 {
+		s.dirty[gang.ID{Namespace: "one-" + strconv.Itoa(i), Name: "g"}] = old
+	}
+	s.troubles.succeed("many", now)
+	count := func(ids []gang.ID) map[string]int {
+		by := map[string]int{}
+		for _, id := range ids {
+			by[id.Namespace]++
+		}
+		return by
+	}
+	if by := count(s.due(now)); len(by) != statusWriters || by["many"] != 1 {
+		t.Errorf("%d namespaces are written, %d gangs of the one with many; want %d and 1", len(by), by["many"], statusWriters)
+	}
+	if begun := s.due(now); len(begun) > 0 {
+		t.Errorf("%d more gangs are written at the same time", len(begun))
+	}
+	// Those that hang keep nobody from being written, up to a bound of all.
+	for range 100 {
+		now = now.Add(slowWrite)
+		for i := range statusWriters {
+			s.dirty[gang.ID{Namespace: fmt.Sprintf("slow-%d-%d", now.Unix(), i), Name: "g"}] = old
+		}
+		s.due(now)
+	}
+	if len(s.writing) != statusWritersMost || s.busy["many"] > writersOfOne {
+		t.Errorf("%d gangs are written at a time, %d of one namespace; want %d, and no more than %d", len(s.writing), s.busy["many"], statusWritersMost, writersOfOne)
 	}
 }

@@ -65,6 +65,8 @@ type statusWriter struct {
 	pods     *memberPods
 	profiles *profiles
 	synced   func() bool
+	// reserved returns what is said of the reservation of a gang, empty for none.
+	reserved func(gang.ID) string
 	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
 	leading atomic.Bool
 
@@ -81,14 +83,14 @@ type statusWriter struct {
 	// refusals holds what keeps stand-ins from being made; troubles the namespaces to which writes fail.
 	refusals standInRefusals
 	troubles namespaceTroubles
-	// writing holds the gangs that are being written, busy counts them by namespace.
-	writing map[gang.ID]bool
+	// writing holds since when gangs are being written, busy counts them by namespace.
+	writing map[gang.ID]time.Time
 	busy    map[string]int
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{},
-		writing: map[gang.ID]bool{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{}}
+	return &statusWriter{reserved: func(gang.ID) string { return "" }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{},
+		writing: map[gang.ID]time.Time{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{}}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
@@ -274,7 +276,7 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 // writeGroup writes the PodGroup's status, and reports whether nothing but words changed and whether they are put off.
 func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time,
 	reword bool) (reworded, later bool, err error) {
-	status := podGroupStatus(pg, v, now)
+	status := podGroupStatus(pg, v, s.reserved(id), now)
 	if status.OccupiedBy == "" {
 		if pod := s.pods.pod(v.Any); pod != nil {
 			if owner := metav1.GetControllerOf(pod); owner != nil {

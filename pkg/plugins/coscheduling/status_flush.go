@@ -2,6 +2,8 @@ package coscheduling
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,10 +13,15 @@ import (
 )
 
 const (
-	// statusWriters bounds the gangs that are written at a time, writersOfOne those of one namespace, so that a namespace whose
-	// webhooks are slow does not keep others waiting. One to which writes fail has one.
-	statusWriters = 32
-	writersOfOne  = 8
+	// statusWriters bounds the gangs that are written at a time. Those that have been written for slowWrite do not count: what
+	// they wait for is a namespace's webhook, which must not keep others waiting. statusWritersMost bounds them all.
+	statusWriters     = 32
+	statusWritersMost = 128
+	slowWrite         = time.Second
+	// writersOfOne bounds the gangs of one namespace. One to which nothing was written lately, or to which writes fail, has one.
+	writersOfOne = 8
+	// standing is how long a namespace counts as one to which writes succeed.
+	standing = time.Minute
 	// writeTimeout ends a request that the API server, or a webhook that it asks, does not answer.
 	writeTimeout = 10 * time.Second
 	// troublePause is the pause after a write to a namespace has failed, which doubles up to troublePauseMost.
@@ -25,6 +32,7 @@ const (
 // flush begins to write the gangs that changed.
 func (s *statusWriter) flush(ctx context.Context) {
 	now := time.Now()
+	s.troubles.age(now)
 	for _, id := range s.refusals.over(now) {
 		s.mark(id)
 	}
@@ -38,7 +46,7 @@ func (s *statusWriter) flush(ctx context.Context) {
 				s.mark(id)
 				return
 			}
-			s.troubles.succeed(id.Namespace)
+			s.troubles.succeed(id.Namespace, time.Now())
 		}()
 	}
 }
@@ -59,7 +67,7 @@ func (s *statusWriter) due(now time.Time) []gang.ID {
 	s.mu.Lock()
 	for id, since := range s.dirty {
 		switch age := now.Sub(since); {
-		case age < statusDelay || now.Sub(s.wrote[id]) < statusPause || s.writing[id]:
+		case age < statusDelay || now.Sub(s.wrote[id]) < statusPause || !s.writing[id].IsZero():
 		case age < statusPatience:
 			young = append(young, id)
 		default:
@@ -75,26 +83,50 @@ func (s *statusWriter) due(now time.Time) []gang.ID {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	most := statusWriters
+	for _, began := range s.writing {
+		if now.Sub(began) >= slowWrite {
+			most++
+		}
+	}
+	most = min(most, statusWritersMost)
+	allowed := map[string]int{}
 	var begun []gang.ID
-	for _, id := range due {
-		if len(s.writing) >= statusWriters {
+	for _, id := range inTurn(due) {
+		if len(s.writing) >= most {
 			break
 		}
-		if s.busy[id.Namespace] >= s.troubles.writers(id.Namespace, now) {
+		if _, asked := allowed[id.Namespace]; !asked {
+			allowed[id.Namespace] = s.troubles.writers(id.Namespace, now)
+		}
+		if s.busy[id.Namespace] >= allowed[id.Namespace] {
 			continue
 		}
 		delete(s.dirty, id)
-		s.writing[id] = true
+		s.writing[id] = now
 		s.busy[id.Namespace]++
 		begun = append(begun, id)
 	}
 	return begun
 }
 
-// namespaceTroubles holds the namespaces to which writes fail: only theirs pause.
+// inTurn orders the gangs so that each namespace has one before another has two.
+func inTurn(ids []gang.ID) []gang.ID {
+	turn, seen := make(map[gang.ID]int, len(ids)), map[string]int{}
+	for _, id := range ids {
+		turn[id] = seen[id.Namespace]
+		seen[id.Namespace]++
+	}
+	slices.SortStableFunc(ids, func(a, b gang.ID) int { return turn[a] - turn[b] })
+	return ids
+}
+
+// namespaceTroubles holds the namespaces to which writes fail, and those to which they succeed: only the former pause.
 type namespaceTroubles struct {
 	mu sync.Mutex
 	by map[string]trouble
+	// well holds when something was last written.
+	well map[string]time.Time
 }
 
 type trouble struct {
@@ -107,13 +139,14 @@ func (n *namespaceTroubles) writers(namespace string, now time.Time) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t, known := n.by[namespace]
+	_, well := n.well[namespace]
 	switch {
-	case !known:
-		return writersOfOne
 	case now.Before(t.until):
 		return 0
-	default:
+	case known, !well:
 		return 1
+	default:
+		return writersOfOne
 	}
 }
 
@@ -131,12 +164,25 @@ func (n *namespaceTroubles) fail(namespace string, now time.Time) (pause time.Du
 		n.by = map[string]trouble{}
 	}
 	n.by[namespace] = t
+	delete(n.well, namespace)
 	return t.pause, true
 }
 
 // succeed ends the troubles of the namespace.
-func (n *namespaceTroubles) succeed(namespace string) {
+func (n *namespaceTroubles) succeed(namespace string, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.by, namespace)
+	if n.well == nil {
+		n.well = map[string]time.Time{}
+	}
+	n.well[namespace] = now
+}
+
+// age forgets the namespaces to which nothing was written lately, and the troubles that were over long ago.
+func (n *namespaceTroubles) age(now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.well, func(_ string, at time.Time) bool { return now.Sub(at) > standing })
+	maps.DeleteFunc(n.by, func(_ string, t trouble) bool { return now.Sub(t.until) > standing })
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ import (
 
 const attackedFile = `shapes:
 - {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
+- {name: t4, count: 16, labels: {attacked: mix, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "32", memory: 256Gi, nvidia.com/gpu: "4"}}
 `
 
 // attack is a cluster with a tenant who has the role "edit" in the namespace default, and no other right.
@@ -31,9 +34,9 @@ type attack struct {
 	node   string
 }
 
-func newAttack(t *testing.T) *attack {
+func newAttack(t *testing.T, nodes string, options sandbox.Options) *attack {
 	t.Helper()
-	a := &attack{world: world{sandboxtest.Start(t, attackedFile, sandbox.Options{})}}
+	a := &attack{world: world{sandboxtest.Start(t, nodes, options)}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "tenant"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
@@ -48,11 +51,11 @@ func newAttack(t *testing.T) *attack {
 	if a.tenant, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := a.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	list, err := a.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.node = nodes.Items[0].Name
+	a.node = list.Items[0].Name
 	return a
 }
 
@@ -132,7 +135,7 @@ func with(annotations strs, more ...string) strs {
 //nolint:tparallel // the parts follow each other on one node
 func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 	t.Parallel()
-	a := newAttack(t)
+	a := newAttack(t, attackedFile, sandbox.Options{})
 	holds := map[int]string{}
 	place := func(t *testing.T, name string, annotations strs) {
 		t.Helper()
@@ -207,4 +210,27 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 			t.Errorf("a pod was created with the conditions %+v", made.Status.Conditions)
 		}
 	})
+
+	t.Run("an attempt that fails is one line of the log", func(t *testing.T) {
+		log, err := os.ReadFile(filepath.Join(a.LogDir(), "scheduler.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		for _, line := range strings.Split(string(log), "\n") {
+			switch {
+			case !strings.Contains(line, `pod="default/fifth"`):
+			case strings.Contains(line, `"Unable to schedule pod; no fit; waiting"`):
+				failed++
+			default:
+				t.Errorf("the log says more of the pod: %s", line)
+			}
+		}
+		if failed == 0 {
+			t.Error("the log says nothing of the pod that does not fit")
+		}
+	})
+
+	t.Run("what pods said is forgotten when they are gone", a.testMemory)
+	t.Run("pods that can never run do not move where others go", a.testMix)
 }

@@ -29,6 +29,7 @@ type cluster struct {
 	fleet   *fleet
 	kin     *kin
 	roll    *roll
+	still   *standstill
 	// seeing is held to read a node and to count it, so that no older state of it is counted last.
 	seeing sync.Mutex
 	// faulted are the pods that a faulty GPU keeps pending.
@@ -66,13 +67,14 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l, claims: claims},
 			learner: newLearner(keys, gangs, claims), claims: claims, gangs: gangs,
 			kin: newKin(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
-			recorder: handle.EventRecorder(),
+			still: newStandstill(), recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
 		c.roll = newRoll(ctx, c)
+		go c.still.keep(ctx)
 		if err := c.watch(factory); err != nil {
 			return nil, err
 		}

@@ -163,6 +163,9 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	if err := p.cluster.still.check(time.Now()); err != nil {
+		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
+	}
 	if s.request.ServedByHAMi(promised) {
 		value, err := p.cluster.locks.take(ctx, pod, nodeName)
 		if err != nil {
@@ -174,7 +177,14 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
 	}
-	return fwk.AsStatus(p.tell(ctx, pod, patch))
+	if err := p.tell(ctx, pod, patch); err != nil {
+		return fwk.AsStatus(err)
+	}
+	// It may have stood still while it waited for the answer.
+	if err := p.cluster.still.check(time.Now()); err != nil {
+		return fwk.AsStatus(fmt.Errorf("binding pod %s/%s: %w", pod.Namespace, pod.Name, err))
+	}
+	return nil
 }
 
 // tell writes the pod's status and annotations; nil is nothing to write.

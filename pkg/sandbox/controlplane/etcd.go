@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 
 // etcdStartTimeout is generous: without fsync a new member serves within a second.
 const etcdStartTimeout = 60 * time.Second
+
+// defaultQuotaBytes leaves room for 20,000 nodes.
+const defaultQuotaBytes = 8 << 30
 
 // runEtcd runs one etcd member until ctx ends and calls ready once it serves. Clients and peers need a certificate of
 // the sandbox's authority, so that nobody else on the machine can write past the API server.
@@ -39,8 +43,8 @@ func runEtcd(ctx context.Context, opts sandbox.Options, keys pki.Dir, port int, 
 	config.UnsafeNoFsync = !opts.Fsync
 	config.LogLevel = "warn"
 	config.LogOutputs = []string{filepath.Join(layout.Logs(), "etcd.log")}
-	// Compaction is the API server's work here, as in any cluster; the quota leaves room for 20,000 nodes.
-	config.QuotaBackendBytes = 8 << 30
+	// Compaction is the API server's work here, as in any cluster.
+	config.QuotaBackendBytes = cmp.Or(opts.EtcdQuotaBytes, defaultQuotaBytes)
 
 	etcd, err := embed.StartEtcd(config)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,7 @@ type controlPlane struct {
 
 // Run brings a sandbox up, reports progress to the process that started this one, and runs until ctx ends.
 func Run(ctx context.Context, opts sandbox.Options) error {
+	closeFiles()
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	// The API server and the controller manager each set logging up; in one process the second would fail.
@@ -104,8 +106,13 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	}
 }
 
+// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have the modes
+// that etcd gives them.
+func closeFiles() { syscall.Umask(0o077) }
+
 // RunComponent runs one component of a split control plane until ctx ends.
 func RunComponent(ctx context.Context, opts sandbox.Options, component string, etcdPort, apiPort int) error {
+	closeFiles()
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	keys := pki.Dir(sandbox.Layout(opts.Dir).PKI())
@@ -184,7 +191,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
-	cp.state.Server = "https://" + loopbackAddress(cp.ports.api)
+	cp.state.Server, cp.state.Etcd = "https://"+loopbackAddress(cp.ports.api), "https://"+loopbackAddress(cp.ports.etcd)
 	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, pki.Admin); err != nil {
 		return err
 	}

@@ -40,6 +40,9 @@ const (
 	PodGroupScheduledCondition = "Scheduled"
 	// PodGroupDegraded is true while a group that had started has fewer than minMember members.
 	PodGroupDegraded = "Degraded"
+	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, and what has to
+	// end there. A group that has never had a reservation does not have the condition.
+	PodGroupReserved = "Reserved"
 )
 
 // PodGroup is a set of pods that start together or not at all.
@@ -115,7 +118,7 @@ type PodGroupStatus struct {
 	// scheduleStartTime is when the pods that the group needs existed for the first time.
 	// +optional
 	ScheduleStartTime metav1.Time `json:"scheduleStartTime,omitempty"`
-	// conditions are the latest observations of the group: Quorum, Scheduled, Degraded.
+	// conditions are the latest observations of the group: Quorum, Scheduled, Degraded, Reserved.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

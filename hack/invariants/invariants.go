@@ -1,4 +1,7 @@
-package main
+// Package invariants watches every change that an API makes and finds what breaks a promise of the scheduler's: each pod is bound
+// once, no node and no GPU is given away twice, a gang starts whole. It takes what it compares from the objects alone and knows
+// nothing of the scheduler's own view, so it serves a simulated API as well as a real one.
+package invariants
 
 import (
 	"fmt"
@@ -10,26 +13,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/component-helpers/resource"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/simulation/memapi"
 )
+
+// sharedMode is the mode of a node on which the scheduler hands out the GPUs.
+const sharedMode = "shared"
 
 // The kinds of faults.
 const (
-	boundTwice    = "a pod was bound twice"
-	overCommitted = "a node is over its allocatable"
-	overShared    = "a GPU is given away more than once"
-	unassigned    = "a pod has no devices"
-	startedInPart = "a gang is started in part"
-	unexplained   = "a pending pod says no reason"
-	forgotten     = "a pod is left although it fits"
-	unhelped      = "a pod is left although others could be evicted for it"
-	broken        = "the scheduler does not start"
+	BoundTwice    = "a pod was bound twice"
+	OverCommitted = "a node is over its allocatable"
+	OverShared    = "a GPU is given away more than once"
+	Unassigned    = "a pod has no devices"
+	StartedInPart = "a gang is started in part"
+	Unexplained   = "a pending pod says no reason"
 )
 
 // Fault is a promise that was broken.
@@ -37,32 +41,25 @@ type Fault struct{ Kind, Detail string } //nolint:errname // a fault of the sche
 
 func (f *Fault) Error() string { return f.Kind + ": " + f.Detail }
 
-// comment is the fault as the head of a file.
-func comment(fault error) string {
-	if fault == nil {
-		return ""
-	}
-	return "# " + strings.ReplaceAll(fault.Error(), "\n", "\n# ") + "\n"
-}
-
 const (
 	// settled is how long ago a node must have changed to be held against a binding: a member of a gang keeps its node, which
 	// it was given before the change, until the others have theirs.
 	settled = 5 * time.Minute
-	// patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad weather
+	// Patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad weather
 	// is tried again after a back-off.
-	patience = 2 * time.Second
+	Patience = 2 * time.Second
 	// underWay is how long a binding may take.
 	underWay = 5 * time.Second
-	// patienceInStorm is long enough for several back-offs of ten seconds in a row.
-	patienceInStorm = 3 * time.Minute
+	// PatienceInStorm is long enough for several back-offs of ten seconds in a row.
+	PatienceInStorm = 3 * time.Minute
 )
 
-// checker is told of every change in the order in which the API makes them, and compares it with what a scheduler promises.
+// Checker is told of every change in the order in which the API makes them, and compares it with what a scheduler promises.
 // It knows nothing of the scheduler's own view.
-type checker struct {
-	keys     kubeview.GPUKeys
-	patience time.Duration
+type Checker struct {
+	keys kubeview.GPUKeys
+	// Patience is how long a gang may be bound in part. It may be changed before the first change is observed.
+	Patience time.Duration
 
 	mu      sync.Mutex
 	faults  []*Fault
@@ -77,20 +74,21 @@ type checker struct {
 	evicted []*v1.Pod
 }
 
-func newChecker(patience time.Duration) *checker {
-	return &checker{
-		keys: kubeview.DefaultGPUKeys(), patience: patience, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
+// New returns a checker that lets a gang be bound in part for so long.
+func New(patience time.Duration) *Checker {
+	return &Checker{
+		keys: kubeview.DefaultGPUKeys(), Patience: patience, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
 		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, devices: map[string]string{},
 		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
 	}
 }
 
-func (c *checker) fault(kind, detail string, args ...any) {
+func (c *Checker) fault(kind, detail string, args ...any) {
 	c.faults = append(c.faults, &Fault{kind, fmt.Sprintf(detail, args...)})
 }
 
-// first is the fault that came first, or nil.
-func (c *checker) first() *Fault {
+// First is the fault that came first, or nil.
+func (c *Checker) First() *Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.faults) == 0 {
@@ -99,26 +97,26 @@ func (c *checker) first() *Fault {
 	return c.faults[0]
 }
 
-// observe is called by the API with every change.
-func (c *checker) observe(e memapi.Event) {
+// Observe takes a change of an object, which was old before, in the order in which the API makes them.
+func (c *Checker) Observe(event watch.EventType, object, old runtime.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch obj := e.Object.(type) {
+	switch obj := object.(type) {
 	case *v1.Node:
-		c.node(e.Type, obj)
+		c.node(event, obj)
 	case *v1.Pod:
-		c.pod(e, obj)
+		c.pod(event, obj)
 	case *resourcev1.ResourceClaim:
-		c.claim(e.Type, obj)
+		c.claim(event, obj)
 	case *unstructured.Unstructured:
 		if obj.GetKind() == "PodGroup" {
-			c.group(e, obj)
+			c.group(event, obj, old)
 		}
 	}
 }
 
-func (c *checker) node(event memapi.EventType, node *v1.Node) {
-	if event == memapi.Deleted {
+func (c *Checker) node(event watch.EventType, node *v1.Node) {
+	if event == watch.Deleted {
 		delete(c.nodes, node.Name)
 		return
 	}
@@ -132,10 +130,10 @@ func (c *checker) node(event memapi.EventType, node *v1.Node) {
 	c.nodes[node.Name] = node
 }
 
-func (c *checker) pod(e memapi.Event, pod *v1.Pod) {
+func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	before := c.pods[key]
-	if e.Type == memapi.Deleted {
+	if event == watch.Deleted {
 		delete(c.pods, key)
 		c.evicted = append(c.evicted, pod)
 	} else {
@@ -143,18 +141,18 @@ func (c *checker) pod(e memapi.Event, pod *v1.Pod) {
 	}
 	bound := before != nil && before.Spec.NodeName == "" && pod.Spec.NodeName != ""
 	if before != nil && before.Spec.NodeName != "" && before.UID == pod.UID && pod.Spec.NodeName != before.Spec.NodeName {
-		c.fault(boundTwice, "%s was bound to %s, then to %s", pod.Name, before.Spec.NodeName, pod.Spec.NodeName)
+		c.fault(BoundTwice, "%s was bound to %s, then to %s", pod.Name, before.Spec.NodeName, pod.Spec.NodeName)
 	}
-	if bound && e.Type == memapi.Modified {
+	if bound && event == watch.Modified {
 		c.fits(pod)
 		c.assigned(pod)
 	}
 	gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]
 	switch {
 	case gang == "":
-	case bound && e.Type == memapi.Modified:
+	case bound && event == watch.Modified:
 		c.started(gang)
-	case e.Type == memapi.Deleted || kubeview.Finished(pod):
+	case event == watch.Deleted || kubeview.Finished(pod):
 		// It is not the scheduler's doing that members are gone, and bindings that are under way cannot be called back.
 		delete(c.partial, gang)
 		c.bereft[gang] = time.Now()
@@ -162,7 +160,7 @@ func (c *checker) pod(e memapi.Event, pod *v1.Pod) {
 }
 
 // fits compares what the pods of a node ask for with what it has.
-func (c *checker) fits(pod *v1.Pod) {
+func (c *Checker) fits(pod *v1.Pod) {
 	node := c.nodes[pod.Spec.NodeName]
 	if node == nil || time.Since(c.changed[node.Name]) < settled {
 		return
@@ -178,13 +176,13 @@ func (c *checker) fits(pod *v1.Pod) {
 	for name := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
 		amount, has := used[name], node.Status.Allocatable[name]
 		if amount.Cmp(has) > 0 {
-			c.fault(overCommitted, "%s on %s: pods ask for %s of %s, allocatable %s", pod.Name, node.Name, amount.String(), name, has.String())
+			c.fault(OverCommitted, "%s on %s: pods ask for %s of %s, allocatable %s", pod.Name, node.Name, amount.String(), name, has.String())
 		}
 	}
 }
 
 // on lists the pods that hold a node, in the order of their names.
-func (c *checker) on(node string) []*v1.Pod {
+func (c *Checker) on(node string) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, pod := range c.pods {
 		if pod.Spec.NodeName == node && !kubeview.Finished(pod) {
@@ -196,14 +194,14 @@ func (c *checker) on(node string) []*v1.Pod {
 }
 
 // assigned adds up what is given away of each GPU of a node.
-func (c *checker) assigned(pod *v1.Pod) {
+func (c *Checker) assigned(pod *v1.Pod) {
 	node := c.nodes[pod.Spec.NodeName]
 	asked, err := c.keys.PodGPURequest(pod)
 	if node == nil || err != nil || asked.Count == 0 || node.Labels[kubeview.GPUModeKey] != sharedMode {
 		return
 	}
 	if _, ok := kubeview.Granted(pod); !ok {
-		c.fault(unassigned, "%s was bound to %s without a record of its GPUs", pod.Name, node.Name)
+		c.fault(Unassigned, "%s was bound to %s without a record of its GPUs", pod.Name, node.Name)
 		return
 	}
 	given := map[int]int{}
@@ -211,25 +209,25 @@ func (c *checker) assigned(pod *v1.Pod) {
 		grant, _ := kubeview.Granted(other)
 		for _, device := range grant.Devices {
 			if given[device] += grant.Share.Milli; given[device] > gpu.WholeMilli {
-				c.fault(overShared, "GPU %d of %s is given to %d thousandths, the last to %s", device, node.Name, given[device], pod.Name)
+				c.fault(OverShared, "GPU %d of %s is given to %d thousandths, the last to %s", device, node.Name, given[device], pod.Name)
 			}
 		}
 	}
 }
 
 // claim keeps which claim has which device.
-func (c *checker) claim(event memapi.EventType, claim *resourcev1.ResourceClaim) {
+func (c *Checker) claim(event watch.EventType, claim *resourcev1.ResourceClaim) {
 	for _, device := range c.claims[claim.Name] {
 		delete(c.devices, device)
 	}
 	delete(c.claims, claim.Name)
-	if event == memapi.Deleted || claim.Status.Allocation == nil {
+	if event == watch.Deleted || claim.Status.Allocation == nil {
 		return
 	}
 	for _, result := range claim.Status.Allocation.Devices.Results {
 		device := result.Pool + "/" + result.Device
 		if other := c.devices[device]; other != "" {
-			c.fault(overShared, "device %s is allocated to the claims %s and %s", device, other, claim.Name)
+			c.fault(OverShared, "device %s is allocated to the claims %s and %s", device, other, claim.Name)
 		}
 		c.devices[device] = claim.Name
 		c.claims[claim.Name] = append(c.claims[claim.Name], device)
@@ -237,13 +235,13 @@ func (c *checker) claim(event memapi.EventType, claim *resourcev1.ResourceClaim)
 }
 
 // group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
-func (c *checker) group(e memapi.Event, group *unstructured.Unstructured) {
+func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
 	name := group.GetName()
-	if old, ok := e.Old.(*unstructured.Unstructured); ok && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
+	if old, ok := before.(*unstructured.Unstructured); ok && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
 		return
 	}
 	delete(c.partial, name)
-	if e.Type == memapi.Deleted {
+	if event == watch.Deleted {
 		delete(c.groups, name)
 	} else {
 		c.groups[name] = group
@@ -256,9 +254,9 @@ func minMember(group *unstructured.Unstructured) int64 {
 }
 
 // started keeps since when a gang is bound in part.
-func (c *checker) started(gang string) {
+func (c *Checker) started(gang string) {
 	group := c.groups[gang]
-	if group == nil || c.patience > patience && c.sharesOrClaims(gang) {
+	if group == nil || c.Patience > Patience && c.sharesOrClaims(gang) {
 		return
 	}
 	if c.enough(gang, group) {
@@ -278,7 +276,7 @@ func (c *checker) started(gang string) {
 }
 
 // sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
-func (c *checker) sharesOrClaims(gang string) bool {
+func (c *Checker) sharesOrClaims(gang string) bool {
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
 		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 || len(pod.Spec.ResourceClaims) > 0) {
@@ -289,7 +287,7 @@ func (c *checker) sharesOrClaims(gang string) bool {
 }
 
 // enough says whether as many members have a node, in total and of each role, as have to start together.
-func (c *checker) enough(gang string, group *unstructured.Unstructured) bool {
+func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := int64(0), map[string]int{}
 	for _, pod := range c.pods {
 		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" || pod.Status.Phase == v1.PodSucceeded) {
@@ -307,20 +305,29 @@ func (c *checker) enough(gang string, group *unstructured.Unstructured) bool {
 	return total >= minMember(group)
 }
 
-// tick looks for gangs that have been bound in part for too long.
-func (c *checker) tick() {
+// All are the faults since the last call.
+func (c *Checker) All() []*Fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	faults := c.faults
+	c.faults = nil
+	return faults
+}
+
+// Tick looks for gangs that have been bound in part for too long.
+func (c *Checker) Tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for gang, since := range c.partial {
-		if time.Since(since) > c.patience {
-			c.fault(startedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]), time.Since(since))
+		if time.Since(since) > c.Patience {
+			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]), time.Since(since))
 			delete(c.partial, gang)
 		}
 	}
 }
 
-// excuse starts the patience with gangs again: no scheduler was there.
-func (c *checker) excuse() {
+// Excuse starts the patience with gangs again: no scheduler was there.
+func (c *Checker) Excuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for gang := range c.partial {
@@ -328,8 +335,8 @@ func (c *checker) excuse() {
 	}
 }
 
-// gone returns the pods that were deleted since the last call.
-func (c *checker) gone() []*v1.Pod {
+// Gone returns the pods that were deleted since the last call.
+func (c *Checker) Gone() []*v1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	evicted := c.evicted
@@ -337,8 +344,8 @@ func (c *checker) gone() []*v1.Pod {
 	return evicted
 }
 
-// placement is the node of each pod that exists.
-func (c *checker) placement() map[string]string {
+// Placement is the node of each pod that exists.
+func (c *Checker) Placement() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	placed := map[string]string{}
@@ -348,11 +355,11 @@ func (c *checker) placement() map[string]string {
 	return placed
 }
 
-// reason is what a pending pod says of itself.
-func (c *checker) reason(name string) string {
+// Reason is what a pending pod says of itself.
+func (c *Checker) Reason(pod types.NamespacedName) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if pod := c.pods[types.NamespacedName{Namespace: namespace, Name: name}]; pod != nil {
+	if pod := c.pods[pod]; pod != nil {
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == v1.PodScheduled {
 				return condition.Message
@@ -362,8 +369,8 @@ func (c *checker) reason(name string) string {
 	return ""
 }
 
-// explained looks for pods that wait and do not say why.
-func (c *checker) explained() {
+// Explained looks for pods that wait and do not say why.
+func (c *Checker) Explained() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pod := range c.pods {
@@ -374,7 +381,7 @@ func (c *checker) explained() {
 			return condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse && condition.Message != ""
 		})
 		if !said {
-			c.fault(unexplained, "%s", pod.Name)
+			c.fault(Unexplained, "%s", pod.Name)
 		}
 	}
 }

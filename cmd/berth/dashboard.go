@@ -1,0 +1,79 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/dashboard"
+	"berth.dev/berth/pkg/overview"
+)
+
+// explainColumns is how wide explanations are in a browser.
+const explainColumns = 120
+
+func newDashboardCommand() *cobra.Command {
+	flags := &watchFlags{cluster: newClusterFlags()}
+	var port uint16
+	cmd := &cobra.Command{
+		Use:   "dashboard",
+		Short: "Watch GPUs, queue, gangs and cost of a cluster in a browser",
+		Long: `Serve a page on this machine that shows what "berth top" shows, follows the cluster, and plots the last hour. Names lead to
+the pods of a node and to explanations.
+
+The page is served on the loopback interface only, reads the cluster with your rights, changes nothing and loads nothing from
+elsewhere. Its address holds a token that is made for each start: whoever knows the address can see the page. To look from
+another machine, forward the port (ssh -L).
+
+Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for any other error.`,
+		Example: `  berth dashboard
+
+  # On a port that an ssh tunnel leads to
+  berth dashboard --port 8899`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+			if err != nil {
+				return badInput(fmt.Errorf("--port: %w", err))
+			}
+			defer listener.Close()
+			watcher, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			server := dashboard.New(dashboard.Source{
+				Name:    flags.cluster.name(),
+				Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
+				PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
+				Explain: func(ctx context.Context, kind, namespace, name string) (string, error) {
+					return flags.explain(ctx, kind, namespace, name, explainColumns)
+				},
+			})
+			err = server.Serve(cmd.Context(), listener, func(address string) {
+				fmt.Fprintln(cmd.OutOrStdout(), address)
+				fmt.Fprintln(cmd.ErrOrStderr(), "open the address above in a browser of this machine; Ctrl-C ends")
+			})
+			return cmp.Or(err, cmd.Context().Err())
+		},
+	}
+	flags.addTo(cmd)
+	cmd.Flags().Uint16Var(&port, "port", 0, "port on 127.0.0.1 (default: any that is free)")
+	return cmd
+}
+
+// name of the cluster for people: that of the context in use.
+func (f clusterFlags) name() string {
+	if *f.Context != "" {
+		return *f.Context
+	}
+	if config, err := f.ToRawKubeConfigLoader().RawConfig(); err == nil && config.CurrentContext != "" {
+		return config.CurrentContext
+	}
+	return "cluster"
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/progress"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/top"
+)
+
+// watchFlags say which cluster to watch, and by which configuration to read it.
+type watchFlags struct {
+	cluster         clusterFlags
+	schedulerConfig string
+}
+
+func (f *watchFlags) addTo(cmd *cobra.Command) {
+	f.cluster.addTo(cmd, false)
+	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file with the prices and the names of GPUs (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
+	if err := cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json"); err != nil {
+		panic(err)
+	}
+}
+
+// watch reads the cluster, and follows it until ctx ends.
+func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, error) {
+	quietly()
+	var configuration *schedulerconfig.Configuration
+	var err error
+	if f.schedulerConfig != "" {
+		configuration, err = loadConfiguration(f.schedulerConfig)
+	} else {
+		configuration, err = f.cluster.running(ctx, messages)
+	}
+	if err != nil {
+		return nil, err
+	}
+	prices, rates, err := configuration.Prices()
+	if err != nil {
+		return nil, badInput(configuration.Invalid(err))
+	}
+	config, err := f.cluster.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(), overview.Pricing{Of: prices, Rates: rates}))
+	if err != nil {
+		return nil, err
+	}
+	line, begin := progress.NewLine(messages), time.Now()
+	watcher.Progress = func(kind string, objects int) {
+		line.Show(fmt.Sprintf("%5.1fs  %d %s", time.Since(begin).Seconds(), objects, kind))
+	}
+	err = watcher.Start(ctx)
+	line.Show("")
+	return watcher, err
+}
+
+func newTopCommand() *cobra.Command {
+	flags := &watchFlags{cluster: newClusterFlags()}
+	var once, all bool
+	var format outputFormat
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch GPUs, queue, gangs and cost of a cluster in the terminal",
+		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by rack and model, what waits and why, gangs and
+what they lack, what the nodes cost and which part of that is idle, and warnings. Enter shows the pods of a node, or why a
+pod or a gang waits or is where it is. "?" shows all keys.
+
+A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use the
+rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age among
+the pods of a scheduler. Prices are those that nodes state, and those of the arguments of CostOptimized; prices that only
+Prometheus knows are not read.
+
+With --once, or where the output is no terminal, the same is printed once as text; with -o json or yaml as data. Only
+reading is needed: nodes and pods, and PodGroups, resource slices and claims and events where they are to be shown.
+
+Exit status: 0 when the view was left or printed, 2 for a file or flag that cannot be used, 1 for any other error.`,
+		Example: `  berth top
+
+  # For a script or a ticket
+  berth top --once
+  berth top -o json | jq .totals.strandedMilliGPU
+
+  # The pods and gangs that have waited for more than an hour
+  berth top -o json | jq -r '.queue[] | select(.waitSeconds > 3600) | "\(.namespace)/\(.name): \(.reason)"'`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			watcher, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			screen, file := tables.ScreenOf(out), os.Stdout
+			if format != outputTable {
+				return printValue(out, format, watcher.Cluster(time.Now()))
+			}
+			if once || !term.IsTerminal(int(file.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
+				most := 20
+				if all {
+					most = 0
+				}
+				return top.Once(out, watcher.Cluster(time.Now()), most)
+			}
+			return top.Run(cmd.Context(), top.Source{
+				Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
+				Changed: watcher.Changed(),
+				PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
+				Explain: flags.explain,
+			}, screen.Color, os.Stdin, file)
+		},
+	}
+	flags.addTo(cmd)
+	cmd.Flags().BoolVar(&once, "once", false, "print the view once and end")
+	cmd.Flags().BoolVar(&all, "all", false, "with --once, print every entry of the queue, the gangs and the warnings")
+	addOutputFlag(cmd, &format)
+	return cmd
+}
+
+// explain is what "berth explain" prints, in a table of a width.
+func (f *watchFlags) explain(ctx context.Context, kind, namespace, name string, width int) (string, error) {
+	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10, format: outputTable, width: width}
+	var out, warnings bytes.Buffer
+	err := flags.run(ctx, explain.Target{Kind: kind, Name: name}, &out, &warnings)
+	if err != nil && ctx.Err() == nil {
+		return "", errors.New(warnings.String() + err.Error())
+	}
+	return warnings.String() + out.String(), err
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+)
+
+// freeLock is a lease that anybody may have.
+type freeLock struct{ resourcelock.Interface }
+
+func (freeLock) Identity() string { return "me" }
+
+func (freeLock) Update(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
+
+func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+	}))
+	t.Cleanup(server.Close)
+	bind := func(config *schedulerserverconfig.Config) error {
+		client, err := newClient(config.KubeConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
+	}
+	alone := &schedulerserverconfig.Config{KubeConfig: &rest.Config{Host: server.URL}}
+	fenceIn(alone)
+	if err := bind(alone); err != nil {
+		t.Errorf("without leader election: %v", err)
+	}
+	one := &schedulerserverconfig.Config{
+		KubeConfig:     &rest.Config{Host: server.URL},
+		LeaderElection: &leaderelection.LeaderElectionConfig{Lock: freeLock{}, RenewDeadline: time.Minute},
+	}
+	fenceIn(one)
+	if err := bind(one); err == nil || !strings.Contains(err.Error(), "does not lead") {
+		t.Errorf("a standby: error %v, want a refusal", err)
+	}
+	if err := one.LeaderElection.Lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bind(one); err != nil {
+		t.Errorf("the leader: %v", err)
+	}
+}

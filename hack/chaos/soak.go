@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// sample is what the scheduler is like at one moment of a soak, after a garbage collection.
+type sample struct {
+	// Minutes since the beginning.
+	Minutes    float64 `json:"minutes"`
+	HeapMiB    float64 `json:"heapMiB"`
+	RSSMiB     float64 `json:"residentMiB"`
+	Goroutines float64 `json:"goroutines"`
+	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in number show here.
+	Series float64 `json:"series"`
+	// Cached are the pods, assumed pods and nodes in the scheduler's cache, and Pending those in its queue.
+	Cached  float64 `json:"cached"`
+	Pending float64 `json:"pending"`
+	// MedianWait and P99Wait are, of the pods that were bound since the last sample, the seconds from when they were made.
+	MedianWait float64 `json:"medianWaitSeconds"`
+	P99Wait    float64 `json:"p99WaitSeconds"`
+	Bound      int     `json:"bound"`
+}
+
+// gauge is a column of samples that has to stay flat.
+type gauge struct {
+	name string
+	of   func(sample) float64
+	// most is by how much of its mean it may grow over the second half, and slack how much of a growth is nothing.
+	most, slack float64
+}
+
+var gauges = []gauge{
+	{"heap", func(s sample) float64 { return s.HeapMiB }, 0.1, 2},
+	{"resident memory", func(s sample) float64 { return s.RSSMiB }, 0.1, 4},
+	{"goroutines", func(s sample) float64 { return s.Goroutines }, 0.1, 10},
+	{"series", func(s sample) float64 { return s.Series }, 0.05, 10},
+	{"cache", func(s sample) float64 { return s.Cached }, 0.25, 10},
+	{"queue", func(s sample) float64 { return s.Pending }, 0.25, 10},
+	{"median wait", func(s sample) float64 { return s.MedianWait }, 0.25, 0.2},
+}
+
+// trend is what became of a gauge in the second half of a soak.
+type trend struct {
+	Gauge string  `json:"gauge"`
+	Mean  float64 `json:"mean"`
+	// Growth is the slope of a straight line through the samples times the time between the first and the last of them.
+	Growth float64 `json:"growth"`
+	Flat   bool    `json:"flat"`
+}
+
+// trends judges the second half of the samples.
+func trends(samples []sample) []trend {
+	half := samples[len(samples)/2:]
+	var all []trend
+	for _, g := range gauges {
+		var x, y []float64
+		for _, s := range half {
+			x, y = append(x, s.Minutes), append(y, g.of(s))
+		}
+		mean, slope := straight(x, y)
+		growth := 0.0
+		if len(x) > 0 {
+			growth = slope * (x[len(x)-1] - x[0])
+		}
+		all = append(all, trend{g.name, hundredths(mean), hundredths(growth), growth <= g.slack || growth <= g.most*mean})
+	}
+	return all
+}
+
+// straight is the mean of y, and the slope of the straight line through the points by least squares.
+func straight(x, y []float64) (mean, slope float64) {
+	if len(x) == 0 {
+		return 0, 0
+	}
+	n := float64(len(x))
+	meanX := 0.0
+	for i := range x {
+		meanX += x[i] / n
+		mean += y[i] / n
+	}
+	above, below := 0.0, 0.0
+	for i := range x {
+		above += (x[i] - meanX) * (y[i] - mean)
+		below += (x[i] - meanX) * (x[i] - meanX)
+	}
+	if below == 0 {
+		return mean, 0
+	}
+	return mean, above / below
+}
+
+// soak puts load on the cluster for so long, samples the scheduler, and judges whether it has grown.
+func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer) error {
+	c.load.set(o.podsPerSecond, false)
+	c.excuse(false)
+	began, last := time.Now(), time.Now()
+	tick := time.NewTicker(min(time.Minute, o.soak/10))
+	defer tick.Stop()
+	for time.Since(began) < o.soak {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		now := time.Now()
+		s, err := c.sample(ctx)
+		if err != nil {
+			return err
+		}
+		s.Minutes = hundredths(now.Sub(began).Minutes())
+		s.MedianWait, s.P99Wait, s.Bound = waits(c.watched.bound(last))
+		last = now
+		c.watched.forget(now)
+		r.Samples = append(r.Samples, s)
+		_, _ = fmt.Fprintf(out, "%s %+v\n", now.UTC().Format(time.TimeOnly), s)
+	}
+	r.Trends = trends(r.Samples)
+	end := &round{Disaster: "soak", Seed: o.seed}
+	end.Broken = append(end.Broken, c.settle(ctx)...)
+	stopped := time.Now()
+	end.Broken = append(end.Broken, c.drain(ctx, leftBehind)...)
+	end.DrainSeconds = hundredths(time.Since(stopped).Seconds())
+	end.Broken = append(end.Broken, c.fill(ctx)...)
+	for _, fault := range c.checker.All() {
+		end.Broken = append(end.Broken, fault.Error())
+	}
+	for _, t := range r.Trends {
+		if !t.Flat {
+			end.Broken = append(end.Broken, fmt.Sprintf("%s grows: by %.2f over the second half, of %.2f", t.Gauge, t.Growth, t.Mean))
+		}
+	}
+	end.Pods, end.Evicted = c.load.counts()
+	for _, s := range r.Samples {
+		end.Bound += s.Bound
+	}
+	r.Rounds = append(r.Rounds, end)
+	return ctx.Err()
+}
+
+// sample asks the scheduler for a garbage collection and reads what it says of itself.
+func (c *cluster) sample(ctx context.Context) (sample, error) {
+	leader := c.replicas[0]
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if _, err := c.page(ctx, leader, "/debug/pprof/heap", "gc", "1"); err != nil {
+		return sample{}, err
+	}
+	text, err := c.page(ctx, leader, "/metrics")
+	if err != nil {
+		return sample{}, err
+	}
+	return readSample(text)
+}
+
+// readSample takes a sample from the metrics of a scheduler.
+func readSample(text []byte) (s sample, err error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return s, fmt.Errorf("reading the metrics of the scheduler: %w", err)
+	}
+	total := func(name string) float64 {
+		sum := 0.0
+		for _, m := range families[name].GetMetric() {
+			sum += m.GetGauge().GetValue()
+		}
+		return sum
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			s.Series += seriesOf(m)
+		}
+	}
+	const mib = 1 << 20
+	s.HeapMiB, s.RSSMiB = hundredths(total("go_memstats_heap_alloc_bytes")/mib), hundredths(total("process_resident_memory_bytes")/mib)
+	s.Goroutines, s.Cached, s.Pending = total("go_goroutines"), total("scheduler_cache_size"), total("scheduler_pending_pods")
+	if s.HeapMiB == 0 || s.RSSMiB == 0 || s.Goroutines == 0 {
+		return s, errors.New("reading the metrics of the scheduler: they do not say how much memory it uses")
+	}
+	return s, nil
+}
+
+// seriesOf is how many series a metric is: one, or those of a histogram's or summary's parts.
+func seriesOf(m *dto.Metric) float64 {
+	return float64(max(1, len(m.GetHistogram().GetBucket()), len(m.GetSummary().GetQuantile())))
+}
+
+// waits are the median and the 99th percentile of how long pods waited, and how many there were.
+func waits(bindings []binding) (median, p99 float64, bound int) {
+	if len(bindings) == 0 {
+		return 0, 0, 0
+	}
+	waited := make([]float64, 0, len(bindings))
+	for _, b := range bindings {
+		waited = append(waited, b.waiting.Seconds())
+	}
+	slices.Sort(waited)
+	at := func(q float64) float64 {
+		return math.Round(1000*waited[int(q*float64(len(waited)-1))]) / 1000
+	}
+	return at(0.5), at(0.99), len(waited)
+}
+
+// printSoak prints the samples and the trends as tables.
+func (r *report) printSoak(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(table, "minute\theap MiB\tresident MiB\tgoroutines\tseries\tcache\tqueue\tmedian wait s\tp99 wait s\tbound\t")
+	for _, s := range r.Samples {
+		_, _ = fmt.Fprintf(table, "%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.3f\t%.3f\t%d\t\n", s.Minutes, s.HeapMiB, s.RSSMiB, s.Goroutines, s.Series, s.Cached,
+			s.Pending, s.MedianWait, s.P99Wait, s.Bound)
+	}
+	_, _ = fmt.Fprintln(table, "\ngauge\tmean\tgrowth\tflat\t")
+	for _, t := range r.Trends {
+		_, _ = fmt.Fprintf(table, "%s\t%.2f\t%+.2f\t%v\t\n", t.Gauge, t.Mean, t.Growth, t.Flat)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,228 @@
+// Command licenses lists every module that is linked into the given commands, with its version and the licenses that apply to
+// the packages that are linked. It fails for a module without a license that it knows, and for a license that is not allowed.
+// Run it in the folder of the commands' module:
+//
+//	go -C hack/tools/licenses build -o /tmp/licenses . && /tmp/licenses ./cmd/... >docs/licenses.md
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/licensecheck"
+)
+
+// allowed are the licenses, by their SPDX identifiers, that ask for no more of a binary than that it names them.
+var allowed = []string{
+	"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-2-Clause-Views", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense", "Zlib",
+}
+
+const (
+	// leastPercent of a file have to be the text of licenses. What is left is copyright lines and headings.
+	leastPercent = 60
+	// mostBytes bounds a file that is read.
+	mostBytes = 1 << 20
+)
+
+var isLicense = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|copyright)([-._].*)?$`)
+
+// module is what is known of one.
+type module struct {
+	path, version, dir string
+	// packages are the folders that are linked.
+	packages []string
+}
+
+// used is a module and its licenses.
+type used struct {
+	module
+	licenses []string
+}
+
+func main() {
+	if len(os.Args) < 2 {
+		_, _ = fmt.Fprintln(os.Stderr, "usage: licenses PACKAGE...")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "licenses:", err)
+		os.Exit(1)
+	}
+}
+
+func run(packages []string, out io.Writer) error {
+	modules, err := linked(packages)
+	if err != nil {
+		return err
+	}
+	var all []used
+	var failed []error
+	for _, m := range modules {
+		licenses, err := m.licenses()
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, used{m, licenses})
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return write(all, out)
+}
+
+// linked asks go for the modules whose packages are linked, but for the module itself and the standard library.
+func linked(packages []string) ([]module, error) {
+	var failed bytes.Buffer
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module"}, packages...)...)
+	list.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0") // as they are released
+	list.Stderr = &failed
+	output, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages: %w: %s", err, failed.String())
+	}
+	return readPackages(bytes.NewReader(output))
+}
+
+func readPackages(list io.Reader) ([]module, error) {
+	type goModule struct {
+		Path, Version, Dir string
+		Main               bool
+		Replace            *goModule
+	}
+	byPath := map[string]*module{}
+	for decoder := json.NewDecoder(list); ; {
+		var p struct {
+			Dir    string
+			Module *goModule
+		}
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the list of packages: %w", err)
+		}
+		if p.Module == nil || p.Module.Main {
+			continue
+		}
+		m := p.Module
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if byPath[m.Path] == nil {
+			byPath[m.Path] = &module{path: m.Path, version: m.Version, dir: m.Dir}
+		}
+		byPath[m.Path].packages = append(byPath[m.Path].packages, p.Dir)
+	}
+	var all []module
+	for _, m := range byPath {
+		all = append(all, *m)
+	}
+	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.path, b.path) })
+	return all, nil
+}
+
+// licenses are those of the folders of the linked packages and of the folders above them.
+func (m module) licenses() ([]string, error) {
+	seen, found := map[string]bool{}, map[string]bool{}
+	for _, dir := range append([]string{m.dir}, m.packages...) {
+		for ; !seen[dir] && strings.HasPrefix(dir, m.dir); dir = filepath.Dir(dir) {
+			seen[dir] = true
+			if err := m.scan(dir, found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("module %s %s has no license that is known", m.path, m.version)
+	}
+	var ids []string
+	for id := range found {
+		if !slices.Contains(allowed, id) {
+			return nil, fmt.Errorf("module %s %s has the license %s; allowed are %s", m.path, m.version, id, strings.Join(allowed, ", "))
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// scan adds the licenses of the files of a folder.
+func (m module) scan(dir string, found map[string]bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading module %s: %w", m.path, err)
+	}
+	for _, entry := range entries {
+		// A license of documents is not one of what is linked.
+		ext := filepath.Ext(entry.Name())
+		if !entry.Type().IsRegular() || !isLicense.MatchString(entry.Name()) || ext == ".go" || ext == ".docs" {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		ids, err := idsOf(path, entry)
+		if err != nil {
+			return fmt.Errorf("module %s %s: %w", m.path, m.version, err)
+		}
+		for _, id := range ids {
+			found[id] = true
+		}
+	}
+	return nil
+}
+
+// idsOf names the licenses whose texts make up a file.
+func idsOf(path string, entry fs.DirEntry) ([]string, error) {
+	info, err := entry.Info()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if info.Size() > mostBytes {
+		return nil, fmt.Errorf("reading %s: it is larger than 1 MiB", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	coverage := licensecheck.Scan(text)
+	if coverage.Percent < leastPercent {
+		if strings.HasPrefix(strings.ToLower(entry.Name()), "copyright") {
+			return nil, nil // names of authors
+		}
+		return nil, fmt.Errorf("%s is not the text of a license that is known (%.0f%% of it are)", path, coverage.Percent)
+	}
+	var ids []string
+	for _, match := range coverage.Match {
+		ids = append(ids, match.ID)
+	}
+	return ids, nil
+}
+
+// write prints a page with the list.
+func write(all []used, out io.Writer) error {
+	var page bytes.Buffer
+	page.WriteString("# Licenses of dependencies\n\n")
+	page.WriteString("Generated by `make generate`. Every module that is linked into a released binary, and the licenses of the\n")
+	page.WriteString("packages that are linked. `make verify` fails for a module without a known license and for a license\n")
+	page.WriteString("that is not one of these:\n\n")
+	for _, id := range allowed {
+		fmt.Fprintf(&page, "- %s\n", id)
+	}
+	page.WriteString("\n| module | version | licenses |\n|---|---|---|\n")
+	for _, u := range all {
+		fmt.Fprintf(&page, "| %s | %s | %s |\n", u.path, u.version, strings.Join(u.licenses, ", "))
+	}
+	_, err := out.Write(page.Bytes())
+	return err
+}

@@ -1,0 +1,316 @@
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"berth.dev/berth/pkg/overview"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const evil = `<script>alert("x")</script>`
+
+// cluster is one in which everybody writes what would be harmful on a page.
+func cluster() *overview.Cluster {
+	gpus := []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Stranded}, {State: overview.Unavailable}}
+	return &overview.Cluster{
+		Taken: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Totals: overview.Totals{Nodes: 2, NodesWithGPUs: 2, NodesInUse: 1, GPUs: 8, UnavailableGPUs: 2, AllocatedMilliGPU: 3000, IdleMilliGPU: 3000, StrandedMilliGPU: 2000,
+			MicroDollarsPerHour: 5_000_000, IdleMicroDollarsPerHour: 2_000_000, NodesWithoutPrice: 1, PendingPods: 1, PendingGangs: 1},
+		Nodes: []overview.Node{
+			{Name: "a-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: true, MicroDollarsPerHour: 5_000_000},
+			{Name: "t-1", Model: "T4", Rack: "r2", State: overview.NotReady, Sharing: overview.Shared, GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 2000},
+		},
+		Queue:    []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000, WaitSeconds: 90, Scheduler: "berth-scheduler", Reason: evil}},
+		Gangs:    []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: evil}},
+		Warnings: []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team", Object: "Pod/q&a", Reason: "FailedScheduling", Message: evil, Count: 2}},
+		LeftOut:  []string{evil},
+	}
+}
+
+// started serves a source, and returns the server and its address.
+func started(t *testing.T, change ...func(*Source)) (*Server, string) {
+	t.Helper()
+	source := Source{
+		Name: "test " + evil, Cluster: cluster,
+		PodsOn: func(string) []overview.PodOn {
+			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1}, AgeHours: 1}}
+		},
+		Explain: func(_ context.Context, kind, namespace, name string) (string, error) {
+			return kind + " " + namespace + "/" + name + " wins\n" + evil, nil
+		},
+	}
+	for _, c := range change {
+		c(&source)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := New(source)
+	told, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, listener, func(address string) { told <- address }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s, <-told
+}
+
+func get(t *testing.T, address string, change ...func(*http.Request)) (int, string, http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range change {
+		c(request)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body), response.Header
+}
+
+func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
+	t.Parallel()
+	_, address := started(t)
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := "http://" + parsed.Host
+	token := strings.Trim(parsed.Path, "/")
+	named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
+	as := func(method string) func(*http.Request) { return func(r *http.Request) { r.Method = method } }
+	tests := map[string]struct {
+		address string
+		change  []func(*http.Request)
+		want    int
+	}{
+		"the address":                       {address: address, want: http.StatusOK},
+		"without its last stroke":           {address: strings.TrimSuffix(address, "/"), want: http.StatusOK},
+		"by the name localhost":             {address: address, change: []func(*http.Request){named("localhost:" + parsed.Port())}, want: http.StatusOK},
+		"without a token":                   {address: root, want: http.StatusForbidden},
+		"with another token":                {address: root + "/AAAAAAAAAAAAAAAAAAAAAAAAAA/", want: http.StatusForbidden},
+		"with a part of the token":          {address: root + "/" + token[:10] + "/", want: http.StatusForbidden},
+		"the style without a token":         {address: root + "/style.css", want: http.StatusForbidden},
+		"by the name of another site":       {address: address, change: []func(*http.Request){named("attacker.example:" + parsed.Port())}, want: http.StatusForbidden},
+		"by another port":                   {address: address, change: []func(*http.Request){named("127.0.0.1:1")}, want: http.StatusForbidden},
+		"a page that there is not":          {address: address + "secrets", want: http.StatusNotFound},
+		"a folder above":                    {address: address + "%2e%2e/", want: http.StatusForbidden},
+		"a write":                           {address: address, change: []func(*http.Request){as(http.MethodPost)}, want: http.StatusMethodNotAllowed},
+		"a node that there is not":          {address: address + "node?name=gone", want: http.StatusNotFound},
+		"a kind that cannot be explained":   {address: address + "explain?kind=secret&namespace=team&name=s", want: http.StatusBadRequest},
+		"an explanation of nothing":         {address: address + "explain?kind=pod&namespace=team", want: http.StatusBadRequest},
+		"an order that there is not":        {address: address + "?sort=nothing", want: http.StatusOK},
+		"a request with very large headers": {address: address, change: []func(*http.Request){func(r *http.Request) { r.Header.Set("X-Large", strings.Repeat("x", 64<<10)) }}, want: http.StatusRequestHeaderFieldsTooLarge},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, _, header := get(t, test.address, test.change...)
+			if code != test.want {
+				t.Errorf("status %d, want %d", code, test.want)
+			}
+			if code == http.StatusOK && (!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") || header.Get("Referrer-Policy") != "no-referrer") {
+				t.Errorf("headers are %v", header)
+			}
+		})
+	}
+}
+
+func TestNothingThatUsersWriteIsTakenForThePage(t *testing.T) {
+	t.Parallel()
+	_, address := started(t)
+	for path, want := range map[string]string{
+		"":              "q&amp;a",
+		"node?name=a-1": "team/p",
+		"explain?kind=pod&namespace=team&name=%3Cscript%3E": "wins",
+		"?filter=%22%3E%3Cscript%3E":                        "Nothing waits for this filter",
+	} {
+		_, body, _ := get(t, address+path)
+		if strings.Contains(body, "<script>") {
+			t.Errorf("%q has a script of a user:\n%s", path, body)
+		}
+		if !strings.Contains(body, want) {
+			t.Errorf("%q has no %q", path, want)
+		}
+	}
+}
+
+func TestThePageSaysWhatThereIs(t *testing.T) {
+	t.Parallel()
+	_, address := started(t)
+	_, body, _ := get(t, address)
+	for _, want := range []string{"38% of 8", "2.0 stranded", "$5.00", "$2.00 of it idle, 1 node without a price", "0 gated, 1 gang", "r1  A100: 1.5 of 4 GPUs in 1 node",
+		`aria-label="a-1, Ready: 1.5 of 4 GPUs allocated, 1 stranded"`, `href="explain?kind=pod&amp;name=q%26a&amp;namespace=team"`, `href="node?name=a-1"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	_, body, _ = get(t, address+"?filter=T4&sort=stranded")
+	if strings.Contains(body, "node?name=a-1") || !strings.Contains(body, "node?name=t-1") || !strings.Contains(body, `<option value="stranded" selected>`) {
+		t.Errorf("filtered, the page is\n%s", body)
+	}
+	_, body, _ = get(t, address+"?sort=stranded")
+	if table := body[strings.Index(body, `id="nodes"`):]; strings.Index(table, "name=t-1") > strings.Index(table, "name=a-1") {
+		t.Error("the node with the most stranded GPUs is not the first")
+	}
+}
+
+// follow reads the events of a page.
+func follow(t *testing.T, ctx context.Context, address string) (next func() map[string]string, code int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	lines := bufio.NewReader(response.Body)
+	return func() map[string]string {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, ok := strings.CutPrefix(line, "data: "); ok {
+				parts := map[string]string{}
+				if err := json.Unmarshal([]byte(data), &parts); err != nil {
+					t.Fatal(err)
+				}
+				return parts
+			}
+		}
+	}, response.StatusCode
+}
+
+func TestAPageFollowsTheCluster(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	_, address := started(t, func(s *Source) {
+		s.Cluster = func() *overview.Cluster {
+			c := cluster()
+			if gone.Load() {
+				c.Queue = nil
+			}
+			return c
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	next, _ := follow(t, ctx, address)
+	if first := next(); len(first) != 0 {
+		t.Errorf("a page that was just rendered is told of %d parts", len(first))
+	}
+	gone.Store(true)
+	for parts := next(); ; parts = next() {
+		if queue, changed := parts["queue"]; changed {
+			if !strings.Contains(queue, "Nothing waits") {
+				t.Errorf("the queue is %s", queue)
+			}
+			if _, changed := parts["gangs"]; changed {
+				t.Error("gangs, which are as before, are sent again")
+			}
+			return
+		}
+	}
+}
+
+func TestPagesThatFollowAreBounded(t *testing.T) {
+	t.Parallel()
+	s, address := started(t)
+	for range mostStreams {
+		s.streams <- struct{}{}
+	}
+	if _, code := follow(t, t.Context(), address); code != http.StatusServiceUnavailable {
+		t.Errorf("one page too many is answered with %d", code)
+	}
+	<-s.streams
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, code := follow(t, ctx, address); code != http.StatusOK {
+		t.Errorf("after one has gone, the next is answered with %d", code)
+	}
+}
+
+func TestAnExplanationThatFailsIsSaid(t *testing.T) {
+	t.Parallel()
+	_, address := started(t, func(s *Source) {
+		s.Explain = func(context.Context, string, string, string) (string, error) {
+			return "", errors.New("there is no pod " + evil)
+		}
+	})
+	code, body, _ := get(t, address+"explain?kind=pod&namespace=team&name=p")
+	if code != http.StatusOK || !strings.Contains(body, "there is no pod &lt;script&gt;") {
+		t.Errorf("status %d:\n%s", code, body)
+	}
+}
+
+func TestOnlyLoopbackIsServed(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := New(Source{}).Serve(t.Context(), listener, func(string) { t.Error("it serves") }); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAnHourIsKept(t *testing.T) {
+	t.Parallel()
+	s := New(Source{Cluster: cluster})
+	if plots := s.plots(); len(plots) != 0 {
+		t.Errorf("without samples there are %d plots", len(plots))
+	}
+	now := time.Now()
+	for i := range samples + 50 {
+		s.history = append(s.history, sample{now.Add(time.Duration(i) * sampleEvery), cluster().Totals})
+	}
+	plots := s.plots()
+	if len(plots) != 3 || plots[0].Caption != "now 3 allocated, 2 stranded" || plots[2].Caption != "now 5 all nodes, 2 idle" {
+		t.Errorf("plots are %+v", plots)
+	}
+}
+
+func TestALargeClusterIsDrawnByNodes(t *testing.T) {
+	t.Parallel()
+	c := cluster()
+	for range 3000 {
+		c.Nodes = append(c.Nodes, c.Nodes[0])
+	}
+	c.Totals.GPUs = mostSquares + 1
+	s := New(Source{Cluster: func() *overview.Cluster { return c }})
+	v := s.view(url.Values{})
+	if v.Nodes.More != len(c.Nodes)-mostRows || strings.Contains(string(v.Groups[0].Nodes[0].SVG), "stranded") {
+		t.Errorf("%d rows are left out; the first node is drawn as %s", v.Nodes.More, v.Groups[0].Nodes[0].SVG)
+	}
+}

@@ -1,0 +1,229 @@
+package dashboard
+
+import (
+	"cmp"
+	_ "embed" // for the templates
+	"fmt"
+	"html/template"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/tables"
+)
+
+//go:embed page.html
+var pageSource string
+
+var templates = template.Must(template.New("").Parse(pageSource))
+
+// parts are what is kept up to date of a page: the names of their templates, and their ids in it.
+var parts = []string{"totals", "plots", "map", "queue", "gangs", "nodes", "warnings"}
+
+const (
+	// mostRows is how many rows a table has, and mostSquares for how many GPUs the map draws each.
+	mostRows, mostSquares = 200, 20_000
+	// square is how wide a GPU is on the map, with its margin.
+	square = 9
+)
+
+// view is what a page shows.
+type view struct {
+	Cluster, Time string
+	Filter, Sort  string
+	// Query is filter and order as part of an address.
+	Query   template.URL
+	Totals  []tile
+	LeftOut []string
+	Plots   []plot
+	Groups  []group
+	Squares bool
+	Queue, Gangs,
+	Nodes, Warnings rows
+}
+
+// tile is one figure of the totals.
+type tile struct{ Name, Value, More string }
+
+// rows are those of a table, and how many there are besides.
+type rows struct {
+	List []row
+	More int
+}
+
+type row struct {
+	Cells []string
+	// Link is where the first cell leads, empty for nowhere.
+	Link template.URL
+	GPUs template.HTML
+}
+
+// group is a rack or a model on the map.
+type group struct {
+	Title string
+	Nodes []onMap
+}
+
+type onMap struct {
+	Name, Said string
+	Link       template.URL
+	SVG        template.HTML
+}
+
+// nodeView is the page of a node, explainView that of an explanation.
+type (
+	nodeView struct {
+		Cluster string
+		Node    row
+		Pods    []row
+	}
+	explainView struct{ Cluster, Kind, Namespace, Name, Text, Failed string }
+)
+
+// sorts are the orders of the table of nodes; each has the largest first.
+var sorts = map[string]func(x, y *overview.Node) int{
+	"allocated": func(x, y *overview.Node) int { return cmp.Compare(y.AllocatedMilliGPU, x.AllocatedMilliGPU) },
+	"idle":      func(x, y *overview.Node) int { return cmp.Compare(y.IdleMilliGPU, x.IdleMilliGPU) },
+	"stranded":  func(x, y *overview.Node) int { return cmp.Compare(y.StrandedMilliGPU, x.StrandedMilliGPU) },
+	"cores":     func(x, y *overview.Node) int { return cmp.Compare(y.FreeCPUMilli, x.FreeCPUMilli) },
+	"idle-cost": func(x, y *overview.Node) int {
+		return cmp.Compare(y.IdleMicroDollarsPerHour, x.IdleMicroDollarsPerHour)
+	},
+}
+
+func (s *Server) view(query url.Values) *view {
+	c := s.cluster()
+	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")), LeftOut: c.LeftOut, Plots: s.plots()}
+	if sorts[query.Get("sort")] != nil {
+		v.Sort = query.Get("sort")
+	}
+	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort}}.Encode()) //nolint:gosec // it is encoded
+	v.Totals = totals(&c.Totals)
+	nodes := slices.Clone(c.Nodes)
+	if v.Filter != "" {
+		nodes = slices.DeleteFunc(nodes, func(n overview.Node) bool {
+			return !matches(v.Filter, n.Name, n.Model, n.Rack, n.Zone, string(n.State), string(n.Sharing))
+		})
+	}
+	v.Groups, v.Squares = groups(nodes, c.Totals.GPUs <= mostSquares), c.Totals.GPUs <= mostSquares
+	if sort := sorts[v.Sort]; sort != nil {
+		slices.SortStableFunc(nodes, func(x, y overview.Node) int { return sort(&x, &y) })
+	}
+	v.Nodes = rowsOf(nodes, "", nodeRow)
+	v.Queue = rowsOf(c.Queue, v.Filter, queueRow)
+	v.Gangs = rowsOf(c.Gangs, v.Filter, gangRow)
+	v.Warnings = rowsOf(c.Warnings, v.Filter, func(w *overview.Warning) row { return warningRow(w, c.Taken) })
+	return v
+}
+
+func matches(filter string, texts ...string) bool {
+	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(filter))
+}
+
+func rowsOf[T any](list []T, filter string, of func(*T) row) rows {
+	r := rows{List: []row{}}
+	for i := range list {
+		made := of(&list[i])
+		switch {
+		case filter != "" && !matches(filter, made.Cells...):
+		case len(r.List) == mostRows:
+			r.More++
+		default:
+			r.List = append(r.List, made)
+		}
+	}
+	return r
+}
+
+func totals(t *overview.Totals) []tile {
+	price, idle := "unknown", "no node has a known price"
+	if t.NodesWithoutPrice < t.Nodes {
+		price, idle = overview.Dollars(t.MicroDollarsPerHour), overview.Dollars(t.IdleMicroDollarsPerHour)+" of it idle"
+		if t.NodesWithoutPrice > 0 {
+			idle += fmt.Sprintf(", %s without a price", plural.Of(t.NodesWithoutPrice, "node"))
+		}
+	}
+	share := "no GPUs"
+	if t.GPUs > 0 {
+		share = fmt.Sprintf("%.0f%% of %d", float64(t.AllocatedMilliGPU)/float64(t.GPUs)/gpu.WholeMilli*100, t.GPUs)
+	}
+	return []tile{
+		{"GPUs allocated", fmt.Sprintf("%.1f", asGPUs(t.AllocatedMilliGPU)), share},
+		{"GPUs idle", fmt.Sprintf("%.1f", asGPUs(t.IdleMilliGPU)), fmt.Sprintf("%.1f stranded", asGPUs(t.StrandedMilliGPU))},
+		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on nodes that take no pods"},
+		{"Nodes in use", fmt.Sprint(t.NodesInUse), fmt.Sprintf("of %d, %d with GPUs", t.Nodes, t.NodesWithGPUs)},
+		{"Cost an hour", price, idle},
+		{"Pods pending", fmt.Sprint(t.PendingPods), fmt.Sprintf("%d gated, %s", t.GatedPods, plural.Of(t.PendingGangs, "gang"))},
+	}
+}
+
+func explainLink(kind, namespace, name string) template.URL {
+	return template.URL("explain?" + url.Values{"kind": {kind}, "namespace": {namespace}, "name": {name}}.Encode()) //nolint:gosec // it is encoded
+}
+
+func nodeLink(name string) template.URL {
+	return template.URL("node?" + url.Values{"name": {name}}.Encode()) //nolint:gosec // it is encoded
+}
+
+func nodeRow(n *overview.Node) row {
+	cost, idle := "", ""
+	if n.Priced {
+		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
+	}
+	return row{Link: nodeLink(n.Name), GPUs: squares(n), Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
+		overview.GPUs(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost, idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
+}
+
+func queueRow(w *overview.Waiting) row {
+	position, name := "–", w.Namespace+"/"+w.Name
+	if w.Position > 0 {
+		position = fmt.Sprint(w.Position)
+	}
+	if w.Gang {
+		name += " (gang)"
+	}
+	reason := cmp.Or(w.Reason, "not tried yet")
+	if w.Nominated != "" {
+		reason = "room is being made on " + w.Nominated + "; " + reason
+	}
+	return row{Link: explainLink("pod", w.Namespace, w.Pod), Cells: []string{name, position, fmt.Sprint(w.Pods), overview.GPUs(w.MilliGPU), fmt.Sprint(w.Priority),
+		tables.Seconds(w.WaitSeconds), w.Scheduler, reason}}
+}
+
+func gangRow(g *overview.Gang) row {
+	waiting := ""
+	if !g.Started {
+		waiting = tables.Seconds(g.WaitSeconds)
+	}
+	return row{Link: explainLink("podgroup", g.Namespace, g.Name), Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
+		fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
+}
+
+func warningRow(w *overview.Warning, now time.Time) row {
+	object := w.Object
+	if w.Namespace != "" {
+		object = w.Namespace + "/" + object
+	}
+	r := row{Cells: []string{object, tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), fmt.Sprint(w.Count), w.Reason, w.Message}}
+	if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
+		r.Link = explainLink("pod", w.Namespace, name)
+	}
+	return r
+}
+
+func podRows(list []overview.PodOn) []row {
+	made := make([]row, len(list))
+	for i, p := range list {
+		devices := ""
+		if len(p.Devices) > 0 {
+			devices = fmt.Sprint(p.Devices)
+		}
+		made[i] = row{Link: explainLink("pod", p.Namespace, p.Name), Cells: []string{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, fmt.Sprint(p.Priority),
+			tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}}
+	}
+	return made
+}

@@ -1,0 +1,286 @@
+package overview
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+)
+
+const bytesPerMiB = 1 << 20
+
+// nodeView is what is worked out of a node when it or a pod on it changes.
+type nodeView struct {
+	// shown is without what is stranded, which depends on the whole cluster.
+	shown Node
+	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are stranded.
+	room gpu.Room
+}
+
+// addNode adds a node to the answer.
+func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments) {
+	if n.view == nil {
+		n.view = b.viewOf(n)
+	}
+	shown := n.view.shown
+	t := &c.Totals
+	t.Nodes++
+	if shown.Pods > 0 {
+		t.NodesInUse++
+	}
+	if !shown.Priced {
+		t.NodesWithoutPrice++
+	}
+	t.MicroDollarsPerHour = t.MicroDollarsPerHour.Plus(shown.MicroDollarsPerHour)
+	t.IdleMicroDollarsPerHour = t.IdleMicroDollarsPerHour.Plus(shown.IdleMicroDollarsPerHour)
+	if len(shown.GPUs) == 0 {
+		return
+	}
+	if shown.State == Ready && len(n.view.room.Devices) > 0 {
+		usable, stranded := workload.judge(&n.view.room)
+		shown.GPUs = slices.Clone(shown.GPUs)
+		for i, usable := range usable {
+			if g := &shown.GPUs[i]; !usable && (g.State == Free || g.State == Partial) {
+				g.State = Stranded
+			}
+		}
+		shown.StrandedMilliGPU = stranded
+	}
+	t.NodesWithGPUs++
+	t.GPUs += len(shown.GPUs)
+	for _, g := range shown.GPUs {
+		if g.State == Unavailable {
+			t.UnavailableGPUs++
+		}
+	}
+	t.AllocatedMilliGPU += shown.AllocatedMilliGPU
+	t.IdleMilliGPU += shown.IdleMilliGPU
+	t.StrandedMilliGPU += shown.StrandedMilliGPU
+	c.Nodes = append(c.Nodes, shown)
+}
+
+// judgments remember what the workload makes of a room: on a large cluster many nodes have the same left.
+type judgments struct {
+	gpu.Workload
+	known map[string]judgment
+}
+
+type judgment struct {
+	usable        []bool
+	strandedMilli int64
+}
+
+func (j *judgments) judge(r *gpu.Room) ([]bool, int64) {
+	key := binary.AppendVarint(binary.AppendVarint([]byte(r.Model), r.FreeCPUMilli), r.FreeMemoryBytes)
+	for _, d := range r.Devices {
+		free := d.FreeMilli
+		if d.Unhealthy {
+			free = -1
+		}
+		key = binary.AppendVarint(key, int64(free))
+	}
+	known, ok := j.known[string(key)]
+	if !ok {
+		usable, stranded := j.Judge(r)
+		known = judgment{usable, int64(math.Round(stranded))}
+		j.known[string(key)] = known
+	}
+	return known.usable, known.strandedMilli
+}
+
+// viewOf works out what depends on the node and its pods alone.
+func (b *Book) viewOf(n *nodeEntry) *nodeView {
+	pods := make([]*v1.Pod, 0, len(n.pods))
+	for _, pod := range n.pods {
+		pods = append(pods, pod)
+	}
+	// The order decides which devices pods without an index are shown on.
+	slices.SortFunc(pods, func(x, y *v1.Pod) int {
+		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.UID, y.UID))
+	})
+	info := framework.NewNodeInfo(pods...)
+	info.SetNode(n.node)
+	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[kubeview.RackLabel], Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
+	shown := &view.shown
+	for _, pod := range pods {
+		if !kubeview.BelongsToNode(pod) {
+			shown.Pods++
+		}
+	}
+	requested := info.GetRequested()
+	freeMemory := max(0, info.GetAllocatable().GetMemory()-requested.GetMemory())
+	shown.FreeCPUMilli, shown.FreeMemoryMiB = max(0, info.GetAllocatable().GetMilliCPU()-requested.GetMilliCPU()), freeMemory/bytesPerMiB
+
+	read, _ := b.keys.ReadGPUNode(n.node)
+	offers := b.keys.ReadPricedNode(n.node)
+	if devices := b.devices.Sole(read); devices != nil {
+		read = devices.GPUNode(read)
+		offers = offers.WithGPUs(read)
+		shown.Sharing = Claims
+		inv := devices.Inventory(b.allocated())
+		shown.add(inv, read)
+		view.room.Devices = inv.Devices
+	} else {
+		shown.Sharing = sharingOf(read.Empty().Mode)
+		for i, pool := range read.Pools() {
+			inv := b.keys.Inventory(pool, info, nil, "")
+			shown.add(inv, pool)
+			if i == 0 && len(read.Pools()) == 1 && !inv.TimeSliced() && inv.SlicedGPUs == 0 {
+				view.room.Devices = inv.Devices
+			}
+		}
+	}
+	shown.Model = read.Model()
+	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), shown.FreeCPUMilli, freeMemory
+	shown.sum()
+	if shown.MicroDollarsPerHour, shown.Priced = b.pricing.Of(n.node); shown.Priced {
+		used := price.Capacity{MilliCPU: requested.GetMilliCPU(), MemoryMiB: (requested.GetMemory() + bytesPerMiB - 1) / bytesPerMiB, MilliGPU: shown.AllocatedMilliGPU}
+		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
+		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
+	}
+	return view
+}
+
+// add adds the GPUs of one pool.
+func (n *Node) add(inv *gpu.Inventory, pool *kubeview.GPUNode) {
+	used := 0
+	if inv.TimeSliced() {
+		used = (pool.Empty().FreeReplicas - inv.FreeReplicas) * gpu.WholeMilli / inv.Replicas
+	}
+	for _, d := range inv.Devices {
+		g := GPU{UsedMilliGPU: gpu.WholeMilli - d.FreeMilli}
+		if inv.TimeSliced() {
+			g.UsedMilliGPU = min(used, gpu.WholeMilli)
+			used -= g.UsedMilliGPU
+		}
+		if d.Unhealthy {
+			g.State = Unavailable
+		}
+		n.GPUs = append(n.GPUs, g)
+	}
+	// Of GPUs that are cut into slices it is known how many slices are taken, and not of which GPU.
+	all := pool.Empty().FreeSlicedMilli()
+	if all > 0 {
+		used = (all - inv.FreeSlicedMilli()) * inv.SlicedGPUs * gpu.WholeMilli / all
+	}
+	for range inv.SlicedGPUs {
+		g := GPU{UsedMilliGPU: min(used, gpu.WholeMilli)}
+		used -= g.UsedMilliGPU
+		n.GPUs = append(n.GPUs, g)
+	}
+}
+
+// sum gives each GPU its state, and adds up.
+func (n *Node) sum() {
+	for i := range n.GPUs {
+		g := &n.GPUs[i]
+		g.UsedMilliGPU = min(max(g.UsedMilliGPU, 0), gpu.WholeMilli)
+		idle := gpu.WholeMilli - g.UsedMilliGPU
+		n.AllocatedMilliGPU += int64(g.UsedMilliGPU)
+		switch {
+		case g.State == Unavailable:
+		case idle == 0:
+			g.State = Allocated
+		case n.State != Ready:
+			g.State = Unavailable
+		default:
+			g.State = Free
+			if g.UsedMilliGPU > 0 {
+				g.State = Partial
+			}
+			n.IdleMilliGPU += int64(idle)
+		}
+	}
+}
+
+func stateOf(node *v1.Node) NodeState {
+	for _, c := range node.Status.Conditions {
+		if c.Type == v1.NodeReady && c.Status != v1.ConditionTrue {
+			return NotReady
+		}
+	}
+	switch {
+	case kubeview.Leaving(node):
+		return Leaving
+	case node.Spec.Unschedulable:
+		return Cordoned
+	}
+	return Ready
+}
+
+func sharingOf(mode gpu.Mode) Sharing {
+	switch mode {
+	case gpu.ModeShared:
+		return Shared
+	case gpu.ModeDRA:
+		return Claims
+	}
+	return DevicePlugin
+}
+
+// countDevices reads slices that have changed, and has the nodes with such GPUs counted again.
+func (b *Book) countDevices() {
+	if !b.stale {
+		return
+	}
+	b.stale = false
+	list := make([]*resourcev1.ResourceSlice, 0, len(b.slices))
+	for _, s := range b.slices {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(x, y *resourcev1.ResourceSlice) int { return cmp.Compare(x.Name, y.Name) })
+	old := b.devices
+	b.devices = old.Read(list)
+	for _, name := range b.devices.Changed(old) {
+		b.forgetView(name)
+	}
+	for name := range b.devices.Names() {
+		b.forgetView(name)
+	}
+}
+
+func (b *Book) forgetView(name string) {
+	if n := b.nodes[name]; n != nil {
+		n.view = nil
+	}
+}
+
+// allocated is what claims hold.
+func (b *Book) allocated() *structured.AllocatedState {
+	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
+	for _, c := range b.claims {
+		for i := range c.Status.Allocation.Devices.Results {
+			r := &c.Status.Allocation.Devices.Results[i]
+			id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+			switch {
+			case ptr.Deref(r.AdminAccess, false):
+			case r.ShareID == nil:
+				state.AllocatedDevices.Insert(id)
+			case r.ConsumedCapacity != nil:
+				state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
+			}
+		}
+	}
+	return state
+}
+
+// compareNames orders names so that node-10 comes behind node-9.
+func compareNames(x, y string) int {
+	a, b := strings.TrimRight(x, "0123456789"), strings.TrimRight(y, "0123456789")
+	if a != b {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
+}

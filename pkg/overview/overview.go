@@ -1,0 +1,181 @@
+// Package overview is what a person who watches a cluster sees of it: which GPUs are idle, in use, stranded or out of order,
+// what waits and why, which gangs there are, and what that costs. A Book is fed with objects, by watches or by a test, and
+// answers with a Cluster, which the terminal view, the page in the browser and scripts show.
+package overview
+
+import (
+	"time"
+
+	"berth.dev/berth/pkg/price"
+)
+
+// Cluster is a cluster at one moment.
+type Cluster struct {
+	// Taken is the moment.
+	Taken  time.Time `json:"taken"`
+	Totals Totals    `json:"totals"`
+	// Nodes are those with GPUs, by rack, model and name.
+	Nodes []Node `json:"nodes"`
+	// Queue is what has no node yet, in the order of each scheduler: priority, then age. A gang is one entry.
+	Queue []Waiting `json:"queue"`
+	// Gangs are all of the cluster that have not ended, those that wait first.
+	Gangs []Gang `json:"gangs"`
+	// Warnings are the latest events of type Warning, the newest first.
+	Warnings []Warning `json:"warnings"`
+	// LeftOut are the kinds that could not be read, each with the reason.
+	LeftOut []string `json:"leftOut"`
+}
+
+// Totals are sums over the cluster.
+type Totals struct {
+	// Nodes of the cluster, those with GPUs, and those of them on which a pod runs that is not the node's own.
+	Nodes         int `json:"nodes"`
+	NodesWithGPUs int `json:"nodesWithGPUs"`
+	NodesInUse    int `json:"nodesInUse"`
+	// GPUs there are, and those that nobody can use now: faulty ones, and idle ones of nodes that take no pods.
+	GPUs            int `json:"gpus"`
+	UnavailableGPUs int `json:"unavailableGPUs"`
+	// AllocatedMilliGPU is in use, IdleMilliGPU is not and could be, and of it StrandedMilliGPU cannot be used by the mix of
+	// requests in the cluster.
+	AllocatedMilliGPU int64 `json:"allocatedMilliGPU"`
+	IdleMilliGPU      int64 `json:"idleMilliGPU"`
+	StrandedMilliGPU  int64 `json:"strandedMilliGPU"`
+	// MicroDollarsPerHour is what all nodes with a known price cost, and IdleMicroDollarsPerHour the part of it that no pod
+	// has asked for.
+	MicroDollarsPerHour     price.MicroDollars `json:"microDollarsPerHour"`
+	IdleMicroDollarsPerHour price.MicroDollars `json:"idleMicroDollarsPerHour"`
+	// NodesWithoutPrice have no known price.
+	NodesWithoutPrice int `json:"nodesWithoutPrice"`
+	// PendingPods have no node, GatedPods among them are held back by their scheduling gates.
+	PendingPods int `json:"pendingPods"`
+	GatedPods   int `json:"gatedPods"`
+	// PendingGangs have fewer members on nodes than they need.
+	PendingGangs int `json:"pendingGangs"`
+}
+
+// NodeState says whether a node takes pods.
+type NodeState string
+
+// The states of a node. One that is cordoned or leaving may run pods and takes no more.
+const (
+	Ready    NodeState = "Ready"
+	NotReady NodeState = "NotReady"
+	Cordoned NodeState = "Cordoned"
+	Leaving  NodeState = "Leaving"
+)
+
+// Sharing says who gives out the GPUs of a node.
+type Sharing string
+
+// The ways to give out GPUs.
+const (
+	DevicePlugin Sharing = "DevicePlugin"
+	Shared       Sharing = "Shared"
+	Claims       Sharing = "Claims"
+)
+
+// Node is a node with GPUs.
+type Node struct {
+	Name string `json:"name"`
+	// Model is empty where no label tells, as are Rack and Zone.
+	Model string    `json:"model,omitempty"`
+	Rack  string    `json:"rack,omitempty"`
+	Zone  string    `json:"zone,omitempty"`
+	State NodeState `json:"state"`
+	// Sharing says who gives out the GPUs.
+	Sharing Sharing `json:"sharing"`
+	// GPUs in the order of their indices where these are known. Else the sum is right, and not which is which.
+	GPUs              []GPU `json:"gpus"`
+	AllocatedMilliGPU int64 `json:"allocatedMilliGPU"`
+	IdleMilliGPU      int64 `json:"idleMilliGPU"`
+	StrandedMilliGPU  int64 `json:"strandedMilliGPU"`
+	// FreeCPUMilli is in milli-cores, FreeMemoryMiB of the host.
+	FreeCPUMilli  int64 `json:"freeCPUMilli"`
+	FreeMemoryMiB int64 `json:"freeMemoryMiB"`
+	// Pods that are not the node's own.
+	Pods int `json:"pods"`
+	// Priced says that the price is known.
+	Priced                  bool               `json:"priced"`
+	MicroDollarsPerHour     price.MicroDollars `json:"microDollarsPerHour"`
+	IdleMicroDollarsPerHour price.MicroDollars `json:"idleMicroDollarsPerHour"`
+}
+
+// GPUState is what can be said of one GPU at a glance.
+type GPUState string
+
+// The states of a GPU. A stranded one is idle, at least in part, and no request of the cluster's mix could use the rest.
+const (
+	Free        GPUState = "Free"
+	Allocated   GPUState = "Allocated"
+	Partial     GPUState = "Partial"
+	Stranded    GPUState = "Stranded"
+	Unavailable GPUState = "Unavailable"
+)
+
+// GPU is one physical GPU.
+type GPU struct {
+	State GPUState `json:"state"`
+	// UsedMilliGPU is how much of it pods have.
+	UsedMilliGPU int `json:"usedMilliGPU"`
+}
+
+// Waiting is a pod or a gang that has no node yet.
+type Waiting struct {
+	// Position in the order of its scheduler, from 1; 0 while scheduling gates hold it back.
+	Position  int    `json:"position"`
+	Namespace string `json:"namespace"`
+	// Name of the pod, or of the gang.
+	Name string `json:"name"`
+	// Gang says that it is a gang; Pods of it wait, of which Pod is one.
+	Gang bool   `json:"gang"`
+	Pods int    `json:"pods"`
+	Pod  string `json:"pod"`
+	// MilliGPU is what all these pods ask for. Slices and claims are not counted.
+	MilliGPU  int64  `json:"milliGPU"`
+	Priority  int32  `json:"priority"`
+	Scheduler string `json:"scheduler"`
+	// WaitSeconds is since the oldest of the pods exists.
+	WaitSeconds float64 `json:"waitSeconds"`
+	// Nominated is the node on which room is being made for it.
+	Nominated string `json:"nominated,omitempty"`
+	// Reason is what the scheduler has said last, empty before its first attempt.
+	Reason string `json:"reason"`
+}
+
+// Gang is a group of pods that start together.
+type Gang struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// MinMember pods start together; Members exist, Scheduled of them have a node or have succeeded, Running run.
+	MinMember int `json:"minMember"`
+	Members   int `json:"members"`
+	Scheduled int `json:"scheduled"`
+	Running   int `json:"running"`
+	// MilliGPU is what the members that exist ask for.
+	MilliGPU int64 `json:"milliGPU"`
+	// Nodes on which members are.
+	Nodes    int   `json:"nodes"`
+	Priority int32 `json:"priority"`
+	// Phase is that of the PodGroup, empty without one.
+	Phase string `json:"phase,omitempty"`
+	// Started says that as many members have a node as start together.
+	Started bool `json:"started"`
+	// WaitSeconds is since when the gang exists, 0 once it has started.
+	WaitSeconds float64 `json:"waitSeconds"`
+	// Reason is what the gang lacks, as the scheduler has said last.
+	Reason string `json:"reason"`
+	// Reserved says which nodes are reserved for it and what they lack, empty without a reservation.
+	Reserved string `json:"reserved,omitempty"`
+}
+
+// Warning is an event that something is wrong.
+type Warning struct {
+	Time      time.Time `json:"time"`
+	Namespace string    `json:"namespace,omitempty"`
+	// Object is kind/name.
+	Object  string `json:"object"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Count is how often it has happened.
+	Count int32 `json:"count"`
+}

@@ -1,0 +1,143 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/price"
+)
+
+// GPUs says a number of milli-GPU in GPUs: 2, 0.5, 0.125.
+func GPUs(milli int64) string {
+	return strconv.FormatFloat(float64(milli)/gpu.WholeMilli, 'f', -1, 64)
+}
+
+// roughly says it to a tenth.
+func roughly(milli int64) string {
+	const tenth = gpu.WholeMilli / 10
+	return GPUs((milli + tenth/2) / tenth * tenth)
+}
+
+// Dollars says a price in dollars and cents.
+func Dollars(p price.MicroDollars) string { return fmt.Sprintf("$%.2f", p.Dollars()) }
+
+// Lines say the totals in sentences of a few words each: the GPUs, the bill, what waits.
+func (c *Cluster) Lines() []string {
+	t := &c.Totals
+	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle of which %s stranded, %d unavailable",
+		roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), roughly(t.IdleMilliGPU), roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
+	nodes := fmt.Sprintf("%s, %d with GPUs, %d in use", plural.Of(t.Nodes, "node"), t.NodesWithGPUs, t.NodesInUse)
+	switch {
+	case t.NodesWithoutPrice == t.Nodes:
+		nodes += "; no node has a known price"
+	default:
+		nodes += fmt.Sprintf("; %s an hour, %s of it idle", Dollars(t.MicroDollarsPerHour), Dollars(t.IdleMicroDollarsPerHour))
+		if t.NodesWithoutPrice > 0 {
+			nodes += fmt.Sprintf(" (%s without a price)", plural.Of(t.NodesWithoutPrice, "node"))
+		}
+	}
+	waiting := plural.Of(t.PendingPods, "pod") + " pending"
+	if t.GatedPods > 0 {
+		waiting += fmt.Sprintf(", %d of them gated", t.GatedPods)
+	}
+	return append(lines, nodes, fmt.Sprintf("%s; %s pending", waiting, plural.Of(t.PendingGangs, "gang")))
+}
+
+// percent says a part of a whole, and nothing of nothing.
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
+}
+
+// Lacks says what the gang waits for, and what is reserved for it.
+func (g *Gang) Lacks() string {
+	if g.Reserved == "" {
+		return g.Reason
+	}
+	if g.Reason == "" {
+		return g.Reserved
+	}
+	return g.Reason + "; " + g.Reserved
+}
+
+// Group is the nodes of the map that stand together.
+type Group struct {
+	// Title is the rack and the model, as far as they are known.
+	Title string
+	Nodes []Node
+	// AllocatedMilliGPU of as many GPUs.
+	AllocatedMilliGPU int64
+	GPUs              int
+}
+
+// Groups divides nodes that are in the order of a Cluster by rack and model.
+func Groups(nodes []Node) []Group {
+	var groups []Group
+	for i := range nodes {
+		n := &nodes[i]
+		title := cmp.Or(n.Model, "unknown model")
+		if n.Rack != "" {
+			title = n.Rack + "  " + title
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Title != title {
+			groups = append(groups, Group{Title: title})
+		}
+		g := &groups[len(groups)-1]
+		g.Nodes = append(g.Nodes, *n)
+		g.AllocatedMilliGPU += n.AllocatedMilliGPU
+		g.GPUs += len(n.GPUs)
+	}
+	return groups
+}
+
+// Words say how full the group is.
+func (g *Group) Words() string {
+	return fmt.Sprintf("%s of %s in %s", roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"), plural.Of(len(g.Nodes), "node"))
+}
+
+// PodOn is a pod on a node.
+type PodOn struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Gang that it belongs to, empty for none.
+	Gang     string  `json:"gang,omitempty"`
+	MilliGPU int64   `json:"milliGPU"`
+	Devices  []int   `json:"devices"`
+	Priority int32   `json:"priority"`
+	AgeHours float64 `json:"ageHours"`
+}
+
+// PodsOn returns the pods on a node, those with the most GPUs first.
+func (b *Book) PodsOn(node string, now time.Time) []PodOn {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := []PodOn{}
+	n := b.nodes[node]
+	if n == nil {
+		return list
+	}
+	for uid, pod := range n.pods {
+		p := b.pods[uid]
+		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: kubeview.AssignedDevices(pod), AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
+		if p.gang != (gang.ID{}) {
+			on.Gang = p.gang.Name
+		}
+		if pod.Spec.Priority != nil {
+			on.Priority = *pod.Spec.Priority
+		}
+		list = append(list, on)
+	}
+	slices.SortFunc(list, func(x, y PodOn) int {
+		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
+	})
+	return list
+}

@@ -1,0 +1,133 @@
+package gpuaware
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// attackPods is how many pods with large annotations come and go.
+var attackPods = flag.Int("attack-pods", 300, "pods with 240 KB of annotations each that are created and deleted; the claim is made for 10000")
+
+const (
+	// largeValue is close to the 256 KiB that the API server takes in all annotations of a pod.
+	largeValue = 240_000
+	// heapMayGrow is how much more the scheduler may hold when the pods are gone, whatever their number.
+	heapMayGrow = 20 << 20
+	// wavePods are created at a time; those of the wave before last are deleted then.
+	wavePods = 10
+)
+
+// testMemory has the tenant create pods with large values, each different, in every annotation that means anything.
+func (a *attack) testMemory(t *testing.T) {
+	keys := kubeview.OwnKeys()
+	for key := range stale {
+		keys = append(keys, key)
+	}
+	keys = append(keys, "alibabacloud.com/gpu-milli", "gpu-fraction", "example.com/anything")
+	for at, key := range keys {
+		if key == kubeview.SchedulerKey {
+			keys[at] = "nvidia.com/use-gputype"
+		}
+	}
+	made, deleted := 0, 0
+	waves := func(n int) {
+		t.Helper()
+		for end := made + n; made < end; made++ {
+			key := kubeview.GPUModelsKey // what was remembered by the pod before
+			if made%2 == 1 {
+				key = keys[made/2%len(keys)]
+			}
+			pod := podObject(fmt.Sprintf("large-%d", made), strs{"nvidia.com/gpu": "1"}, strs{key: largeText(made)})
+			pod.Spec.SchedulerName = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "berth-scheduler"}[made%3]
+			a.create(t, pod)
+			for ; deleted <= made-2*wavePods; deleted++ {
+				a.remove(t, fmt.Sprintf("large-%d", deleted))
+			}
+		}
+	}
+	finish := func(name string) {
+		t.Helper()
+		for ; deleted < made; deleted++ {
+			a.remove(t, fmt.Sprintf("large-%d", deleted))
+		}
+		// The queue has been through what came before.
+		a.create(t, podObject(name, nil, nil))
+		a.Await(t, "pod "+name, func(ctx context.Context) (bool, error) {
+			pod, err := a.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+			return err == nil && pod.Spec.NodeName != "", err
+		})
+	}
+	// Buffers and caches have their size after the first.
+	waves(2 * wavePods)
+	finish("after-some")
+	before := a.heap(t)
+	waves(*attackPods)
+	finish("after-all")
+	// Informers may still hear of the last deletions.
+	var after int64
+	a.Await(t, "the heap to be free of what is gone", func(context.Context) (bool, error) {
+		after = a.heap(t)
+		return after-before < heapMayGrow, nil
+	})
+	t.Logf("%d pods with %d bytes of annotations: the heap was %.1f MiB before and %.1f MiB after", *attackPods, largeValue, mib(before), mib(after))
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// largeText is a list of names that no other pod has.
+func largeText(number int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < largeValue-40; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "model-%d-%d", number, i)
+	}
+	return b.String()
+}
+
+func (a *attack) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := a.tenant.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
+
+// heap is how much of the scheduler's heap is in use after a garbage collection.
+func (a *attack) heap(t *testing.T) int64 {
+	t.Helper()
+	config, err := a.SchedulerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := client.Discovery().RESTClient().Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Param("debug", "1").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := heapAlloc.FindSubmatch(page)
+	if found == nil {
+		t.Fatalf("the scheduler's profile has no HeapAlloc: %.200s", page)
+	}
+	bytes, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}

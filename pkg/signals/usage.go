@@ -1,0 +1,232 @@
+package signals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/showback"
+)
+
+// Series of which the history of use is made. The first is the scheduler's own, at /metrics/resources; the next two are of
+// kube-state-metrics, for pods of which the scheduler says nothing.
+const (
+	metricPodRequest       = "kube_pod_resource_request"
+	metricContainerRequest = "kube_pod_container_resource_requests"
+	metricPodPhase         = "kube_pod_status_phase"
+	metricGPUDevices       = "berth_gpu_devices"
+	metricGPUCost          = "node_gpu_hourly_cost"
+)
+
+// UseQuery says what to ask for.
+type UseQuery struct {
+	From, To time.Time
+	// Step is from one moment to the next.
+	Step time.Duration
+}
+
+const (
+	minUseStep = 15 * time.Second
+	maxUseDays = 366
+	// largestUse bounds what all pods of a namespace can have: a million GPUs.
+	largestUse = 1e6
+)
+
+func (q UseQuery) validate() error {
+	switch {
+	case !q.From.Before(q.To):
+		return fmt.Errorf("from %s to %s: there is no time between them", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339))
+	case q.To.Sub(q.From) > maxUseDays*24*time.Hour:
+		return fmt.Errorf("from %s to %s: more than %d days", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339), maxUseDays)
+	case q.Step < minUseStep || q.Step > 24*time.Hour || q.Step%time.Second != 0:
+		return fmt.Errorf("a step of %s is not allowed; want whole seconds from %s to 24h", q.Step, minUseStep)
+	}
+	return nil
+}
+
+// ErrUseQuery is wrapped by errors about the query itself.
+var ErrUseQuery = errors.New("unusable query")
+
+// ReadUse reads from Prometheus, day by day, which namespaces had GPUs and how busy these were, and what GPUs cost where OpenCost
+// says so.
+func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*showback.Statement, error) {
+	if err := query.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUseQuery, err)
+	}
+	c, err := newClient(args)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	q := newQueries(nil, args.MatchLabels)
+	var samples []showback.Sample
+	var capacities []showback.Capacity
+	// Each answer is of a day, so that its size does not depend on how long ago the beginning is.
+	steps := int64(max(1, 24*time.Hour/query.Step))
+	for at := query.From; at.Before(query.To); at = at.Add(time.Duration(steps) * query.Step) {
+		last := at.Add(time.Duration(steps-1) * query.Step)
+		if !last.Before(query.To) {
+			last = query.To.Add(-1)
+		}
+		r := prometheusv1.Range{Start: at, End: last, Step: query.Step}
+		day, capacity, err := c.use(ctx, q, r)
+		if err != nil {
+			return nil, err
+		}
+		samples, capacities = append(samples, day...), append(capacities, capacity...)
+	}
+	if len(samples) == 0 {
+		return nil, fmt.Errorf("%s has neither %s (the scheduler's /metrics/resources) nor %s (kube-state-metrics) with GPUs in this time",
+			c.server, metricPodRequest, metricContainerRequest)
+	}
+	s, err := showback.FromSamples(query.From, query.To, query.Step, samples, capacities)
+	if err != nil {
+		return nil, err
+	}
+	s.Source, s.Input, s.By = "prometheus", c.server, "namespace"
+	if s.Total.MicroDollars == 0 {
+		s.Notes = append(s.Notes, "nothing is known of cost: there is no "+metricGPUCost+" (OpenCost)")
+	} else {
+		s.Notes = append(s.Notes, "dollars are those of the GPUs that pods had, by "+metricGPUCost+"; idle GPUs and the rest of the nodes have no price here")
+	}
+	if len(capacities) == 0 {
+		s.Notes = append(s.Notes, "idle GPUs are not known: there is no "+metricGPUDevices)
+	}
+	return s, nil
+}
+
+// moment is a sample's place.
+type moment struct {
+	at  model.Time
+	key string
+}
+
+// use reads one range.
+func (c *client) use(ctx context.Context, q queries, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity, error) {
+	allocated, err := c.history(ctx, q.allocated(), r)
+	if err != nil || len(allocated) == 0 {
+		return nil, nil, err
+	}
+	used, err := c.history(ctx, q.used(), r)
+	if err != nil {
+		return nil, nil, err
+	}
+	cost, err := c.history(ctx, q.cost(), r)
+	if err != nil {
+		return nil, nil, err
+	}
+	devices, err := c.history(ctx, q.devices(), r)
+	if err != nil {
+		return nil, nil, err
+	}
+	samples := make([]showback.Sample, 0, len(allocated))
+	for of, value := range allocated {
+		s := showback.Sample{At: of.at.Time().UTC(), Key: of.key, MilliGPU: int64(math.Round(value * 1000))}
+		if s.Key == "" {
+			s.Key = showback.None
+		}
+		if busy, ok := used[of]; ok {
+			s.UsedMilliGPU, s.Measured = min(s.MilliGPU, int64(math.Round(busy*1000))), true
+		}
+		if amount, err := price.FromDollars(cost[of]); err == nil {
+			s.Hourly = amount
+		}
+		samples = append(samples, s)
+	}
+	var capacities []showback.Capacity
+	for of, value := range devices {
+		capacities = append(capacities, showback.Capacity{At: of.at.Time().UTC(), MilliGPU: int64(math.Round(value * 1000))})
+	}
+	return samples, capacities, nil
+}
+
+// history asks for a range by namespace. Values that are no number of GPUs or dollars are left out.
+func (c *client) history(ctx context.Context, query string, r prometheusv1.Range) (map[moment]float64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
+	defer cancel()
+	value, _, err := c.api.QueryRange(ctx, query, r, prometheusv1.WithTimeout(c.timeout))
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("querying %s: %w", c.server, shortened(err))
+	}
+	matrix, ok := value.(model.Matrix)
+	if !ok {
+		return nil, fmt.Errorf("reading the answer: a %s came instead of a matrix", typeOf(value))
+	}
+	if slices.Contains(matrix, nil) {
+		return nil, errNullSample
+	}
+	values := map[moment]float64{}
+	for _, series := range matrix {
+		key := string(series.Metric["namespace"])
+		for _, sample := range series.Values {
+			if inBounds(sample.Value, largestUse) {
+				values[moment{sample.Timestamp, key}] += float64(sample.Value)
+			}
+		}
+	}
+	return values, nil
+}
+
+// ofPods brings the labels of a series to those of the pod that it is about. Prometheus renames a label of the exporter to
+// exported_… when the scraped target has one of the same name, which then names the exporter's own pod.
+func ofPods(expression string) string {
+	for _, label := range []string{"namespace", "pod", "node"} {
+		expression = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, expression, label, "exported_"+label)
+	}
+	return expression
+}
+
+var podLabels = []model.LabelName{"namespace", "pod", "node"}
+
+// held are the GPUs that pods with a node ask for.
+func (q queries) held() string {
+	var own, foreign []string
+	for _, name := range kubeview.DefaultGPUKeys().Resources {
+		own = append(own, regexp.QuoteMeta(string(name)))
+		foreign = append(foreign, notInNames.ReplaceAllString(string(name), "_"))
+	}
+	scheduler := aggregate("max", podLabels, ofPods(q.selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
+	containers := ofPods(q.selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")), `node!=""`))
+	state := aggregate("max", podLabels, aggregate("sum", append(slices.Clone(podLabels), "instance"), containers))
+	living := aggregate("max", podLabels[:2], ofPods(q.selector(metricPodPhase, `phase=~"Pending|Running"`))) + " > 0"
+	return fmt.Sprintf("(%s or on (namespace, pod) (%s and on (namespace, pod) (%s)))", scheduler, state, living)
+}
+
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_]`)
+
+func (q queries) allocated() string { return byNamespace(q.held()) }
+
+// used is how busy the GPUs of the pods were. Pods that share one GPU have equal parts of what it did.
+func (q queries) used() string {
+	device := []model.LabelName{labelIndex, labelUUID}
+	busy := aggregate("max", append([]model.LabelName{"namespace", "pod"}, device...), ofPods(inRange(q.selector(metricGPUUtil, `pod!=""`), 100)))
+	held := fmt.Sprintf("(%s and on (namespace, pod) %s)", busy, q.held())
+	return byNamespace(fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, join(device), aggregate("count", device, held)))
+}
+
+func (q queries) cost() string {
+	perGPU := aggregate("max", podLabels[2:], ofPods(q.selector(metricGPUCost)))
+	return byNamespace(fmt.Sprintf("%s * on (node) group_left () (%s > 0)", q.held(), perGPU))
+}
+
+func (q queries) devices() string {
+	return "sum (" + aggregate("max", []model.LabelName{"model"}, q.selector(metricGPUDevices)) + ")"
+}
+
+func byNamespace(expression string) string {
+	return aggregate("sum", podLabels[:1], expression)
+}

@@ -1,0 +1,123 @@
+// Package top shows an overview of a cluster in a terminal: once, as text, or live, with keys to move, filter, sort and explain.
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/tables"
+)
+
+// usualWidth is taken for the map where the output has no width.
+const usualWidth = 100
+
+// Once writes an overview as text. Of each list it shows most entries, all with 0.
+func Once(out io.Writer, c *overview.Cluster, most int) error {
+	screen := tables.ScreenOf(out)
+	var b strings.Builder
+	for _, line := range c.Lines() {
+		b.WriteString(screen.Wrap(line) + "\n")
+	}
+	for _, line := range c.LeftOut {
+		b.WriteString(screen.Wrap("left out: "+line) + "\n")
+	}
+	onceMap(&b, screen, c)
+	section(&b, screen, "Queue", len(c.Queue), most, queueColumns, func(i int) []any { return queueCells(&c.Queue[i]) })
+	section(&b, screen, "Gangs", len(c.Gangs), most, gangColumns, func(i int) []any { return gangCells(&c.Gangs[i]) })
+	section(&b, screen, "Warnings", len(c.Warnings), most, warningColumns, func(i int) []any { return warningCells(&c.Warnings[i], c.Taken) })
+	if _, err := io.WriteString(out, b.String()); err != nil {
+		return fmt.Errorf("printing the overview: %w", err)
+	}
+	return nil
+}
+
+func onceMap(b *strings.Builder, screen tables.Screen, c *overview.Cluster) {
+	if len(c.Nodes) == 0 {
+		return
+	}
+	b.WriteString("\n" + screen.Wrap(Legend) + "\n")
+	for _, row := range mapRows(c.Nodes, cmp.Or(screen.Width, usualWidth)) {
+		if row.title != "" {
+			b.WriteString(screen.Wrap(row.title) + "\n")
+			continue
+		}
+		cells := make([]string, len(row.nodes))
+		for i := range row.nodes {
+			cells[i] = glyphs(screen, row.nodes[i].GPUs)
+		}
+		b.WriteString(strings.Join(cells, " ") + "\n")
+	}
+}
+
+func section(b *strings.Builder, screen tables.Screen, title string, count, most int, columns []tables.Column, cells func(int) []any) {
+	if count == 0 {
+		return
+	}
+	shown := count
+	if most > 0 {
+		shown = min(count, most)
+	}
+	table := tables.New(screen, columns...)
+	for i := range shown {
+		table.Row(cells(i)...)
+	}
+	b.WriteString("\n" + title + "\n" + table.String())
+	if shown < count {
+		fmt.Fprintf(b, "and %d more (--all)\n", count-shown)
+	}
+}
+
+var queueColumns = []tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {Name: "Pods", Number: true}, {Name: "GPUs", Number: true},
+	{Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true}, {Name: "Scheduler", Extra: true}, {Name: "Reason"}}
+
+func queueCells(w *overview.Waiting) []any {
+	position, name := "-", w.Namespace+"/"+w.Name
+	if w.Position > 0 {
+		position = fmt.Sprint(w.Position)
+	}
+	if w.Gang {
+		name += " (gang)"
+	}
+	reason := cmp.Or(w.Reason, "not tried yet")
+	if w.Nominated != "" {
+		reason = "room is being made on " + w.Nominated + "; " + reason
+	}
+	return []any{position, name, w.Pods, overview.GPUs(w.MilliGPU), w.Priority, tables.Seconds(w.WaitSeconds), w.Scheduler, reason}
+}
+
+var gangColumns = []tables.Column{{Name: "Gang"}, {Name: "On nodes", Number: true}, {Name: "Needs", Number: true}, {Name: "Members", Number: true},
+	{Name: "GPUs", Number: true}, {Name: "Nodes", Number: true, Extra: true}, {Name: "Phase", Extra: true}, {Name: "Waiting", Number: true}, {Name: "Reason"}}
+
+func gangCells(g *overview.Gang) []any {
+	waiting := "-"
+	if !g.Started {
+		waiting = tables.Seconds(g.WaitSeconds)
+	}
+	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, overview.GPUs(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Lacks()}
+}
+
+var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true}, {Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
+
+func warningCells(w *overview.Warning, now time.Time) []any {
+	object := w.Object
+	if w.Namespace != "" {
+		object = w.Namespace + "/" + object
+	}
+	return []any{tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), w.Count, object, w.Reason, w.Message}
+}
+
+var nodeColumns = []tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true}, {Name: "Stranded", Number: true}, {Name: "Free cores", Number: true},
+	{Name: "Pods", Number: true}, {Name: "$/h", Number: true}, {Name: "Idle $/h", Number: true}, {Name: "Model"}, {Name: "Rack"}, {Name: "State"}}
+
+func nodeCells(screen tables.Screen, n *overview.Node) []any {
+	cost, idle := "-", "-"
+	if n.Priced {
+		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
+	}
+	return []any{n.Name, glyphs(screen, n.GPUs), overview.GPUs(n.AllocatedMilliGPU), overview.GPUs(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000),
+		n.Pods, cost, idle, n.Model, n.Rack, n.State}
+}

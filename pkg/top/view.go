@@ -1,0 +1,263 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/tables"
+)
+
+const (
+	// reverse marks the chosen line, and bold titles. Both are readable without colors.
+	reverse, bold, plain = "\x1b[7m", "\x1b[1m", "\x1b[0m"
+	// longestCell is how wide a column may be that is not the last.
+	longestCell = 40
+)
+
+// View draws the screen.
+func (m *Model) View() tea.View {
+	v := tea.NewView(strings.Join(m.draw(), "\n"))
+	v.AltScreen, v.WindowTitle = true, "berth top"
+	return v
+}
+
+// header is what stands over every tab.
+func (m *Model) header() []string {
+	var lines []string
+	for _, line := range append(m.cluster.Lines(), prefixed("left out: ", m.cluster.LeftOut)...) {
+		lines = append(lines, m.cut(line))
+	}
+	names := make([]string, tabs)
+	for i, name := range tabNames {
+		names[i] = fmt.Sprintf(" %d %s ", i+1, name)
+		if i == m.tab {
+			names[i] = reverse + names[i] + plain
+		}
+	}
+	return append(lines, m.cut(strings.Join(names, " ")))
+}
+
+func prefixed(prefix string, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = prefix + line
+	}
+	return out
+}
+
+// rows is how many lines of a list fit: all but header, the names of columns and the footer.
+func (m *Model) rows() int { return max(1, m.height-len(m.header())-2) }
+
+// draw returns the lines of the screen.
+func (m *Model) draw() []string {
+	lines := m.header()
+	if m.detail != nil {
+		lines = append(lines, m.drawDetail()...)
+	} else if m.tab == tabMap {
+		lines = append(lines, m.drawMap()...)
+	} else {
+		lines = append(lines, m.drawList()...)
+	}
+	for len(lines) < m.height-1 {
+		lines = append(lines, "")
+	}
+	return append(lines[:min(len(lines), m.height-1)], m.cut(m.footer()))
+}
+
+func (m *Model) footer() string {
+	switch {
+	case m.typing:
+		return "/" + m.filter + "▏"
+	case m.detail != nil:
+		return "Esc back  q back  Enter explain"
+	}
+	count := fmt.Sprintf("%d of %d", min(len(m.lines), m.cursors[m.tab]+1), len(m.lines))
+	if m.filter != "" {
+		count += " with " + m.filter
+	}
+	return count + "  Enter open  / filter  s sort  ? keys  q leave"
+}
+
+func (m *Model) drawDetail() []string {
+	d := m.detail
+	lines := []string{bold + m.cut(d.title) + plain}
+	room := m.rows()
+	top := min(max(0, d.at-room+1), max(0, len(d.lines)-1))
+	for i := top; i < min(len(d.lines), top+room); i++ {
+		lines = append(lines, m.chosen(m.cut(d.lines[i]), i == d.at))
+	}
+	return lines
+}
+
+// chosen marks a line if it is.
+func (m *Model) chosen(line string, is bool) string {
+	if !is {
+		return line
+	}
+	return reverse + text.Pad(text.StripEscape(line), m.width, ' ') + plain
+}
+
+// cut cuts a line to the width of the screen.
+func (m *Model) cut(line string) string {
+	if text.StringWidthWithoutEscSequences(line) <= m.width {
+		return line
+	}
+	return text.Snip(line, m.width, "…") + plain
+}
+
+// drawList draws a table whose last column takes the room that is left.
+func (m *Model) drawList() []string {
+	widths := make([]int, len(m.columns))
+	for i, c := range m.columns {
+		widths[i] = text.StringWidth(c.Name) + 1 // for an arrow
+		for _, e := range m.lines {
+			widths[i] = max(widths[i], min(longestCell, text.StringWidthWithoutEscSequences(e.cells[i])))
+		}
+	}
+	row := func(cell func(i int) string) string {
+		cells := make([]string, len(m.columns))
+		for i, c := range m.columns {
+			cells[i] = cell(i)
+			switch width := text.StringWidthWithoutEscSequences(cells[i]); {
+			case i == len(m.columns)-1:
+			case width > widths[i]:
+				cells[i] = text.Snip(cells[i], widths[i], "…")
+			case c.Number:
+				cells[i] = strings.Repeat(" ", widths[i]-width) + cells[i]
+			default:
+				cells[i] += strings.Repeat(" ", widths[i]-width)
+			}
+		}
+		return m.cut(strings.Join(cells, "  "))
+	}
+	lines := []string{bold + row(func(i int) string { return m.heading(i, m.columns[i]) }) + plain}
+	top := m.tops[m.tab]
+	for i := top; i < min(len(m.lines), top+m.rows()); i++ {
+		e := m.lines[i]
+		lines = append(lines, m.chosen(row(func(c int) string { return strings.ReplaceAll(e.cells[c], "\n", " ") }), i == m.cursors[m.tab]))
+	}
+	return lines
+}
+
+// heading is the name of a column, with an arrow if the list is sorted by it.
+func (m *Model) heading(i int, c tables.Column) string {
+	if m.sorted[m.tab] != i {
+		return c.Name
+	}
+	if m.descending[m.tab] {
+		return c.Name + "↓"
+	}
+	return c.Name + "↑"
+}
+
+// drawMap draws the nodes by rack and model, and says which is chosen.
+func (m *Model) drawMap() []string {
+	nodes := make([]overview.Node, 0, len(m.lines))
+	shown := map[string]bool{}
+	for _, e := range m.lines {
+		shown[e.name] = true
+	}
+	for _, n := range m.cluster.Nodes {
+		if shown[n.Name] {
+			nodes = append(nodes, n)
+		}
+	}
+	cursor := m.cursors[tabMap]
+	var lines []string
+	at, chosenLine := 0, 0
+	for _, row := range mapRows(nodes, m.width) {
+		if row.title != "" {
+			lines = append(lines, bold+m.cut(row.title)+plain)
+			continue
+		}
+		cells := make([]string, len(row.nodes))
+		for i := range row.nodes {
+			if cells[i] = glyphs(m.screen, row.nodes[i].GPUs); at == cursor {
+				cells[i], chosenLine = reverse+glyphs(tables.Screen{}, row.nodes[i].GPUs)+plain, len(lines)
+			}
+			at++
+		}
+		lines = append(lines, strings.Join(cells, " "))
+	}
+	top := &m.tops[tabMap]
+	room := m.rows() - 1
+	*top = min(max(*top, chosenLine-room+1), max(0, chosenLine-1))
+	lines = lines[min(*top, len(lines)):min(*top+room, len(lines))]
+	for len(lines) < room {
+		lines = append(lines, "")
+	}
+	said := Legend
+	if cursor < len(nodes) {
+		n := &nodes[cursor]
+		said = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
+			overview.GPUs(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
+	}
+	return append(lines, m.cut(Legend), m.cut(said))
+}
+
+// entries are the lines of the tab before they are filtered.
+func (m *Model) entries() ([]tables.Column, []entry) {
+	c := m.cluster
+	var list []entry
+	add := func(e entry, cells []any) {
+		e.values = cells
+		for _, cell := range cells {
+			e.cells = append(e.cells, fmt.Sprint(cell))
+		}
+		list = append(list, e)
+	}
+	switch m.tab {
+	case tabQueue:
+		for i := range c.Queue {
+			w := &c.Queue[i]
+			e, cells := entry{kind: "pod", namespace: w.Namespace, name: w.Pod}, queueCells(w)
+			add(e, cells)
+			list[i].values[5] = w.WaitSeconds
+		}
+		return queueColumns, list
+	case tabGangs:
+		for i := range c.Gangs {
+			g := &c.Gangs[i]
+			add(entry{kind: "podgroup", namespace: g.Namespace, name: g.Name}, gangCells(g))
+			list[i].values[7] = g.WaitSeconds
+		}
+		return gangColumns, list
+	case tabWarnings:
+		for i := range c.Warnings {
+			w := &c.Warnings[i]
+			e := entry{}
+			if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
+				e = entry{kind: "pod", namespace: w.Namespace, name: name}
+			}
+			add(e, warningCells(w, c.Taken))
+			list[i].values[0] = c.Taken.Sub(w.Time).Seconds()
+		}
+		return warningColumns, list
+	}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		add(entry{kind: "node", name: n.Name}, nodeCells(m.screen, n))
+		values := list[i].values
+		values[2], values[3], values[4], values[6], values[7] = n.AllocatedMilliGPU, n.StrandedMilliGPU, n.FreeCPUMilli, int64(n.MicroDollarsPerHour), int64(n.IdleMicroDollarsPerHour)
+	}
+	return nodeColumns, list
+}
+
+// podLine is a pod of a node in one line.
+func podLine(p *overview.PodOn) string {
+	devices := ""
+	if len(p.Devices) > 0 {
+		devices = fmt.Sprintf(" on %v", p.Devices)
+	}
+	gang := ""
+	if p.Gang != "" {
+		gang = "  gang " + p.Gang
+	}
+	return fmt.Sprintf("%s/%s  %s GPU%s  priority %d  age %s%s", p.Namespace, p.Name, overview.GPUs(p.MilliGPU), devices, p.Priority,
+		tables.Duration(time.Duration(p.AgeHours*float64(time.Hour))), gang)
+}
