@@ -15,7 +15,7 @@ const mostTries = 8
 
 // Pending is a unit that waits and what would start it.
 type Pending struct {
-	Unit
+	Unit `json:"unit"`
 	// Members is how many of its pods wait, and Needs how many of them have to start together.
 	Members int `json:"members"`
 	Needs   int `json:"needs"`
@@ -51,7 +51,7 @@ type Plan struct {
 
 // Move evicts the pods of a unit.
 type Move struct {
-	Unit
+	Unit `json:"unit"`
 	Priority int32      `json:"priority"`
 	Pods     []MovedPod `json:"pods"`
 }
