@@ -51,7 +51,7 @@ type Plan struct {
 
 // Move evicts the pods of a unit.
 type Move struct {
-	Unit `json:"unit"`
+	Unit     `json:"unit"`
 	Priority int32      `json:"priority"`
 	Pods     []MovedPod `json:"pods"`
 }
