@@ -7,39 +7,33 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // explainFlags say what to explain and from what.
 type explainFlags struct {
-	cluster         clusterFlags
-	dump, manifest  string
-	schedulerConfig string
-	profile         string
-	atDecision      bool
-	scheduler       string
-	schedulerCA     string
-	top             int
-	allNodes        bool
-	format          outputFormat
+	source
+	manifest    string
+	profile     string
+	atDecision  bool
+	scheduler   string
+	schedulerCA string
+	top         int
+	allNodes    bool
+	format      outputFormat
 	// width of the table in columns; 0 for that of the terminal.
 	width int
 }
 
 func newExplainCommand() *cobra.Command {
-	flags := &explainFlags{cluster: newClusterFlags()}
+	flags := &explainFlags{source: newSource()}
 	cmd := &cobra.Command{
 		Use:   "explain {KIND NAME | KIND/NAME | -f FILE}",
 		Short: "Say which node a pod goes to and why, or what keeps it from each",
@@ -101,11 +95,9 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 			return flags.run(cmd.Context(), target, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	flags.cluster.addTo(cmd, true)
+	flags.addTo(cmd)
 	f := cmd.Flags()
-	f.StringVar(&flags.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
 	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
-	f.StringVar(&flags.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
 	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
 	f.BoolVar(&flags.atDecision, "at-decision", false, "say why the scheduler chose the node when it did, and not what it would choose now")
 	f.StringVar(&flags.scheduler, "scheduler", "", "with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
@@ -113,7 +105,7 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
 	addOutputFlag(cmd, &flags.format)
-	if err := errors.Join(cmd.MarkFlagFilename("dump"), cmd.MarkFlagFilename("filename", "yaml", "yml", "json"), cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
+	if err := cmd.MarkFlagFilename("filename", "yaml", "yml", "json"); err != nil {
 		panic(err)
 	}
 	return cmd
@@ -155,7 +147,7 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 			return badInput(err)
 		}
 	}
-	objects, now, err := f.objects(ctx, progress)
+	objects, now, _, err := f.objects(ctx, progress)
 	if err != nil {
 		return err
 	}
@@ -215,61 +207,6 @@ func terminalWidth(out io.Writer) int {
 		return 0
 	}
 	return width
-}
-
-// configuration is the one that is named, else the one that the cluster's scheduler runs with.
-func (f *explainFlags) configuration(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
-	switch {
-	case f.schedulerConfig != "":
-		return loadConfiguration(f.schedulerConfig)
-	case f.dump != "":
-		return shippedInstead(warnings, errors.New("a dump does not hold the scheduler's configuration"))
-	default:
-		return f.cluster.running(ctx, warnings)
-	}
-}
-
-// namespace of the pod. A dump has nothing to do with the kubeconfig's context.
-func (f *explainFlags) namespace() string {
-	if f.dump != "" && *f.cluster.Namespace == "" {
-		return v1.NamespaceDefault
-	}
-	return f.cluster.currentNamespace()
-}
-
-// objects reads the cluster and says as of when.
-func (f *explainFlags) objects(ctx context.Context, progress io.Writer) ([]runtime.Object, time.Time, error) {
-	if f.dump != "" {
-		file, err := os.Open(f.dump)
-		if err != nil {
-			return nil, time.Time{}, badInput(fmt.Errorf("reading the dump: %w", err))
-		}
-		defer file.Close()
-		dump, err := dump.Read(file, f.dump)
-		if err != nil {
-			return nil, time.Time{}, badInput(err)
-		}
-		return dump.Objects, dump.Taken, nil
-	}
-	collector, err := f.cluster.collector(io.Discard)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	now := time.Now()
-	if _, err := collector.Header(ctx, now); err != nil {
-		return nil, time.Time{}, err
-	}
-	var objects []runtime.Object
-	leftOut, err := collector.Collect(ctx, func(obj runtime.Object) error {
-		objects = append(objects, obj)
-		return nil
-	})
-	for _, kind := range leftOut {
-		if strings.Contains(kind, "forbidden") {
-			fmt.Fprintf(progress, "left out: %s\n", kind)
-		}
-	}
-	return objects, now, err
 }
 
 func readManifest(path, namespace string) (*explain.Manifest, error) {

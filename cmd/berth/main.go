@@ -55,7 +55,7 @@ after a SIGTERM), 1 for any other error; where a command has others, its help sa
 		SilenceErrors: true,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newShowbackCommand(), newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newTopCommand(), newDashboardCommand(), newExplainCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
+	root.AddCommand(newDumpCommand(), newTopCommand(), newDashboardCommand(), newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}

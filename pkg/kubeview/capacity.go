@@ -105,6 +105,22 @@ func Removable(node *v1.Node) bool {
 	return !slices.ContainsFunc(keepAnnotations, func(key string) bool { return node.Annotations[key] == "true" })
 }
 
+// evictableKey is the annotation of a pod that says whether autoscalers may evict it.
+const evictableKey = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+// Undisturbed returns the annotation by which a pod asks autoscalers not to evict it, empty if it does not.
+func Undisturbed(pod *v1.Pod) string {
+	for _, key := range keepAnnotations {
+		if pod.Annotations[key] == "true" {
+			return key
+		}
+	}
+	if pod.Annotations[evictableKey] == "false" {
+		return evictableKey
+	}
+	return ""
+}
+
 // BelongsToNode says whether a pod is there because its node is: a DaemonSet's pod or a static one. It keeps no node
 // alive, and has no choice of nodes.
 func BelongsToNode(pod *v1.Pod) bool {

@@ -15,7 +15,7 @@ func PlacementAnnotations() []string { return slices.Clone(placementAnnotations)
 var placementAnnotations = append([]string{
 	SpotKey, PricePerHourKey, StartWindowKey, DeadlineKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, LicensesKey, DatasetsKey, IPPoolKey,
 	GangKey, MinMembersByRoleKey, RoleLabelKey, TopologyRequiredKey, TopologyPreferredKey, BackfillKey, MixedModelsKey, NearKey, leaderWorkerSetSizeKey,
-	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt",
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", evictableKey,
 	v1.MirrorPodAnnotationKey,
 	"batch.kubernetes.io/job-completion-index",
 	"storageclass.kubernetes.io/is-default-class",

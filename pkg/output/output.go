@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/overview"
@@ -28,6 +29,7 @@ const APIVersion = "output.berth.dev/v1"
 // kinds of what is printed; docs/output.md describes each.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[explain.Explanation](): "Explanation",
+	reflect.TypeFor[advise.Advice]():       "Advice",
 	reflect.TypeFor[replay.Result]():       "ReplayResult",
 	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
 	reflect.TypeFor[showback.Statement]():  "Showback",

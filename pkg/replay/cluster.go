@@ -9,8 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
@@ -101,7 +99,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
 	simulation.ServeCustomKinds(c.api, in.Objects)
-	c.api.MutateBinding = startPod
+	c.api.MutateBinding = simulation.StartPod
 	objects := in.Objects
 	if options.Mode == VirtualTime {
 		objects = shuffled(objects, options.Seed)
@@ -172,22 +170,6 @@ func (c *cluster) need(pod *v1.Pod) int64 {
 	}
 	r, _, _ := c.ledger.request(pod)
 	return int64(r.TotalMilli(0))
-}
-
-// startPod does in the instant of the binding what a kubelet does soon after.
-func startPod(obj runtime.Object) {
-	pod := obj.(*v1.Pod)
-	now := metav1.Now()
-	pod.Status.Phase = v1.PodRunning
-	pod.Status.StartTime = &now
-	pod.Status.NominatedNodeName = ""
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled {
-			c.Status, c.Reason, c.Message, c.LastTransitionTime = v1.ConditionTrue, "", "", now
-			return
-		}
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
 }
 
 // adopt counts the pods that are there from the start.

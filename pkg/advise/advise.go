@@ -1,0 +1,216 @@
+// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be given
+// back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or memory to use
+// them. What it says of placements it has seen: each answer is a run of the real scheduler, with its configuration, over the
+// cluster in memory and with the change applied.
+package advise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/schedulerconfig"
+)
+
+// Question is what is asked.
+type Question struct {
+	// Configuration of the scheduler; it is not changed.
+	Configuration *schedulerconfig.Configuration
+	// Objects are the cluster, as a snapshot holds it; they are not changed.
+	Objects []runtime.Object
+	// Now is the time of the snapshot.
+	Now time.Time
+	// LeftOut are the kinds that could not be read, a line each.
+	LeftOut []string
+	// Target limits the answer to one pending unit; the zero value asks about all.
+	Target Target
+	// Most is how many pending units, nodes and kinds of nodes are looked at.
+	Most int
+	// Progress, if set, is told what is tried.
+	Progress func(text string)
+}
+
+// Advice is the answer.
+type Advice struct {
+	// Configuration is where the scheduler's configuration was read.
+	Configuration string `json:"configuration"`
+	// Nodes and PendingPods are the numbers in the snapshot.
+	Nodes       int `json:"nodes"`
+	PendingPods int `json:"pendingPods"`
+	// Pending says what would start work that waits, most important first.
+	Pending []Pending `json:"pending"`
+	// GiveBack are nodes that could be given back together, dearest first.
+	GiveBack []GiveBack `json:"giveBack"`
+	// NewNodes say what one more node of a kind would let start.
+	NewNodes []NewNode `json:"newNodes"`
+	// Requests are those that leave GPUs without CPU or memory.
+	Requests []Request `json:"requests"`
+	// Limits say where the search ended before it had tried everything.
+	Limits []string `json:"limits"`
+	// Notes say what the answer does not take into account.
+	Notes []string `json:"notes"`
+}
+
+// Cluster asks the question. When the context's deadline passes, the answer is what was found until then.
+func Cluster(ctx context.Context, q Question) (*Advice, error) {
+	s, err := newSearch(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.look(); err != nil {
+		return nil, fmt.Errorf("running the scheduler on the snapshot: %w", err)
+	}
+	targets, err := q.Target.choose(s.waiting)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.pending(targets); err != nil {
+		return nil, err
+	}
+	if q.Target == (Target{}) {
+		for _, part := range []func() error{s.newNodes, s.giveBack} {
+			if err := part(); err != nil {
+				return nil, err
+			}
+		}
+		s.requests()
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err()
+	}
+	return s.advice, nil
+}
+
+// search is one question on its way to the answer.
+type search struct {
+	Question
+	ctx           context.Context
+	configuration *schedulerconfig.Configuration
+	advice        *Advice
+
+	nodes []*v1.Node
+	pods  []*v1.Pod
+	// waiting are the units that stay pending, most important first, and came those that were bound meanwhile.
+	waiting []*unit
+	// units are the pods on nodes by what has to move together, by node.
+	units map[string][]*unit
+	// lost are pods that the scheduler evicts by itself.
+	lost map[key]bool
+	// began are the pods that the scheduler binds without any change.
+	began map[key]bool
+	// rooms are the ways to make room that are worth a try, for each waiting unit.
+	rooms map[*unit][]room
+	// spares are nodes that might be given back, in the order in which they are tried.
+	spares []spare
+}
+
+func newSearch(ctx context.Context, q Question) (*search, error) {
+	configuration, silenced := q.Configuration.WithoutSignals()
+	s := &search{Question: q, ctx: ctx, configuration: configuration, advice: &Advice{Configuration: q.Configuration.Name},
+		units: map[string][]*unit{}, began: map[key]bool{}, rooms: map[*unit][]room{}}
+	for _, plugin := range silenced {
+		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
+	}
+	for _, kind := range q.LeftOut {
+		if strings.HasPrefix(kind, "poddisruptionbudgets") {
+			s.advice.Notes = append(s.advice.Notes, "budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
+		}
+	}
+	for _, obj := range q.Objects {
+		switch obj := obj.(type) {
+		case *v1.Node:
+			s.nodes = append(s.nodes, obj)
+		case *v1.Pod:
+			s.pods = append(s.pods, obj)
+		}
+	}
+	if len(s.nodes) == 0 {
+		return nil, errors.New("the cluster has no nodes")
+	}
+	s.advice.Nodes = len(s.nodes)
+	return s, nil
+}
+
+// over says whether the time for the search has passed.
+func (s *search) over() bool { return s.ctx.Err() != nil }
+
+func (s *search) say(format string, args ...any) {
+	if s.Progress != nil {
+		s.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *search) limit(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(s.advice.Limits, text) {
+		s.advice.Limits = append(s.advice.Limits, text)
+	}
+}
+
+// try lets the scheduler run over the snapshot while f interferes.
+func (s *search) try(objects []runtime.Object, f func(*world) error) error {
+	return simulate(s.configuration, objects, s.Now, f)
+}
+
+// look lets the scheduler run over the snapshot as it is: what it starts or evicts by itself needs no advice.
+func (s *search) look() error {
+	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
+	err := s.try(s.Objects, func(w *world) error {
+		s.lost = w.lost()
+		for _, pod := range s.pods {
+			if pod.Spec.NodeName == "" && w.node(keyOf(pod)) != "" {
+				s.began[keyOf(pod)] = true
+			}
+		}
+		s.findUnits(w, w.gangs())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.survey()
+}
+
+// survey looks for what is worth a try, in the cluster without the pods that wait: what is promised to one of them is free for it.
+func (s *search) survey() error {
+	waits := map[key]bool{}
+	for _, u := range s.waiting {
+		for _, name := range u.names() {
+			waits[name] = true
+		}
+	}
+	return s.try(slices.DeleteFunc(slices.Clone(s.Objects), func(obj runtime.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		return ok && waits[keyOf(pod)]
+	}), func(w *world) error {
+		for i, u := range s.waiting {
+			// The one that is asked about may be anywhere in the order.
+			if s.Target == (Target{}) && i >= s.Most || s.over() {
+				break
+			}
+			if u.Held == "" && (s.Target == (Target{}) || s.Target.is(u)) {
+				rooms, err := w.findRooms(s, u)
+				if err != nil {
+					return err
+				}
+				s.rooms[u] = rooms
+			}
+		}
+		if s.Target == (Target{}) {
+			return s.findSpares(w)
+		}
+		return nil
+	})
+}
+
+// byImportance orders waiting units: those of higher priority first, then those that have waited longer.
+func byImportance(a, b *unit) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.String(), b.String()))
+}

@@ -1,0 +1,238 @@
+package advise
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/schedulerconfig"
+)
+
+var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+func resources(cpu, gpus string) v1.ResourceList {
+	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"), "nvidia.com/gpu": resource.MustParse(gpus), "pods": resource.MustParse("110")}
+}
+
+func node(name, gpus, dollars string) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Annotations: map[string]string{"berth.dev/price-per-hour": dollars},
+			Labels: map[string]string{v1.LabelHostname: name, "nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": gpus}},
+		Status: v1.NodeStatus{Capacity: resources("32", gpus), Allocatable: resources("32", gpus), Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+	}
+}
+
+// pod is one of a ReplicaSet; pending without a node.
+func pod(name, on, gpus string, change ...func(*v1.Pod)) *v1.Pod {
+	requests := resources("1", gpus)
+	delete(requests, "pods")
+	requests["memory"] = resource.MustParse("1Gi")
+	p := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("pod-" + name), CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)), Labels: map[string]string{"app": name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs-" + name, UID: types.UID("rs-" + name), Controller: ptr.To(true)}}},
+		Spec: v1.PodSpec{NodeName: on, SchedulerName: "berth-scheduler", Priority: ptr.To[int32](0),
+			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests, Limits: requests}}}},
+		Status: v1.PodStatus{Phase: map[bool]v1.PodPhase{true: v1.PodPending, false: v1.PodRunning}[on == ""]},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority = &n } }
+
+func bare(p *v1.Pod) { p.OwnerReferences = nil }
+
+func daemon(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }
+
+func member(gang string, minimum int) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Labels["pod-group.scheduling.sigs.k8s.io/name"], p.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = gang, fmt.Sprint(minimum)
+	}
+}
+
+func budgetOf(app string, allowed int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "budget", Namespace: "default"},
+		Spec:   policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
+}
+
+func ask(t *testing.T, target Target, objects ...runtime.Object) *Advice {
+	t.Helper()
+	c, err := schedulerconfig.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	advice, err := Cluster(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now, Target: target, Most: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return advice
+}
+
+// moved names the pods that a plan moves and starts.
+func moved(p *Plan) string {
+	if p == nil {
+		return ""
+	}
+	var s strings.Builder
+	for _, m := range p.Moves {
+		for _, pod := range m.Pods {
+			fmt.Fprintf(&s, "%s from %s to %s; ", pod.Name, pod.From, pod.To)
+		}
+	}
+	for i, start := range p.Starts {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		s.WriteString(start.Name + " on " + start.Node)
+	}
+	return s.String()
+}
+
+func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		objects []runtime.Object
+		want    []string // what each plan moves
+		verdict string
+	}{
+		{"nothing waits", []runtime.Object{node("a", "8", "1"), pod("p", "a", "2")}, nil, ""},
+		{"what the scheduler starts by itself needs no advice", []runtime.Object{node("a", "8", "1"), pod("p", "", "2")}, nil, ""},
+		{"free GPUs are on two nodes", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3")},
+			[]string{"y from a to b; p on a"}, "no smaller plan of those tried"},
+		{"the fewest pods are moved", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x1", "a", "1"), pod("x2", "a", "1"), pod("x", "a", "4"),
+			pod("y", "b", "2"), pod("y2", "b", "4"), pod("z", "c", "6"), pod("p", "", "4")}, []string{"y from b to "}, ""},
+		{"two small pods move where the large one cannot", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4"), pod("y1", "a", "1"), pod("y2", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "4")},
+			[]string{"y1 from a to b; y2 from a to b; p on a"}, ""},
+		{"no node is large enough", []runtime.Object{node("a", "8", "1"), pod("x", "a", "1"), pod("p", "", "9")}, []string{""}, "moving pods does not help"},
+		{"what moves has nowhere to go", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "8"), pod("y", "b", "6"), pod("p", "", "4")},
+			[]string{""}, "moving pods does not help"},
+		{"a budget forbids it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 0)},
+			[]string{""}, "PodDisruptionBudget budget allows 0 disruptions"},
+		{"a budget allows it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 1)},
+			[]string{"y from a to b; p on a"}, ""},
+		{"a pod without a controller stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", bare), pod("z", "b", "6", bare), pod("p", "", "3")},
+			[]string{""}, "nothing would replace it"},
+		{"a pod of its node stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", daemon), pod("z", "b", "6", bare), pod("p", "", "3")},
+			[]string{""}, "nothing would replace it"},
+		{"pods of higher priority move where they run again", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", priority(9)), pod("z", "b", "6", bare), pod("p", "", "3")},
+			[]string{"y from a to b; p on a"}, ""},
+		{"a gang waits for one place", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "5", bare), pod("v", "c", "7", bare),
+			pod("g1", "", "3", member("g", 2)), pod("g2", "", "3", member("g", 2))}, []string{"y from a to c; g"}, ""},
+		{"a gang that runs moves as a whole", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4", bare), pod("g1", "a", "1", member("g", 2)), pod("g2", "a", "1", member("g", 2)), pod("z", "b", "6", bare), pod("p", "", "4")},
+			[]string{"g1 from a to b; g2 from a to b; p on a"}, ""},
+		{"the order is that of priorities", []runtime.Object{node("a", "1", "1"), pod("x", "a", "1", bare, priority(100)), pod("p", "", "1"), pod("q", "", "1", priority(5))}, []string{"", ""}, ""},
+		{"a pod with a scheduling gate is not tried", []runtime.Object{node("a", "8", "1"), pod("p", "", "1", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} })},
+			[]string{""}, "the scheduler does not try it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := ask(t, Target{}, tt.objects...)
+			if len(a.Pending) != len(tt.want) {
+				t.Fatalf("%d units wait, want %d: %+v", len(a.Pending), len(tt.want), a.Pending)
+			}
+			for i, p := range a.Pending {
+				got := moved(p.Plan)
+				if tt.want[i] == "" && got != "" || !strings.HasPrefix(got, tt.want[i]) {
+					t.Errorf("%s: moves %q, want %q (%s)", p.Unit, got, tt.want[i], p.Verdict)
+				}
+				if i == 0 && !strings.Contains(p.Verdict, tt.verdict) {
+					t.Errorf("%s: %q, want %q", p.Unit, p.Verdict, tt.verdict)
+				}
+			}
+		})
+	}
+}
+
+func TestANewNodeStartsWhatFitsIt(t *testing.T) {
+	t.Parallel()
+	a := ask(t, Target{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)), pod("y", "b", "2", bare, priority(9)), pod("p", "", "4"), pod("q", "", "1", priority(5)))
+	got := map[string]string{}
+	for _, n := range a.NewNodes {
+		var names []string
+		for _, s := range n.Starts {
+			names = append(names, s.Name)
+		}
+		got[n.Like] = fmt.Sprint(names, n.PriceMicroDollarsPerHour, n.Nodes)
+	}
+	if got["a"] != "[q p] 8500000 1" || got["b"] != "[q] 1200000 1" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestNodesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		objects []runtime.Object
+		want    string
+	}{
+		{"the dearest first, for as long as the pods fit", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), node("c", "8", "7"), pod("x", "a", "2"), pod("y", "b", "3"), pod("z", "c", "2")},
+			"b 9000000 1, a 8000000 1"},
+		{"what nothing uses needs no move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "8"), pod("d", "b", "0", daemon)}, "b 9000000 0"},
+		{"not with a pod that may not move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2", bare), pod("y", "b", "2", bare)}, ""},
+		{"not one that its owner keeps", []runtime.Object{func() *v1.Node {
+			n := node("a", "8", "8")
+			n.Annotations["karpenter.sh/do-not-disrupt"] = "true"
+			return n
+		}(), node("b", "8", "9"), pod("y", "b", "2", bare)}, ""},
+		{"not the last one", []runtime.Object{node("a", "8", "8"), pod("x", "a", "2")}, ""},
+		{"not one that starts what waits", []runtime.Object{node("a", "8", "8"), node("b", "8", "8"), pod("x", "a", "8", bare), pod("p", "", "8")}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, g := range ask(t, Target{}, tt.objects...).GiveBack {
+				got = append(got, fmt.Sprint(g.Node, " ", g.PriceMicroDollarsPerHour, " ", g.Plan.pods()))
+			}
+			if strings.Join(got, ", ") != tt.want {
+				t.Errorf("given back: %v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRequestsThatStrandGPUsAreFound(t *testing.T) {
+	t.Parallel()
+	cpu := func(cores string) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse(cores)
+			p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse(cores)
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		objects []runtime.Object
+		want    string
+	}{
+		{"a fair share", []runtime.Object{node("a", "8", "8"), pod("x", "a", "2", cpu("8"))}, ""},
+		{"half of the cores for one GPU", []runtime.Object{node("a", "8", "8"), pod("x", "a", "1", cpu("16"))}, "ReplicaSet rs-x cpu 16000m 4000m 3"},
+		{"more, but the GPUs are all in use", []runtime.Object{node("a", "2", "8"), pod("x", "a", "1", cpu("20")), pod("y", "a", "1", cpu("1"))}, ""},
+		{"a pod that waits for more cores than any node has", []runtime.Object{node("a", "8", "8"), pod("p", "", "1", cpu("33"))}, "ReplicaSet rs-p cpu 33000m 4000m 0"},
+		{"without GPUs", []runtime.Object{node("a", "8", "8"), pod("x", "a", "0", cpu("30"))}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, r := range ask(t, Target{}, tt.objects...).Requests {
+				got = append(got, fmt.Sprint(r.Owner, " ", r.Resource, " ", r.Requested, " ", r.Largest, " ", r.Stranded))
+			}
+			if strings.Join(got, ", ") != tt.want {
+				t.Errorf("found %v, want %s", got, tt.want)
+			}
+		})
+	}
+}

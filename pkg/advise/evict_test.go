@@ -1,0 +1,179 @@
+package advise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// behavior is what a cluster does with evictions: where the replacement goes, by the name of the pod; nowhere without an entry.
+type behavior struct {
+	refuses map[string]bool
+	to      map[string]string
+	// starts binds p once the pod has been evicted.
+	starts string
+}
+
+func clusterThat(t *testing.T, b behavior, objects ...runtime.Object) *fake.Clientset {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	store := client.Tracker()
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "eviction" {
+			return false, nil, nil
+		}
+		name := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction).Name
+		if b.refuses[name] {
+			return true, nil, apierrors.NewTooManyRequests("the budget is used up", 1)
+		}
+		obj, err := store.Get(podResource, "default", name)
+		if err != nil {
+			return true, nil, err
+		}
+		again := obj.(*v1.Pod).DeepCopy()
+		again.Name, again.UID, again.Spec.NodeName = name+"-again", again.UID+"-again", b.to[name]
+		if err := store.Delete(podResource, "default", name); err != nil {
+			return true, nil, err
+		}
+		if b.starts == name {
+			waits, err := store.Get(podResource, "default", "p")
+			if err != nil {
+				return true, nil, err
+			}
+			started := waits.(*v1.Pod).DeepCopy()
+			started.Spec.NodeName = "a"
+			if err := store.Update(podResource, started, "default"); err != nil {
+				return true, nil, err
+			}
+		}
+		return true, nil, store.Add(again)
+	})
+	return client
+}
+
+func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
+	t.Parallel()
+	plan := &Plan{Cordon: []string{"a"}, Starts: []Placement{{"default", "p", "a"}}}
+	for _, name := range []string{"x", "y"} {
+		plan.Moves = append(plan.Moves, Move{Unit: Unit{KindPod, "default", name}, Pods: []MovedPod{{Name: name, UID: "pod-" + name, From: "a", To: "b"}}})
+	}
+	toB := map[string]string{"x": "b", "y": "b"}
+	for _, tt := range []struct {
+		name    string
+		cluster behavior
+		change  func(*v1.Pod)
+		node    func(*v1.Node)
+		evicted string
+		want    string // part of the error
+	}{
+		{"all goes well", behavior{to: toB, starts: "y"}, nil, nil, "x y", ""},
+		{"what waits starts before the last move", behavior{to: toB, starts: "x"}, nil, nil, "x", ""},
+		{"what waits never starts", behavior{to: toB}, nil, nil, "x y", "what waits has not started"},
+		{"a budget refuses the second", behavior{to: toB, refuses: map[string]bool{"y": true}}, nil, nil, "x y", "a PodDisruptionBudget does not allow it now"},
+		{"a replacement stays pending", behavior{to: map[string]string{"y": "b"}}, nil, nil, "x", "the replacements of pod default/x have not all been given a node"},
+		{"a replacement takes the place that is made", behavior{to: map[string]string{"x": "a"}}, nil, nil, "x", "went to a, which the plan has for pod default/p"},
+		{"a pod is another one of the same name", behavior{to: toB}, func(p *v1.Pod) { p.UID = "other" }, nil, "", "pod default/x has gone"},
+		{"a pod is on another node", behavior{to: toB}, func(p *v1.Pod) { p.Spec.NodeName = "c" }, nil, "", "is on c and not on a"},
+		{"a pod has lost its controller", behavior{to: toB}, bare, nil, "", "has no controller"},
+		{"a pod is ending", behavior{to: toB}, func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now}; p.Finalizers = []string{"x/y"} }, nil, "", "already ending"},
+		{"the node was cordoned by somebody", behavior{to: toB}, nil, func(n *v1.Node) { n.Spec.Unschedulable = true }, "", "cordoned by somebody else"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			x, n := pod("x", "a", "1"), node("a", "8", "1")
+			if tt.change != nil {
+				tt.change(x)
+			}
+			if tt.node != nil {
+				tt.node(n)
+			}
+			client := clusterThat(t, tt.cluster, n, node("b", "8", "1"), x, pod("y", "a", "1"), pod("p", "", "8"))
+			carrier := &Carrier{Client: client, Within: time.Second, Poll: time.Millisecond, Say: func(string) {}}
+			err := carrier.Carry(t.Context(), plan)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			var evicted []string
+			for _, a := range client.Actions() {
+				if a.GetSubresource() == "eviction" {
+					evicted = append(evicted, a.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction).Name)
+				}
+			}
+			if got := strings.Join(evicted, " "); got != tt.evicted {
+				t.Errorf("evicted %q, want %q", got, tt.evicted)
+			}
+			after, err := client.CoreV1().Nodes().Get(context.Background(), "a", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if closed := tt.node != nil; after.Spec.Unschedulable != closed || after.Annotations[by] != "" {
+				t.Errorf("node a is left with unschedulable %t and annotations %v", after.Spec.Unschedulable, after.Annotations)
+			}
+		})
+	}
+}
+
+func TestAPlanThatIsInterruptedLeavesNoNodeClosed(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	plan := &Plan{Cordon: []string{"a"}, Moves: []Move{{Unit: Unit{KindPod, "default", "x"}, Pods: []MovedPod{{Name: "x", UID: "pod-x", From: "a", To: "b"}}}}}
+	client := clusterThat(t, behavior{}, node("a", "8", "1"), pod("x", "a", "1"))
+	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond, Say: func(text string) {
+		if strings.HasPrefix(text, "evicting") {
+			cancel()
+		}
+	}}
+	if err := carrier.Carry(ctx, plan); err == nil {
+		t.Error("no error")
+	}
+	after, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Spec.Unschedulable {
+		t.Error("node a is still cordoned")
+	}
+}
+
+func TestTargetsAreRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Target{"pod/p": {KindPod, "n", "p"}, "podgroup/g": {KindPodGroup, "n", "g"}, "": {}, "p": {}, "pod/": {}, "job/j": {}, "pod/a/b": {}} {
+		got, err := ParseTarget(text, "n")
+		if got != want || (err != nil) != (want == Target{}) {
+			t.Errorf("%q is read as %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestOneUnitIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3"), pod("q", "", "8", priority(-1))}
+	a := ask(t, Target{KindPod, "default", "p"}, objects...)
+	if len(a.Pending) != 1 || a.Pending[0].Name != "p" || a.Pending[0].Plan == nil || len(a.NewNodes)+len(a.GiveBack)+len(a.Requests) > 0 {
+		t.Errorf("%+v", a)
+	}
+	var out strings.Builder
+	if err := a.WriteTable(&out); err != nil || !strings.Contains(out.String(), "default/y") || !strings.Contains(out.String(), "starts") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+	first, plan := a.FirstPlan()
+	if first.Name != "p" || plan != a.Pending[0].Plan || !slices.Equal(plan.Cordon, []string{"a"}) {
+		t.Errorf("the first plan is that of %s: %v", first, plan)
+	}
+	for _, target := range []Target{{KindPod, "default", "x"}, {KindPod, "other", "p"}, {KindPodGroup, "default", "p"}} {
+		if got, err := target.choose([]*unit{{Kind: KindPod, Namespace: "default", Name: "p", Pods: []*v1.Pod{pod("p", "", "1")}}}); err == nil {
+			t.Errorf("%s finds %s", fmt.Sprint(target), got)
+		}
+	}
+}

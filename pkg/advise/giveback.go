@@ -1,0 +1,188 @@
+package advise
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
+)
+
+// GiveBack is a node that could be given back.
+type GiveBack struct {
+	Node string `json:"node"`
+	// PriceMicroDollarsPerHour is what that saves, 0 if it is not known.
+	PriceMicroDollarsPerHour int64 `json:"priceMicroDollarsPerHour"`
+	// Plan moves the node's pods; it has no moves if the node is not in use.
+	Plan Plan `json:"plan"`
+}
+
+// spare is a node that may be given back.
+type spare struct {
+	node  *v1.Node
+	price int64
+	gpus  int
+	units []*unit
+}
+
+// findSpares keeps the nodes of which every pod may move and fits some other node, those that nothing uses first, then the dearest.
+func (s *search) findSpares(w *world) error {
+	keys := kubeview.DefaultGPUKeys()
+	v, err := w.view(profileOf(w))
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for _, pod := range s.pods {
+		if s.began[keyOf(pod)] {
+			taken[w.node(keyOf(pod))] = true
+		}
+	}
+	for _, node := range s.nodes {
+		c := spare{node: node}
+		if !kubeview.Removable(node) || kubeview.Leaving(node) || taken[node.Name] || s.over() {
+			continue
+		}
+		fits := true
+		for _, u := range s.units[node.Name] {
+			if kubeview.BelongsToNode(u.Pods[0]) {
+				continue
+			}
+			if fits = fits && u.Fixed == "" && w.canMove(v, u); !fits {
+				break
+			}
+			c.units = append(c.units, u)
+		}
+		if !fits {
+			continue
+		}
+		perHour, _, _ := kubeview.StatedPrice(node)
+		read, _ := keys.ReadGPUNode(node)
+		c.price, c.gpus = int64(perHour), read.GPUs()
+		s.spares = append(s.spares, c)
+	}
+	pods := func(c spare) (n int) {
+		for _, u := range c.units {
+			n += len(u.Pods)
+		}
+		return n
+	}
+	slices.SortStableFunc(s.spares, func(a, b spare) int {
+		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price), cmp.Compare(b.gpus, a.gpus),
+			cmp.Compare(pods(a), pods(b)), cmp.Compare(a.node.Name, b.node.Name))
+	})
+	return nil
+}
+
+// profileOf is any profile: the snapshot of nodes is the same for all.
+func profileOf(w *world) string {
+	names := []string{}
+	for name := range w.profiles {
+		names = append(names, name)
+	}
+	return slices.Min(names)
+}
+
+// giveBack takes one node after the other away, each time from what the one before has left.
+func (s *search) giveBack() error {
+	objects, idle, emptied, tried := s.Objects, 0, 0, 0
+	for _, c := range s.spares {
+		switch {
+		case len(c.units) == 0 && idle == s.Most, len(c.units) > 0 && emptied == s.Most:
+			s.limit("of nodes to give back, %d that nothing uses and %d in use are shown", idle, emptied)
+			continue
+		case s.over() || tried == mostTries:
+			s.limit("of %s that might be given back, %d were tried", plural.Of(len(s.spares), "node"), tried)
+			return nil
+		}
+		tried++
+		s.say("trying to give node %s back", c.node.Name)
+		found, left, err := s.empty(c, objects)
+		if err != nil {
+			return err
+		}
+		if found == nil {
+			continue
+		}
+		if len(c.units) == 0 {
+			idle++
+		} else {
+			emptied++
+		}
+		objects = left
+		s.advice.GiveBack = append(s.advice.GiveBack, *found)
+	}
+	return nil
+}
+
+// empty moves everything from a node and returns the cluster without it, nil if a pod finds no other place.
+func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left []runtime.Object, err error) {
+	name := c.node.Name
+	err = s.try(objects, func(w *world) error {
+		if err := w.cordon(name, true); err != nil {
+			return err
+		}
+		plan := Plan{Cordon: []string{name}}
+		for _, u := range c.units {
+			now := *u
+			now.Pods = nil
+			for _, pod := range u.Pods {
+				if p := w.pod(keyOf(pod)); p != nil {
+					now.Pods = append(now.Pods, p)
+				}
+			}
+			if ok, err := w.move(now.names()); !ok || err != nil {
+				return err
+			}
+			plan.Moves = append(plan.Moves, moveOf(&now, w))
+		}
+		w.rest(nil)
+		for _, pod := range s.pods {
+			started := pod.Spec.NodeName != "" || s.began[keyOf(pod)]
+			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !kubeview.Finished(pod) && w.pod(keyOf(pod)) != nil {
+				return nil // a pod that ran before waits now
+			}
+		}
+		if !s.nobodyLost(w) {
+			return nil
+		}
+		found = &GiveBack{Node: name, PriceMicroDollarsPerHour: c.price, Plan: plan}
+		left = w.without(name, objects)
+		return nil
+	})
+	return found, left, err
+}
+
+// without are the objects as they are now, without a node and what belongs to it.
+func (w *world) without(name string, objects []runtime.Object) []runtime.Object {
+	var left []runtime.Object
+	for _, obj := range objects {
+		var now runtime.Object
+		switch obj := obj.(type) {
+		case *v1.Node:
+			if obj.Name != name {
+				now = obj
+			}
+		case *v1.Pod:
+			if pod := w.pod(keyOf(obj)); pod != nil && pod.Spec.NodeName != name {
+				now = pod
+			}
+		case *resourcev1.ResourceClaim:
+			now = w.api.Get(claimResource, key{Namespace: obj.Namespace, Name: obj.Name})
+		case *resourcev1.ResourceSlice:
+			if obj.Spec.NodeName == nil || *obj.Spec.NodeName != name {
+				now = obj
+			}
+		default:
+			now = obj
+		}
+		if now != nil {
+			left = append(left, now)
+		}
+	}
+	return left
+}

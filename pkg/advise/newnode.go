@@ -1,0 +1,153 @@
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/price"
+)
+
+// NewNode says what one more node of a kind would let start.
+type NewNode struct {
+	// Kind is the instance type, or the model and number of the GPUs, or the size.
+	Kind string `json:"kind"`
+	// Like is a node of that kind, and Nodes is how many there are.
+	Like  string `json:"like"`
+	Nodes int    `json:"nodes"`
+	// PriceMicroDollarsPerHour is what the node costs, 0 if that is not known.
+	PriceMicroDollarsPerHour int64 `json:"priceMicroDollarsPerHour"`
+	// Starts are the pending pods that start, and Units what they belong to.
+	Starts []Placement `json:"starts"`
+	Units  []Unit      `json:"units"`
+}
+
+// kind is what nodes have in common that are bought as the same.
+type kind struct {
+	name  string
+	nodes []*v1.Node
+	gpus  int
+	price price.MicroDollars
+}
+
+// kinds are those of the nodes that there are, with most GPUs first.
+func (s *search) kinds() []*kind {
+	keys := kubeview.DefaultGPUKeys()
+	byName := map[string]*kind{}
+	for _, node := range s.nodes {
+		if kubeview.Leaving(node) {
+			continue
+		}
+		gpus, _ := keys.ReadGPUNode(node)
+		name := kindOf(node, gpus)
+		k := byName[name]
+		if k == nil {
+			k = &kind{name: name, gpus: gpus.GPUs()}
+			byName[name] = k
+		}
+		k.nodes = append(k.nodes, node)
+		if perHour, stated, _ := kubeview.StatedPrice(node); stated && (k.price == 0 || perHour < k.price) {
+			k.price = perHour
+		}
+	}
+	kinds := slices.Collect(maps.Values(byName))
+	slices.SortFunc(kinds, func(a, b *kind) int {
+		return cmp.Or(cmp.Compare(b.gpus, a.gpus), cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.name, b.name))
+	})
+	return kinds
+}
+
+// kindOf names the kind of a node: by its instance type where it says one, else by what it has.
+func kindOf(node *v1.Node, gpus *kubeview.GPUNode) string {
+	if name := node.Labels[v1.LabelInstanceTypeStable]; name != "" {
+		return name
+	}
+	size := kubeview.NodeSize(node)
+	if gpus.GPUs() == 0 {
+		return size
+	}
+	return fmt.Sprintf("%d × %s, %s", gpus.GPUs(), cmp.Or(gpus.Model(), "GPU"), size)
+}
+
+// newNodes adds one node of each kind in turn.
+func (s *search) newNodes() error {
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	kinds := s.kinds()
+	for i, k := range kinds {
+		if i == s.Most || s.over() {
+			s.limit("%s of %d were added to see what starts", plural.Of(i, "kind")+" of node", len(kinds))
+			return nil
+		}
+		found, err := s.addNode(k)
+		if err != nil {
+			return err
+		}
+		s.advice.NewNodes = append(s.advice.NewNodes, *found)
+	}
+	return nil
+}
+
+func (s *search) addNode(k *kind) (*NewNode, error) {
+	s.say("trying one more node like %s", k.nodes[0].Name)
+	found := &NewNode{Kind: k.name, Like: k.nodes[0].Name, Nodes: len(k.nodes), PriceMicroDollarsPerHour: int64(k.price)}
+	err := s.try(append(slices.Clone(s.Objects), s.another(k.nodes[0])...), func(w *world) error {
+		w.rest(nil)
+		if !s.nobodyLost(w) {
+			return nil
+		}
+		for _, u := range s.waiting {
+			var placed []Placement
+			for _, pod := range u.Pods {
+				if node := w.node(keyOf(pod)); node != "" {
+					placed = append(placed, Placement{pod.Namespace, pod.Name, node})
+				}
+			}
+			if len(placed) >= u.Needs {
+				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, nameOf(u))
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to nodes.
+func (s *search) another(like *v1.Node) []runtime.Object {
+	node := kubeview.FreshNode(like, "new-"+like.Name)
+	objects := []runtime.Object{node}
+	for _, obj := range s.Objects {
+		switch obj := obj.(type) {
+		case *v1.Pod:
+			if obj.Spec.NodeName != like.Name || !kubeview.BelongsToNode(obj) || kubeview.Finished(obj) {
+				continue
+			}
+			pod := obj.DeepCopy()
+			pod.Name, pod.UID, pod.ResourceVersion = "new-"+obj.Name, "new-"+obj.UID, ""
+			pod.Spec.NodeName = node.Name
+			objects = append(objects, pod)
+		case *resourcev1.ResourceSlice:
+			if obj.Spec.NodeName == nil || *obj.Spec.NodeName != like.Name {
+				continue
+			}
+			slice := obj.DeepCopy()
+			slice.Name, slice.UID, slice.ResourceVersion = "new-"+obj.Name, types.UID("new-"+obj.UID), ""
+			slice.Spec.NodeName = &node.Name
+			slice.Spec.Pool.Name = strings.ReplaceAll(obj.Spec.Pool.Name, like.Name, node.Name)
+			slice.OwnerReferences = []metav1.OwnerReference{}
+			objects = append(objects, slice)
+		}
+	}
+	return objects
+}

@@ -1,0 +1,273 @@
+package advise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
+)
+
+// mostTries is how many plans are tried for one unit.
+const mostTries = 8
+
+// Pending is a unit that waits and what would start it.
+type Pending struct {
+	Unit `json:"unit"`
+	// Members is how many of its pods wait, and Needs how many of them have to start together.
+	Members int `json:"members"`
+	Needs   int `json:"needs"`
+	// Priority of the unit.
+	Priority int32 `json:"priority"`
+	// Why is what the scheduler says of it.
+	Why string `json:"why,omitempty"`
+	// Plan starts it; absent if none was found.
+	Plan *Plan `json:"plan,omitempty"`
+	// Tried is how many plans were run.
+	Tried int `json:"tried"`
+	// Verdict is the answer in a sentence.
+	Verdict string `json:"verdict"`
+}
+
+// Unit names a pod, or a gang that starts or moves as a whole.
+type Unit struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
+
+// Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
+type Plan struct {
+	// Cordon are the nodes that are closed for as long as pods move.
+	Cordon []string `json:"cordon"`
+	Moves  []Move   `json:"moves"`
+	// Starts are the pods that start, where no other pod does.
+	Starts []Placement `json:"starts"`
+}
+
+// Move evicts the pods of a unit.
+type Move struct {
+	Unit     `json:"unit"`
+	Priority int32      `json:"priority"`
+	Pods     []MovedPod `json:"pods"`
+}
+
+// MovedPod is a pod that is evicted, and where its replacement went in the run.
+type MovedPod struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Placement is a pod on a node.
+type Placement struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Node      string `json:"node"`
+}
+
+// pods is how many pods the plan moves.
+func (p *Plan) pods() int {
+	n := 0
+	for _, m := range p.Moves {
+		n += len(m.Pods)
+	}
+	return n
+}
+
+// pending looks for a plan for each of the units.
+func (s *search) pending(units []*unit) error {
+	for i, u := range units {
+		if i == s.Most {
+			s.limit("%s of %d that wait were looked at", plural.Of(i, "unit"), len(units))
+			return nil
+		}
+		p := Pending{Unit: nameOf(u), Members: len(u.Pods), Needs: u.Needs, Priority: u.Priority, Why: u.Why}
+		switch {
+		case u.Held != "":
+			p.Verdict = "the scheduler does not try it: " + u.Held
+		case s.over():
+			s.limit("the time was over before %s could be looked at", u)
+			p.Verdict = "not looked at"
+		default:
+			if err := s.plan(u, &p); err != nil {
+				return err
+			}
+		}
+		s.advice.Pending = append(s.advice.Pending, p)
+	}
+	return nil
+}
+
+func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
+
+// plan tries ways to make room, fewest pods first, until a run shows that one works.
+func (s *search) plan(u *unit, p *Pending) error {
+	proposals := proposals(s.rooms[u], u)
+	for _, rooms := range proposals {
+		if s.over() || p.Tried == mostTries {
+			s.limit("%s: %d of %d plans were tried", u, p.Tried, len(proposals))
+			break
+		}
+		p.Tried++
+		s.say("%s: trying to move %s from %s", u, plural.Of(podsOf(rooms), "pod"), rooms[0].node)
+		plan, err := s.prove(u, rooms)
+		if err != nil {
+			return err
+		}
+		if plan != nil {
+			p.Plan = plan
+			p.Verdict = fmt.Sprintf("starts when %s moved; no smaller plan of those tried works", plural.Of(plan.pods(), "pod")+" "+plural.Choose(plan.pods(), "is", "are"))
+			return nil
+		}
+	}
+	switch {
+	case len(proposals) == 0:
+		p.Verdict = "moving pods does not help: " + s.hopeless()
+	default:
+		p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
+	}
+	return nil
+}
+
+// hopeless says why there is nothing to try.
+func (s *search) hopeless() string {
+	fixed := map[string]bool{}
+	for _, units := range s.units {
+		for _, other := range units {
+			if other.Fixed != "" && !kubeview.BelongsToNode(other.Pods[0]) {
+				fixed[other.Fixed] = true
+			}
+		}
+	}
+	why := "no node fits it once the pods are gone that may move and fit elsewhere"
+	if reasons := slices.Sorted(maps.Keys(fixed)); len(reasons) > 0 {
+		why += " (others may not move: " + strings.Join(reasons, "; ") + ")"
+	}
+	return why
+}
+
+// proposals are sets of rooms that may be enough, fewest pods first.
+func proposals(rooms []room, u *unit) [][]room {
+	var sets [][]room
+	if u.Needs == 1 {
+		for _, r := range rooms {
+			if len(r.units) > 0 {
+				sets = append(sets, []room{r})
+			}
+		}
+		return sets
+	}
+	// What is free counts first; then the rooms that cost least for each member.
+	free := 0
+	best := map[string]int{}
+	for _, r := range rooms {
+		if len(r.units) == 0 {
+			free += r.hosts
+			best[r.node] = r.hosts
+		}
+	}
+	var made []room
+	for _, r := range rooms {
+		if len(r.units) == 0 || r.hosts <= best[r.node] {
+			continue
+		}
+		made = slices.DeleteFunc(made, func(other room) bool { return other.node == r.node })
+		made = append(made, r)
+		free += r.hosts - best[r.node]
+		best[r.node] = r.hosts
+		if free >= u.Needs {
+			sets = append(sets, slices.Clone(made))
+		}
+	}
+	slices.SortStableFunc(sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
+	return sets
+}
+
+// prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
+func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
+	var units []*unit
+	candidate := &Plan{}
+	for _, r := range rooms {
+		candidate.Cordon = append(candidate.Cordon, r.node)
+		for _, moved := range r.units {
+			if !slices.Contains(units, moved) {
+				units = append(units, moved)
+			}
+		}
+	}
+	err = s.try(s.Objects, func(w *world) error {
+		for _, node := range candidate.Cordon {
+			if err := w.cordon(node, true); err != nil {
+				return err
+			}
+		}
+		for _, moved := range units {
+			if ok, err := w.move(moved.names()); !ok || err != nil {
+				return err
+			}
+		}
+		for _, node := range candidate.Cordon {
+			if err := w.cordon(node, false); err != nil {
+				return err
+			}
+		}
+		starts := func() (placed []Placement) {
+			for _, pod := range u.Pods {
+				if node := w.node(keyOf(pod)); node != "" {
+					placed = append(placed, Placement{pod.Namespace, pod.Name, node})
+				}
+			}
+			return placed
+		}
+		if !w.rest(func() bool { return len(starts()) >= u.Needs }) || !s.nobodyLost(w) {
+			return nil
+		}
+		w.rest(nil)
+		for _, moved := range units {
+			if !w.allBound(moved.names()) {
+				return nil
+			}
+			candidate.Moves = append(candidate.Moves, moveOf(moved, w))
+		}
+		candidate.Starts = starts()
+		if len(candidate.Starts) >= u.Needs && s.nobodyLost(w) {
+			plan = candidate
+		}
+		return nil
+	})
+	return plan, err
+}
+
+// nobodyLost says whether the scheduler has evicted no pod that it does not evict without the plan.
+func (s *search) nobodyLost(w *world) bool {
+	for name := range w.lost() {
+		if !s.lost[name] {
+			return false
+		}
+	}
+	return true
+}
+
+func moveOf(u *unit, w *world) Move {
+	m := Move{Unit: nameOf(u), Priority: u.Priority}
+	for _, pod := range u.Pods {
+		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName, To: w.node(keyOf(pod))})
+	}
+	return m
+}
+
+// FirstPlan is the plan of the most important unit that has one, nil if there is none.
+func (a *Advice) FirstPlan() (Unit, *Plan) {
+	for _, p := range a.Pending {
+		if p.Plan != nil {
+			return p.Unit, p.Plan
+		}
+	}
+	return Unit{}, nil
+}

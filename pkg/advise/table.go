@@ -1,0 +1,122 @@
+package advise
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/tables"
+)
+
+// WriteTable prints the advice for people.
+func (a *Advice) WriteTable(out io.Writer) error {
+	var b strings.Builder
+	screen := tables.ScreenOf(out)
+	fmt.Fprintf(&b, "%s, %s; configuration %s\n", plural.Of(a.Nodes, "node"), plural.Of(a.PendingPods, "pending pod"), a.Configuration)
+	a.writePending(&b, screen)
+	a.writeGiveBack(&b, screen)
+	a.writeNewNodes(&b, screen)
+	a.writeRequests(&b, screen)
+	for _, l := range a.Limits {
+		fmt.Fprintf(&b, "cut short: %s\n", l)
+	}
+	for _, n := range a.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	_, err := io.WriteString(out, screen.Wrap(b.String()))
+	return err
+}
+
+func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
+	b.WriteString("\nPending work\n")
+	if len(a.Pending) == 0 {
+		b.WriteString("  nothing waits that the scheduler does not start by itself\n")
+	}
+	for _, p := range a.Pending {
+		fmt.Fprintf(b, "  %s: %s\n", p.Unit, p.Verdict)
+		if p.Plan != nil {
+			b.WriteString(p.Plan.table(screen))
+		}
+	}
+}
+
+// table shows what moves and what starts then.
+func (p *Plan) table(screen tables.Screen) string {
+	t := tables.New(screen, tables.Column{Name: "step"}, tables.Column{Name: "pod"}, tables.Column{Name: "from"}, tables.Column{Name: "to"})
+	for i, m := range p.Moves {
+		for _, pod := range m.Pods {
+			t.Row(fmt.Sprintf("move %d", i+1), m.Namespace+"/"+pod.Name, pod.From, pod.To)
+		}
+	}
+	for _, s := range p.Starts {
+		t.Row("starts", s.Namespace+"/"+s.Name, "", s.Node)
+	}
+	return t.String()
+}
+
+func (a *Advice) writeGiveBack(b *strings.Builder, screen tables.Screen) {
+	if len(a.GiveBack) == 0 {
+		return
+	}
+	sum := price.MicroDollars(0)
+	t := tables.New(screen, tables.Column{Name: "node"}, tables.Column{Name: "saves", Number: true}, tables.Column{Name: "moves"})
+	for _, g := range a.GiveBack {
+		var moves []string
+		for _, m := range g.Plan.Moves {
+			for _, pod := range m.Pods {
+				moves = append(moves, m.Namespace+"/"+pod.Name+" to "+pod.To)
+			}
+		}
+		if len(moves) == 0 {
+			moves = []string{"nothing: it is not in use"}
+		}
+		t.Row(g.Node, dollars(g.PriceMicroDollarsPerHour), strings.Join(moves, ", "))
+		sum = sum.Plus(price.MicroDollars(g.PriceMicroDollarsPerHour))
+	}
+	fmt.Fprintf(b, "\nNodes to give back, together %s\n%s", dollars(int64(sum)), t)
+}
+
+// dollars writes a price an hour.
+func dollars(micro int64) string {
+	if micro == 0 {
+		return "no price"
+	}
+	return fmt.Sprintf("$%.2f/h", price.MicroDollars(micro).Dollars())
+}
+
+func (a *Advice) writeNewNodes(b *strings.Builder, screen tables.Screen) {
+	if len(a.NewNodes) == 0 {
+		return
+	}
+	t := tables.New(screen, tables.Column{Name: "one more"}, tables.Column{Name: "like"}, tables.Column{Name: "price", Number: true},
+		tables.Column{Name: "pods", Number: true}, tables.Column{Name: "would start"})
+	for _, n := range a.NewNodes {
+		var units []string
+		for _, u := range n.Units {
+			units = append(units, u.String())
+		}
+		if len(units) == 0 {
+			units = []string{"nothing"}
+		}
+		t.Row(n.Kind, n.Like, dollars(n.PriceMicroDollarsPerHour), len(n.Starts), strings.Join(units, ", "))
+	}
+	b.WriteString("\nWhat one more node would let start\n" + t.String())
+}
+
+func (a *Advice) writeRequests(b *strings.Builder, screen tables.Screen) {
+	if len(a.Requests) == 0 {
+		return
+	}
+	t := tables.New(screen, tables.Column{Name: "owner"}, tables.Column{Name: "pods", Number: true}, tables.Column{Name: "asks for"}, tables.Column{Name: "per GPU", Number: true},
+		tables.Column{Name: "node has per GPU", Number: true}, tables.Column{Name: "strands", Number: true}, tables.Column{Name: "largest that does not"}, tables.Column{Name: "kind", Extra: true})
+	for _, r := range a.Requests {
+		strands := plural.Of(r.Stranded, "GPU")
+		if r.Stranded == 0 {
+			strands = "fits no node"
+		}
+		t.Row(r.Namespace+"/"+r.Owner, r.Pods, r.Requested+" "+r.Resource, r.PerGPU, r.NodePerGPU, strands, r.Largest, r.Kind)
+	}
+	b.WriteString("\nRequests that leave GPUs without CPU or memory\n" + t.String())
+}

@@ -1,0 +1,290 @@
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plugins/coscheduling"
+)
+
+// The kinds of units.
+const (
+	KindPod      = "pod"
+	KindPodGroup = "podgroup"
+)
+
+// unit is what starts or moves together: a pod, or a gang.
+type unit struct {
+	Kind, Namespace, Name string
+	Priority              int32
+	Created               time.Time
+	// Pods of the unit that wait, or that run.
+	Pods []*v1.Pod
+	// Needs is how many of the waiting pods have to start.
+	Needs int
+	// Held says why the scheduler does not even try a waiting unit, Fixed why a running one cannot be moved.
+	Held, Fixed string
+	// Why is what the scheduler said of a waiting unit.
+	Why string
+}
+
+func (u *unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
+
+func (u *unit) names() []key {
+	var names []key
+	for _, pod := range u.Pods {
+		names = append(names, keyOf(pod))
+	}
+	return names
+}
+
+// Target is a unit by kind and name.
+type Target struct{ Kind, Namespace, Name string }
+
+// ParseTarget reads pod/NAME or podgroup/NAME.
+func ParseTarget(text, namespace string) (Target, error) {
+	kind, name, joined := strings.Cut(text, "/")
+	if !joined || name == "" || strings.Contains(name, "/") || kind != KindPod && kind != KindPodGroup {
+		return Target{}, fmt.Errorf("%q must be %s/NAME or %s/NAME", text, KindPod, KindPodGroup)
+	}
+	return Target{Kind: kind, Namespace: namespace, Name: name}, nil
+}
+
+// is says whether the target is the unit or a pod of it.
+func (t Target) is(u *unit) bool {
+	if t.Namespace != u.Namespace {
+		return false
+	}
+	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod && slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
+}
+
+// choose returns the unit that is asked about, or all.
+func (t Target) choose(waiting []*unit) ([]*unit, error) {
+	if t == (Target{}) {
+		return waiting, nil
+	}
+	for _, u := range waiting {
+		if t.is(u) {
+			return []*unit{u}, nil
+		}
+	}
+	return nil, fmt.Errorf("no %s %s waits for a node in namespace %s; the scheduler starts it by itself, or it is not there", t.Kind, t.Name, t.Namespace)
+}
+
+// membership is the gang of a pod and how many of its members have to start together, 0 if that is not known.
+type membership struct {
+	id      gang.ID
+	minimum int
+}
+
+// gangs returns a function that knows the gangs of pods as the profile of each pod does.
+func (w *world) gangs() func(*v1.Pod) membership {
+	byProfile := map[string]*coscheduling.Plugin{}
+	for name, fw := range w.profiles {
+		for _, p := range fw.PreEnqueuePlugins() {
+			if plugin, ok := p.(*coscheduling.Plugin); ok {
+				byProfile[name] = plugin
+			}
+		}
+	}
+	return func(pod *v1.Pod) membership {
+		plugin := byProfile[pod.Spec.SchedulerName]
+		if plugin == nil {
+			return membership{}
+		}
+		id, minimum := plugin.Gang(pod)
+		return membership{id, minimum}
+	}
+}
+
+// findUnits sorts the pods of the snapshot into units that wait and units that could move.
+func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
+	waiting, running, bound := map[gang.ID]*unit{}, map[gang.ID]*unit{}, map[gang.ID]int{}
+	minimum, foreign := map[gang.ID]int{}, 0
+	var alone []*unit
+	for _, pod := range s.pods {
+		if kubeview.Finished(pod) {
+			continue
+		}
+		m := gangOf(pod)
+		minimum[m.id] = m.minimum
+		if pod.Spec.NodeName != "" {
+			if u := gather(running, m.id, pod); u != nil {
+				alone = append(alone, u)
+			}
+			bound[m.id]++
+			continue
+		}
+		s.advice.PendingPods++
+		now := w.pod(keyOf(pod))
+		switch {
+		case pod.DeletionTimestamp != nil:
+			continue
+		case w.profiles[pod.Spec.SchedulerName] == nil:
+			foreign++
+			continue
+		case now != nil && now.Spec.NodeName != "":
+			bound[m.id]++
+			continue
+		}
+		u := gather(waiting, m.id, pod)
+		if u != nil {
+			s.waiting = append(s.waiting, u)
+		} else {
+			u = waiting[m.id]
+		}
+		if now == nil {
+			continue
+		}
+		if status := w.sched.HeldBack(now); status != nil && u.Kind == KindPod {
+			u.Held = status.Message()
+		}
+		for _, c := range now.Status.Conditions {
+			if c.Type == v1.PodScheduled && c.Message != "" && u.Why == "" {
+				u.Why = c.Message
+			}
+		}
+	}
+	for id, u := range waiting {
+		u.Needs = len(u.Pods)
+		if m := minimum[id]; m > 0 {
+			u.Needs = min(u.Needs, max(1, m-bound[id]))
+		}
+		gated := 0
+		for _, pod := range u.Pods {
+			if len(pod.Spec.SchedulingGates) > 0 {
+				gated++
+			}
+		}
+		if len(u.Pods)-gated < u.Needs {
+			u.Held = "members have scheduling gates"
+		}
+		s.waiting = append(s.waiting, u)
+	}
+	if foreign > 0 {
+		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%d pending pods are for schedulers that this configuration does not have", foreign))
+	}
+	slices.SortFunc(s.waiting, byImportance)
+	s.findMovable(w, alone, running, minimum)
+}
+
+// gather adds the pod to the unit of its gang, or returns a unit of its own.
+func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
+	priority := corev1helpers.PodPriority(pod)
+	if id == (gang.ID{}) {
+		return &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Created: pod.CreationTimestamp.Time, Pods: []*v1.Pod{pod}, Needs: 1}
+	}
+	u := gangs[id]
+	if u == nil {
+		u = &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Priority: priority, Created: pod.CreationTimestamp.Time}
+		gangs[id] = u
+	}
+	u.Priority = max(u.Priority, priority)
+	if pod.CreationTimestamp.Time.Before(u.Created) {
+		u.Created = pod.CreationTimestamp.Time
+	}
+	u.Pods = append(u.Pods, pod)
+	return nil
+}
+
+// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to that one
+// of them can leave.
+func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int) {
+	for id, u := range gangs {
+		if m := minimum[id]; m > 0 && len(u.Pods) > m {
+			for _, pod := range u.Pods {
+				alone = append(alone, gather(nil, gang.ID{}, pod))
+			}
+			continue
+		}
+		alone = append(alone, u)
+	}
+	budgets := s.budgets()
+	for _, u := range alone {
+		u.Fixed = s.fixed(w, u, budgets)
+		on := map[string]bool{}
+		for _, pod := range u.Pods {
+			if name := pod.Spec.NodeName; !on[name] {
+				on[name] = true
+				s.units[name] = append(s.units[name], u)
+			}
+		}
+	}
+	for _, units := range s.units {
+		slices.SortFunc(units, func(a, b *unit) int {
+			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
+		})
+	}
+}
+
+// budget is a PodDisruptionBudget with the pods that it covers.
+type budget struct {
+	namespace, name string
+	selector        labels.Selector
+	allowed         int
+}
+
+func (s *search) budgets() []budget {
+	var budgets []budget
+	for _, obj := range s.Objects {
+		pdb, ok := obj.(*policyv1.PodDisruptionBudget)
+		if !ok {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+		if err != nil {
+			selector = labels.Everything() // what it covers is not known: nothing that it may cover is moved
+		}
+		b := budget{namespace: pdb.Namespace, name: pdb.Name, selector: selector, allowed: int(pdb.Status.DisruptionsAllowed)}
+		if pdb.Status.ObservedGeneration < pdb.Generation {
+			b.allowed = 0 // the API server waits for the controller, too
+		}
+		budgets = append(budgets, b)
+	}
+	return budgets
+}
+
+// fixed says why a running unit cannot be moved, empty if it can.
+func (s *search) fixed(w *world, u *unit, budgets []budget) string {
+	disrupted := map[string]int{}
+	for _, pod := range u.Pods {
+		switch owner := metav1.GetControllerOf(pod); {
+		case kubeview.BelongsToNode(pod):
+			return "it belongs to its node"
+		case owner == nil:
+			return "nothing would replace it: it has no controller"
+		case pod.DeletionTimestamp != nil:
+			return "it is already ending"
+		case w.profiles[pod.Spec.SchedulerName] == nil:
+			return "another scheduler places it"
+		}
+		if key := kubeview.Undisturbed(pod); key != "" {
+			return "its annotation " + key + " asks not to evict it"
+		}
+		covered := 0
+		for _, b := range budgets {
+			if b.namespace != pod.Namespace || !b.selector.Matches(labels.Set(pod.Labels)) {
+				continue
+			}
+			covered++
+			if disrupted[b.name]++; disrupted[b.name] > b.allowed {
+				return fmt.Sprintf("PodDisruptionBudget %s allows %d disruptions", b.name, b.allowed)
+			}
+		}
+		if covered > 1 {
+			return "several PodDisruptionBudgets cover it, which the eviction API refuses"
+		}
+	}
+	return ""
+}
