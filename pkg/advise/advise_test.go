@@ -56,10 +56,9 @@ func bare(p *v1.Pod) { p.OwnerReferences = nil }
 
 func daemon(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }
 
-func member(gang string, minimum int) func(*v1.Pod) {
-	return func(p *v1.Pod) {
-		p.Labels["pod-group.scheduling.sigs.k8s.io/name"], p.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = gang, fmt.Sprint(minimum)
-	}
+// member makes the pod one of the gang g of two.
+func member(p *v1.Pod) {
+	p.Labels["pod-group.scheduling.sigs.k8s.io/name"], p.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = "g", "2"
 }
 
 func budgetOf(app string, allowed int32) *policyv1.PodDisruptionBudget {
@@ -131,8 +130,8 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 		{"pods of higher priority move where they run again", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", priority(9)), pod("z", "b", "6", bare), pod("p", "", "3")},
 			[]string{"y from a to b; p on a"}, ""},
 		{"a gang waits for one place", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "5", bare), pod("v", "c", "7", bare),
-			pod("g1", "", "3", member("g", 2)), pod("g2", "", "3", member("g", 2))}, []string{"y from a to c; g"}, ""},
-		{"a gang that runs moves as a whole", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4", bare), pod("g1", "a", "1", member("g", 2)), pod("g2", "a", "1", member("g", 2)), pod("z", "b", "6", bare), pod("p", "", "4")},
+			pod("g1", "", "3", member), pod("g2", "", "3", member)}, []string{"y from a to c; g"}, ""},
+		{"a gang that runs moves as a whole", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4", bare), pod("g1", "a", "1", member), pod("g2", "a", "1", member), pod("z", "b", "6", bare), pod("p", "", "4")},
 			[]string{"g1 from a to b; g2 from a to b; p on a"}, ""},
 		{"the order is that of priorities", []runtime.Object{node("a", "1", "1"), pod("x", "a", "1", bare, priority(100)), pod("p", "", "1"), pod("q", "", "1", priority(5))}, []string{"", ""}, ""},
 		{"a pod with a scheduling gate is not tried", []runtime.Object{node("a", "8", "1"), pod("p", "", "1", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} })},

@@ -11,7 +11,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
@@ -142,7 +141,7 @@ func (s *search) another(like *v1.Node) []runtime.Object {
 				continue
 			}
 			slice := obj.DeepCopy()
-			slice.Name, slice.UID, slice.ResourceVersion = "new-"+obj.Name, types.UID("new-"+obj.UID), ""
+			slice.Name, slice.UID, slice.ResourceVersion = "new-"+obj.Name, "new-"+obj.UID, ""
 			slice.Spec.NodeName = &node.Name
 			slice.Spec.Pool.Name = strings.ReplaceAll(obj.Spec.Pool.Name, like.Name, node.Name)
 			slice.OwnerReferences = []metav1.OwnerReference{}

@@ -87,7 +87,7 @@ func get(t *testing.T, address string, change ...func(*http.Request)) (int, stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // it was read
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +131,7 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			code, _, header := get(t, test.address, test.change...)
 			if code != test.want {
 				t.Errorf("status %d, want %d", code, test.want)
@@ -182,7 +183,7 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 }
 
 // follow reads the events of a page.
-func follow(t *testing.T, ctx context.Context, address string) (next func() map[string]string, code int) {
+func follow(ctx context.Context, t *testing.T, address string) (next func() map[string]string, code int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events", nil)
 	if err != nil {
@@ -225,7 +226,7 @@ func TestAPageFollowsTheCluster(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	next, _ := follow(t, ctx, address)
+	next, _ := follow(ctx, t, address)
 	if first := next(); len(first) != 0 {
 		t.Errorf("a page that was just rendered is told of %d parts", len(first))
 	}
@@ -249,13 +250,13 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 	for range mostStreams {
 		s.streams <- struct{}{}
 	}
-	if _, code := follow(t, t.Context(), address); code != http.StatusServiceUnavailable {
+	if _, code := follow(t.Context(), t, address); code != http.StatusServiceUnavailable {
 		t.Errorf("one page too many is answered with %d", code)
 	}
 	<-s.streams
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, code := follow(t, ctx, address); code != http.StatusOK {
+	if _, code := follow(ctx, t, address); code != http.StatusOK {
 		t.Errorf("after one has gone, the next is answered with %d", code)
 	}
 }

@@ -70,10 +70,10 @@ func TestStrandedIsAPartOfWhatIsIdle(t *testing.T) {
 			r.Devices = append(r.Devices, devices(rapid.SampledFrom([]int{-1, 0, 100, 400, 1000}).Draw(t, "idle"))...)
 		}
 		usable, stranded := w.Judge(r)
-		idle, any := 0, false
+		idle, some := 0, false
 		for i, d := range r.Devices {
 			idle += d.FreeMilli
-			any = any || usable[i]
+			some = some || usable[i]
 			if usable[i] && (d.Unhealthy || d.FreeMilli == 0) {
 				t.Fatalf("device %d with %d of 1000 is usable", i, d.FreeMilli)
 			}
@@ -81,7 +81,7 @@ func TestStrandedIsAPartOfWhatIsIdle(t *testing.T) {
 		if stranded < 0 || stranded > float64(idle) || w.StrandedMilli(r) != stranded {
 			t.Fatalf("%v stranded (%v) of %d", stranded, w.StrandedMilli(r), idle)
 		}
-		if !any && len(w.kinds) > 0 && stranded != float64(idle) {
+		if !some && len(w.kinds) > 0 && stranded != float64(idle) {
 			t.Fatalf("no device is usable, and %v of %d is stranded", stranded, idle)
 		}
 	})

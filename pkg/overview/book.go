@@ -131,10 +131,9 @@ func (b *Book) SetPod(pod *v1.Pod) {
 		}
 	} else {
 		b.readRequest(p)
-		switch {
-		case pod.Spec.NodeName == "":
+		if pod.Spec.NodeName == "" {
 			b.waiting[pod.UID] = p
-		default:
+		} else {
 			n := b.nodeNamed(pod.Spec.NodeName)
 			n.pods[pod.UID], n.view = pod, nil
 		}

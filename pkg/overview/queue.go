@@ -63,12 +63,12 @@ func (shown *Gang) count(g *gangEntry, since *time.Time) (ended int) {
 		if m.spec != nil {
 			shown.MinMember = max(shown.MinMember, m.spec.Minimum.Total)
 		}
-		switch {
-		case pod.Status.Phase == v1.PodSucceeded:
+		switch pod.Status.Phase {
+		case v1.PodSucceeded:
 			shown.Scheduled++
 			ended++
 			continue
-		case pod.Status.Phase == v1.PodFailed:
+		case v1.PodFailed:
 			shown.Members--
 			ended++
 			continue

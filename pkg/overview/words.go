@@ -34,10 +34,9 @@ func (c *Cluster) Lines() []string {
 	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle of which %s stranded, %d unavailable",
 		roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), roughly(t.IdleMilliGPU), roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
 	nodes := fmt.Sprintf("%s, %d with GPUs, %d in use", plural.Of(t.Nodes, "node"), t.NodesWithGPUs, t.NodesInUse)
-	switch {
-	case t.NodesWithoutPrice == t.Nodes:
+	if t.NodesWithoutPrice == t.Nodes {
 		nodes += "; no node has a known price"
-	default:
+	} else {
 		nodes += fmt.Sprintf("; %s an hour, %s of it idle", Dollars(t.MicroDollarsPerHour), Dollars(t.IdleMicroDollarsPerHour))
 		if t.NodesWithoutPrice > 0 {
 			nodes += fmt.Sprintf(" (%s without a price)", plural.Of(t.NodesWithoutPrice, "node"))

@@ -65,9 +65,9 @@ func showsMoney(s *showback.Statement) bool { return s.Total.MicroDollars > 0 }
 // showbackNotes say what the figures leave out.
 func showbackNotes(s *showback.Statement) []string {
 	var notes []string
-	switch {
-	case s.NodesWithoutPrice == 0:
-	case s.NodesWithoutPrice == s.Nodes:
+	switch s.NodesWithoutPrice {
+	case 0:
+	case s.Nodes:
 		notes = append(notes, "no node has a price, so nothing is known of cost; --prices gives rates")
 	default:
 		notes = append(notes, fmt.Sprintf("%d of the %d nodes %s no price: %s GPU-hours of the total cost nothing here", s.NodesWithoutPrice, s.Nodes,

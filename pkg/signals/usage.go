@@ -196,8 +196,8 @@ var podLabels = []model.LabelName{"namespace", "pod", "node"}
 func (q queries) held() string {
 	var own, foreign []string
 	for _, name := range kubeview.DefaultGPUKeys().Resources {
-		own = append(own, regexp.QuoteMeta(string(name)))
-		foreign = append(foreign, notInNames.ReplaceAllString(string(name), "_"))
+		own = append(own, regexp.QuoteMeta(name))
+		foreign = append(foreign, notInNames.ReplaceAllString(name, "_"))
 	}
 	scheduler := aggregate("max", podLabels, ofPods(q.selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
 	containers := ofPods(q.selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")), `node!=""`))

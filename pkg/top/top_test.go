@@ -274,7 +274,7 @@ func TestTheScreenIsAlwaysFull(t *testing.T) {
 func TestTheViewRunsUntilItIsLeft(t *testing.T) {
 	t.Parallel()
 	in, keys := io.Pipe()
-	defer in.Close()
+	t.Cleanup(func() { _ = in.Close() })
 	var out bytes.Buffer
 	ended := make(chan error, 1)
 	source := live().source

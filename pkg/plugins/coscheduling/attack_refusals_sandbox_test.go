@@ -25,7 +25,7 @@ func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
 	for i := range 5 {
 		a.member("mallory", fmt.Sprintf("m-%d", i), fmt.Sprintf("g%d", i), 2, nil)
 	}
-	a.awaitEvents("mallory", "m-", "NoPodGroup", 1)
+	a.awaitOneEvent("mallory", "m-")
 
 	t.Run("another namespace gets its PodGroups", func(t *testing.T) {
 		a.member("alice", "a-0", "g", 2, nil)
@@ -45,7 +45,7 @@ func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
 		}
 		// They start without, and the namespace hears of it once.
 		a.awaitBound("trent", 30)
-		a.awaitEvents("trent", "q-", "NoPodGroup", 1)
+		a.awaitOneEvent("trent", "q-")
 		a.member("alice", "a-1", "h", 1, nil)
 		a.awaitGroups("alice", 2)
 		if n := a.events("trent", "q-", "NoPodGroup"); n != 1 {
@@ -63,7 +63,7 @@ func TestRefusalsOfOneNamespaceAreItsOwn(t *testing.T) {
 			for n := range 3 {
 				a.member("oscar", fmt.Sprint(prefix, n), name, 4, nil)
 			}
-			a.awaitEvents("oscar", prefix, "NoPodGroup", 1)
+			a.awaitOneEvent("oscar", prefix)
 			// It is scheduled all the same.
 			a.member("oscar", prefix+"3", name, 4, nil)
 			a.awaitBound("oscar", 4*(i+1))
@@ -115,7 +115,7 @@ func (a *attack) testHangingWebhooks(t *testing.T) {
 	for i := range namespaces {
 		// Their gangs start all the same.
 		a.awaitBound(slow(i), gangs)
-		a.awaitEvents(slow(i), "s-", "NoPodGroup", 1)
+		a.awaitOneEvent(slow(i), "s-")
 	}
 	a.answer(t)
 	for i := range namespaces {
@@ -207,9 +207,10 @@ func (a *attack) events(namespace, prefix, reason string) int {
 	return n
 }
 
-func (a *attack) awaitEvents(namespace, prefix, reason string, n int) {
+// awaitOneEvent waits until the event that no PodGroup can be made was written once.
+func (a *attack) awaitOneEvent(namespace, prefix string) {
 	a.t.Helper()
-	a.Await(a.t, fmt.Sprintf("%d events %s", n, reason), func(context.Context) (bool, error) { return a.events(namespace, prefix, reason) == n, nil })
+	a.Await(a.t, "one event NoPodGroup", func(context.Context) (bool, error) { return a.events(namespace, prefix, "NoPodGroup") == 1, nil })
 }
 
 func unstructuredGroup(name string) *unstructured.Unstructured {
