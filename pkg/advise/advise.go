@@ -68,6 +68,9 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 	if err := s.look(); err != nil {
 		return nil, fmt.Errorf("running the scheduler on the snapshot: %w", err)
 	}
+	if len(s.units) == 0 && s.over() {
+		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"), context.Cause(ctx))
+	}
 	targets, err := q.Target.choose(s.waiting)
 	if err != nil {
 		return nil, err
@@ -108,6 +111,10 @@ type search struct {
 	began map[key]bool
 	// rooms are the ways to make room that are worth a try, for each waiting unit.
 	rooms map[*unit][]room
+	// left are the objects as the plan that was found last leaves them, nil without one.
+	left []runtime.Object
+	// plansOnly says that only plans are looked for, and no nodes to give back.
+	plansOnly bool
 	// spares are nodes that might be given back, in the order in which they are tried.
 	spares []spare
 }
@@ -124,7 +131,15 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 			s.advice.Notes = append(s.advice.Notes, "budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
 		}
 	}
-	for _, obj := range q.Objects {
+	if s.read(); len(s.nodes) == 0 {
+		return nil, errors.New("the cluster has no nodes")
+	}
+	s.advice.Nodes = len(s.nodes)
+	return s, nil
+}
+
+func (s *search) read() {
+	for _, obj := range s.Objects {
 		switch obj := obj.(type) {
 		case *v1.Node:
 			s.nodes = append(s.nodes, obj)
@@ -132,11 +147,15 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 			s.pods = append(s.pods, obj)
 		}
 	}
-	if len(s.nodes) == 0 {
-		return nil, errors.New("the cluster has no nodes")
-	}
-	s.advice.Nodes = len(s.nodes)
-	return s, nil
+}
+
+// next is the search for plans in the cluster that the last plan leaves.
+func (s *search) next() (*search, error) {
+	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, advice: s.advice,
+		units: map[string][]*unit{}, began: map[key]bool{}, rooms: map[*unit][]room{}, plansOnly: true}
+	n.Objects = s.left
+	n.read()
+	return n, n.look()
 }
 
 // over says whether the time for the search has passed.
@@ -156,13 +175,16 @@ func (s *search) limit(format string, args ...any) {
 
 // try lets the scheduler run over the snapshot while f interferes.
 func (s *search) try(objects []runtime.Object, f func(*world) error) error {
-	return simulate(s.configuration, objects, s.Now, f)
+	return simulate(s.configuration, objects, s.Now, s.over, f)
 }
 
 // look lets the scheduler run over the snapshot as it is: what it starts or evicts by itself needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
 	err := s.try(s.Objects, func(w *world) error {
+		if s.over() {
+			return nil // what waits is not known yet
+		}
 		s.lost = w.lost()
 		for _, pod := range s.pods {
 			if pod.Spec.NodeName == "" && w.node(keyOf(pod)) != "" {
@@ -172,7 +194,7 @@ func (s *search) look() error {
 		s.findUnits(w, w.gangs())
 		return nil
 	})
-	if err != nil {
+	if err != nil || s.over() {
 		return err
 	}
 	return s.survey()
@@ -203,7 +225,7 @@ func (s *search) survey() error {
 				s.rooms[u] = rooms
 			}
 		}
-		if s.Target == (Target{}) {
+		if s.Target == (Target{}) && !s.plansOnly {
 			return s.findSpares(w)
 		}
 		return nil

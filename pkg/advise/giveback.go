@@ -140,7 +140,9 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 			}
 			plan.Moves = append(plan.Moves, moveOf(&now, w))
 		}
-		w.rest(nil)
+		if w.rest(nil); s.over() {
+			return nil
+		}
 		for _, pod := range s.pods {
 			started := pod.Spec.NodeName != "" || s.began[keyOf(pod)]
 			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !kubeview.Finished(pod) && w.pod(keyOf(pod)) != nil {
@@ -157,7 +159,7 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 	return found, left, err
 }
 
-// without are the objects as they are now, without a node and what belongs to it.
+// without are the objects as they are now, without a node and what belongs to it; an empty name leaves none out.
 func (w *world) without(name string, objects []runtime.Object) []runtime.Object {
 	var left []runtime.Object
 	for _, obj := range objects {
@@ -168,7 +170,7 @@ func (w *world) without(name string, objects []runtime.Object) []runtime.Object 
 				now = obj
 			}
 		case *v1.Pod:
-			if pod := w.pod(keyOf(obj)); pod != nil && pod.Spec.NodeName != name {
+			if pod := w.pod(keyOf(obj)); pod != nil && (name == "" || pod.Spec.NodeName != name) {
 				now = pod
 			}
 		case *resourcev1.ResourceClaim:

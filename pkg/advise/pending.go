@@ -80,8 +80,10 @@ func (p *Plan) pods() int {
 	return n
 }
 
-// pending looks for a plan for each of the units.
+// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these would take the
+// room.
 func (s *search) pending(units []*unit) error {
+	now := s
 	for i, u := range units {
 		if i == s.Most {
 			s.limit("%s of %d that wait were looked at", plural.Of(i, "unit"), len(units))
@@ -95,11 +97,22 @@ func (s *search) pending(units []*unit) error {
 			s.limit("the time was over before %s could be looked at", u)
 			p.Verdict = "not looked at"
 		default:
-			if err := s.plan(u, &p); err != nil {
+			at := slices.IndexFunc(now.waiting, func(w *unit) bool { return nameOf(w) == nameOf(u) })
+			if at < 0 {
+				p.Verdict = "starts with the plans above"
+				break
+			}
+			if err := now.plan(now.waiting[at], &p); err != nil {
 				return err
 			}
 		}
 		s.advice.Pending = append(s.advice.Pending, p)
+		if p.Plan != nil && i+1 < min(len(units), s.Most) && !s.over() {
+			var err error
+			if now, err = now.next(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -228,7 +241,9 @@ func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
 		if !w.rest(func() bool { return len(starts()) >= u.Needs }) || !s.nobodyLost(w) {
 			return nil
 		}
-		w.rest(nil)
+		if w.rest(nil); s.over() {
+			return nil
+		}
 		for _, moved := range units {
 			if !w.allBound(moved.names()) {
 				return nil
@@ -238,6 +253,7 @@ func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
 		candidate.Starts = starts()
 		if len(candidate.Starts) >= u.Needs && s.nobodyLost(w) {
 			plan = candidate
+			s.left = w.without("", s.Objects)
 		}
 		return nil
 	})

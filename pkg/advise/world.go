@@ -53,6 +53,8 @@ type world struct {
 	user   dynamic.Interface
 	sched  *simulation.Scheduler
 	settle func()
+	// over says that the time for the search has passed: nothing is waited for any more.
+	over func() bool
 	// profiles as they are without the index of candidates: they look at every node.
 	profiles map[string]framework.Framework
 
@@ -64,9 +66,9 @@ type world struct {
 }
 
 // simulate lets a scheduler run over the objects, which are not changed, while f watches and interferes.
-func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, f func(*world) error) error {
+func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool, f func(*world) error) error {
 	return simulation.Settled(now, func(settle func()) error {
-		w := &world{api: memapi.New(), settle: settle, gone: map[key]bool{}, ours: map[key]bool{}}
+		w := &world{api: memapi.New(), settle: settle, over: over, gone: map[key]bool{}, ours: map[key]bool{}}
 		simulation.ServeCustomKinds(w.api, objects)
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
 		for _, obj := range objects {
@@ -139,6 +141,9 @@ func (w *world) rest(done func() bool) bool {
 		w.settle()
 		if done != nil && done() {
 			return true
+		}
+		if w.over() {
+			return false
 		}
 		w.mu.Lock()
 		events := w.events
