@@ -150,6 +150,11 @@ func (w *world) forgotten(settle func()) error {
 			kind = unhelped
 		}
 	}
+	if kind == unhelped && w.weather.lostPercent > 0 {
+		// An eviction whose request is lost is not tried again before something else happens to its preemptor: kube-scheduler
+		// evicts in the background and forgets what failed. A fresh scheduler does not know that it was tried.
+		return nil
+	}
 	for name, node := range before {
 		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) && !strings.Contains(reasons[name], preempting) {
 			return &invariants.Fault{Kind: kind, Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}

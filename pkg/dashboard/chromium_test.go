@@ -82,9 +82,10 @@ func TestThePageWorksInABrowser(t *testing.T) {
 		inner.URL.Path = "/" + s.token + strings.TrimPrefix(r.URL.Path, "/page")
 		s.ServeHTTP(framed{w}, inner)
 	})
-	server := httptest.NewServer(mux)
+	server := httptest.NewUnstartedServer(mux)
+	s.hosts = []string{server.Listener.Addr().String()}
+	server.Start()
 	defer server.Close()
-	s.hosts = []string{strings.TrimPrefix(server.URL, "http://")}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
