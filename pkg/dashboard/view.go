@@ -41,7 +41,6 @@ type view struct {
 	LeftOut []string
 	Plots   []plot
 	Groups  []group
-	Squares bool
 	Queue, Gangs,
 	Nodes, Warnings rows
 }
@@ -109,7 +108,7 @@ func (s *Server) view(query url.Values) *view {
 			return !matches(v.Filter, n.Name, n.Model, n.Rack, n.Zone, string(n.State), string(n.Sharing))
 		})
 	}
-	v.Groups, v.Squares = groups(nodes, c.Totals.GPUs <= mostSquares), c.Totals.GPUs <= mostSquares
+	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares)
 	if sort := sorts[v.Sort]; sort != nil {
 		slices.SortStableFunc(nodes, func(x, y overview.Node) int { return sort(&x, &y) })
 	}
@@ -179,19 +178,12 @@ func nodeRow(n *overview.Node) row {
 }
 
 func queueRow(w *overview.Waiting) row {
-	position, name := "–", w.Namespace+"/"+w.Name
+	position := "–"
 	if w.Position > 0 {
 		position = fmt.Sprint(w.Position)
 	}
-	if w.Gang {
-		name += " (gang)"
-	}
-	reason := cmp.Or(w.Reason, "not tried yet")
-	if w.Nominated != "" {
-		reason = "room is being made on " + w.Nominated + "; " + reason
-	}
-	return row{Link: explainLink("pod", w.Namespace, w.Pod), Cells: []string{name, position, fmt.Sprint(w.Pods), overview.GPUs(w.MilliGPU), fmt.Sprint(w.Priority),
-		tables.Seconds(w.WaitSeconds), w.Scheduler, reason}}
+	return row{Link: explainLink("pod", w.Namespace, w.Pod), Cells: []string{w.Title(), position, fmt.Sprint(w.Pods), overview.GPUs(w.MilliGPU), fmt.Sprint(w.Priority),
+		tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}}
 }
 
 func gangRow(g *overview.Gang) row {
@@ -204,11 +196,7 @@ func gangRow(g *overview.Gang) row {
 }
 
 func warningRow(w *overview.Warning, now time.Time) row {
-	object := w.Object
-	if w.Namespace != "" {
-		object = w.Namespace + "/" + object
-	}
-	r := row{Cells: []string{object, tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), fmt.Sprint(w.Count), w.Reason, w.Message}}
+	r := row{Cells: []string{w.Title(), tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), fmt.Sprint(w.Count), w.Reason, w.Message}}
 	if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
 		r.Link = explainLink("pod", w.Namespace, name)
 	}

@@ -57,6 +57,31 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
 }
 
+// Title is the name with its namespace, and whether it is a gang.
+func (w *Waiting) Title() string {
+	if w.Gang {
+		return w.Namespace + "/" + w.Name + " (gang)"
+	}
+	return w.Namespace + "/" + w.Name
+}
+
+// Why says why it waits, as far as anything has been said.
+func (w *Waiting) Why() string {
+	reason := cmp.Or(w.Reason, "not tried yet")
+	if w.Nominated != "" {
+		return "room is being made on " + w.Nominated + "; " + reason
+	}
+	return reason
+}
+
+// Title is the object with its namespace.
+func (w *Warning) Title() string {
+	if w.Namespace == "" {
+		return w.Object
+	}
+	return w.Namespace + "/" + w.Object
+}
+
 // Lacks says what the gang waits for, and what is reserved for it.
 func (g *Gang) Lacks() string {
 	if g.Reserved == "" {

@@ -75,18 +75,11 @@ var queueColumns = []tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {N
 	{Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true}, {Name: "Scheduler", Extra: true}, {Name: "Reason"}}
 
 func queueCells(w *overview.Waiting) []any {
-	position, name := "-", w.Namespace+"/"+w.Name
+	position := "-"
 	if w.Position > 0 {
 		position = fmt.Sprint(w.Position)
 	}
-	if w.Gang {
-		name += " (gang)"
-	}
-	reason := cmp.Or(w.Reason, "not tried yet")
-	if w.Nominated != "" {
-		reason = "room is being made on " + w.Nominated + "; " + reason
-	}
-	return []any{position, name, w.Pods, overview.GPUs(w.MilliGPU), w.Priority, tables.Seconds(w.WaitSeconds), w.Scheduler, reason}
+	return []any{position, w.Title(), w.Pods, overview.GPUs(w.MilliGPU), w.Priority, tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}
 }
 
 var gangColumns = []tables.Column{{Name: "Gang"}, {Name: "On nodes", Number: true}, {Name: "Needs", Number: true}, {Name: "Members", Number: true},
@@ -103,11 +96,7 @@ func gangCells(g *overview.Gang) []any {
 var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true}, {Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
 
 func warningCells(w *overview.Warning, now time.Time) []any {
-	object := w.Object
-	if w.Namespace != "" {
-		object = w.Namespace + "/" + object
-	}
-	return []any{tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), w.Count, object, w.Reason, w.Message}
+	return []any{tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), w.Count, w.Title(), w.Reason, w.Message}
 }
 
 var nodeColumns = []tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true}, {Name: "Stranded", Number: true}, {Name: "Free cores", Number: true},
