@@ -27,7 +27,7 @@ func newDashboardCommand() *cobra.Command {
 the pods of a node and to explanations.
 
 The page is served on the loopback interface only, reads the cluster with your rights, changes nothing and loads nothing from
-elsewhere. Its address holds a token that is made for each start: whoever knows the address can see the page. To look from
+elsewhere. Its address contains a token that is new at each start: do not share the address. To look from
 another machine, forward the port (ssh -L).
 
 Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for any other error.`,

@@ -27,7 +27,7 @@ func newShowbackCommand() *cobra.Command {
 		Use:   "showback",
 		Short: "Say who had GPUs and what they cost, by namespace, gang or label",
 		Long: `showback divides the bill of a cluster: GPU-hours and dollars by namespace, by gang or by a label of the pods. A pod pays for the
-part of its node that it requests, by the node's price. What nobody had of nodes in use, and nodes on which nothing ran, are lines
+part of its node that it requests, by the node's price. Idle parts of nodes in use and empty nodes are lines
 of their own, so that the lines add up to the price of all nodes. --page writes a page with plots by day.
 
 With --prometheus the figures are those of a real cluster, by namespace: GPUs that pods had, from the scheduler's

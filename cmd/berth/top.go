@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/progress"
-	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/top"
 )
@@ -37,13 +36,8 @@ func (f *watchFlags) addTo(cmd *cobra.Command) {
 // watch reads the cluster, and follows it until ctx ends.
 func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, error) {
 	quietly()
-	var configuration *schedulerconfig.Configuration
-	var err error
-	if f.schedulerConfig != "" {
-		configuration, err = loadConfiguration(f.schedulerConfig)
-	} else {
-		configuration, err = f.cluster.running(ctx, messages)
-	}
+	from := source{cluster: f.cluster, schedulerConfig: f.schedulerConfig}
+	configuration, err := from.configuration(ctx, messages)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -71,6 +73,11 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 	if len(s.units) == 0 && s.over() {
 		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"), context.Cause(ctx))
 	}
+	s.advice.PendingPods = s.pendingPods
+	if s.foreign > 0 {
+		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s %s for schedulers that this configuration does not have",
+			plural.Of(s.foreign, "pending pod"), plural.Choose(s.foreign, "is", "are")))
+	}
 	targets, err := q.Target.choose(s.waiting)
 	if err != nil {
 		return nil, err
@@ -99,8 +106,14 @@ type search struct {
 	configuration *schedulerconfig.Configuration
 	advice        *Advice
 
+	// keys and priceOf read nodes as the configuration says.
+	keys    kubeview.GPUKeys
+	priceOf func(*v1.Node) (price.MicroDollars, bool)
+
 	nodes []*v1.Node
 	pods  []*v1.Pod
+	// pendingPods have no node, foreign of them are for other schedulers.
+	pendingPods, foreign int
 	// waiting are the units that stay pending, most important first, and came those that were bound meanwhile.
 	waiting []*unit
 	// units are the pods on nodes by what has to move together, by node.
@@ -121,7 +134,11 @@ type search struct {
 
 func newSearch(ctx context.Context, q Question) (*search, error) {
 	configuration, silenced := q.Configuration.WithoutSignals()
-	s := &search{Question: q, ctx: ctx, configuration: configuration, advice: &Advice{Configuration: q.Configuration.Name},
+	priceOf, _, err := configuration.Prices()
+	if err != nil {
+		return nil, configuration.Invalid(err)
+	}
+	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(), priceOf: priceOf, advice: &Advice{Configuration: q.Configuration.Name},
 		units: map[string][]*unit{}, began: map[key]bool{}, rooms: map[*unit][]room{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
@@ -151,7 +168,7 @@ func (s *search) read() {
 
 // next is the search for plans in the cluster that the last plan leaves.
 func (s *search) next() (*search, error) {
-	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, advice: s.advice,
+	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf, advice: s.advice,
 		units: map[string][]*unit{}, began: map[key]bool{}, rooms: map[*unit][]room{}, plansOnly: true}
 	n.Objects = s.left
 	n.read()

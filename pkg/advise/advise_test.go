@@ -100,6 +100,16 @@ func moved(p *Plan) string {
 	return s.String()
 }
 
+func pendingPods(objects []runtime.Object) int {
+	n := 0
+	for _, obj := range objects {
+		if p, ok := obj.(*v1.Pod); ok && p.Spec.NodeName == "" {
+			n++
+		}
+	}
+	return n
+}
+
 func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -145,6 +155,9 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 			a := ask(t, Target{}, tt.objects...)
 			if len(a.Pending) != len(tt.want) {
 				t.Fatalf("%d units wait, want %d: %+v", len(a.Pending), len(tt.want), a.Pending)
+			}
+			if pending := pendingPods(tt.objects); a.PendingPods != pending {
+				t.Errorf("%d pods are pending, want %d", a.PendingPods, pending)
 			}
 			for i, p := range a.Pending {
 				got := moved(p.Plan)

@@ -114,7 +114,7 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, moves []Move) error {
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		case node.Spec.Unschedulable && node.Annotations[by] == "":
-			return fmt.Errorf("node %s has been cordoned by somebody else since the plan was made", name)
+			return fmt.Errorf("node %s has been cordoned by another user since the plan was made", name)
 		}
 	}
 	for _, m := range moves {

@@ -87,7 +87,7 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 		{"a pod is on another node", behavior{to: toB}, func(p *v1.Pod) { p.Spec.NodeName = "c" }, nil, "", "is on c and not on a"},
 		{"a pod has lost its controller", behavior{to: toB}, bare, nil, "", "has no controller"},
 		{"a pod is ending", behavior{to: toB}, func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now}; p.Finalizers = []string{"x/y"} }, nil, "", "already ending"},
-		{"the node was cordoned by somebody", behavior{to: toB}, nil, func(n *v1.Node) { n.Spec.Unschedulable = true }, "", "cordoned by somebody else"},
+		{"the node was cordoned by another user", behavior{to: toB}, nil, func(n *v1.Node) { n.Spec.Unschedulable = true }, "", "cordoned by another user"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

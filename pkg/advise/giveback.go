@@ -31,7 +31,6 @@ type spare struct {
 
 // findSpares keeps the nodes of which every pod may move and fits some other node, those that nothing uses first, then the dearest.
 func (s *search) findSpares(w *world) error {
-	keys := kubeview.DefaultGPUKeys()
 	v, err := w.view(profileOf(w))
 	if err != nil {
 		return err
@@ -60,8 +59,8 @@ func (s *search) findSpares(w *world) error {
 		if !fits {
 			continue
 		}
-		perHour, _, _ := kubeview.StatedPrice(node)
-		read, _ := keys.ReadGPUNode(node)
+		perHour, _ := s.priceOf(node)
+		read, _ := s.keys.ReadGPUNode(node)
 		c.price, c.gpus = int64(perHour), read.GPUs()
 		s.spares = append(s.spares, c)
 	}

@@ -41,13 +41,12 @@ type kind struct {
 
 // kinds are those of the nodes that there are, with most GPUs first.
 func (s *search) kinds() []*kind {
-	keys := kubeview.DefaultGPUKeys()
 	byName := map[string]*kind{}
 	for _, node := range s.nodes {
 		if kubeview.Leaving(node) {
 			continue
 		}
-		gpus, _ := keys.ReadGPUNode(node)
+		gpus, _ := s.keys.ReadGPUNode(node)
 		name := kindOf(node, gpus)
 		k := byName[name]
 		if k == nil {
@@ -55,7 +54,7 @@ func (s *search) kinds() []*kind {
 			byName[name] = k
 		}
 		k.nodes = append(k.nodes, node)
-		if perHour, stated, _ := kubeview.StatedPrice(node); stated && (k.price == 0 || perHour < k.price) {
+		if perHour, known := s.priceOf(node); known && (k.price == 0 || perHour < k.price) {
 			k.price = perHour
 		}
 	}

@@ -40,6 +40,7 @@ type Request struct {
 
 // host is a node with what is free of it.
 type host struct {
+	keys        *kubeview.GPUKeys
 	priced      kubeview.PricedNode
 	kind        string
 	allocatable price.Capacity // without what pods of the node itself take
@@ -112,14 +113,13 @@ func (s *search) requests() {
 
 // hosts are the nodes with whole GPUs.
 func (s *search) hosts() map[string]*host {
-	keys := kubeview.DefaultGPUKeys()
 	hosts := map[string]*host{}
 	for _, node := range s.nodes {
-		priced := keys.ReadPricedNode(node)
+		priced := s.keys.ReadPricedNode(node)
 		if priced.Allocatable.MilliGPU == 0 || kubeview.Leaving(node) {
 			continue
 		}
-		hosts[node.Name] = &host{priced: priced, kind: kindOf(node, priced.GPUNode()), allocatable: priced.Allocatable, free: priced.Allocatable}
+		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()), allocatable: priced.Allocatable, free: priced.Allocatable}
 	}
 	for _, pod := range s.pods {
 		h := hosts[pod.Spec.NodeName]
@@ -136,15 +136,13 @@ func (s *search) hosts() map[string]*host {
 }
 
 func (h *host) asked(pod *v1.Pod) price.Capacity {
-	keys := kubeview.DefaultGPUKeys()
-	p := keys.ReadPricedPod(pod)
+	p := h.keys.ReadPricedPod(pod)
 	return h.priced.Request(&p)
 }
 
 // emptiest is a node of the kind, of those with GPUs that the pod accepts and enough of them, that has most CPU for each GPU.
 func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
-	keys := kubeview.DefaultGPUKeys()
-	request, err := keys.PodGPURequest(pod)
+	request, err := s.keys.PodGPURequest(pod)
 	if err != nil || !request.WantsGPU() {
 		return nil
 	}

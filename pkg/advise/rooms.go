@@ -86,7 +86,7 @@ func alone(u *unit, pod *v1.Pod) *v1.Pod {
 // findRooms asks the filters of the unit's profile on which nodes it would fit if some units were gone, fewest pods first.
 func (w *world) findRooms(s *search, u *unit) ([]room, error) {
 	s.say("looking for nodes that could make room for %s", u)
-	pod := alone(u, hardest(u.Pods))
+	pod := alone(u, hardest(&s.keys, u.Pods))
 	v, err := w.view(pod.Spec.SchedulerName)
 	if err != nil {
 		return nil, err
@@ -119,8 +119,7 @@ func (w *world) findRooms(s *search, u *unit) ([]room, error) {
 }
 
 // hardest is the pod that asks for most GPUs, then CPU.
-func hardest(pods []*v1.Pod) *v1.Pod {
-	keys := kubeview.DefaultGPUKeys()
+func hardest(keys *kubeview.GPUKeys, pods []*v1.Pod) *v1.Pod {
 	size := func(p *v1.Pod) (milliGPU int, milliCPU int64) {
 		r, err := keys.PodGPURequest(p)
 		if err == nil {

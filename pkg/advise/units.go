@@ -111,7 +111,7 @@ func (w *world) gangs() func(*v1.Pod) membership {
 // findUnits sorts the pods of the snapshot into units that wait and units that could move.
 func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 	waiting, running, bound := map[gang.ID]*unit{}, map[gang.ID]*unit{}, map[gang.ID]int{}
-	minimum, foreign := map[gang.ID]int{}, 0
+	minimum := map[gang.ID]int{}
 	var alone []*unit
 	for _, pod := range s.pods {
 		if kubeview.Finished(pod) {
@@ -126,13 +126,13 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 			bound[m.id]++
 			continue
 		}
-		s.advice.PendingPods++
+		s.pendingPods++
 		now := w.pod(keyOf(pod))
 		switch {
 		case pod.DeletionTimestamp != nil:
 			continue
 		case w.profiles[pod.Spec.SchedulerName] == nil:
-			foreign++
+			s.foreign++
 			continue
 		case now != nil && now.Spec.NodeName != "":
 			bound[m.id]++
@@ -171,9 +171,6 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 			u.Held = "members have scheduling gates"
 		}
 		s.waiting = append(s.waiting, u)
-	}
-	if foreign > 0 {
-		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%d pending pods are for schedulers that this configuration does not have", foreign))
 	}
 	slices.SortFunc(s.waiting, byImportance)
 	s.findMovable(w, alone, running, minimum)

@@ -247,7 +247,7 @@ func replacement(pod *v1.Pod) *v1.Pod {
 
 func replacementUID(pod *v1.Pod) types.UID { return pod.UID + "-again" }
 
-// renewClaims makes the claims that were made for the pod anew, without what was allocated to them.
+// renewClaims replaces the claims that were made for the pod, without what was allocated to them.
 func (w *world) renewClaims(pod *v1.Pod) error {
 	for _, s := range pod.Status.ResourceClaimStatuses {
 		if s.ResourceClaimName == nil {
@@ -259,16 +259,16 @@ func (w *world) renewClaims(pod *v1.Pod) error {
 			continue
 		}
 		w.api.Delete(claimResource, name)
-		anew := claim.DeepCopy()
-		anew.UID, anew.ResourceVersion = "", ""
-		for i := range anew.OwnerReferences {
-			if anew.OwnerReferences[i].UID == pod.UID {
-				anew.OwnerReferences[i].UID = replacementUID(pod)
+		fresh := claim.DeepCopy()
+		fresh.UID, fresh.ResourceVersion = "", ""
+		for i := range fresh.OwnerReferences {
+			if fresh.OwnerReferences[i].UID == pod.UID {
+				fresh.OwnerReferences[i].UID = replacementUID(pod)
 			}
 		}
-		anew.Status = resourcev1.ResourceClaimStatus{}
-		if err := w.api.Create(anew); err != nil {
-			return fmt.Errorf("making resource claim %s anew: %w", name, err)
+		fresh.Status = resourcev1.ResourceClaimStatus{}
+		if err := w.api.Create(fresh); err != nil {
+			return fmt.Errorf("replacing resource claim %s: %w", name, err)
 		}
 	}
 	return nil

@@ -142,7 +142,7 @@ func static(kind, content string) http.HandlerFunc {
 	}
 }
 
-// cluster is the picture that all pages show; it is not made anew for each.
+// cluster is the picture that all pages show; it is made once for all of them.
 func (s *Server) cluster() *overview.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -41,13 +42,15 @@ type Book struct {
 	waiting map[types.UID]*podEntry
 	gangs   map[gang.ID]*gangEntry
 	// kinds counts the requests of all pods that have not ended.
-	kinds    map[string]*kindCount
-	slices   map[string]*resourcev1.ResourceSlice
-	claims   map[types.UID]*resourcev1.ResourceClaim
-	devices  *kubeview.DeviceSlices
-	stale    bool // slices or claims have changed since devices were counted
-	warnings []Warning
-	leftOut  map[string]string
+	kinds   map[string]*kindCount
+	slices  map[string]*resourcev1.ResourceSlice
+	claims  map[types.UID]*resourcev1.ResourceClaim
+	devices *kubeview.DeviceSlices
+	// allocated is what claims hold of them.
+	allocated *structured.AllocatedState
+	stale     bool // slices or claims have changed since devices were counted
+	warnings  []Warning
+	leftOut   map[string]string
 }
 
 // nodeEntry is a node and the pods on it.
@@ -81,7 +84,7 @@ type kindCount struct {
 func NewBook(keys kubeview.GPUKeys, pricing Pricing) *Book {
 	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{}, waiting: map[types.UID]*podEntry{},
 		gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(kubeview.DefaultDeviceDrivers()), leftOut: map[string]string{}}
+		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(kubeview.DefaultDeviceDrivers()), stale: true, leftOut: map[string]string{}}
 }
 
 // SetNode notes a node as it is now.

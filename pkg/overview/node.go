@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -119,9 +120,8 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 			shown.Pods++
 		}
 	}
-	requested := info.GetRequested()
-	freeMemory := max(0, info.GetAllocatable().GetMemory()-requested.GetMemory())
-	shown.FreeCPUMilli, shown.FreeMemoryMiB = max(0, info.GetAllocatable().GetMilliCPU()-requested.GetMilliCPU()), freeMemory/bytesPerMiB
+	free := kubeview.FreeHost(info)
+	shown.FreeCPUMilli, shown.FreeMemoryMiB = free.MilliCPU, free.MemoryMiB
 
 	read, _ := b.keys.ReadGPUNode(n.node)
 	offers := b.keys.ReadPricedNode(n.node)
@@ -129,7 +129,7 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		read = devices.GPUNode(read)
 		offers = offers.WithGPUs(read)
 		shown.Sharing = Claims
-		inv := devices.Inventory(b.allocated())
+		inv := devices.Inventory(b.allocated)
 		shown.add(inv, read)
 		view.room.Devices = inv.Devices
 	} else {
@@ -143,10 +143,10 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		}
 	}
 	shown.Model = read.Model()
-	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), shown.FreeCPUMilli, freeMemory
+	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), free.MilliCPU, free.MemoryMiB*bytesPerMiB
 	shown.sum()
 	if shown.MicroDollarsPerHour, shown.Priced = b.pricing.Of(n.node); shown.Priced {
-		used := price.Capacity{MilliCPU: requested.GetMilliCPU(), MemoryMiB: (requested.GetMemory() + bytesPerMiB - 1) / bytesPerMiB, MilliGPU: shown.AllocatedMilliGPU}
+		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU, MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
 		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
 		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
 	}
@@ -242,7 +242,7 @@ func (b *Book) countDevices() {
 	}
 	slices.SortFunc(list, func(x, y *resourcev1.ResourceSlice) int { return cmp.Compare(x.Name, y.Name) })
 	old := b.devices
-	b.devices = old.Read(list)
+	b.devices, b.allocated = old.Read(list), allocated(b.claims)
 	for _, name := range b.devices.Changed(old) {
 		b.forgetView(name)
 	}
@@ -258,9 +258,9 @@ func (b *Book) forgetView(name string) {
 }
 
 // allocated is what claims hold.
-func (b *Book) allocated() *structured.AllocatedState {
+func allocated(claims map[types.UID]*resourcev1.ResourceClaim) *structured.AllocatedState {
 	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
-	for _, c := range b.claims {
+	for _, c := range claims {
 		for i := range c.Status.Allocation.Devices.Results {
 			r := &c.Status.Allocation.Devices.Results[i]
 			id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)

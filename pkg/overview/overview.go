@@ -32,7 +32,7 @@ type Totals struct {
 	Nodes         int `json:"nodes"`
 	NodesWithGPUs int `json:"nodesWithGPUs"`
 	NodesInUse    int `json:"nodesInUse"`
-	// GPUs there are, and those that nobody can use now: faulty ones, and idle ones of nodes that take no pods.
+	// GPUs there are, and those that no pod can use now: faulty ones, and idle ones of nodes that take no pods.
 	GPUs            int `json:"gpus"`
 	UnavailableGPUs int `json:"unavailableGPUs"`
 	// AllocatedMilliGPU is in use, IdleMilliGPU is not and could be, and of it StrandedMilliGPU cannot be used by the mix of

@@ -131,7 +131,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.lowest = min(c.lowest, j.Priority)
 	}
 	if options.Showback != nil {
-		t, err := newTenancy(c)
+		t, err := newTenancy(c, config)
 		if err != nil {
 			return nil, err
 		}

@@ -2,14 +2,13 @@ package replay
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 )
 
@@ -22,10 +21,11 @@ type tenancy struct {
 	uses   []*showback.Use
 }
 
-func newTenancy(c *cluster) (*tenancy, error) {
-	rates, err := referenceRates()
+// newTenancy divides the prices of nodes by the rates of the configuration.
+func newTenancy(c *cluster, configuration *schedulerconfig.Configuration) (*tenancy, error) {
+	_, rates, err := configuration.Prices()
 	if err != nil {
-		return nil, err
+		return nil, inputError{configuration.Invalid(err)}
 	}
 	t := &tenancy{by: *c.options.Showback, keys: kubeview.DefaultGPUKeys(), offers: map[string]kubeview.PricedNode{}}
 	for _, obj := range c.api.List(nodeResource) {
@@ -36,22 +36,6 @@ func newTenancy(c *cluster) (*tenancy, error) {
 		t.nodes = append(t.nodes, showback.Node{Name: node.Name, Split: price.NewSplit(amount, offer.Allocatable, rates), Priced: priced})
 	}
 	return t, nil
-}
-
-// referenceRates divide a node's price over its resources, as CostOptimized does unless it is told otherwise.
-func referenceRates() (price.Rates, error) {
-	args := &config.CostOptimizedArgs{}
-	config.SetDefaultsCostOptimizedArgs(args)
-	var rates price.Rates
-	for text, rate := range map[*string]*price.MicroDollars{
-		args.DefaultRates.CorePerHour: &rates.Core, args.DefaultRates.MemoryGiBPerHour: &rates.MemoryGiB, args.DefaultRates.GPUPerHour: &rates.GPU,
-	} {
-		var err error
-		if *rate, err = price.Parse(*text); err != nil {
-			return price.Rates{}, fmt.Errorf("reading the default rates: %w", err)
-		}
-	}
-	return rates, nil
 }
 
 // begin notes that a pod has its node.

@@ -18,7 +18,7 @@ var showbackSource string
 
 var showbackTemplate = template.Must(template.New("page").Parse(showbackSource))
 
-// Names of the lines that are nobody's.
+// Names of the lines that belong to no key.
 const (
 	idleLine  = "idle, on nodes in use"
 	emptyLine = "empty nodes"

@@ -23,7 +23,7 @@ type Statement struct {
 
 	// Lines are what the keys had, the dearest first.
 	Lines []Line `json:"lines"`
-	// Idle is what nobody had of nodes in use, and Empty of nodes on which there was nothing to run but what belongs to each node.
+	// Idle is the part of nodes in use that no pod requested, and Empty the nodes that ran only pods of their own.
 	Idle  Amount `json:"idle"`
 	Empty Amount `json:"emptyNodes"`
 	// Total is the sum of all lines, of Idle and of Empty.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -359,15 +360,11 @@ func compareValues(x, y any) int {
 }
 
 func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), true
-	case int32:
-		return float64(v), true
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
+	switch value := reflect.ValueOf(v); {
+	case value.CanInt():
+		return float64(value.Int()), true
+	case value.CanFloat():
+		return value.Float(), true
 	}
 	return 0, false
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -71,6 +72,19 @@ func section(b *strings.Builder, screen tables.Screen, title string, count, most
 	}
 }
 
+// Cells that are sorted by their amount and shown in words.
+type (
+	gpus    int64 // in milli-GPU
+	cores   int64 // in milli-cores
+	dollars int64 // in micro-dollars
+	seconds float64
+)
+
+func (g gpus) String() string    { return overview.GPUs(int64(g)) }
+func (c cores) String() string   { return fmt.Sprintf("%.1f", float64(c)/1000) }
+func (d dollars) String() string { return overview.Dollars(price.MicroDollars(d)) }
+func (s seconds) String() string { return tables.Seconds(float64(s)) }
+
 var queueColumns = []tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {Name: "Pods", Number: true}, {Name: "GPUs", Number: true},
 	{Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true}, {Name: "Scheduler", Extra: true}, {Name: "Reason"}}
 
@@ -79,34 +93,34 @@ func queueCells(w *overview.Waiting) []any {
 	if w.Position > 0 {
 		position = fmt.Sprint(w.Position)
 	}
-	return []any{position, w.Title(), w.Pods, overview.GPUs(w.MilliGPU), w.Priority, tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}
+	return []any{position, w.Title(), w.Pods, gpus(w.MilliGPU), w.Priority, seconds(w.WaitSeconds), w.Scheduler, w.Why()}
 }
 
 var gangColumns = []tables.Column{{Name: "Gang"}, {Name: "On nodes", Number: true}, {Name: "Needs", Number: true}, {Name: "Members", Number: true},
 	{Name: "GPUs", Number: true}, {Name: "Nodes", Number: true, Extra: true}, {Name: "Phase", Extra: true}, {Name: "Waiting", Number: true}, {Name: "Reason"}}
 
 func gangCells(g *overview.Gang) []any {
-	waiting := "-"
+	var waiting any = "-"
 	if !g.Started {
-		waiting = tables.Seconds(g.WaitSeconds)
+		waiting = seconds(g.WaitSeconds)
 	}
-	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, overview.GPUs(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Lacks()}
+	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, gpus(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Lacks()}
 }
 
 var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true}, {Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
 
 func warningCells(w *overview.Warning, now time.Time) []any {
-	return []any{tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), w.Count, w.Title(), w.Reason, w.Message}
+	return []any{seconds(max(0, now.Sub(w.Time)).Truncate(time.Second).Seconds()), w.Count, w.Title(), w.Reason, w.Message}
 }
 
 var nodeColumns = []tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true}, {Name: "Stranded", Number: true}, {Name: "Free cores", Number: true},
 	{Name: "Pods", Number: true}, {Name: "$/h", Number: true}, {Name: "Idle $/h", Number: true}, {Name: "Model"}, {Name: "Rack"}, {Name: "State"}}
 
 func nodeCells(screen tables.Screen, n *overview.Node) []any {
-	cost, idle := "-", "-"
+	var cost, idle any = "-", "-"
 	if n.Priced {
-		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
+		cost, idle = dollars(n.MicroDollarsPerHour), dollars(n.IdleMicroDollarsPerHour)
 	}
-	return []any{n.Name, glyphs(screen, n.GPUs), overview.GPUs(n.AllocatedMilliGPU), overview.GPUs(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000),
+	return []any{n.Name, glyphs(screen, n.GPUs), gpus(n.AllocatedMilliGPU), gpus(n.StrandedMilliGPU), cores(n.FreeCPUMilli),
 		n.Pods, cost, idle, n.Model, n.Rack, n.State}
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func gpus(letters string) []overview.GPU {
+func squares(letters string) []overview.GPU {
 	var list []overview.GPU
 	for _, l := range letters {
 		list = append(list, map[rune]overview.GPU{'F': {State: overview.Free}, 'A': {State: overview.Allocated, UsedMilliGPU: 1000},
@@ -36,9 +36,9 @@ func cluster() *overview.Cluster {
 		Taken:  time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		Totals: overview.Totals{Nodes: 4, NodesWithGPUs: 3, NodesInUse: 2, GPUs: 10, AllocatedMilliGPU: 4400, IdleMilliGPU: 4600, StrandedMilliGPU: 2000, UnavailableGPUs: 1, PendingPods: 4, PendingGangs: 1, MicroDollarsPerHour: 9_000_000, IdleMicroDollarsPerHour: 4_000_000},
 		Nodes: []overview.Node{
-			{Name: "a100-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus("AAFS"), AllocatedMilliGPU: 2000, StrandedMilliGPU: 1000, FreeCPUMilli: 4000, Pods: 2, Priced: true, MicroDollarsPerHour: 9_000_000},
-			{Name: "a100-2", Model: "A100", Rack: "r1", State: overview.Cordoned, Sharing: overview.DevicePlugin, GPUs: gpus("UFFF"), FreeCPUMilli: 16000},
-			{Name: "t4-1", Model: "T4", Rack: "r2", State: overview.Ready, Sharing: overview.Shared, GPUs: gpus("PH"), AllocatedMilliGPU: 1400, Pods: 3},
+			{Name: "a100-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: squares("AAFS"), AllocatedMilliGPU: 2000, StrandedMilliGPU: 1000, FreeCPUMilli: 4000, Pods: 2, Priced: true, MicroDollarsPerHour: 9_000_000},
+			{Name: "a100-2", Model: "A100", Rack: "r1", State: overview.Cordoned, Sharing: overview.DevicePlugin, GPUs: squares("UFFF"), FreeCPUMilli: 16000},
+			{Name: "t4-1", Model: "T4", Rack: "r2", State: overview.Ready, Sharing: overview.Shared, GPUs: squares("PH"), AllocatedMilliGPU: 1400, Pods: 3},
 		},
 		Queue: []overview.Waiting{
 			{Position: 1, Namespace: "team", Name: "train", Gang: true, Pods: 3, Pod: "train-0", MilliGPU: 12000, WaitSeconds: 7200, Scheduler: "berth-scheduler", Reason: "needs 3 nodes, fits 2"},

@@ -215,16 +215,13 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 	case tabQueue:
 		for i := range c.Queue {
 			w := &c.Queue[i]
-			e, cells := entry{kind: "pod", namespace: w.Namespace, name: w.Pod}, queueCells(w)
-			add(e, cells)
-			list[i].values[5] = w.WaitSeconds
+			add(entry{kind: "pod", namespace: w.Namespace, name: w.Pod}, queueCells(w))
 		}
 		return queueColumns, list
 	case tabGangs:
 		for i := range c.Gangs {
 			g := &c.Gangs[i]
 			add(entry{kind: "podgroup", namespace: g.Namespace, name: g.Name}, gangCells(g))
-			list[i].values[7] = g.WaitSeconds
 		}
 		return gangColumns, list
 	case tabWarnings:
@@ -235,15 +232,12 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 				e = entry{kind: "pod", namespace: w.Namespace, name: name}
 			}
 			add(e, warningCells(w, c.Taken))
-			list[i].values[0] = c.Taken.Sub(w.Time).Seconds()
 		}
 		return warningColumns, list
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		add(entry{kind: "node", name: n.Name}, nodeCells(m.screen, n))
-		values := list[i].values
-		values[2], values[3], values[4], values[6], values[7] = n.AllocatedMilliGPU, n.StrandedMilliGPU, n.FreeCPUMilli, int64(n.MicroDollarsPerHour), int64(n.IdleMicroDollarsPerHour)
 	}
 	return nodeColumns, list
 }
