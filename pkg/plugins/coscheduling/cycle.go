@@ -117,20 +117,29 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if reason := p.lack(id, nodes, nil); reason != nil {
 		return fail(reason, nil)
 	}
+	if !c.plans.pace.Admit(id, time.Now()) {
+		return p.putOff(ctx, state, id, uid, 0)
+	}
 	plan := c.plans.take(id)
 	if plan != nil && !plan.serves(turn) {
 		plan.stop()
-		return p.putOff(ctx, state, id, uid, true)
+		c.plans.pace.Forget(id)
+		return p.giveUp(ctx, state, id, uid)
 	}
 	if plan == nil {
 		plan = c.newPlanning(id, turn, nodes)
 	}
 	done, took := plan.slice(ctx)
+	c.plans.pace.Ran(id, took, done, time.Now())
+	c.waker.look()
 	if !done {
 		planPauses.Inc()
 		abandoned := !c.plans.park(id, plan, time.Now())
 		klog.FromContext(ctx).V(4).Info("Paused planning a gang", "gang", id, "duration", took, "abandoned", abandoned)
-		return p.putOff(ctx, state, id, uid, abandoned)
+		if abandoned {
+			return p.giveUp(ctx, state, id, uid)
+		}
+		return p.putOff(ctx, state, id, uid, sliceRest)
 	}
 	result, err := plan.result, plan.err
 	var bad *kubeview.BadValue
@@ -180,17 +189,20 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 // sliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
 const sliceRest = sliceTime / 2
 
-// putOff ends the cycle of a leader whose plan is not done. Everybody in the queue goes first; if the plan was abandoned it begins
-// anew after a back-off.
-func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, abandoned bool) (*fwk.PreFilterResult, *fwk.Status) {
+// putOff ends the cycle of a leader whose plan is not done or not begun. Everybody in the queue goes first.
+func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	if abandoned {
-		c.carrier.carry(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
-	}
-	c.carrier.carry(ctx, c.ledger.Pause(uid, sliceRest, time.Now()))
+	c.carrier.carry(ctx, c.ledger.Pause(uid, rest, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
+}
+
+// giveUp ends the cycle of a leader whose plan was dropped. It begins anew after a back-off.
+func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult, *fwk.Status) {
+	c := p.shared
+	state.Write(passedKey, mark{})
+	c.carrier.carry(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
+	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
 }
 
 // giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters have found

@@ -68,8 +68,10 @@ const (
 	parkedFor = time.Minute
 )
 
-// plans owns the plans that stand still until the next cycle of their leaders.
+// plans owns the plans that stand still until the next cycle of their leaders, and knows whose turn it is to plan.
 type plans struct {
+	pace gang.Pace
+
 	mu     sync.Mutex
 	parked map[gang.ID]*planning
 }
@@ -110,8 +112,9 @@ func (s *plans) park(id gang.ID, p *planning, now time.Time) bool {
 	return true
 }
 
-// drop ends the plan of the gang if it stands still.
+// drop ends the plan of the gang if it stands still, and its place in the line.
 func (s *plans) drop(id gang.ID) {
+	s.pace.Forget(id)
 	if p := s.take(id); p != nil {
 		p.stop()
 	}

@@ -166,12 +166,21 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	w.spread(ctx, now)
 	slices.SortFunc(fresh, firstByKey)
 	var effects []gang.Effects
+	// admit invites the gang or puts it in line, and reports whether it was invited.
+	admit := func(g *waitingGang) bool {
+		if w.plans.pace.Hold(g.ID, now) {
+			return false
+		}
+		invitation, ok := w.decide(g, now)
+		if ok {
+			effects = append(effects, invitation)
+		}
+		return ok
+	}
 	for _, g := range fresh {
 		w.echoes.add(g.ID, now)
 		w.rounds.Begin(g.ID)
-		if invitation, ok := w.decide(g, now); ok {
-			effects = append(effects, invitation)
-		}
+		admit(g)
 	}
 	pause := nextLook(now).Sub(now)
 	if now.Before(w.batchAt) {
@@ -186,8 +195,7 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 				}
 				break
 			}
-			if invitation, ok := w.decide(w.waiting[id], now); ok {
-				effects = append(effects, invitation)
+			if admit(w.waiting[id]) {
 				invited++
 			}
 		}
@@ -195,6 +203,11 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 			w.batchAt = now.Add(retryPause)
 			pause = min(pause, retryPause)
 		}
+	}
+	inLine, wait := w.nextInLine(now)
+	effects = append(effects, inLine...)
+	if wait > 0 {
+		pause = min(pause, wait)
 	}
 	if w.lookAt.After(now) {
 		pause = min(pause, w.lookAt.Sub(now))
@@ -207,6 +220,24 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	w.reserve(ctx, now)
 	w.reword(now)
 	return max(pause, settlePause)
+}
+
+// nextInLine invites those that stand in line whose turn has come, and returns after what time to look again, 0 if nobody is left.
+func (w *waker) nextInLine(now time.Time) (effects []gang.Effects, wait time.Duration) {
+	for {
+		id, ok, wait := w.plans.pace.Next(now)
+		if !ok {
+			return effects, wait
+		}
+		var invitation gang.Effects
+		if g := w.waiting[id]; g != nil {
+			invitation, _ = w.decide(g, now)
+		}
+		if invitation.Empty() {
+			w.plans.pace.Forget(id)
+		}
+		effects = append(effects, invitation)
+	}
 }
 
 // firstByKey orders gangs as they are tried.

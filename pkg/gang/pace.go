@@ -1,0 +1,200 @@
+package gang
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// paceBurst is how much planning a namespace may have before its groups plan one at a time. It is worn off at half the speed of
+	// the clock: a namespace whose plans take less than half of the time is not held back.
+	paceBurst = 100 * time.Millisecond
+	// paceMost bounds what is remembered, so that the groups of a namespace are free again soon after its last long plan.
+	paceMost = time.Second
+	// paceShort is how little a plan takes that delays nobody, by the mean of the last few of a namespace.
+	paceShort = 10 * time.Millisecond
+	// pacePatience is how long the group whose turn it is, or whose plan is not done, is waited for.
+	pacePatience = time.Second
+)
+
+// Pace decides which groups plan next where plans take long. Every plan is made in scheduling cycles, a slice of a plan in each, and
+// while a hundred groups that are new plan a slice each, nobody else is scheduled. So the groups of a namespace whose plans
+// have lately taken much time stand in line. Of all that stand in line one plans at a time, after a rest that is half as long as
+// the last slice; namespaces take turns, and within one a plan that was begun goes on before another begins. Groups of other
+// namespaces are not held back.
+//
+// The zero Pace is ready for use. It is safe for concurrent use.
+type Pace struct {
+	mu    sync.Mutex
+	lanes map[string]*lane
+	// order is the namespaces with a lane in the order of their turns.
+	order []string
+	// turn is the group that was given the turn and has not planned yet, until turnUntil.
+	turn      ID
+	turnUntil time.Time
+	restUntil time.Time
+}
+
+// lane is what is known of a namespace.
+type lane struct {
+	// debt is the time that planning took, as far as it was not worn off at that time.
+	debt time.Duration
+	at   time.Time
+	// typical is a mean of the time that the last slices took.
+	typical time.Duration
+	// slow is set from when the debt has become too large until it is worn off and nobody whose plan may be long stands in line.
+	slow bool
+	// line holds the groups that wait for their turn, queued those that are in it.
+	line   []ID
+	queued map[ID]bool
+	// begun are the groups whose plans are not done, with the end of their last slice.
+	begun map[ID]time.Time
+}
+
+func (l *lane) owes(now time.Time) time.Duration {
+	return max(0, l.debt-now.Sub(l.at)/2)
+}
+
+// Ran records that the group has planned for that time, and whether its plan is done.
+func (p *Pace) Ran(id ID, took time.Duration, done bool, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn == id {
+		p.turn = ID{}
+	}
+	l := p.lanes[id.Namespace]
+	if l == nil {
+		l = &lane{at: now, queued: map[ID]bool{}, begun: map[ID]time.Time{}}
+		if p.lanes == nil {
+			p.lanes = map[string]*lane{}
+		}
+		p.lanes[id.Namespace] = l
+		p.order = append(p.order, id.Namespace)
+	}
+	if !done {
+		// Whatever the clock says: it stands still in a replay.
+		took = max(took, paceBurst)
+		l.begun[id] = now
+	} else {
+		delete(l.begun, id)
+	}
+	l.debt, l.at, l.typical = min(l.owes(now)+took, paceMost), now, (3*l.typical+took)/4
+	l.slow = l.slow || l.debt >= paceBurst
+	if l.slow {
+		p.restUntil = now.Add(took / 2)
+	}
+	p.tidy(now)
+}
+
+// Admit reports whether the group may plan in the cycle that it has. If not it has to stand in line again.
+func (p *Pace) Admit(id ID, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tidy(now)
+	l := p.lanes[id.Namespace]
+	if l == nil || !l.slow {
+		return true
+	}
+	// Another may have planned since the turn was given.
+	ok := p.turn == id && !now.Before(p.restUntil)
+	if !ok && p.turn == id {
+		p.turn = ID{}
+	}
+	return ok
+}
+
+// Hold puts a group that is to plan in line if it has to wait for its turn, and reports whether it has. Next gives it then.
+func (p *Pace) Hold(id ID, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tidy(now)
+	l := p.lanes[id.Namespace]
+	if l == nil || !l.slow {
+		return false
+	}
+	if !l.queued[id] {
+		l.queued[id], l.line = true, append(l.line, id)
+	}
+	return true
+}
+
+// Next returns the group whose turn it is to plan. Without one, wait is after what time to ask again, 0 if nobody stands in line.
+func (p *Pace) Next(now time.Time) (id ID, ok bool, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tidy(now)
+	wait = max(p.restUntil.Sub(now), 0)
+	if p.turn != (ID{}) {
+		wait = max(wait, p.turnUntil.Sub(now))
+	}
+	next := time.Duration(0)
+	for i, namespace := range p.order {
+		l := p.lanes[namespace]
+		if len(l.line) == 0 {
+			continue
+		}
+		at, patience := l.first(now)
+		if l.slow && max(wait, patience) > 0 {
+			if next == 0 || max(wait, patience) < next {
+				next = max(wait, patience)
+			}
+			continue
+		}
+		id = l.line[at]
+		l.line = slices.Delete(l.line, at, at+1)
+		delete(l.queued, id)
+		if l.slow {
+			p.turn, p.turnUntil = id, now.Add(pacePatience)
+			p.order = append(slices.Delete(p.order, i, i+1), namespace)
+		}
+		return id, true, 0
+	}
+	return ID{}, false, next
+}
+
+// first is the index of who is next in the line, or for how long one is still waited for that is not in it.
+func (l *lane) first(now time.Time) (at int, patience time.Duration) {
+	if at := slices.IndexFunc(l.line, func(id ID) bool { _, begun := l.begun[id]; return begun }); at >= 0 {
+		return at, 0
+	}
+	for _, since := range l.begun {
+		patience = max(patience, since.Add(pacePatience).Sub(now))
+	}
+	return 0, patience
+}
+
+// Forget records that the group is not going to plan: it has started, is gone or cannot be tried.
+func (p *Pace) Forget(id ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn == id {
+		p.turn = ID{}
+	}
+	if l := p.lanes[id.Namespace]; l != nil {
+		delete(l.begun, id)
+		if l.queued[id] {
+			delete(l.queued, id)
+			l.line = slices.DeleteFunc(l.line, func(other ID) bool { return other == id })
+		}
+	}
+}
+
+// tidy ends a turn that was not taken, and forgets namespaces that owe nothing.
+func (p *Pace) tidy(now time.Time) {
+	if p.turn != (ID{}) && !now.Before(p.turnUntil) {
+		p.turn = ID{}
+	}
+	p.order = slices.DeleteFunc(p.order, func(namespace string) bool {
+		l := p.lanes[namespace]
+		if l.owes(now) > 0 {
+			return false
+		}
+		l.slow = l.slow && len(l.line) > 0 && l.typical >= paceShort
+		if len(l.line) > 0 {
+			return false
+		}
+		delete(p.lanes, namespace)
+		return true
+	})
+}
