@@ -40,7 +40,7 @@ var bounds = map[string]map[string]string{
 		"badValueReporter.reported": byNode, "remembered.byNode": byNode,
 	},
 	"gang": {
-		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
+		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.groups": byGang,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"ReserveTurns.rests": byGang, "Rounds.groups": byGang, "VictimGroup.SettledByRole": oneCycle,
