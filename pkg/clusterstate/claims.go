@@ -107,7 +107,7 @@ func GPUClaimsOf(
 			watched = append(watched, api.DeviceTaintRules().Informer())
 		}
 		for _, informer := range watched {
-			handle, err := informer.AddEventHandler(stale)
+			handle, err := informers.Handle(factory, informer, stale)
 			if err != nil {
 				return nil, fmt.Errorf("watching devices: %w", err)
 			}

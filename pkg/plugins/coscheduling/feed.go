@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	kubeinformers "k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -18,6 +19,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -58,7 +60,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	s.synced = func() bool {
 		return !slices.ContainsFunc(f.seen, func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
 	}
-	if err := f.watchGroups(groups); err != nil {
+	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
 	if err := f.watchCluster(profile); err != nil {
@@ -72,34 +74,31 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	return nil
 }
 
-func (f *feed) watchGroups(groups *groupInformer) error {
-	seen, err := groups.AddEventHandler(handlers(f.seeGroup, f.changeGroup, f.loseGroup))
+func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *groupInformer) error {
+	seen, err := informers.Handle(factory, groups, handlers(f.seeGroup, f.changeGroup, f.loseGroup))
 	if err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	f.seen = append(f.seen, seen)
 	for _, finished := range groups.finished {
-		seen, err := f.watchFinished(finished)
+		f.pods.addFinished(finished.GetStore())
+		seen, err := informers.Handle(factory, finished, f.finished())
 		if err != nil {
-			return err
+			return fmt.Errorf("watching finished pods: %w", err)
 		}
 		f.seen = append(f.seen, seen)
 	}
 	return nil
 }
 
-func (f *feed) watchFinished(finished cache.SharedIndexInformer) (cache.ResourceEventHandlerRegistration, error) {
-	f.pods.addFinished(finished.GetStore())
-	seen, err := finished.AddEventHandler(handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget))
-	if err != nil {
-		return nil, fmt.Errorf("watching finished pods: %w", err)
-	}
-	return seen, nil
+// finished handles pods that have ended.
+func (f *feed) finished() cache.ResourceEventHandler {
+	return handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget)
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
-	seen, err := factory.Core().V1().Pods().Informer().AddEventHandler(handlers(f.seePod,
+	seen, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), handlers(f.seePod,
 		func(old, pod *v1.Pod) {
 			if old.UID != pod.UID {
 				f.losePod(old)
@@ -114,7 +113,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		f.headroom.dropNode(node.Name)
 		f.waker.look()
 	})
-	if _, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodes); err != nil {
+	if _, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	return f.watchMeans(profile)
@@ -148,7 +147,7 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 			}})
 	}
 	for _, w := range all {
-		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
+		if _, err := informers.Handle(factory, w.informer, w.handler); err != nil {
 			return fmt.Errorf("watching what pods need: %w", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sla"
@@ -55,7 +56,8 @@ func (f *feed) watchOverdue(profile framework.Framework) error {
 		waitTimeouts.WithLabelValues(class)
 	}
 	see := func(pod *v1.Pod) { f.overdue.see(pod, f.timedClass(pod)) }
-	_, err := profile.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(handlers(see,
+	factory := profile.SharedInformerFactory()
+	_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), handlers(see,
 		func(old, pod *v1.Pod) {
 			if old.UID != pod.UID {
 				f.overdue.see(old, nil)

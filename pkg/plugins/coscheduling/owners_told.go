@@ -26,7 +26,8 @@ func (f *feed) followOwner(owner kubeview.GangOwner) {
 	}
 	f.ends[kind.EndedLabel] = true
 	finished := newFinishedInformer(f.client, kind.EndedLabel, 0)
-	if _, err := f.watchFinished(finished); err != nil {
+	f.pods.addFinished(finished.GetStore())
+	if _, err := finished.AddEventHandler(f.finished()); err != nil {
 		klog.FromContext(f.ctx).Error(err, "Members that have ended are not counted", "kind", owner.Kind)
 		return
 	}

@@ -24,6 +24,7 @@ import (
 
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
 )
@@ -91,7 +92,7 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 	}
 	pods := factory.Core().V1().Pods()
 	for _, handler := range []cache.ResourceEventHandler{p.running.counter(), p.waiting.forgetter()} {
-		if _, err := pods.Informer().AddEventHandler(handler); err != nil {
+		if _, err := informers.Handle(factory, pods.Informer(), handler); err != nil {
 			return nil, fmt.Errorf("watching pods: %w", err)
 		}
 	}

@@ -11,13 +11,14 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
 // watchPriorityClasses wakes the pods of a PriorityClass when its stance to spot changes: the scheduling queue knows no
 // event for it.
 func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister, handle fwk.Handle) error {
-	_, err := classes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := informers.Handle(handle.SharedInformerFactory(), classes, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[kubeview.SpotKey] != "" {
 				wake(handle, pods, class.Name)

@@ -88,7 +88,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if err := c.fleet.watchPods(pods); err != nil {
 		return fmt.Errorf("indexing pods by node: %w", err)
 	}
-	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := informers.Handle(factory, pods, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {
 				c.roll.see(pod)
@@ -130,7 +130,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err = informers.Handle(factory, factory.Core().V1().Nodes().Informer(), cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if node, ok := obj.(*v1.Node); ok {
 				c.seeNode(node.Name)

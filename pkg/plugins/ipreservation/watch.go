@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -37,10 +38,11 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 			UpdateFunc: func(_, obj any) { b.podSeen(obj) }, DeleteFunc: b.podGone}},
 		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { signal(b.due) }}},
 	} {
-		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
+		told, err := informers.Handle(factory, w.informer, w.handler)
+		if err != nil {
 			return fmt.Errorf("watching %s: %w", w.what, err)
 		}
-		b.synced = append(b.synced, w.informer.HasSynced)
+		b.synced = append(b.synced, told.HasSynced)
 	}
 	return nil
 }

@@ -6,11 +6,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -183,13 +181,7 @@ func TestNearNodesScoreHigher(t *testing.T) {
 		}, peers: []*v1.Pod{pod("q", "z1-r1-a").Label("app", "cache").Obj()}, pod: pod("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: byLevel(3)},
 	} {
 		r := newRig(t, test.tune, fleet(), test.peers...)
-		diff := ""
-		// The plugin may hear of the peers a moment after the scheduler.
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-			diff = cmp.Diff(test.want, r.scores(t, test.pod, nil))
-			return diff == "", nil
-		})
-		if err != nil {
+		if diff := cmp.Diff(test.want, r.scores(t, test.pod, nil)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}

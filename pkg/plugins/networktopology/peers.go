@@ -90,7 +90,7 @@ type named struct {
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
 		p := newPeers(clusterstate.GangsOf(factory), appLabel)
-		_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{
 			AddFunc: p.see,
 			UpdateFunc: func(before, after any) {
 				if old, ok := before.(*v1.Pod); ok {

@@ -103,9 +103,6 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	}
 	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), namespaces: core.Namespaces().Lister(),
 		byNode: byNode, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
-	for _, informer := range []cache.SharedIndexInformer{policies, core.Pods().Informer(), core.Nodes().Informer(), core.Namespaces().Informer()} {
-		b.synced = append(b.synced, informer.HasSynced)
-	}
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/policy"
 )
 
@@ -40,9 +41,11 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 			UpdateFunc: b.namespaceSeen,
 		}},
 	} {
-		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
+		told, err := informers.Handle(factory, w.informer, w.handler)
+		if err != nil {
 			return fmt.Errorf("watching %s: %w", w.what, err)
 		}
+		b.synced = append(b.synced, told.HasSynced)
 	}
 	return nil
 }

@@ -1,0 +1,61 @@
+package informers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestAFactoryIsInSyncOnceHandlersWereToldOfEverything(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset(
+		&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}},
+		&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}},
+		&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	goOn := make(chan struct{})
+	behind := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Name == "b" {
+			<-goOn
+		}
+	}}
+	quick := cache.ResourceEventHandlerFuncs{}
+	get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, factory.Core().V1().Nodes().Informer(), quick))
+	slow := get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, factory.Core().V1().Pods().Informer(), behind))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	factory.StartWithContext(ctx)
+	// The pods themselves are there, as a plain factory would say.
+	if !cache.WaitForCacheSync(ctx.Done(), factory.Core().V1().Pods().Informer().HasSynced) {
+		t.Fatal("the pods were not read")
+	}
+	early, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+	if synced := factory.WaitForCacheSyncWithContext(early); !errors.Is(synced.AsError(), context.DeadlineExceeded) || slow.HasSynced() {
+		t.Errorf("a handler is behind: the factory says %v", synced.AsError())
+	}
+	stop()
+	close(goOn)
+	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil || !slow.HasSynced() {
+		t.Errorf("all handlers were told: the factory says %v", err)
+	}
+	cancel()
+	factory.Shutdown()
+}
+
+func TestAFactoryEndsWhileAHandlerIsBehind(t *testing.T) {
+	t.Parallel()
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-ctx.Done() }}
+	get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, factory.Core().V1().Nodes().Informer(), ended))
+	factory.StartWithContext(ctx)
+	cancel()
+	factory.Shutdown() // returns
+}
