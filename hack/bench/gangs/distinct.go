@@ -29,6 +29,8 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 	"annotation": func(pod *v1.Pod, i int) { pod.Annotations = map[string]string{"example.com/n": strconv.Itoa(i)} },
 	"label":      func(pod *v1.Pod, i int) { pod.Labels["example.com/n"] = strconv.Itoa(i) },
 	"request":    func(*v1.Pod, int) {},
+	"claim":      needsClaim,
+	"volume":     needsVolume,
 	"toleration": func(pod *v1.Pod, i int) {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: "example.com/" + strconv.Itoa(i), Operator: v1.TolerationOpExists}}
 	},
@@ -57,6 +59,9 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	}
 	defer scheduler.Stop()
 	if err := bed.Namespace(ctx, attacker); err != nil {
+		return err
+	}
+	if err := prepare(ctx, bed); err != nil {
 		return err
 	}
 	probes, err := startProbes(ctx, bed)

@@ -31,7 +31,7 @@ var (
 	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start, or those of -distinct, are watched")
 
 	distinct = flag.String("distinct", "", "measure instead how long pods of another namespace wait while gangs are planned whose members"+
-		" differ by this: annotation, label, request, toleration, affinity, spread, or same")
+		" differ by this: annotation, label, request, toleration, affinity, spread, claim, volume, or same")
 	never = flag.Bool("never", false, "with -distinct, gangs that never find room for their last member")
 	edits = flag.Int("edits", 0, "with -distinct, edit annotations of members so often a second")
 )

@@ -153,4 +153,5 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 		}
 		a.awaitBound("mallory", size)
 	})
+	t.Run("a large gang of members with a claim each starts", a.testClaims)
 }

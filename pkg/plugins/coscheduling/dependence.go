@@ -17,9 +17,12 @@ import (
 // reserves reports whether Reserve of the profile's plugins takes note of the pod where its siblings would not see it
 // otherwise: devices of claims, volumes, or whatever a plugin that is not ours or Kubernetes' own keeps.
 func reserves(profile framework.Framework, pod *v1.Pod) bool {
-	return claimsDevices(profile, pod) || hasVolumes(pod) || slices.ContainsFunc(profile.ListPlugins().Reserve.Enabled, func(p config.Plugin) bool {
-		return !slices.Contains(transparent, p.Name)
-	})
+	return claimsDevices(profile, pod) || hasVolumes(pod) || !onlyTransparent(profile)
+}
+
+// onlyTransparent reports whether all plugins of the profile that reserve something are known.
+func onlyTransparent(profile framework.Framework) bool {
+	return !slices.ContainsFunc(profile.ListPlugins().Reserve.Enabled, func(p config.Plugin) bool { return !slices.Contains(transparent, p.Name) })
 }
 
 // transparent are the plugins whose Reserve concerns only pods with claims or volumes, or what NodeInfo or AddPod shows as well.

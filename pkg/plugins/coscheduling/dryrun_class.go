@@ -133,8 +133,13 @@ func (t *classRun) begin(pod *v1.Pod) error {
 // tried notes that one more member was tried. After the last the class need not know where others are placed.
 func (t *classRun) tried() {
 	if t.left--; t.left <= 0 {
-		t.run.open = slices.DeleteFunc(t.run.open, func(r *classRun) bool { return r == t })
+		t.run.shut(t)
 	}
+}
+
+// shut ends the telling of the class where others are placed.
+func (d *dryRun) shut(t *classRun) {
+	d.open = slices.DeleteFunc(d.open, func(r *classRun) bool { return r == t })
 }
 
 // countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with everybody placed so far.

@@ -112,6 +112,16 @@ func (s *plans) park(id gang.ID, p *planning, now time.Time) bool {
 	return true
 }
 
+// goesOn returns when the plan of the gang may go on, if it stands still.
+func (s *plans) goesOn(id gang.ID) (at time.Time, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.parked[id]; p != nil {
+		return p.parked.Add(sliceRest), true
+	}
+	return time.Time{}, false
+}
+
 // drop ends the plan of the gang if it stands still, and its place in the line.
 func (s *plans) drop(id gang.ID) {
 	s.pace.Forget(id)

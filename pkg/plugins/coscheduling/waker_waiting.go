@@ -22,6 +22,10 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		known := w.waiting[id]
 		if known != nil && now.Before(known.restUntil) {
 			w.later(id, known.restUntil)
+			if at, paused := w.plans.goesOn(id); paused {
+				w.rounds.Wait(id, known.Key, at, now)
+				w.rounds.Touch(id, now)
+			}
 			continue
 		}
 		waits, ok := w.ledger.Waiting(id)

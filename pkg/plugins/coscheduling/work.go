@@ -50,6 +50,10 @@ func (w *work) begin(ctx context.Context) {
 	w.visits = 0
 }
 
+// resume begins the slice anew: what it took to go on is not taken from it, or a plan of many members would get no further, and
+// does not count against the plan.
+func (w *work) resume() { w.began, w.visits = time.Now(), 0 }
+
 func (w *work) spend(visits int) { w.visits += visits }
 
 // spent reports whether so much work has gone into the plan that it has to come to an end.
@@ -68,13 +72,13 @@ func (w *work) pause(d *dryRun) error {
 	}
 	reserved := d.reserved
 	d.close()
+	others := d.devicesOfOthers()
 	if !w.yield() {
 		return errAbandoned
 	}
-	if err := d.refresh(w.ctx, reserved); err != nil {
+	if err := d.refresh(w.ctx, reserved, others); err != nil {
 		return err
 	}
-	// What it takes to go on is not taken from the slice: it would never get further.
-	w.began = time.Now()
+	w.resume()
 	return nil
 }
