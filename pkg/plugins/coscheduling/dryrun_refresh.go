@@ -114,10 +114,9 @@ func (d *dryRun) reserveAgain(reserved []reservedPod) error {
 			continue
 		}
 		if status := r.profile.RunReservePluginsReserve(d.ctx, r.state, r.pod, r.node); !status.IsSuccess() {
+			// A volume or its claim may have another version by now. The filters see what that means for the member.
+			klog.FromContext(d.ctx).V(4).Info("Placing a member anew", "pod", klog.KObj(r.pod), "node", r.node, "reason", status.Message())
 			r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
-			if !status.IsRejected() {
-				return fmt.Errorf("reserving node %s for pod %s again: %w", r.node, r.pod.Name, status.AsError())
-			}
 			i, _ := d.position(r.node)
 			if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), r.pod); err != nil {
 				return fmt.Errorf("removing pod %s: %w", r.pod.Name, err)
