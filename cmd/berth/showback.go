@@ -30,8 +30,9 @@ func newShowbackCommand() *cobra.Command {
 part of its node that it requests, by the node's price. Idle parts of nodes in use and empty nodes are lines
 of their own, so that the lines add up to the price of all nodes. --page writes a page with plots by day.
 
-With --prometheus the figures are those of a real cluster, by namespace: GPUs that pods had, from the scheduler's
-kube_pod_resource_request or from kube-state-metrics; how busy they were, where DCGM says so; dollars, where OpenCost prices GPUs.
+With --prometheus the figures are those of a real cluster: GPUs that pods had, from the scheduler's kube_pod_resource_request or from
+kube-state-metrics; how busy they were, where DCGM says so; dollars, where OpenCost prices GPUs. Gangs and labels are read from
+kube_pod_labels, in which kube-state-metrics has those that its flag --metric-labels-allowlist names.
 
 Otherwise the work is replayed on a virtual clock, as berth replay does it with the same flags. The bill ends with the work, or at
 --horizon; pods that never end need one.
@@ -46,7 +47,10 @@ Exit status: 0 when it ran to its end, 2 for a file or flag that cannot be used,
   berth dump --file cluster.dump && berth showback --dump cluster.dump --horizon 720h --by label=team
 
   # What the namespaces of a cluster had in January, and how busy it was
-  berth showback --prometheus https://prometheus.example.com --from 2026-01-01 --to 2026-02-01 --bearer-token-file token`,
+  berth showback --prometheus https://prometheus.example.com --from 2026-01-01 --to 2026-02-01 --bearer-token-file token
+
+  # The last 30 days of a cluster, by the label "team"
+  berth showback --prometheus https://prometheus.example.com --by label=team`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			quietly()

@@ -56,10 +56,7 @@ func (m *showbackMetrics) refuse(given *pflag.FlagSet) error {
 
 // read is the statement of the metrics.
 func (m *showbackMetrics) read(ctx context.Context, by showback.By) (*showback.Statement, error) {
-	if !by.Namespaces() {
-		return nil, badInput(fmt.Errorf("--by: %q is not allowed with --prometheus; the metrics know namespaces only", by))
-	}
-	query := signals.UseQuery{To: time.Now().Truncate(time.Second), Step: m.step}
+	query := signals.UseQuery{To: time.Now().Truncate(time.Second), Step: m.step, By: by}
 	var err error
 	if m.to != "" {
 		if query.To, err = parseTime("to", m.to); err != nil {

@@ -60,8 +60,11 @@ func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// Namespaces says that pods are told apart by their namespaces.
-func (b By) Namespaces() bool { return b.kind == byNamespace }
+// Gangs says that pods are told apart by their gangs.
+func (b By) Gangs() bool { return b.kind == byGang }
+
+// Label is the key of the label by which pods are told apart, if it is a label.
+func (b By) Label() (key string, ok bool) { return b.label, b.kind == labelPrefix }
 
 func (b By) String() string { return b.kind + b.label }
 

@@ -34,6 +34,8 @@ type UseQuery struct {
 	From, To time.Time
 	// Step is from one moment to the next.
 	Step time.Duration
+	// By says by what pods are told apart.
+	By showback.By
 }
 
 const (
@@ -58,8 +60,7 @@ func (q UseQuery) validate() error {
 // ErrUseQuery is wrapped by errors about the query itself.
 var ErrUseQuery = errors.New("unusable query")
 
-// ReadUse reads from Prometheus, day by day, which namespaces had GPUs and how busy these were, and what GPUs cost where OpenCost
-// says so.
+// ReadUse reads from Prometheus, day by day, who had GPUs and how busy these were, and what GPUs cost where OpenCost says so.
 func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*showback.Statement, error) {
 	if err := query.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUseQuery, err)
@@ -70,6 +71,7 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 	}
 	defer c.close()
 	q := newQueries(nil, args.MatchLabels)
+	key := useKeyOf(query.By)
 	var samples []showback.Sample
 	var capacities []showback.Capacity
 	// Each answer is of a day, so that its size does not depend on how long ago the beginning is.
@@ -80,7 +82,7 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 			last = query.To.Add(-1)
 		}
 		r := prometheusv1.Range{Start: at, End: last, Step: query.Step}
-		day, capacity, err := c.use(ctx, q, r)
+		day, capacity, err := c.use(ctx, q, key, r)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +96,8 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 	if err != nil {
 		return nil, err
 	}
-	s.Source, s.Input, s.By = "prometheus", c.server, "namespace"
+	s.Source, s.Input, s.By = "prometheus", c.server, query.By.String()
+	s.Notes = append(s.Notes, key.notes(s.Lines)...)
 	if s.Total.MicroDollars == 0 {
 		s.Notes = append(s.Notes, "nothing is known of cost: there is no "+metricGPUCost+" (OpenCost)")
 	} else {
@@ -113,20 +116,20 @@ type moment struct {
 }
 
 // use reads one range.
-func (c *client) use(ctx context.Context, q queries, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity, error) {
-	allocated, err := c.history(ctx, q.allocated(), r)
+func (c *client) use(ctx context.Context, q queries, key useKey, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity, error) {
+	allocated, err := c.history(ctx, q.sum(key, q.held()), key.name(), r)
 	if err != nil || len(allocated) == 0 {
 		return nil, nil, err
 	}
-	used, err := c.history(ctx, q.used(), r)
+	used, err := c.history(ctx, q.sum(key, q.used()), key.name(), r)
 	if err != nil {
 		return nil, nil, err
 	}
-	cost, err := c.history(ctx, q.cost(), r)
+	cost, err := c.history(ctx, q.sum(key, q.cost()), key.name(), r)
 	if err != nil {
 		return nil, nil, err
 	}
-	devices, err := c.history(ctx, q.devices(), r)
+	devices, err := c.history(ctx, q.devices(), key.name(), r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,8 +154,8 @@ func (c *client) use(ctx context.Context, q queries, r prometheusv1.Range) ([]sh
 	return samples, capacities, nil
 }
 
-// history asks for a range by namespace. Values that are no number of GPUs or dollars are left out.
-func (c *client) history(ctx context.Context, query string, r prometheusv1.Range) (map[moment]float64, error) {
+// history asks for a range, of which a label says the key. Values that are no number of GPUs or dollars are left out.
+func (c *client) history(ctx context.Context, query string, keyLabel model.LabelName, r prometheusv1.Range) (map[moment]float64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
 	value, _, err := c.api.QueryRange(ctx, query, r, prometheusv1.WithTimeout(c.timeout))
@@ -171,7 +174,7 @@ func (c *client) history(ctx context.Context, query string, r prometheusv1.Range
 	}
 	values := map[moment]float64{}
 	for _, series := range matrix {
-		key := string(series.Metric["namespace"])
+		key := string(series.Metric[keyLabel])
 		for _, sample := range series.Values {
 			if inBounds(sample.Value, largestUse) {
 				values[moment{sample.Timestamp, key}] += float64(sample.Value)
@@ -197,7 +200,7 @@ func (q queries) held() string {
 	var own, foreign []string
 	for _, name := range kubeview.DefaultGPUKeys().Resources {
 		own = append(own, regexp.QuoteMeta(name))
-		foreign = append(foreign, notInNames.ReplaceAllString(name, "_"))
+		foreign = append(foreign, notInLabels.ReplaceAllString(name, "_"))
 	}
 	scheduler := aggregate("max", podLabels, ofPods(q.selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
 	containers := ofPods(q.selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")), `node!=""`))
@@ -206,27 +209,19 @@ func (q queries) held() string {
 	return fmt.Sprintf("(%s or on (namespace, pod) (%s and on (namespace, pod) (%s)))", scheduler, state, living)
 }
 
-var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_]`)
-
-func (q queries) allocated() string { return byNamespace(q.held()) }
-
 // used is how busy the GPUs of the pods were. Pods that share one GPU have equal parts of what it did.
 func (q queries) used() string {
 	device := []model.LabelName{labelIndex, labelUUID}
 	busy := aggregate("max", append([]model.LabelName{"namespace", "pod"}, device...), ofPods(inRange(q.selector(metricGPUUtil, `pod!=""`), 100)))
 	held := fmt.Sprintf("(%s and on (namespace, pod) %s)", busy, q.held())
-	return byNamespace(fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, join(device), aggregate("count", device, held)))
+	return fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, join(device), aggregate("count", device, held))
 }
 
 func (q queries) cost() string {
 	perGPU := aggregate("max", podLabels[2:], ofPods(q.selector(metricGPUCost)))
-	return byNamespace(fmt.Sprintf("%s * on (node) group_left () (%s > 0)", q.held(), perGPU))
+	return fmt.Sprintf("%s * on (node) group_left () (%s > 0)", q.held(), perGPU)
 }
 
 func (q queries) devices() string {
 	return "sum (" + aggregate("max", []model.LabelName{"model"}, q.selector(metricGPUDevices)) + ")"
-}
-
-func byNamespace(expression string) string {
-	return aggregate("sum", podLabels[:1], expression)
 }

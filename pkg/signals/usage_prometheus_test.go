@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/showback"
 )
 
@@ -62,10 +65,18 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	family("node_gpu_hourly_cost", map[string]string{`cluster="here",node="n1"`: "2.5"})
 	family("berth_gpu_devices", map[string]string{`cluster="here",model="A100",instance="s0"`: "8", `cluster="here",model="A100",instance="s1"`: "8",
 		`cluster="here",model="T4",instance="s0"`: "2"})
+	// The label of pod a was changed to ml-2 half an hour in, one pod has none, and one has both labels of gangs.
+	family("kube_pod_labels", map[string]string{
+		`cluster="here",namespace="kube-system",pod="ksm",exported_namespace="ml",exported_pod="a",label_cost_center="first-half"`:                                  "1",
+		`cluster="here",namespace="kube-system",pod="ksm",exported_namespace="ml",exported_pod="a",label_cost_center="ml-2"`:                                        "1",
+		`cluster="here",namespace="web",pod="first-half",label_app="x",label_scheduling_x_k8s_io_pod_group="one",label_pod_group_scheduling_sigs_k8s_io_name="two"`: "1",
+		`cluster="here",namespace="old",pod="b",label_pod_group_scheduling_sigs_k8s_io_name="three"`:                                                                "1",
+		`cluster="there",namespace="old",pod="b",label_cost_center="elsewhere"`:                                                                                     "1",
+	})
 	server := startPrometheus(t, "", backfill(t, lines), "")
 	args := gpuArgs(server.url).Prometheus
 	args.MatchLabels = map[string]string{"cluster": "here"}
-	query := UseQuery{From: from, To: from.Add(time.Hour), Step: time.Minute}
+	query := UseQuery{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace")}
 	var s *showback.Statement
 	var err error
 	eventually(t, func() { s, err = ReadUse(t.Context(), &args, query) }, func() string {
@@ -91,9 +102,65 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "dollars are those of the GPUs") {
 		t.Errorf("notes: %q", s.Notes)
 	}
+	testUseByLabels(t, &args, query)
 	query.From, query.To = from.Add(-48*time.Hour), from.Add(-47*time.Hour)
 	if s, err := ReadUse(t.Context(), &args, query); err == nil || !strings.Contains(err.Error(), "has neither kube_pod_resource_request") {
 		t.Errorf("of a time without samples: %+v, %v, want an error that says what is missing", s, err)
+	}
+}
+
+func by(t *testing.T, text string) showback.By {
+	t.Helper()
+	b, err := showback.ParseBy(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// testUseByLabels reads the same hour by what kube-state-metrics says of the pods.
+func testUseByLabels(t *testing.T, args *config.Prometheus, query UseQuery) {
+	t.Helper()
+	const hour = 3_600_000
+	used := int64(1.5 * hour)
+	for _, test := range []struct {
+		by    string
+		lines []showback.Line
+		note  string
+	}{
+		{"gang", []showback.Line{
+			{Key: "old/three", MilliGPUSeconds: 2 * hour, MicroDollars: 5_000_000},
+			{Key: "(none)", MilliGPUSeconds: 2 * hour, MicroDollars: 5_000_000, UsedMilliGPUSeconds: &used},
+			{Key: "web/one", MilliGPUSeconds: 2 * hour},
+		}, "gangs of a controller without a label"},
+		{"label=absent", []showback.Line{
+			{Key: "(none)", MilliGPUSeconds: 6 * hour, MicroDollars: 10_000_000, UsedMilliGPUSeconds: &used},
+		}, "--metric-labels-allowlist=pods=[absent]"},
+	} {
+		query.By = by(t, test.by)
+		s, err := ReadUse(t.Context(), args, query)
+		if err != nil {
+			t.Fatalf("by %s: %v", test.by, err)
+		}
+		if diff := cmp.Diff(test.lines, s.Lines, cmpopts.SortSlices(func(a, b showback.Line) bool { return a.Key < b.Key })); diff != "" {
+			t.Errorf("by %s (-want +got):\n%s", test.by, diff)
+		}
+		if !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.Contains(note, test.note) }) || s.By != test.by {
+			t.Errorf("by %s: %q, notes %q", test.by, s.By, s.Notes)
+		}
+	}
+	// While the series of both values of pod a last, either counts, and never both.
+	query.By = by(t, "label=costCenter")
+	s, err := ReadUse(t.Context(), args, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	had := map[string]int64{}
+	for _, line := range s.Lines {
+		had[line.Key] = line.MilliGPUSeconds
+	}
+	if had["first-half"]+had["ml-2"] != 2*hour || had["ml-2"] < hour || had[showback.None] != 4*hour {
+		t.Errorf("by a label that was changed: %v", had)
 	}
 }
 
