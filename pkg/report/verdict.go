@@ -31,6 +31,8 @@ type Change struct {
 	Difference Stat   `json:"difference"`
 	// Percent is the difference in percent of A, seed by seed; nil where A is nothing with any seed.
 	Percent *Stat `json:"differencePercent"`
+	// ofMeans is the difference of the means in percent of A's, as the table has it.
+	ofMeans *float64
 	size    float64
 }
 
@@ -50,7 +52,7 @@ func verdictOn(rows []Row, undone string) Verdict {
 		}
 		word := verdict(r)
 		size := math.Abs(r.Difference.Mean) / max(math.Abs(r.A.Mean), math.Abs(r.B.Mean), math.SmallestNonzeroFloat64)
-		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed, size: size}
+		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed, ofMeans: r.Percent, size: size}
 		switch {
 		case r.Difference == (Stat{}), word == "" && r.Difference.Mean != 0, (word == " better" || word == " worse") && size < noise:
 			v.Same++
@@ -103,9 +105,9 @@ func named(list []Change, seeds int) string {
 	return strings.Join(parts, "; ")
 }
 
-// text is the change in percent with its range over the seeds, or in the unit where percent say nothing.
+// text is the change of the mean in percent with its range over the seeds, or in the unit where percent say nothing.
 func (c Change) text(seeds int) string {
-	if c.Percent == nil || math.Abs(c.Percent.Mean) >= 1000 {
+	if c.Percent == nil || c.ofMeans == nil || math.Abs(*c.ofMeans) >= 1000 {
 		say := func(x float64) string {
 			if x < 0 {
 				return "-" + quantity(-x, c.Unit)
@@ -118,7 +120,7 @@ func (c Change) text(seeds int) string {
 		return c.Label + " " + say(c.Difference.Mean)
 	}
 	tenths := func(x float64) string { return fmt.Sprintf("%+.1f", x) }
-	mean, low, top := tenths(c.Percent.Mean), tenths(c.Percent.Min), tenths(c.Percent.Max)
+	mean, low, top := tenths(*c.ofMeans), tenths(c.Percent.Min), tenths(c.Percent.Max)
 	if seeds < 2 || low == top {
 		return c.Label + " " + mean + "%"
 	}

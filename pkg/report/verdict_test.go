@@ -149,3 +149,13 @@ func TestBasisWords(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+func TestTheVerdictSaysTheChangeThatTheTableSays(t *testing.T) {
+	t.Parallel()
+	// Two seeds: 10 to 20 is +100%, 40 to 50 is +25%, and the means go from 25 to 35.
+	rows := []Row{{Key: "pending", Label: "Pods pending", Better: -1, A: Stat{Mean: 25, Min: 10, Max: 40}, B: Stat{Mean: 35, Min: 20, Max: 50},
+		Difference: Stat{Mean: 10, Min: 10, Max: 10}, Percent: new(40.0), BySeed: &Stat{Mean: 62.5, Min: 25, Max: 100}}}
+	if got, want := verdictOn(rows, "").lines(2)[2], "Pods pending +40.0% [+25.0, +100.0]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
