@@ -109,18 +109,7 @@ var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
 // heap is how much of the scheduler's heap is in use after a garbage collection.
 func (a *attack) heap(t *testing.T) int64 {
 	t.Helper()
-	config, err := a.SchedulerConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := client.Discovery().RESTClient().Get().AbsPath("/debug/pprof/heap").Param("gc", "1").Param("debug", "1").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := a.schedulerPage(t, "/debug/pprof/heap", strs{"gc": "1", "debug": "1"})
 	found := heapAlloc.FindSubmatch(page)
 	if found == nil {
 		t.Fatalf("the scheduler's profile has no HeapAlloc: %.200s", page)
@@ -130,4 +119,26 @@ func (a *attack) heap(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	return bytes
+}
+
+// schedulerPage reads a page that the scheduler serves.
+func (a *attack) schedulerPage(t *testing.T, path string, parameters strs) []byte {
+	t.Helper()
+	config, err := a.SchedulerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := client.Discovery().RESTClient().Get().AbsPath(path)
+	for name, value := range parameters {
+		request.Param(name, value)
+	}
+	page, err := request.DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
 }
