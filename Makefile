@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories chaos bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories models chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -103,6 +103,13 @@ verify: build ## modules, generated files, go vet, and what the binaries say of 
 SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
 	go run ./hack/histories --seeds $(SEEDS)
+
+# The seed is printed. For example: make models STEPS=1000000, or make models SEED=42 to see the same again.
+STEPS ?= 100000
+SEED ?=
+models: ## random histories against slow and obvious models of the gang ledger and the GPU inventory
+	STEPS=$(STEPS) SEED=$(SEED) hack/models.sh
+
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=

@@ -203,19 +203,21 @@ func TestLedgerAgainstModel(t *testing.T) {
 	for i := range 5 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			visited := map[stage]int{}
+			visited, total := map[stage]int{}, 0
 			rapid.Check(t, func(t *rapid.T) {
 				w := newWorld(t)
-				w.visited = visited
+				w.visited, w.salt = visited, uint64(i)
 				w.define(g1)
 				for range 4 {
 					w.create()
 				}
 				for range rapid.IntRange(20, 150).Draw(t, "steps") {
 					w.step()
+					total++
 				}
 				w.drain()
 			})
+			t.Logf("%d steps", total)
 			for s := range stages {
 				if visited[s] == 0 {
 					t.Errorf("no member was ever at stage %d: the model does not do what it is for", s)

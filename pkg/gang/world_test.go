@@ -62,6 +62,8 @@ type world struct {
 	changes, calls int
 	// visited counts stages seen.
 	visited map[stage]int
+	// salt makes another history of the same seed.
+	salt uint64
 }
 
 func newWorld(t *rapid.T) *world {
@@ -70,7 +72,7 @@ func newWorld(t *rapid.T) *world {
 
 // draw returns one of n numbers, each about as often: rapid prefers small ones, and shrinks to 0.
 func (w *world) draw(n int, what string) int {
-	return int(rapid.Uint64().Draw(w.t, what) * 0x9e3779b97f4a7c15 >> 33 % uint64(n))
+	return int((rapid.Uint64().Draw(w.t, what) + w.salt) * 0x9e3779b97f4a7c15 >> 33 % uint64(n))
 }
 
 // goesWrong is true once in so many times.

@@ -88,7 +88,39 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if err := c.fleet.watchPods(pods); err != nil {
 		return fmt.Errorf("indexing pods by node: %w", err)
 	}
-	_, err := informers.Handle(factory, pods, cache.ResourceEventHandlerFuncs{
+	if _, err := informers.Handle(factory, pods, c.podEvents()); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	_, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if node, ok := obj.(*v1.Node); ok {
+				c.seeNode(node.Name)
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			before, _ := old.(*v1.Node)
+			if node, ok := obj.(*v1.Node); ok {
+				c.seeNode(node.Name)
+				c.locks.nodeChanged(before, node)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if node, ok := deleted[*v1.Node](obj); ok {
+				c.views.totals.set(node.Name)
+				c.seeNode(node.Name)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	c.claims.Follow(c.seeNode)
+	return nil
+}
+
+// podEvents is how the cluster follows pods.
+func (c *cluster) podEvents() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {
 				c.roll.see(pod)
@@ -126,35 +158,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 				c.faulted.forget(pod.UID)
 			}
 		},
-	})
-	if err != nil {
-		return fmt.Errorf("watching pods: %w", err)
 	}
-	_, err = informers.Handle(factory, factory.Core().V1().Nodes().Informer(), cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if node, ok := obj.(*v1.Node); ok {
-				c.seeNode(node.Name)
-			}
-		},
-		UpdateFunc: func(old, obj any) {
-			before, _ := old.(*v1.Node)
-			if node, ok := obj.(*v1.Node); ok {
-				c.seeNode(node.Name)
-				c.locks.nodeChanged(before, node)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if node, ok := deleted[*v1.Node](obj); ok {
-				c.views.totals.set(node.Name)
-				c.seeNode(node.Name)
-			}
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("watching nodes: %w", err)
-	}
-	c.claims.Follow(c.seeNode)
-	return nil
 }
 
 // placed takes note of a pod that was given a node.
