@@ -19,13 +19,18 @@ func ParseAccount(value string) (*Account, error) {
 		return nil, fmt.Errorf("is empty; %s", allowed)
 	}
 	if namespace, name, found := strings.Cut(value, "/"); found {
-		if namespace == "" || name == "" || strings.Contains(name, "/") {
+		if namespace == "" || name == "" || strings.Contains(name, "/") || strings.Contains(value, ":") {
 			return nil, fmt.Errorf("%q; %s", value, allowed)
 		}
 		return ServiceAccount(namespace, name), nil
 	}
-	if parts := strings.Split(value, ":"); len(parts) == 4 && parts[0] == "system" && parts[1] == "serviceaccount" {
-		return ServiceAccount(parts[2], parts[3]), nil
+	if account, found := strings.CutPrefix(value, "system:serviceaccount:"); found {
+		namespace, name, _ := strings.Cut(account, ":")
+		// As a user without the groups of service accounts it would seem to have fewer rights than it has.
+		if namespace == "" || name == "" || strings.Contains(name, ":") {
+			return nil, fmt.Errorf("%q; %s", value, allowed)
+		}
+		return ServiceAccount(namespace, name), nil
 	}
 	return &Account{User: value, Groups: []string{"system:authenticated"}}, nil
 }

@@ -23,6 +23,8 @@ func TestAccounts(t *testing.T) {
 		"blanks":                              {value: " ", fails: "is empty; must be"},
 		"a service account without a name":    {value: "kube-system/", fails: `"kube-system/"; must be namespace/name`},
 		"a service account without namespace": {value: "/x", fails: `"/x"; must be namespace/name`},
+		"half a service account's user name":  {value: "system:serviceaccount:berth", fails: `"system:serviceaccount:berth"; must be namespace/name`},
+		"two ways at once":                    {value: "system:serviceaccount:a/b", fails: `"system:serviceaccount:a/b"; must be namespace/name`},
 		"too many parts":                      {value: "a/b/c", fails: `"a/b/c"; must be namespace/name`},
 	} {
 		t.Run(name, func(t *testing.T) {

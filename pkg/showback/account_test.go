@@ -279,7 +279,7 @@ func TestKeys(t *testing.T) {
 	if gang, _ := ParseBy("gang"); gang.Key(Pod{Namespace: "ml"}) != None {
 		t.Error("a pod in no gang has a key")
 	}
-	for _, by := range []string{"", "pod", "Namespace", "label", "label=", "label=-a", "label=a b", "label=/a", "label=a/", "label=A/b", "label=a/b/c", "label=a=b"} {
+	for _, by := range []string{"", "pod", "Namespace", "label", "label=", "label=-a", "label=a b", "label=/a", "label=a/", "label=A/b", "label=a/b/c", "label=a=b", "label=a..b/c", "label=-a/b", "label=.a/b"} {
 		if parsed, err := ParseBy(by); err == nil {
 			t.Errorf("%q is taken as %v", by, parsed)
 		}

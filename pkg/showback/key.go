@@ -42,18 +42,24 @@ func labelKey(key string) error {
 	if !found {
 		prefix, name = "", key
 	}
-	ok := len(name) >= 1 && len(name) <= 63 && alphanumeric(name[0]) && alphanumeric(name[len(name)-1]) && (!found || prefix != "") &&
-		len(prefix) <= 253
+	ok := len(name) >= 1 && len(name) <= 63 && alphanumeric(name[0]) && alphanumeric(name[len(name)-1])
 	for _, c := range []byte(name) {
 		ok = ok && (alphanumeric(c) || c == '-' || c == '_' || c == '.')
 	}
-	for _, c := range []byte(prefix) {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.')
-	}
-	if !ok {
+	if !ok || found && !dnsName(prefix) {
 		return errors.New("not the key of a label; want one such as team or example.com/team")
 	}
 	return nil
+}
+
+// dnsName reports whether the text is parts of lower-case letters, digits and inner hyphens, joined by dots.
+func dnsName(text string) bool {
+	for part := range strings.SplitSeq(text, ".") {
+		if part == "" || part[0] == '-' || part[len(part)-1] == '-' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return false
+		}
+	}
+	return len(text) <= 253
 }
 
 func alphanumeric(c byte) bool {
