@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories models chaos bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories models fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -110,6 +110,12 @@ SEED ?=
 models: ## random histories against slow and obvious models of the gang ledger and the GPU inventory
 	STEPS=$(STEPS) SEED=$(SEED) hack/models.sh
 
+# For example: make fuzz FUZZTIME=5m FUZZ=kubeview. Inputs that reach new code stay in the build cache and are where the next run goes on;
+# one that fails is written to testdata/fuzz, and is a test from then on.
+FUZZTIME ?= 10s
+FUZZ ?=
+fuzz: ## each fuzz target for FUZZTIME, in turn; FUZZ is a part of a package or name for some
+	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=
