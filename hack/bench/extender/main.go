@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +26,7 @@ type options struct {
 	pods       int
 	repeats    int
 	contenders []string
-	output     string
+	json       string
 }
 
 func main() {
@@ -59,8 +58,8 @@ It needs the binaries of "make build".`,
 		Example: `  # Everything
   go run ./hack/bench/extender
 
-  # A quick look, as JSON
-  go run ./hack/bench/extender --nodes 200 --pods 200 --contenders stock,plugin,extender --repeats 1 --output json`,
+  # A quick look, with the figures of every run as JSON
+  go run ./hack/bench/extender --nodes 200 --pods 200 --contenders stock,plugin,extender --repeats 1 --json runs.json`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -68,16 +67,18 @@ It needs the binaries of "make build".`,
 			if err := o.check(names); err != nil {
 				return err
 			}
+			session, err := rig.Begin()
+			if err != nil {
+				return err
+			}
 			runs, err := o.runAll(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(runs)
+			if err := table(cmd.OutOrStdout(), runs); err != nil {
+				return err
 			}
-			return table(cmd.OutOrStdout(), runs)
+			return session.End(cmd.OutOrStdout(), o.json, runs)
 		},
 	}
 	f := cmd.Flags()
@@ -85,7 +86,7 @@ It needs the binaries of "make build".`,
 	f.IntVar(&o.pods, "pods", 1000, "pods of each run")
 	f.IntVar(&o.repeats, "repeats", 3, "runs of each contender, of which the table shows the median")
 	f.StringSliceVar(&o.contenders, "contenders", names, "whom to measure")
-	f.StringVar(&o.output, "output", "table", "table or json, with the figures of every run")
+	f.StringVar(&o.json, "json", "", "write the figures of every run as JSON to this file")
 	return cmd
 }
 
@@ -107,8 +108,6 @@ func (o *options) check(known []string) error {
 		return fmt.Errorf("--pods is %d: want more than %d, which are not measured", o.pods, leadIn)
 	case o.repeats < 1:
 		return fmt.Errorf("--repeats is %d: want at least 1", o.repeats)
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("--output is %q: want table or json", o.output)
 	}
 	return nil
 }

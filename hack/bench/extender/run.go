@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -52,7 +51,7 @@ func measure(ctx context.Context, bed *rig.Rig, c contender, namespace string, p
 	if err != nil {
 		return run{}, err
 	}
-	p := processes{bed: bed}
+	var p processes
 	address := ""
 	if c.extenderProfile != "" {
 		if p.extender, err = bed.StartExtender(ctx, []byte(head+c.extenderProfile)); err != nil {
@@ -104,7 +103,6 @@ func measure(ctx context.Context, bed *rig.Rig, c contender, namespace string, p
 
 // processes are those of one run.
 type processes struct {
-	bed       *rig.Rig
 	scheduler *rig.Scheduler
 	extender  *rig.Extender
 }
@@ -147,9 +145,10 @@ func (p *processes) await(ctx context.Context, bound <-chan struct{}, n int) err
 
 // reading is what was used and counted up to one moment.
 type reading struct {
-	at                                 time.Time
-	scheduler, extender, ours, machine time.Duration
-	algorithm                          rig.Algorithm
+	at                  time.Time
+	scheduler, extender time.Duration
+	load                rig.Load
+	algorithm           rig.Algorithm
 }
 
 func (p *processes) read(ctx context.Context) (r reading, err error) {
@@ -162,18 +161,7 @@ func (p *processes) read(ctx context.Context) (r reading, err error) {
 			return r, err
 		}
 	}
-	controlPlane, err := p.bed.ControlPlanePID()
-	if err != nil {
-		return r, err
-	}
-	for _, pid := range []int{controlPlane, os.Getpid()} {
-		used, err := rig.ProcessCPU(pid)
-		if err != nil {
-			return r, err
-		}
-		r.ours += used
-	}
-	if r.machine, err = rig.MachineCPU(); err != nil {
+	if r.load, err = rig.ReadLoad(); err != nil {
 		return r, err
 	}
 	families, err := p.scheduler.Metrics(ctx)
@@ -191,7 +179,7 @@ func account(c contender, pods int, before, after reading, samples *profile.Prof
 	r := run{
 		Contender: c.name, Pods: pods, AlgorithmMillis: algorithm.MillisPerCycle(), PodsPerSecond: n / took.Seconds(),
 		SchedulerMillisPerPod: 1000 * scheduler.Seconds() / n, ExtenderMillisPerPod: 1000 * extender.Seconds() / n,
-		OtherCores: max(0, (after.machine-before.machine-scheduler-extender-(after.ours-before.ours)).Seconds()/took.Seconds()),
+		OtherCores: after.load.OtherCoresSince(before.load),
 	}
 	outside := 100.0
 	for _, point := range rig.AlgorithmPoints() {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/hack/bench/rig"
 )
 
 // options are the flags.
@@ -35,7 +36,7 @@ type options struct {
 	gogc       string
 	memlimit   string
 	gates      []string
-	output     string
+	json       string
 	plot       string
 }
 
@@ -71,7 +72,7 @@ Contenders and workloads:
 
 It needs the binaries of "make build".`,
 		Example: `  # Everything, with the figures of every run and the plot
-  go run ./hack/bench/throughput --output json --plot growth.svg > runs.json
+  go run ./hack/bench/throughput --json runs.json --plot growth.svg
 
   # A quick look at two contenders
   go run ./hack/bench/throughput --nodes 200 --pods 200=200 --contenders stock,berth --repeats 1
@@ -101,7 +102,7 @@ It needs the binaries of "make build".`,
 	f.StringVar(&o.gogc, "gogc", "", "GOGC of the scheduler (default: Go's)")
 	f.StringVar(&o.memlimit, "memlimit", "", "GOMEMLIMIT of the scheduler, such as 2GiB (default: none)")
 	f.StringSliceVar(&o.gates, "feature-gates", nil, "feature gates of the scheduler, as Name=true,…")
-	f.StringVarP(&o.output, "output", "o", "table", "what to print: table, or json with every run")
+	f.StringVar(&o.json, "json", "", "write the figures of every run as JSON to this file")
 	f.StringVar(&o.plot, "plot", "", "write the growth of CPU time per pod with the number of nodes as SVG to this file")
 	return cmd
 }
@@ -112,8 +113,11 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := settings{CPUs: runtime.NumCPU(), SchedulerEnv: o.schedulerEnv(), FeatureGates: o.gates}
-	var runs []run
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
+	all := results{SchedulerEnv: o.schedulerEnv(), FeatureGates: o.gates}
 	var failed error
 	began := time.Now()
 	for i, t := range trials {
@@ -121,7 +125,7 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) error {
 		fmt.Fprintf(progress, "%s  run %d of %d: %s\n", time.Since(began).Round(time.Second), i+1, len(trials), what)
 		limited, cancel := context.WithTimeoutCause(ctx, o.runTimeout,
 			fmt.Errorf("the run took longer than %s (--run-timeout)", o.runTimeout))
-		r, err := measure(limited, t, s.SchedulerEnv, s.FeatureGates)
+		r, err := measure(limited, t, all.SchedulerEnv, all.FeatureGates)
 		cancel()
 		if err != nil {
 			failed = fmt.Errorf("%s: %w", what, err)
@@ -133,24 +137,28 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) error {
 			fmt.Fprintf(progress, "    warning: %.0f attempts to place a pod failed: this run did more work than others\n",
 				r.FailedAttempts)
 		}
-		runs = append(runs, r)
+		all.Runs = append(all.Runs, r)
 	}
-	if len(runs) == 0 {
+	if len(all.Runs) == 0 {
 		return failed
 	}
-	return errors.Join(o.report(out, s, runs), failed)
+	if err := o.report(out, all.Runs); err != nil {
+		return errors.Join(err, failed)
+	}
+	return errors.Join(session.End(out, o.json, all), failed)
 }
 
-func (o *options) report(out io.Writer, s settings, runs []run) error {
+// report prints the tables, and draws the plot if there is a file for it.
+func (o *options) report(out io.Writer, runs []run) error {
 	if o.plot != "" {
 		if err := os.WriteFile(o.plot, []byte(growthPlot(runs)), 0o600); err != nil {
 			return fmt.Errorf("writing the plot: %w", err)
 		}
 	}
-	if o.output == "json" {
-		return writeJSON(out, s, runs)
+	if err := writeTables(out, runs); err != nil {
+		return err
 	}
-	return writeTables(out, runs)
+	return writeGrowth(out, runs)
 }
 
 // memlimitForm is what Go accepts as GOMEMLIMIT; it ends a process that it gives another one.
@@ -160,9 +168,6 @@ var memlimitForm = regexp.MustCompile(`^([0-9]+([KMGT]i)?B|off)$`)
 func (o *options) validate() error {
 	if o.repeats < 1 {
 		return fmt.Errorf("--repeats: %d is not allowed; want 1 or more", o.repeats)
-	}
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: %q is not allowed; want table or json", o.output)
 	}
 	if percent, err := strconv.Atoi(o.gogc); o.gogc != "" && o.gogc != "off" && (err != nil || percent < 1) {
 		return fmt.Errorf("--gogc: %q is not allowed; want a whole number of percent from 1, or off", o.gogc)

@@ -12,7 +12,7 @@ func TestTrials(t *testing.T) {
 	t.Parallel()
 	o := options{
 		nodes: []int{500, 50}, pods: map[string]int{"50": 20}, workloads: []string{"identical"},
-		contenders: []string{"stock", "berth"}, repeats: 2, output: "table",
+		contenders: []string{"stock", "berth"}, repeats: 2,
 	}
 	trials, err := o.trials()
 	if err != nil {
@@ -41,7 +41,6 @@ func TestFlagsThatAreRefused(t *testing.T) {
 		change        func(*options)
 	}{
 		{"no repeats", "--repeats: 0", func(o *options) { o.repeats = 0 }},
-		{"an unknown output", `--output: "xml" is not allowed; want table or json`, func(o *options) { o.output = "xml" }},
 		{"a GOGC in words", `--gogc: "much"`, func(o *options) { o.gogc = "much" }},
 		{"a GOGC of nothing", `--gogc: "0"`, func(o *options) { o.gogc = "0" }},
 		{"a memory limit in units that Go does not know", `--memlimit: "2GB"`, func(o *options) { o.memlimit = "2GB" }},
@@ -63,7 +62,7 @@ func TestFlagsThatAreRefused(t *testing.T) {
 			t.Parallel()
 			o := options{
 				nodes: []int{500}, workloads: []string{"identical"}, contenders: []string{"stock"},
-				repeats: 1, output: "json", gogc: "off", memlimit: "2GiB",
+				repeats: 1, gogc: "off", memlimit: "2GiB",
 			}
 			if _, err := o.trials(); err != nil {
 				t.Fatalf("what is to be changed is refused already: %v", err)

@@ -52,22 +52,48 @@ func TestTablesHaveWhatWasMeasured(t *testing.T) {
 
 func TestJSONHasEveryRun(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	if err := writeJSON(&out, settings{CPUs: 2, SchedulerEnv: []string{"GOGC=200"}}, someRuns); err != nil {
+	text, err := json.Marshal(results{SchedulerEnv: []string{"GOGC=200"}, Runs: someRuns})
+	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		CPUs         int      `json:"cpus"`
-		SchedulerEnv []string `json:"schedulerEnv"`
-		Runs         []run    `json:"runs"`
-	}
-	decoder := json.NewDecoder(&out)
+	var got results
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(someRuns, got.Runs); diff != "" || got.CPUs != 2 || got.SchedulerEnv[0] != "GOGC=200" {
-		t.Errorf("%d CPUs, environment %v, runs (-want +got):\n%s", got.CPUs, got.SchedulerEnv, diff)
+	if diff := cmp.Diff(results{SchedulerEnv: []string{"GOGC=200"}, Runs: someRuns}, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+func TestGrowthHasARowForEachSize(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeGrowth(&out, someRuns); err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for line := range strings.Lines(out.String()) {
+		if cells := strings.Split(line, "│"); len(cells) == 5 && !strings.Contains(line, ",\n") {
+			row := cells[1:4]
+			for i := range row {
+				row[i] = strings.TrimSpace(row[i])
+			}
+			rows = append(rows, row)
+		}
+	}
+	want := [][]string{{"nodes", "mix,", "mix,"}, {"", "berth", "stock"}, {"500", "6.50 (3.00–10.00)", "3.00 (2.00–4.00)"}, {"5,000", "7.00", "-"}}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestASingleSizeHasNoGrowth(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeGrowth(&out, someRuns[:1]); err != nil || out.Len() > 0 {
+		t.Errorf("got error %v and %q, want nothing", err, out.String())
 	}
 }
 

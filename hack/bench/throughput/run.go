@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -43,37 +42,17 @@ type run struct {
 
 // reading is CPU time at one moment.
 type reading struct {
-	at                 time.Time
-	scheduler, machine time.Duration
-	// ours is that of the control plane and of this process.
-	ours time.Duration
+	scheduler time.Duration
+	load      rig.Load
 }
 
-// otherCores is how many cores were busy on average between two readings with neither scheduler nor benchmark. The
-// kernel counts in hundredths of a second, for each process by itself, so the difference may be a little below 0.
-func otherCores(before, after reading) float64 {
-	other := (after.machine - before.machine) - (after.scheduler - before.scheduler) - (after.ours - before.ours)
-	return max(0, other.Seconds()/after.at.Sub(before.at).Seconds())
-}
-
-func takeReading(bed *rig.Rig, scheduler *rig.Scheduler) (reading, error) {
-	controlPlane, err := bed.ControlPlanePID()
+func takeReading(scheduler *rig.Scheduler) (reading, error) {
+	used, err := scheduler.CPU()
 	if err != nil {
 		return reading{}, err
 	}
-	r := reading{at: time.Now()}
-	if r.scheduler, err = scheduler.CPU(); err != nil {
-		return reading{}, err
-	}
-	for _, pid := range []int{controlPlane, os.Getpid()} {
-		used, err := rig.ProcessCPU(pid)
-		if err != nil {
-			return reading{}, err
-		}
-		r.ours += used
-	}
-	r.machine, err = rig.MachineCPU()
-	return r, err
+	load, err := rig.ReadLoad()
+	return reading{used, load}, err
 }
 
 // gauges are what the scheduler counts itself.
@@ -151,12 +130,12 @@ func measure(ctx context.Context, t trial, schedulerEnv, gates []string) (_ run,
 		return run{}, err
 	}
 	defer scheduler.Stop()
-	return t.follow(ctx, bed, scheduler, bound)
+	return t.follow(ctx, scheduler, bound)
 }
 
 // follow takes the readings: one when the first pod is bound, and one when the last is bound and its events are
 // written. The metrics are read before the first and after the second, because that costs the scheduler CPU time, too.
-func (t trial) follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, bound *bindings) (run, error) {
+func (t trial) follow(ctx context.Context, scheduler *rig.Scheduler, bound *bindings) (run, error) {
 	if err := bound.await(ctx, bound.first, scheduler); err != nil {
 		return run{}, err
 	}
@@ -165,7 +144,7 @@ func (t trial) follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Schedule
 		return run{}, err
 	}
 	boundBefore := bound.count()
-	before, err := takeReading(bed, scheduler)
+	before, err := takeReading(scheduler)
 	if err != nil {
 		return run{}, err
 	}
@@ -179,7 +158,7 @@ func (t trial) follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Schedule
 	case <-ctx.Done():
 		return run{}, context.Cause(ctx)
 	}
-	after, err := takeReading(bed, scheduler)
+	after, err := takeReading(scheduler)
 	if err != nil {
 		return run{}, err
 	}
@@ -215,7 +194,7 @@ func (t trial) follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Schedule
 		PeakResidentMiB:       float64(peak) / (1 << 20),
 		PeakHeapMiB:           gaugesAfter.heapBytes / (1 << 20),
 		StartCPUSeconds:       before.scheduler.Seconds(),
-		OtherCores:            otherCores(before, after),
+		OtherCores:            after.load.OtherCoresSince(before.load),
 		FailedAttempts:        gaugesAfter.failedAttempts,
 	}, nil
 }

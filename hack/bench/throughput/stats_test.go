@@ -119,32 +119,6 @@ func TestHistogramMinus(t *testing.T) {
 	}
 }
 
-func TestOtherCores(t *testing.T) {
-	t.Parallel()
-	start := time.Unix(100, 0)
-	before := reading{start, 5 * time.Second, 100 * time.Second, 20 * time.Second}
-	after := func(machine time.Duration) reading {
-		return reading{start.Add(10 * time.Second), 11 * time.Second, machine, 26 * time.Second}
-	}
-	tests := []struct {
-		name  string
-		after reading
-		want  float64
-	}{
-		{"what is left of the machine's time is other work", after(120 * time.Second), 0.8},
-		{"a machine that does nothing else", after(112 * time.Second), 0},
-		{"rounding does not make it negative", after(111 * time.Second), 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := otherCores(before, tt.after); got != tt.want {
-				t.Errorf("got %g, want %g", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestReadGauges(t *testing.T) {
 	t.Parallel()
 	counter := func(value float64, result string) *dto.Metric {

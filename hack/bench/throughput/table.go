@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -102,21 +101,9 @@ func writeTables(out io.Writer, runs []run) error {
 	return nil
 }
 
-// settings are what all runs have in common.
-type settings struct {
-	CPUs         int      `json:"cpus"`
+// results are every run, and what all have in common.
+type results struct {
 	SchedulerEnv []string `json:"schedulerEnv,omitempty"`
 	FeatureGates []string `json:"featureGates,omitempty"`
-}
-
-func writeJSON(out io.Writer, s settings, runs []run) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(struct {
-		settings
-		Runs []run `json:"runs"`
-	}{s, runs}); err != nil {
-		return fmt.Errorf("printing JSON: %w", err)
-	}
-	return nil
+	Runs         []run    `json:"runs"`
 }
