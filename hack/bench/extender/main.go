@@ -173,8 +173,7 @@ func table(w io.Writer, runs []run) error {
 			for _, r := range groups[k] {
 				values = append(values, figure(r))
 			}
-			slices.Sort(values)
-			return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+			return rig.SpreadOf(values).Median
 		}
 		fmt.Fprintf(t, "%d\t%s\t%.1f%%\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", k.nodes, k.contender,
 			median(func(r run) float64 { return r.SharePercent }), median(func(r run) float64 { return r.AlgorithmMillis }),

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -128,8 +127,7 @@ func spread(format string, results []result, figure func(result) float64) string
 	for i, r := range results {
 		all[i] = figure(r)
 	}
-	slices.Sort(all)
-	return fmt.Sprintf(format+" ("+format+"–"+format+")", all[len(all)/2], all[0], all[len(all)-1])
+	return rig.SpreadOf(all).Text(format)
 }
 
 // ready starts a scheduler and schedules one pod with it: its informers are filled then, and it schedules.

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -24,8 +23,13 @@ func MachineCPU() (time.Duration, error) {
 }
 
 // PeakResidentBytes is the most memory that a process has had resident.
-func PeakResidentBytes(pid int) (int64, error) {
-	return readProc(fmt.Sprintf("/proc/%d/status", pid), parsePeakResidentBytes)
+func PeakResidentBytes(pid int) (int64, error) { return residentBytes(pid, "VmHWM") }
+
+// ResidentBytes is the memory that a process has resident.
+func ResidentBytes(pid int) (int64, error) { return residentBytes(pid, "VmRSS") }
+
+func residentBytes(pid int, field string) (int64, error) {
+	return readProc(fmt.Sprintf("/proc/%d/status", pid), func(status string) (int64, error) { return parseBytes(status, field) })
 }
 
 func readProc[T any](path string, parse func(text string) (T, error)) (value T, err error) {
@@ -71,16 +75,16 @@ func sumTicks(fields []string) (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-func parsePeakResidentBytes(status string) (int64, error) {
-	_, rest, found := strings.Cut(status, "\nVmHWM:")
+func parseBytes(status, field string) (int64, error) {
+	_, rest, found := strings.Cut(status, "\n"+field+":")
 	if !found {
-		return 0, errors.New("no field VmHWM")
+		return 0, fmt.Errorf("no field %s", field)
 	}
 	line, _, _ := strings.Cut(rest, "\n")
 	number, unit, _ := strings.Cut(strings.TrimSpace(line), " ")
 	kib, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || unit != "kB" {
-		return 0, fmt.Errorf("field VmHWM is %q, want a number of kB", strings.TrimSpace(line))
+		return 0, fmt.Errorf("field %s is %q, want a number of kB", field, strings.TrimSpace(line))
 	}
 	return kib << 10, nil
 }

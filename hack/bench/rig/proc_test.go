@@ -56,7 +56,7 @@ func TestParseMachineCPU(t *testing.T) {
 	}
 }
 
-func TestParsePeakResidentBytes(t *testing.T) {
+func TestParseBytes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, status string
@@ -76,7 +76,7 @@ func TestParsePeakResidentBytes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := parsePeakResidentBytes(tt.status)
+			got, err := parseBytes(tt.status, "VmHWM")
 			checkParsed(t, got, err, tt.want, tt.wantErr)
 		})
 	}
@@ -111,7 +111,11 @@ func TestThisProcessIsPartOfTheMachine(t *testing.T) {
 	if own > machine {
 		t.Errorf("this process has used %v of CPU time, more than the machine's %v", own, machine)
 	}
-	if peak, err := PeakResidentBytes(os.Getpid()); err != nil || peak < 1<<20 {
-		t.Errorf("peak of this process is %d bytes, error %v; want at least 1 MiB", peak, err)
+	resident, err := ResidentBytes(os.Getpid())
+	if err != nil || resident < 1<<20 {
+		t.Errorf("this process has %d bytes resident, error %v; want at least 1 MiB", resident, err)
+	}
+	if peak, err := PeakResidentBytes(os.Getpid()); err != nil || peak < resident {
+		t.Errorf("peak of this process is %d bytes, error %v; it has had %d", peak, err, resident)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/svg"
 )
 
@@ -53,9 +54,9 @@ func growthOf(runs []run, workload string) svg.Plot {
 		s := svg.Series{Class: svg.LineClass(i), Name: contender}
 		for _, n := range nodes {
 			if list := values(runs, group{n, workload}, contender, cpuMillisPerPod); len(list) > 0 {
-				of := spreadOf(list)
-				s.X, s.Y = append(s.X, float64(n)), append(s.Y, of.median)
-				s.Low, s.Top = append(s.Low, of.least), append(s.Top, of.most)
+				of := rig.SpreadOf(list)
+				s.X, s.Y = append(s.X, float64(n)), append(s.Y, of.Median)
+				s.Low, s.Top = append(s.Low, of.Least), append(s.Top, of.Most)
 			}
 		}
 		if len(s.X) > 0 {

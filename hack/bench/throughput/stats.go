@@ -7,18 +7,6 @@ import (
 	"slices"
 )
 
-// spread is what several runs show of one figure.
-type spread struct {
-	least, median, most float64
-}
-
-// spreadOf is the spread of at least one value.
-func spreadOf(values []float64) spread {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return spread{sorted[0], (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[n-1]}
-}
-
 // group is what is compared with each other: the contenders of one workload at one size.
 type group struct {
 	nodes    int

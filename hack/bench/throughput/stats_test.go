@@ -10,27 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestSpreadOf(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		values []float64
-		want   spread
-	}{
-		{"one value is all three", []float64{4}, spread{4, 4, 4}},
-		{"the middle one of an odd number", []float64{9, 1, 3}, spread{1, 3, 9}},
-		{"half way between the middle two of an even number", []float64{8, 1, 2, 4}, spread{1, 3, 8}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := spreadOf(tt.values); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
-	}
-}
-
 // someRuns are two repeats of two contenders at one size, and one of them at another.
 var someRuns = []run{
 	{Nodes: 5000, Workload: "mix", Contender: "berth", Repeat: 1, Pods: 9, CPUMillisPerPod: 7},

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"berth.dev/berth/hack/bench/rig"
 )
 
 // column is a figure of the table.
@@ -43,11 +45,7 @@ func (c *column) cell(runs []run, g group, contender string) string {
 	if len(list) == 0 {
 		return "-"
 	}
-	s := spreadOf(list)
-	if len(list) == 1 {
-		return fmt.Sprintf(c.format, s.median)
-	}
-	return fmt.Sprintf(c.format+" ("+c.format+"–"+c.format+")", s.median, s.least, s.most)
+	return rig.SpreadOf(list).Text(c.format)
 }
 
 // contendersOf are the contenders of the runs, in the order in which they were first measured.
