@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/manifests"
+)
+
+const (
+	stock = "stock"
+	berth = "berth"
+	// shippedProfile is the profile of the installed configuration that is measured.
+	shippedProfile = "berth-scheduler"
+	// upstreamProfile is the profile that upstream's pods name.
+	upstreamProfile = "default-scheduler"
+)
+
+func contenderNames() []string { return []string{stock, berth} }
+
+// perfCase is a workload of a case that upstream defines.
+type perfCase struct {
+	name string
+	// topic is the folder of the case. The paths of its templates are relative to it.
+	topic string
+	// document is upstream's definition with this workload alone.
+	document map[string]any
+	// threshold is how many pods a second upstream's own machines have to reach, 0 where it does not say.
+	threshold float64
+}
+
+// readCase reads a case by its name, FOLDER/CASE/WORKLOAD. The name of a workload may hold slashes.
+func readCase(upstream, name string) (*perfCase, error) {
+	parts := strings.SplitN(name, "/", 3)
+	if len(parts) < 3 || parts[0] != filepath.Base(parts[0]) || parts[0] == ".." {
+		return nil, fmt.Errorf("%q is not allowed; want FOLDER/CASE/WORKLOAD", name)
+	}
+	topic := filepath.Join(upstream, parts[0])
+	text, err := os.ReadFile(filepath.Join(topic, "performance-config.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the cases of %s: %w", parts[0], err)
+	}
+	c, err := pick(text, parts[1], parts[2])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", parts[0], err)
+	}
+	c.name, c.topic = name, topic
+	return c, nil
+}
+
+// pick takes one workload of a case out of upstream's definitions.
+func pick(text []byte, name, workload string) (*perfCase, error) {
+	var all []map[string]any
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("parsing the cases: %w", err)
+	}
+	document, err := find(all, name)
+	if err != nil {
+		return nil, err
+	}
+	var workloads []map[string]any
+	list, _ := document["workloads"].([]any)
+	for _, w := range list {
+		if w, ok := w.(map[string]any); ok {
+			workloads = append(workloads, w)
+		}
+	}
+	one, err := find(workloads, workload)
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", name, err)
+	}
+	threshold, _ := one["threshold"].(float64)
+	// The thresholds are those of the machines on which upstream measures, and the harness runs what has this label.
+	delete(one, "threshold")
+	one["labels"] = []any{"performance"}
+	document["workloads"] = []any{one}
+	return &perfCase{document: document, threshold: threshold}, nil
+}
+
+// find returns the object of a name.
+func find(objects []map[string]any, name string) (map[string]any, error) {
+	var names []string
+	for _, o := range objects {
+		if o["name"] == name {
+			return o, nil
+		}
+		if n, ok := o["name"].(string); ok {
+			names = append(names, n)
+		}
+	}
+	return nil, fmt.Errorf("%q is unknown; want one of %s", name, strings.Join(names, ", "))
+}
+
+// file is what the harness reads: the case, and for berth the path of its scheduler configuration and the feature gates with
+// which it is installed.
+func (c *perfCase) file(contender, config string) ([]byte, error) {
+	document := map[string]any{}
+	for key, value := range c.document {
+		document[key] = value
+	}
+	if contender == berth {
+		if document["schedulerConfigPath"] != nil {
+			return nil, errors.New("the case has a scheduler configuration of its own, which only stock can be measured with")
+		}
+		document["schedulerConfigPath"] = config
+		gates := map[string]any{}
+		if of, ok := document["featureGates"].(map[string]any); ok {
+			for gate, on := range of {
+				gates[gate] = on
+			}
+		}
+		gates["NominatedNodeNameForExpectation"] = false
+		document["featureGates"] = gates
+	}
+	text, err := yaml.Marshal([]any{document})
+	if err != nil {
+		return nil, fmt.Errorf("writing the case: %w", err)
+	}
+	return text, nil
+}
+
+// berthConfig is the installed scheduler's configuration with the measured profile alone, under the name that upstream's pods
+// have.
+func berthConfig() ([]byte, error) {
+	text, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the installed configuration: %w", err)
+	}
+	document := map[string]any{}
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("parsing the installed configuration: %w", err)
+	}
+	profiles, _ := document["profiles"].([]any)
+	at := slices.IndexFunc(profiles, func(p any) bool {
+		profile, _ := p.(map[string]any)
+		return profile["schedulerName"] == shippedProfile
+	})
+	if at < 0 {
+		return nil, fmt.Errorf("the installed configuration has no profile %s", shippedProfile)
+	}
+	profile := profiles[at].(map[string]any)
+	profile["schedulerName"] = upstreamProfile
+	document["profiles"] = []any{profile}
+	if text, err = yaml.Marshal(document); err != nil {
+		return nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"berth.dev/berth/hack/bench/rig"
+)
+
+// harness is upstream's benchmark, built with the plugins, and the etcd that it starts.
+type harness struct {
+	dir, binary, upstream string
+}
+
+// findUpstream returns the folder of scheduler_perf, whose cases name their templates by relative paths.
+func findUpstream(ctx context.Context) (string, error) {
+	out, err := goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(strings.TrimSpace(out), "test", "integration", "scheduler_perf"), nil
+}
+
+// build builds both below a folder, and writes the configuration of berth there.
+func build(ctx context.Context, dir, upstream string) (*harness, error) {
+	h := &harness{dir, filepath.Join(dir, "harness.test"), upstream}
+	if _, err := goCommand(ctx, "test", "-c", "-o", h.binary, "./harness"); err != nil {
+		return nil, err
+	}
+	if _, err := goCommand(ctx, "build", "-o", filepath.Join(dir, "bin", "etcd"), "go.etcd.io/etcd/server/v3"); err != nil {
+		return nil, err
+	}
+	config, err := berthConfig()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(h.config(), config, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	return h, nil
+}
+
+func (h *harness) config() string { return filepath.Join(h.dir, "scheduler-config.yaml") }
+
+// goCommand runs go in the folder of this module.
+func goCommand(ctx context.Context, args ...string) (string, error) {
+	var out, errors bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stdout, cmd.Stderr = &out, &errors
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("running go %s: %w: %s", strings.Join(args, " "), err, tail(errors.Bytes()))
+	}
+	return out.String(), nil
+}
+
+// run is what one run of a case shows.
+type run struct {
+	Case      string `json:"case"`
+	Contender string `json:"contender"`
+	Repeat    int    `json:"repeat"`
+	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound in each
+	// second.
+	PodsPerSecond       float64 `json:"podsPerSecond"`
+	PodsPerSecondMedian float64 `json:"podsPerSecondMedian"`
+	// Threshold is upstream's, for its own machines; 0 where it has none.
+	Threshold float64 `json:"threshold,omitempty"`
+	// The attempts are those that bound a pod, from the beginning of the cycle to the end of the binding.
+	AttemptMedianMillis float64 `json:"attemptMedianMillis"`
+	AttemptP99Millis    float64 `json:"attemptP99Millis"`
+	// Seconds is how long it took to create and to bind the measured pods.
+	Seconds float64 `json:"seconds"`
+	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
+	OtherCores float64 `json:"otherCores"`
+}
+
+// measure runs a case once, in a process of its own.
+func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (run, error) {
+	file, err := c.file(contender, h.config())
+	if err != nil {
+		return run{}, err
+	}
+	dir, err := os.MkdirTemp(h.dir, "run")
+	if err != nil {
+		return run{}, fmt.Errorf("making a folder for the run: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	cases := filepath.Join(dir, "cases.yaml")
+	if err := os.WriteFile(cases, file, 0o600); err != nil {
+		return run{}, fmt.Errorf("writing the case: %w", err)
+	}
+	before, err := rig.ReadLoad()
+	if err != nil {
+		return run{}, err
+	}
+	if err := h.execute(ctx, c.topic, dir, cases); err != nil {
+		return run{}, err
+	}
+	after, err := rig.ReadLoad()
+	if err != nil {
+		return run{}, err
+	}
+	figures, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(figures) != 1 {
+		return run{}, fmt.Errorf("looking for the figures: the harness has written %d files, want 1", len(figures))
+	}
+	text, err := os.ReadFile(figures[0])
+	if err != nil {
+		return run{}, fmt.Errorf("reading the figures: %w", err)
+	}
+	r, err := parseFigures(text)
+	r.Case, r.Contender, r.Threshold, r.OtherCores = c.name, contender, c.threshold, after.OtherCoresSince(before)
+	return r, err
+}
+
+// execute runs the harness in the folder of the case.
+func (h *harness) execute(ctx context.Context, topic, dir, cases string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases", cases, "-data-items-dir", dir)
+	cmd.Dir = topic
+	cmd.Stdout, cmd.Stderr = &out, &out
+	// Logs go to a file as upstream's do. The check whether caches are changed is off in production, too.
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(h.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+dir,
+		"ARTIFACTS="+dir, "KUBE_CACHE_MUTATION_DETECTOR=false")
+	// The harness and its etcd end together.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("running the harness: %w: %s", err, tail(out.Bytes()))
+	}
+	return nil
+}
+
+// tail is the end of what a process has said.
+func tail(out []byte) string {
+	const most = 4000
+	return strings.TrimSpace(string(out[max(0, len(out)-most):]))
+}
+
+// parseFigures reads what the harness writes for upstream's dashboard.
+func parseFigures(text []byte) (run, error) {
+	var document struct {
+		DataItems []struct {
+			Labels map[string]string  `json:"labels"`
+			Data   map[string]float64 `json:"data"`
+		} `json:"dataItems"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return run{}, fmt.Errorf("parsing the figures: %w", err)
+	}
+	var r run
+	for _, item := range document.DataItems {
+		switch item.Labels["Metric"] {
+		case "SchedulingThroughput":
+			r.PodsPerSecond, r.PodsPerSecondMedian = item.Data["Average"], item.Data["Perc50"]
+		case "SchedulingDuration":
+			r.Seconds = item.Data["Duration"]
+		case "scheduler_scheduling_attempt_duration_seconds":
+			if item.Labels["result"] == "scheduled" {
+				r.AttemptMedianMillis, r.AttemptP99Millis = item.Data["Perc50"], item.Data["Perc99"]
+			}
+		}
+	}
+	if r.PodsPerSecond == 0 {
+		return run{}, fmt.Errorf("reading the figures: there is no SchedulingThroughput; the case has to take several seconds")
+	}
+	return r, nil
+}
