@@ -48,7 +48,7 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 
 // delayOthers measures for how long gangs of distinct members keep pods of another namespace waiting.
 func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
-	of := run{"", coscheduling, noDefaults, true, []string{notNominated}}
+	of := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
 	vary, known := kinds[*distinct]
 	if !known {
 		return fmt.Errorf("unknown kind of difference %q", *distinct)

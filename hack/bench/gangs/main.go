@@ -54,9 +54,6 @@ const coscheduling = `plugins:
 // noDefaults leaves out the spreading of pods that do not ask for it, as the profiles that are installed do.
 const noDefaults = `pluginConfig: [{name: PodTopologySpread, args: {defaultingType: List}}]`
 
-// notNominated is how the scheduler is installed.
-const notNominated = "NominatedNodeNameForExpectation=false"
-
 // run is one way of scheduling the same pods.
 type run struct {
 	name                string
@@ -68,7 +65,7 @@ type run struct {
 var runs = []run{
 	{"no gangs, stock", "", "", false, nil},
 	{"no gangs, no topology defaults", "", noDefaults, false, nil},
-	{"gangs", coscheduling, noDefaults, true, []string{notNominated}},
+	{"gangs", coscheduling, noDefaults, true, rig.InstalledGates},
 	{"gangs, nominated nodes", coscheduling, noDefaults, true, nil},
 }
 
@@ -176,9 +173,9 @@ func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (resul
 		return result{}, err
 	}
 	took := time.Since(began)
-	// What a run costs includes what is written a moment later.
-	settle := time.NewTimer(4 * time.Second)
-	<-settle.C
+	if err := rig.Settle(ctx); err != nil {
+		return result{}, err
+	}
 	cpuAfter, err := scheduler.CPU()
 	if err != nil {
 		return result{}, err

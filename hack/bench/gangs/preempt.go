@@ -53,7 +53,7 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	if err := bed.AwaitBound(ctx, "full", *nodes*8); err != nil {
 		return err
 	}
-	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, coscheduling, noDefaults), notNominated)
+	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, coscheduling, noDefaults), rig.InstalledGates...)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const (
 // waitInVain measures what gangs cost that wait and can never start, and how long one behind them takes that can.
 func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	const namespace = "stuck"
-	gangs := run{"", coscheduling, noDefaults, true, []string{notNominated}}
+	gangs := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
 	scheduler, err := ready(ctx, bed, &gangs, namespace)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/manifests"
 )
 
@@ -115,7 +116,10 @@ func (c *perfCase) file(contender, config string) ([]byte, error) {
 				gates[gate] = on
 			}
 		}
-		gates["NominatedNodeNameForExpectation"] = false
+		for _, gate := range rig.InstalledGates {
+			name, value, _ := strings.Cut(gate, "=")
+			gates[name] = value == "true"
+		}
 		document["featureGates"] = gates
 	}
 	text, err := yaml.Marshal([]any{document})

@@ -173,6 +173,21 @@ func CreateAll(n int, create func(i int) error) error {
 	}
 }
 
+// settleTime is how long a scheduler still writes events of the last pods that it has bound.
+const settleTime = 4 * time.Second
+
+// Settle waits until a scheduler has written what belongs to the pods that are bound.
+func Settle(ctx context.Context) error {
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // AwaitBound waits until n pods of the namespace have a node and none is without.
 func (r *Rig) AwaitBound(ctx context.Context, namespace string, n int) error {
 	tick := time.NewTicker(100 * time.Millisecond)

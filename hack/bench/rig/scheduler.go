@@ -28,6 +28,9 @@ import (
 	"berth.dev/berth/pkg/sandbox/pki"
 )
 
+// InstalledGates are the feature gates with which the manifests run the scheduler.
+var InstalledGates = []string{"NominatedNodeNameForExpectation=false"}
+
 // Scheduler is a scheduler process under measurement.
 type Scheduler struct {
 	process *exec.Cmd

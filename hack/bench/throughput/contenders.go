@@ -10,14 +10,12 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/manifests"
 )
 
 // shippedConfig is the installed scheduler's configuration, among the manifests.
 const shippedConfig = "base/scheduler-config.yaml"
-
-// installedGates are the feature gates with which the manifests run the scheduler.
-var installedGates = []string{"NominatedNodeNameForExpectation=false"}
 
 // stockName is the contender against which the others are compared.
 const stockName = "stock"
@@ -84,7 +82,7 @@ func shippedRecipe(name, description, profile, without string) recipe {
 		}
 		return removePlugin(text, without)
 	}
-	return recipe{name, description, profile, config, installedGates}
+	return recipe{name, description, profile, config, rig.InstalledGates}
 }
 
 // contenderNames are the names that --contenders takes.
@@ -142,7 +140,7 @@ func fileContender(text string) (contender, error) {
 		return contender{}, fmt.Errorf("--config: %s has no profile %q; it has %s", path, profile, strings.Join(known, ", "))
 	}
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ":" + profile
-	return contender{name, profile, config, installedGates}, nil
+	return contender{name, profile, config, rig.InstalledGates}, nil
 }
 
 func profileNames(config []byte) ([]string, error) {

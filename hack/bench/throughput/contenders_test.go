@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -148,7 +149,7 @@ func TestInstalledGatesAreThoseOfTheManifests(t *testing.T) {
 	if found == nil {
 		t.Fatal("the deployment has no feature gates")
 	}
-	if diff := cmp.Diff(installedGates, strings.Split(string(found[1]), ",")); diff != "" {
+	if diff := cmp.Diff(rig.InstalledGates, strings.Split(string(found[1]), ",")); diff != "" {
 		t.Errorf("feature gates (-measured +installed):\n%s", diff)
 	}
 }

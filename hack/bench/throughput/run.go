@@ -12,9 +12,6 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// settleTime is how long a run is watched after its last binding: its costs include what is written a moment later.
-const settleTime = 4 * time.Second
-
 // run is what one run of one contender shows. Figures per pod are of the pods that were bound after the first reading.
 type run struct {
 	Nodes           int     `json:"nodes"`
@@ -151,12 +148,8 @@ func (t trial) follow(ctx context.Context, scheduler *rig.Scheduler, bound *bind
 	if err := bound.await(ctx, bound.all, scheduler); err != nil {
 		return run{}, err
 	}
-	settle := time.NewTimer(settleTime)
-	defer settle.Stop()
-	select {
-	case <-settle.C:
-	case <-ctx.Done():
-		return run{}, context.Cause(ctx)
+	if err := rig.Settle(ctx); err != nil {
+		return run{}, err
 	}
 	after, err := takeReading(scheduler)
 	if err != nil {
