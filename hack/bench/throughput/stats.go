@@ -82,6 +82,9 @@ func (h histogram) minus(before histogram) histogram {
 
 // median estimates the middle observation: it takes those between two bounds to be spread evenly. It is 0 without any.
 func (h histogram) median() float64 {
+	if h.count == 0 {
+		return 0
+	}
 	low, below := 0.0, 0.0
 	for _, bound := range slices.Sorted(maps.Keys(h.upTo)) {
 		n := h.upTo[bound]
@@ -93,7 +96,7 @@ func (h histogram) median() float64 {
 		}
 		low, below = bound, n
 	}
-	return low * min(h.count, 1)
+	return low
 }
 
 // mean is 0 without observations.

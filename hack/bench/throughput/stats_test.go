@@ -73,7 +73,7 @@ func TestHistogram(t *testing.T) {
 		{"empty buckets before are passed over", histogram{map[float64]float64{1: 0, 2: 0, 4: 10}, 10, 30}, 3, 3},
 		{"above the last bound it is that", histogram{map[float64]float64{1: 1, 2: 1, math.Inf(1): 9}, 9, 90}, 2, 10},
 		{"above the last bound, without a bucket for it", histogram{map[float64]float64{1: 1, 2: 1}, 9, 90}, 2, 10},
-		{"nothing was observed", histogram{map[float64]float64{1: 0, 2: 0}, 0, 0}, 0, 0},
+		{"nothing was observed", histogram{map[float64]float64{1: 0, 2: 0, math.Inf(1): 0}, 0, 0}, 0, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
