@@ -3,9 +3,9 @@ package candidates_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // profileName is the profile with all plugins.

@@ -66,7 +66,9 @@ func TestStatusAndLineOfTheEnd(t *testing.T) {
 func TestASignalEndsACommand(t *testing.T) {
 	t.Parallel()
 	obedient := func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("listing: %w", context.Cause(ctx)) }
-	deaf := func(context.Context) error { select {} }
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	deaf := func(context.Context) error { <-over; return nil }
 	done := func(ctx context.Context) error { <-ctx.Done(); return nil }
 	for name, test := range map[string]struct {
 		work    func(context.Context) error

@@ -116,6 +116,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		scheduler.WithNodeInfoSnapshot(e.snapshot),
 	)
 	if err != nil {
+		e.events.Shutdown()
 		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	e.framework = e.sched.Profiles[profile.SchedulerName]
@@ -124,6 +125,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	}
 	if !o.Binds {
 		if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
+			e.events.Shutdown()
 			return nil, err
 		}
 	}

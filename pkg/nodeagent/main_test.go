@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
-	// A sandbox that ends with its parent is started on a thread that lasts as long as the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("berth.dev/berth/pkg/sandbox.startOnLastingThread.func1"))
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }

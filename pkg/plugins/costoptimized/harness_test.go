@@ -2,10 +2,10 @@ package costoptimized
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +30,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 const profile = "cost-optimized-scheduler"
@@ -217,5 +218,5 @@ func eighth(name string) *st.PodWrapper {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }

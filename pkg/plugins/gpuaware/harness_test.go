@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,11 +37,12 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }
 
 // harness is a scheduler's cache, snapshot and one profile's framework, stepped by the test.

@@ -2,11 +2,11 @@ package ipreservation
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +31,7 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -297,5 +298,5 @@ func (c *cluster) ready(t testing.TB, pods ...string) {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }

@@ -3,11 +3,11 @@ package networktopology_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -18,6 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -25,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }
 
 const profile = "berth-scheduler"

@@ -2,10 +2,10 @@ package placementpolicy
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +27,7 @@ import (
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -264,5 +265,5 @@ func namespace(name string, labels ...string) *v1.Namespace {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }

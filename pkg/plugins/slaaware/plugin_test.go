@@ -7,13 +7,13 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -36,13 +36,14 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 const profile = "slo-scheduler"
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, sandboxtest.Lasting())
 }
 
 // figureServer answers queries as a Prometheus does, by node what is given for the query.

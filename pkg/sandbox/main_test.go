@@ -1,0 +1,12 @@
+package sandbox
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	// A sandbox that ends with its parent is started on a thread that lasts as long as the process: the kernel ends it with the thread.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("berth.dev/berth/pkg/sandbox.startOnLastingThread.func1"))
+}
