@@ -28,6 +28,7 @@ import (
 var (
 	pods   = flag.Int("pods", 500, "pods of each kind in each turn")
 	rounds = flag.Int("rounds", 4, "turns without the policies, and as many with them")
+	file   = flag.String("json", "", "write the figures as JSON to this file")
 )
 
 const namespace, user = "bench", "team"
@@ -60,7 +61,20 @@ type sample struct {
 	cpu       time.Duration
 }
 
+// result is what one kind of pods showed, with or without the policies.
+type result struct {
+	Pods            string  `json:"pods"`
+	Policies        bool    `json:"policies"`
+	MedianMillis    float64 `json:"medianMillis"`
+	P95Millis       float64 `json:"p95Millis"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
+}
+
 func bench(ctx context.Context, out io.Writer) error {
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
 	bed, err := rig.Start(ctx, []byte("shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n"))
 	if err != nil {
 		return err
@@ -91,17 +105,20 @@ func bench(ctx context.Context, out io.Writer) error {
 			}
 		}
 	}
+	var results []result
 	fmt.Fprintf(out, "%-12s %-10s %10s %10s %16s\n", "pods", "policies", "p50, ms", "p95, ms", "CPU ms a pod")
 	for i, kind := range kinds {
 		for _, with := range []bool{false, true} {
 			s := measured[with][i]
 			slices.Sort(s.latencies)
 			at := func(percent int) float64 { return 1000 * s.latencies[(len(s.latencies)-1)*percent/100].Seconds() }
-			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", kind.name, map[bool]string{true: "with", false: "without"}[with], at(50), at(95),
-				1000*s.cpu.Seconds()/float64(len(s.latencies)))
+			r := result{kind.name, with, at(50), at(95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))}
+			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", r.Pods, map[bool]string{true: "with", false: "without"}[with], r.MedianMillis, r.P95Millis,
+				r.CPUMillisPerPod)
+			results = append(results, r)
 		}
 	}
-	return nil
+	return session.End(out, *file, results)
 }
 
 // prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are exempt from some

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
@@ -64,16 +65,48 @@ func main() {
 	length := flag.Duration("length", 12*time.Hour, "virtual length of the stream")
 	seed := flag.Uint64("seed", 1, "seed of the traces")
 	rates := flag.String("rates", "0,1,100,500,2000", "points of priority an hour to measure, separated by commas; 0 is no ageing at all, and 1 hardly any, but the order of creation")
+	file := flag.String("json", "", "write the figures as JSON to this file")
 	flag.Parse()
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	if err := run(*nodes, *length, *seed, strings.Split(*rates, ",")); err != nil {
+	if err := run(*nodes, *length, *seed, strings.Split(*rates, ","), *file); err != nil {
 		fmt.Fprintln(os.Stderr, "ageing:", err)
 		os.Exit(1)
 	}
 }
 
-func run(nodes int, length time.Duration, seed uint64, rates []string) error {
+// outcome is what one replay shows.
+type outcome struct {
+	Load        string  `json:"load"`
+	PerHour     string  `json:"pointsPerHour"`
+	Low         waiting `json:"low"`
+	High        waiting `json:"high"`
+	Pods        int     `json:"pods"`
+	WallSeconds float64 `json:"wallSeconds"`
+}
+
+// waiting is how long the pods of one priority waited, in seconds.
+type waiting struct {
+	Median float64 `json:"medianSeconds"`
+	P95    float64 `json:"p95Seconds"`
+	Max    float64 `json:"maxSeconds"`
+}
+
+func waitingOf(sorted []float64) waiting {
+	return waiting{percentile(sorted, 50), percentile(sorted, 95), percentile(sorted, 100)}
+}
+
+func (w waiting) String() string {
+	text := func(seconds float64) string { return time.Duration(seconds * float64(time.Second)).Round(time.Second).String() }
+	return text(w.Median) + "\t" + text(w.P95) + "\t" + text(w.Max)
+}
+
+func run(nodes int, length time.Duration, seed uint64, rates []string, file string) error {
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
+	var all []outcome
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "load\tpoints an hour\tlow p50\tp95\tmax\thigh p50\tp95\tmax\tpods\treplayed in")
 	for _, f := range families {
@@ -91,14 +124,15 @@ func run(nodes int, length time.Duration, seed uint64, rates []string) error {
 			if err != nil {
 				return fmt.Errorf("replaying %s with %s points an hour: %w", f.name, rate, err)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.0fs\n", f.name, rate, shown(low, 50), shown(low, 95), shown(low, 100),
-				shown(high, 50), shown(high, 95), shown(high, 100), r.Pods, r.Timing.Wall)
+			o := outcome{f.name, rate, waitingOf(low), waitingOf(high), r.Pods, r.Timing.Wall}
+			all = append(all, o)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%.0fs\n", o.Load, o.PerHour, o.Low, o.High, o.Pods, o.WallSeconds)
 			if err := table.Flush(); err != nil {
 				return fmt.Errorf("printing the table: %w", err)
 			}
 		}
 	}
-	return nil
+	return session.End(os.Stdout, file, all)
 }
 
 // load returns the configuration with that ageing.
@@ -165,11 +199,10 @@ func waits(jobs []trace.Job, r *replay.Result) (low, high []float64, err error) 
 	return low, high, nil
 }
 
-// shown is the nearest-rank percentile of sorted seconds.
-func shown(sorted []float64, percent int) string {
+// percentile is the nearest-rank percentile of sorted seconds, 0 of none.
+func percentile(sorted []float64, percent int) float64 {
 	if len(sorted) == 0 {
-		return "none"
+		return 0
 	}
-	seconds := sorted[max((len(sorted)*percent+99)/100-1, 0)]
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+	return sorted[max((len(sorted)*percent+99)/100-1, 0)]
 }

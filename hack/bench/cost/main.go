@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -49,12 +50,13 @@ func main() {
 	weights := flag.String("weights", "", "weights of GPUAware, comma-separated, to try the profile with instead of its own")
 	priced := flag.Bool("families", false, "measure made-up clusters with prices and work for them instead of the trace")
 	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
+	file := flag.String("json", "", "write the figures as JSON to this file")
 	flag.Parse()
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	list, err := makeContenders(*config, *profile, strings.Split(*contenders, ","), *weights)
 	if err == nil {
-		err = run(os.Stdout, *data, *variant, *priced, list, *seeds)
+		err = run(os.Stdout, *data, *variant, *priced, list, *seeds, *file)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
@@ -68,7 +70,22 @@ type contender struct {
 	config        *schedulerconfig.Configuration
 }
 
-func run(out io.Writer, data, variant string, priced bool, contenders []contender, seeds uint64) error {
+// outcome is the mean of the orders of arrival of one contender at one load.
+type outcome struct {
+	Family      string  `json:"family"`
+	Contender   string  `json:"contender"`
+	LoadPercent int64   `json:"loadPercent"`
+	Dollars     float64 `json:"dollarsPerHour"`
+	Bound       float64 `json:"boundDollarsPerHour"`
+	Pending     float64 `json:"pending"`
+	NodesInUse  float64 `json:"nodesInUse"`
+}
+
+func run(out io.Writer, data, variant string, priced bool, contenders []contender, seeds uint64, file string) error {
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
 	all := families()
 	if !priced {
 		openb, err := readOpenb(data, variant)
@@ -81,18 +98,26 @@ func run(out io.Writer, data, variant string, priced bool, contenders []contende
 		}
 		all = []family{openb}
 	}
+	var results []outcome
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i := range all {
 		fmt.Fprintf(table, "dollars an hour, %s\tload\tdollars\tbound\t× bound\tpending\tnodes\n", all[i].name)
 		for _, c := range contenders {
 			for _, load := range loads {
-				if err := measure(table, c, &all[i], load, seeds); err != nil {
+				o, err := measure(c, &all[i], load, seeds)
+				if err != nil {
 					return err
 				}
+				fmt.Fprintf(table, "%s\t%d%%\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\n", o.Contender, o.LoadPercent, o.Dollars, o.Bound, o.Dollars/o.Bound,
+					o.Pending, o.NodesInUse)
+				results = append(results, o)
 			}
 		}
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the table: %w", err)
+	}
+	return session.End(out, file, results)
 }
 
 // readOpenb reads a variant of the trace and gives its nodes the prices above.
@@ -171,7 +196,7 @@ func vary(path, profile string, weights []string) ([]contender, error) {
 	return list, nil
 }
 
-func measure(out io.Writer, c contender, f *family, load int64, seeds uint64) error {
+func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) {
 	fleet := map[shape]int{}
 	byName := map[string]trace.Job{}
 	for _, n := range f.nodes {
@@ -180,18 +205,18 @@ func measure(out io.Writer, c contender, f *family, load int64, seeds uint64) er
 	for _, j := range f.jobs {
 		byName[j.Name] = j
 	}
-	var dollars, bound, pending, inUse float64
+	o := outcome{Family: f.name, Contender: c.name, LoadPercent: load / 10}
 	for seed := range seeds {
 		result, err := replay.Run(context.Background(), c.config, replay.NewInput(f.name, f.nodes, f.jobs),
 			replay.Options{Mode: replay.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
 		if err != nil {
-			return err
+			return outcome{}, err
 		}
 		var placed amounts
 		for pod, node := range result.Placements {
 			job, ok := jobOf(pod, byName)
 			if !ok {
-				return fmt.Errorf("placement of pod %s: the trace has no such job", pod)
+				return outcome{}, fmt.Errorf("placement of pod %s: the trace has no such job", pod)
 			}
 			if node != "" {
 				placed[0] += float64(job.CPUMilli)
@@ -199,13 +224,12 @@ func measure(out io.Writer, c contender, f *family, load int64, seeds uint64) er
 				placed[2] += float64(job.MilliGPU())
 			}
 		}
-		dollars += float64(result.MicroDollarsPerHour) / 1e6 / float64(seeds)
-		bound += fractionalBound(fleet, placed) / float64(seeds)
-		pending += float64(result.Pending) / float64(seeds)
-		inUse += result.NodesInUse / float64(seeds)
+		o.Dollars += float64(result.MicroDollarsPerHour) / 1e6 / float64(seeds)
+		o.Bound += fractionalBound(fleet, placed) / float64(seeds)
+		o.Pending += float64(result.Pending) / float64(seeds)
+		o.NodesInUse += result.NodesInUse / float64(seeds)
 	}
-	_, err := fmt.Fprintf(out, "%s\t%d%%\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\n", c.name, load/10, dollars, bound, dollars/bound, pending, inUse)
-	return err
+	return o, nil
 }
 
 // jobOf finds the job of a pod, "namespace/job" or "namespace/job-c1" for a copy, which a replay makes where the load asks

@@ -20,6 +20,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/networktopology"
@@ -37,6 +38,7 @@ var (
 	seeds   = flag.Int("seeds", 3, "how many workloads are drawn")
 	weights = flag.String("weights", "0,10", "weights of the plugin to compare; 0 is without it")
 	load    = flag.Int("load", 80, "GPUs asked for in the mean, in percent")
+	keep    = flag.String("json", "", "write the figures as JSON to this file")
 )
 
 func main() {
@@ -58,7 +60,27 @@ func (v variant) String() string {
 	return fmt.Sprintf("weight %d", v.weight)
 }
 
+// outcome is what one replay shows.
+type outcome struct {
+	Workload            string  `json:"workload"`
+	Weight              int32   `json:"weight"`
+	Seed                int     `json:"seed"`
+	Microseconds        float64 `json:"microseconds"`
+	SameRackPercent     float64 `json:"sameRackPercent"`
+	AllocatedPercent    float64 `json:"allocatedPercent"`
+	AllocatedAtEnd      float64 `json:"allocatedPercentAtEnd"`
+	NodesInUse          float64 `json:"nodesInUse"`
+	Pending             int     `json:"pending"`
+	GangWaitMeanSeconds float64 `json:"gangWaitMeanSeconds"`
+	CPUMillisPerPod     float64 `json:"cpuMillisPerPod"`
+}
+
 func bench(out io.Writer) error {
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
+	var results []outcome
 	for _, workload := range []struct {
 		name string
 		make func(*rand.Rand, []runtime.Object) (replay.Input, []pair)
@@ -74,7 +96,7 @@ func bench(out io.Writer) error {
 				return fmt.Errorf("reading weights: %w", err)
 			}
 			v := variant{int32(weight)}
-			var all []figures
+			var all []outcome
 			for seed := range *seeds {
 				random := rand.New(rand.NewPCG(uint64(seed), 3))
 				in, pairs := workload.make(random, fleet(*nodes))
@@ -82,23 +104,25 @@ func bench(out io.Writer) error {
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", workload.name, v, err)
 				}
-				all = append(all, f)
+				all = append(all, outcome{workload.name, v.weight, seed, f.microseconds, f.rackPercent, f.AllocatedPercent,
+					f.Samples[len(f.Samples)-1].AllocatedPercent, f.NodesInUse, f.Pending, f.GangWait.Mean, 1000 * f.Timing.CPU / float64(f.Pods)})
 			}
-			column := func(format string, figure func(figures) float64) string {
+			results = append(results, all...)
+			column := func(format string, figure func(outcome) float64) string {
 				values := make([]string, len(all))
 				for i, f := range all {
 					values[i] = fmt.Sprintf(format, figure(f))
 				}
 				return strings.Join(values, " ")
 			}
-			fmt.Fprintf(out, "%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", v, column("%.1f", func(f figures) float64 { return f.microseconds }),
-				column("%.0f%%", func(f figures) float64 { return f.rackPercent }), column("%.2f%%", func(f figures) float64 { return f.AllocatedPercent }),
-				column("%.2f%%", func(f figures) float64 { return f.Samples[len(f.Samples)-1].AllocatedPercent }),
-				column("%.0f", func(f figures) float64 { return f.NodesInUse }), column("%.0f", func(f figures) float64 { return float64(f.Pending) }), column("%.1f", func(f figures) float64 { return f.GangWait.Mean }),
-				column("%.2f", func(f figures) float64 { return 1000 * f.Timing.CPU / float64(f.Pods) }))
+			fmt.Fprintf(out, "%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", v,
+				column("%.1f", func(o outcome) float64 { return o.Microseconds }), column("%.0f%%", func(o outcome) float64 { return o.SameRackPercent }),
+				column("%.2f%%", func(o outcome) float64 { return o.AllocatedPercent }), column("%.2f%%", func(o outcome) float64 { return o.AllocatedAtEnd }),
+				column("%.0f", func(o outcome) float64 { return o.NodesInUse }), column("%.0f", func(o outcome) float64 { return float64(o.Pending) }),
+				column("%.1f", func(o outcome) float64 { return o.GangWaitMeanSeconds }), column("%.2f", func(o outcome) float64 { return o.CPUMillisPerPod }))
 		}
 	}
-	return nil
+	return session.End(out, *keep, results)
 }
 
 // figures are those of one replay.

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+
+	"berth.dev/berth/hack/bench/rig"
 )
 
 type options struct {
@@ -32,7 +33,7 @@ type options struct {
 	seeds    int
 	openb    string
 	variants []string
-	output   string
+	json     string
 	summary  bool
 }
 
@@ -75,7 +76,7 @@ func newCommand() *cobra.Command {
 	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
 	f.StringVar(&o.openb, "openb", "", "folder of the openb trace, which is measured instead of the families")
 	f.StringSliceVar(&o.variants, "variants", []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"}, "variants of the trace")
-	f.StringVarP(&o.output, "output", "o", "table", "what to print: table or json")
+	f.StringVar(&o.json, "json", "", "write the figures as JSON to this file")
 	f.BoolVar(&o.summary, "summary", false, "print one line a rule instead of one a family")
 	return cmd
 }
@@ -90,8 +91,6 @@ func (o *options) check() error {
 	switch {
 	case !slices.Contains([]string{"fill", "churn", "day"}, o.method):
 		return fmt.Errorf("--method: %q is none of fill, churn, day", o.method)
-	case !slices.Contains([]string{"table", "json"}, o.output):
-		return fmt.Errorf("--output: %q is none of table, json", o.output)
 	case !(o.load > 0 && o.load <= 2):
 		return fmt.Errorf("--load: %v is not above 0 and at most 2", o.load)
 	case o.seeds < 1:
@@ -129,20 +128,19 @@ func run(ctx context.Context, o *options, out, progress io.Writer) error {
 	if len(all) == 0 {
 		return fmt.Errorf("--families: no family has %q in its name", o.match)
 	}
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
 	results := measure(ctx, o, all, progress)
 	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	if o.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(results)
 	}
 	if !o.summary {
 		printFamilies(out, o, results)
 	}
 	printSummary(out, o, results)
-	return nil
+	return session.End(out, o.json, results)
 }
 
 // measure runs every rule on every family, in the order of both.

@@ -130,7 +130,6 @@ func TestFlagsAreChecked(t *testing.T) {
 	}{
 		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of best-fit`},
 		"an unknown method":    {[]string{"--method", "guess"}, `"guess" is none of fill, churn, day`},
-		"an unknown output":    {[]string{"--output", "xml"}, `"xml" is none of table, json`},
 		"no load":              {[]string{"--load", "0"}, "0 is not above 0"},
 		"no seed":              {[]string{"--seeds", "0"}, "0 is less than 1"},
 		"no family":            {[]string{"--families", "cheese"}, `no family has "cheese"`},

@@ -31,6 +31,7 @@ var (
 	config      = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
 	keep        = flag.String("keep", "", "folder in which to leave the CPU profiles; empty: nowhere")
 	profileName = flag.String("profile", "gpu-aware-scheduler", "profile to measure")
+	file        = flag.String("json", "", "write the figures as JSON to this file")
 )
 
 func main() {
@@ -41,7 +42,32 @@ func main() {
 	}
 }
 
+// result is what one run showed.
+type result struct {
+	Pods            string  `json:"pods"`
+	Nodes           int     `json:"nodes"`
+	Arrived         int     `json:"arrived"`
+	Cycles          float64 `json:"cycles"`
+	MillisPerCycle  float64 `json:"millisPerCycle"`
+	CacheHitPercent float64 `json:"cacheHitPercent"`
+	// Points is the percent of the algorithm's time by extension point, Parts that of single plugins at each.
+	Points map[string]float64 `json:"points"`
+	Parts  []part             `json:"parts"`
+}
+
+// part is one plugin's percent of the algorithm's time at one extension point.
+type part struct {
+	Plugin  string  `json:"plugin"`
+	Point   string  `json:"point"`
+	Percent float64 `json:"percent"`
+}
+
 func bench() error {
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
+	var results []result
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	text, err := os.ReadFile(*config)
@@ -60,11 +86,13 @@ func bench() error {
 		{"identical pods of one GPU", "identical", func(int) v1.ResourceList { return requests(1, 1000) }},
 		{"pods of 1 to 8 GPUs, no two alike", "distinct", func(i int) v1.ResourceList { return requests(int64(1+i%8), int64(1000+i)) }},
 	} {
-		if err := measure(ctx, bed, text, run.name, run.namespace, run.requests); err != nil {
+		r, err := measure(ctx, bed, text, run.name, run.namespace, run.requests)
+		if err != nil {
 			return fmt.Errorf("%s: %w", run.name, err)
 		}
+		results = append(results, r)
 	}
-	return nil
+	return session.End(os.Stdout, *file, results)
 }
 
 func nodesFile() []byte {
@@ -80,43 +108,42 @@ func requests(gpus, milliCPU int64) v1.ResourceList {
 	return v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI), v1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
 }
 
-func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace string, requests func(i int) v1.ResourceList) error {
+func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace string, requests func(i int) v1.ResourceList) (result, error) {
 	scheduler, err := bed.StartScheduler(config)
 	if err != nil {
-		return err
+		return result{}, err
 	}
 	defer scheduler.Stop()
 	if err := bed.Namespace(ctx, namespace); err != nil {
-		return err
+		return result{}, err
 	}
 	// One pod through the whole way: informers are filled and the scheduler schedules.
 	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", *profileName, requests(0))); err != nil {
-		return err
+		return result{}, err
 	}
 	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
-		return err
+		return result{}, err
 	}
 	before, err := scheduler.Metrics(ctx)
 	if err != nil {
-		return err
+		return result{}, err
 	}
 	profiled, samples, err := arrive(ctx, scheduler, func(i int) error {
 		return bed.CreatePod(ctx, rig.Pod(namespace, fmt.Sprintf("p%d", i), *profileName, requests(i)))
 	})
 	if err != nil {
-		return err
+		return result{}, err
 	}
 	after, err := scheduler.Metrics(ctx)
 	if err != nil {
-		return err
+		return result{}, err
 	}
 	if *keep != "" {
 		if err := save(filepath.Join(*keep, namespace+".pprof"), samples); err != nil {
-			return err
+			return result{}, err
 		}
 	}
-	tell(name, profiled, rig.ReadAlgorithm(after).Minus(rig.ReadAlgorithm(before)), samples)
-	return bed.Empty(ctx, namespace)
+	return tell(name, profiled, rig.ReadAlgorithm(after).Minus(rig.ReadAlgorithm(before)), samples), bed.Empty(ctx, namespace)
 }
 
 // arrive creates pods while the scheduler is profiled, and returns how many.
@@ -162,16 +189,22 @@ func save(path string, samples *profile.Profile) error {
 	return nil
 }
 
-func tell(name string, created int, a rig.Algorithm, samples *profile.Profile) {
-	parts := a.Parts(samples)
+// tell prints what a run showed, but for parts that are too small to matter.
+func tell(name string, created int, a rig.Algorithm, samples *profile.Profile) result {
+	r := result{Pods: name, Nodes: *nodes, Arrived: created, Cycles: a.Cycles, MillisPerCycle: a.MillisPerCycle(),
+		CacheHitPercent: 100 * a.CacheHits / max(1, a.CacheHits+a.CacheMisses), Points: map[string]float64{}}
 	_, _ = fmt.Fprintf(os.Stdout, "\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
-		name, *nodes, created, a.Cycles, a.MillisPerCycle(), 100*a.CacheHits/max(1, a.CacheHits+a.CacheMisses))
+		name, r.Nodes, created, r.Cycles, r.MillisPerCycle, r.CacheHitPercent)
+	parts := a.Parts(samples)
 	for _, point := range rig.AlgorithmPoints() {
+		r.Points[point] = a.Percent(point)
 		_, _ = fmt.Fprintf(os.Stdout, "  %-28s %5.1f%% of the algorithm's time\n", point, a.Percent(point))
 		for _, l := range parts {
 			if l.Point == point && l.Percent >= 0.1 {
+				r.Parts = append(r.Parts, part{l.Plugin, point, l.Percent})
 				_, _ = fmt.Fprintf(os.Stdout, "    %-26s %5.1f%%\n", l.Plugin, l.Percent)
 			}
 		}
 	}
+	return r
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
@@ -38,7 +38,7 @@ type outcome struct {
 	SmallWaitP50 float64 `json:"smallWaitP50Seconds"`
 	SmallWaitP95 float64 `json:"smallWaitP95Seconds"`
 	SmallPending int     `json:"smallPending"`
-	WallSeconds  float64 `json:"-"`
+	WallSeconds  float64 `json:"wallSeconds"`
 }
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 	profile := flag.String("profile", "gang-scheduler", "profile that schedules the pods")
 	only := flag.String("family", "", "measure only this family of loads")
 	variants := flag.String("reservations", "{maxNodesPercent: 0};{}", "reservation args to measure, separated by semicolons")
-	keep := flag.String("json", "", "file for the figures as JSON")
+	keep := flag.String("json", "", "write the figures as JSON to this file")
 	flag.Parse()
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -60,6 +60,10 @@ func main() {
 }
 
 func run(config, profile, only string, variants []string, keep string, nodes int, length time.Duration, seed uint64) error {
+	session, err := rig.Begin()
+	if err != nil {
+		return err
+	}
 	var all []outcome
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "load\treservation\tgangs started\tgang wait p50\tmax\tallocated\tsmall wait p50\tp95\tsmall pending\tpods\treplayed in")
@@ -91,17 +95,7 @@ func run(config, profile, only string, variants []string, keep string, nodes int
 			}
 		}
 	}
-	if keep == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the figures: %w", err)
-	}
-	if err := os.WriteFile(keep, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("keeping the figures: %w", err)
-	}
-	return nil
+	return session.End(os.Stdout, keep, all)
 }
 
 // configuration returns the configuration with the args for reservations in every profile.
