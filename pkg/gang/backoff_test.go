@@ -76,12 +76,22 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 // TestLargePlansLetOthersGoFirst carries out a plan of more members than are let into the queue at a time.
 func TestLargePlansLetOthersGoFirst(t *testing.T) {
 	t.Parallel()
+	for name, ordered := range map[string]bool{"in any order": false, "one after the other": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLargePlan(t, ordered)
+		})
+	}
+}
+
+func testLargePlan(t *testing.T, ordered bool) {
+	t.Helper()
 	const size = 3*window + 1
 	l := gangOf(size, size)
 	l.Invite(g1, t0)
 	l.Admit(uid(0))
 	l.Turn(uid(0))
-	proposal := Proposal{}
+	proposal := Proposal{Ordered: ordered}
 	for i := range size {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
 	}
@@ -92,10 +102,11 @@ func TestLargePlansLetOthersGoFirst(t *testing.T) {
 	now, allowed := t0, 0
 	queue := append([]Ref{{UID: uid(0)}}, e.Activate...)
 	for rounds := 1; allowed == 0; rounds++ {
-		if len(queue) > window {
-			t.Fatalf("%d members are in the queue at a time, want at most %d", len(queue), window)
-		}
-		for _, r := range queue {
+		served := 0
+		// Of an ordered plan each member that has reserved lets the next in.
+		for ; len(queue) > 0; served++ {
+			r := queue[0]
+			queue = queue[1:]
 			l.Admit(r.UID)
 			l.Turn(r.UID)
 			if _, ok := l.Reserve(r.UID, "n", now); !ok {
@@ -107,9 +118,14 @@ func TestLargePlansLetOthersGoFirst(t *testing.T) {
 			}
 			if wait == 0 {
 				allowed = 1 + bindAll(t, l, e.Allow, now)
-			} else if len(e.Activate) > 0 {
+			}
+			if len(e.Activate) > 1 || (len(e.Activate) > 0 && !ordered) {
 				t.Fatalf("%d members are let in before others had time", len(e.Activate))
 			}
+			queue = append(queue, e.Activate...)
+		}
+		if served > window {
+			t.Fatalf("%d members are served at a time, want at most %d", served, window)
 		}
 		if allowed > 0 {
 			if rounds != 4 || allowed != size {

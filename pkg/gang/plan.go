@@ -76,8 +76,13 @@ func (g *group) turnCame(p *plan, uid UID) bool {
 	if !p.ordered {
 		return true
 	}
+	g.passOn(p)
+	return p.next == len(p.order) || p.order[p.next] == uid
+}
+
+// passOn brings next of an ordered plan up to date.
+func (g *group) passOn(p *plan) {
 	for p.next < len(p.order) && g.passed(p, p.order[p.next]) {
 		p.next++
 	}
-	return p.next == len(p.order) || p.order[p.next] == uid
 }

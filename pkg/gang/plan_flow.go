@@ -19,11 +19,13 @@ const (
 	allowAllBefore = 5 * time.Second
 )
 
-// planFlow says who of a plan whose members need not reserve in order was let into the queue.
+// planFlow says who of a plan was let into the queue.
 type planFlow struct {
-	// next is the index in the plan's order of the first that was not let in yet.
+	// next is the index in the plan's order of the first that was not let in yet or, of a plan whose members reserve in order, of
+	// the first whose turn does not come before others had theirs.
 	next int
-	// under way are those let in last; letAt is when that was, and emptyAt when all of them had reserved.
+	// under way are those let in last of a plan that needs no order, and letAt is when that was; emptyAt is when all that may be let
+	// in had reserved.
 	underway       []UID
 	letAt, emptyAt time.Time
 	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were told last.
@@ -60,7 +62,7 @@ func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
 }
 
 // done reports whether all members of the plan have been let in.
-func (f *planFlow) done(p *plan) bool { return p.ordered || f.next == len(p.order) }
+func (f *planFlow) done(p *plan) bool { return f.next == len(p.order) }
 
 // letFirst lets the first members of a plan in; letMore lets those in that come after them.
 func (g *group) letFirst(take func(*member)) {
@@ -81,11 +83,30 @@ func (g *group) letNext(take func(*member)) {
 	}
 }
 
+// letInOrder lets in the first member of a window that has not reserved. Those after it follow one by one.
+func (g *group) letInOrder(take func(*member)) {
+	p, f := g.plan, &g.plan.flow
+	if f.next == 0 {
+		f.next = min(window, len(p.order))
+	}
+	for _, uid := range p.order[p.next:max(p.next, f.next)] {
+		if p.node(uid) != "" {
+			take(g.members[uid])
+		}
+		if !g.passed(p, uid) {
+			break
+		}
+	}
+}
+
 // letMore lets the next members of a plan in, a moment after the last of those before them has reserved.
 func (g *group) letMore(now time.Time) []Ref {
 	p := g.plan
-	if p.open || p.committed || p.ordered || g.spec() == nil {
+	switch {
+	case p.open || p.committed || g.spec() == nil:
 		return nil
+	case p.ordered:
+		return g.letMoreInOrder(now)
 	}
 	f := &p.flow
 	f.underway = slices.DeleteFunc(f.underway, func(uid UID) bool { return g.passed(p, uid) })
@@ -110,13 +131,37 @@ func (g *group) letMore(now time.Time) []Ref {
 	}
 	f.letAt, f.emptyAt = now, time.Time{}
 	var refs []Ref
-	g.letNext(func(m *member) {
+	g.letNext(g.letting(&refs))
+	return refs
+}
+
+func (g *group) letMoreInOrder(now time.Time) []Ref {
+	p, f := g.plan, &g.plan.flow
+	g.passOn(p)
+	switch {
+	case f.done(p) || p.next < f.next:
+		f.emptyAt = time.Time{}
+		return nil
+	case f.emptyAt.IsZero():
+		f.emptyAt = now
+		return nil
+	case now.Sub(f.emptyAt) < Breath:
+		return nil
+	}
+	f.emptyAt, f.next = time.Time{}, min(p.next+window, len(p.order))
+	var refs []Ref
+	g.letInOrder(g.letting(&refs))
+	return refs
+}
+
+// letting lets members in that were held and need not be any more, and adds them to refs.
+func (g *group) letting(refs *[]Ref) func(*member) {
+	return func(m *member) {
 		if g.mayLet(m) {
 			m.move(isLet)
-			refs = append(refs, m.Ref())
+			*refs = append(*refs, m.Ref())
 		}
-	})
-	return refs
+	}
 }
 
 // Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it.

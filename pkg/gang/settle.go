@@ -135,25 +135,13 @@ func (g *group) wake() []Ref {
 		return nil
 	}
 	var refs []Ref
-	take := func(m *member) {
-		if g.mayLet(m) {
-			m.move(isLet)
-			refs = append(refs, m.Ref())
-		}
-	}
+	take := g.letting(&refs)
 	switch p := g.plan; {
 	case p != nil && !p.open && !p.committed:
-		if !p.ordered {
+		if p.ordered {
+			g.letInOrder(take)
+		} else {
 			g.letFirst(take)
-			break
-		}
-		for _, uid := range p.order[p.next:] {
-			if p.node(uid) != "" {
-				take(g.members[uid])
-			}
-			if !g.passed(p, uid) {
-				break
-			}
 		}
 	case g.started():
 		for m := range g.atRest {
