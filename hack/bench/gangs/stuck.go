@@ -19,7 +19,8 @@ const (
 	atRest = 0.05
 )
 
-// waitInVain measures what gangs cost that wait and can never start, and how long one behind them takes that can.
+// waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the cluster, and
+// how long a gang behind them takes that can start.
 func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	const namespace = "stuck"
 	gangs := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
@@ -51,6 +52,9 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*resting)
+	if err := followChanges(ctx, bed, scheduler, namespace, out); err != nil {
+		return err
+	}
 	for repeat := range *repeats {
 		ahead := fmt.Sprintf("ahead-%d", repeat)
 		if err := bed.Namespace(ctx, ahead); err != nil {

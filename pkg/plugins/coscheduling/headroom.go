@@ -53,6 +53,8 @@ type headroom struct {
 	stale bool
 	// eased is set if a bound pod went or changed in a way that no shape shows.
 	eased bool
+	// settled counts how often the shapes were brought up to date.
+	settled uint64
 	// domains caches which node lies in which domain, by label keys, until a node changes.
 	domains map[string]*partition
 }
@@ -243,6 +245,7 @@ func (h *headroom) settle() {
 	if len(h.dirty) == 0 && !h.stale {
 		return
 	}
+	h.settled++
 	var changed []*headNode
 	for _, n := range h.dirty {
 		if n.altered {
@@ -276,6 +279,14 @@ func (h *headroom) settle() {
 	}
 	clear(h.dirty)
 	h.dirty, h.stale = h.dirty[:0], false
+}
+
+// state is another after each change of the cluster that the account sees.
+func (h *headroom) state() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settle()
+	return h.settled
 }
 
 // recount counts a shape on all nodes, because what bounds it may have changed.

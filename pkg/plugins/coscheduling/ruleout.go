@@ -98,23 +98,30 @@ func (w *waker) lacks(g *waitingGang, empty bool) []gang.Amount {
 	return gang.Lacking(amounts)
 }
 
-// reword looks again at some of the gangs that were ruled out, those first that were not looked at for the longest time: what
-// they lack changes with every pod that comes, which is nothing to try them for.
+// reword looks again at the gangs that were ruled out, those first that were not looked at for the longest time: what they lack
+// changes with every pod that comes, which is nothing to try them for. Those that the account has not changed for are looked at a
+// few at a time, for what is not in the account.
 func (w *waker) reword(now time.Time) {
 	if now.Sub(w.rewordedAt) < rewordEvery {
 		return
 	}
 	w.rewordedAt = now
-	for range min(rewordAtOnce, len(w.ruledOut)) {
+	state, began := w.headroom.state(), time.Now()
+	for looked := range len(w.ruledOut) {
 		id := w.ruledOut[0]
-		w.ruledOut = w.ruledOut[1:]
 		g := w.waiting[id]
+		unchanged := g == nil || !g.ruledOut || g.worded == state
+		if looked >= rewordAtOnce && (unchanged || time.Since(began) >= rewordFor) {
+			return
+		}
+		w.ruledOut = w.ruledOut[1:]
 		if g == nil || !g.ruledOut {
 			if g != nil {
 				g.listed = false
 			}
 			continue
 		}
+		g.worded = state
 		if reason := w.ruleOut(g); reason != nil {
 			w.ledger.RuleOut(id, reason, now)
 		} else {

@@ -17,6 +17,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -39,6 +40,10 @@ const (
 	// rewordPause is the least time between two rewordings of why a gang or its members are pending: the numbers in it
 	// change with every pod that comes or goes.
 	rewordPause = 3 * time.Second
+	// The words of so many PodGroups and members change a second, and of so many at once after a quiet time: where many gangs wait,
+	// every pod that comes or goes changes what all of them are told. The PodGroups of a thousand gangs follow one change at once.
+	groupWordsASecond, groupWordsAtOnce   = 100, 1000
+	memberWordsASecond, memberWordsAtOnce = 200, 200
 	// tallyEvery is how often gangs are counted for the metrics.
 	tallyEvery = 5 * time.Second
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
@@ -74,6 +79,8 @@ type statusWriter struct {
 	dirty map[gang.ID]time.Time
 	// wrote and reworded are when the gang's PodGroup and its members were last written.
 	wrote, reworded map[gang.ID]time.Time
+	// owed holds the gangs whose PodGroup has had new words that the members still lack.
+	owed map[gang.ID]bool
 	// odd holds what was said last about the members of a gang, by reason.
 	odd map[gang.ID]map[string]string
 	// mixed says of gangs that are on several GPU models on which.
@@ -86,11 +93,18 @@ type statusWriter struct {
 	// writing holds since when gangs are being written, busy counts them by namespace.
 	writing map[gang.ID]time.Time
 	busy    map[string]int
+	// queue holds the gangs that are due and wait for one of the writers, starts is how many may begin before the next look.
+	queue  []gang.ID
+	starts int
+	// groupWords and memberWords limit the writes that change nothing but words.
+	groupWords, memberWords flowcontrol.RateLimiter
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{reserved: func(gang.ID) string { return "" }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, odd: map[gang.ID]map[string]string{},
-		writing: map[gang.ID]time.Time{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{}}
+	return &statusWriter{reserved: func(gang.ID) string { return "" }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, owed: map[gang.ID]bool{}, odd: map[gang.ID]map[string]string{},
+		writing: map[gang.ID]time.Time{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{},
+		groupWords:  flowcontrol.NewTokenBucketRateLimiter(groupWordsASecond, groupWordsAtOnce),
+		memberWords: flowcontrol.NewTokenBucketRateLimiter(memberWordsASecond, memberWordsAtOnce)}
 }
 
 // mark notes that the gang may look different. It is called under the ledger's lock.
@@ -173,13 +187,14 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		s.mu.Lock()
 		delete(s.wrote, id)
 		delete(s.reworded, id)
+		delete(s.owed, id)
 		delete(s.odd, id)
 		delete(s.mixed, id)
 		s.mu.Unlock()
 		s.refusals.forget(id)
 	}
 	s.mu.Lock()
-	reword := now.Sub(s.reworded[id]) >= rewordPause
+	reword, owed := now.Sub(s.reworded[id]) >= rewordPause, s.owed[id]
 	s.mu.Unlock()
 	pg := s.groups.get(id)
 	reworded, later := false, s.tellWait(ctx, id, v, pg, now)
@@ -195,6 +210,9 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		}
 		later = later || putOff
 	}
+	// Members come after the PodGroups of all: there are many more of them. What they are owed does not wait for the pause again.
+	toMembers := (reword || owed) && !reworded
+	owed, owes := owed || reworded, false
 	if v.Reason != nil && !v.Started {
 		if err := s.clearNominations(ctx, id); err != nil {
 			return err
@@ -216,8 +234,10 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		case reason == v1.PodReasonUnschedulable && v.Reason == nil:
 			// On its way: planned in a moment or being given a node.
 			continue
-		case c != nil && c.Reason == reason && !reword,
-			c == nil && reason == waitingForGang && now.Sub(pod.CreationTimestamp.Time) < incompletePause:
+		case c != nil && c.Reason == reason && (!toMembers || !s.memberWords.TryAccept()):
+			later, owes = true, true
+			continue
+		case c == nil && reason == waitingForGang && now.Sub(pod.CreationTimestamp.Time) < incompletePause:
 			later = true
 			continue
 		}
@@ -228,12 +248,17 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 			// No cycle says it in its place.
 			s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", why)
 		}
-		reworded = true
+		reworded = reworded || !owed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if reworded {
 		s.reworded[id] = now
+	}
+	if owed && owes {
+		s.owed[id] = true
+	} else {
+		delete(s.owed, id)
 	}
 	if later {
 		s.dirty[id] = now
@@ -288,7 +313,7 @@ func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulin
 		return false, false, nil
 	}
 	reworded = equality.Semantic.DeepEqual(wordless(status), wordless(pg.Status))
-	if reworded && !reword {
+	if reworded && (!reword || !s.groupWords.TryAccept()) {
 		return false, true, nil
 	}
 	s.mu.Lock()

@@ -20,6 +20,9 @@ const (
 	slowWrite         = time.Second
 	// writersOfOne bounds the gangs of one namespace. One to which nothing was written lately, or to which writes fail, has one.
 	writersOfOne = 8
+	// statusStarts bounds the gangs that begin to be written between two looks at what has changed, so that a crowd leaves the API
+	// server time for others.
+	statusStarts = 100
 	// standing is how long a namespace counts as one to which writes succeed.
 	standing = time.Minute
 	// writeTimeout ends a request that the API server, or a webhook that it asks, does not answer.
@@ -36,19 +39,32 @@ func (s *statusWriter) flush(ctx context.Context) {
 	for _, id := range s.refusals.over(now) {
 		s.mark(id)
 	}
-	for _, id := range s.due(now) {
+	s.start(ctx, s.due(now))
+}
+
+// start writes the gangs; when one is done, the next that is due takes its place.
+func (s *statusWriter) start(ctx context.Context, ids []gang.ID) {
+	for _, id := range ids {
 		go func() {
-			defer s.written(id)
-			if err := s.write(ctx, id, now); err != nil {
-				if pause, first := s.troubles.fail(id.Namespace, time.Now()); first {
-					klog.FromContext(ctx).Error(err, "Writing the state of gangs of a namespace failed, trying again", "gang", id, "pause", pause)
-				}
-				s.mark(id)
-				return
+			s.tryToWrite(ctx, id)
+			s.written(id)
+			if ctx.Err() == nil {
+				s.start(ctx, s.begin(time.Now()))
 			}
-			s.troubles.succeed(id.Namespace, time.Now())
 		}()
 	}
+}
+
+func (s *statusWriter) tryToWrite(ctx context.Context, id gang.ID) {
+	err := s.write(ctx, id, time.Now())
+	if err == nil {
+		s.troubles.succeed(id.Namespace, time.Now())
+		return
+	}
+	if pause, first := s.troubles.fail(id.Namespace, time.Now()); first {
+		klog.FromContext(ctx).Error(err, "Writing the state of gangs of a namespace failed, trying again", "gang", id, "pause", pause)
+	}
+	s.mark(id)
 }
 
 // written notes that the gang is not being written any more.
@@ -61,7 +77,8 @@ func (s *statusWriter) written(id gang.ID) {
 	}
 }
 
-// due takes the gangs that are to be written now.
+// due finds the gangs that are to be written now and takes those that can begin at once. First come those whose PodGroup was told
+// longest ago what keeps them, last those of which only members are to be told.
 func (s *statusWriter) due(now time.Time) []gang.ID {
 	var due, young []gang.ID
 	s.mu.Lock()
@@ -82,6 +99,23 @@ func (s *statusWriter) due(now time.Time) []gang.ID {
 		}
 	}
 	s.mu.Lock()
+	slices.SortFunc(due, func(a, b gang.ID) int {
+		if s.owed[a] != s.owed[b] {
+			if s.owed[a] {
+				return 1
+			}
+			return -1
+		}
+		return s.reworded[a].Compare(s.reworded[b])
+	})
+	s.queue, s.starts = inTurn(due), statusStarts
+	s.mu.Unlock()
+	return s.begin(now)
+}
+
+// begin takes the gangs of the queue that can begin to be written.
+func (s *statusWriter) begin(now time.Time) []gang.ID {
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := statusWriters
 	for _, began := range s.writing {
@@ -91,22 +125,26 @@ func (s *statusWriter) due(now time.Time) []gang.ID {
 	}
 	most = min(most, statusWritersMost)
 	allowed := map[string]int{}
-	var begun []gang.ID
-	for _, id := range inTurn(due) {
-		if len(s.writing) >= most {
+	var begun, left []gang.ID
+	for i, id := range s.queue {
+		if len(s.writing) >= most || s.starts == 0 {
+			left = append(left, s.queue[i:]...)
 			break
 		}
 		if _, asked := allowed[id.Namespace]; !asked {
 			allowed[id.Namespace] = s.troubles.writers(id.Namespace, now)
 		}
 		if s.busy[id.Namespace] >= allowed[id.Namespace] {
+			left = append(left, id)
 			continue
 		}
 		delete(s.dirty, id)
 		s.writing[id] = now
 		s.busy[id.Namespace]++
+		s.starts--
 		begun = append(begun, id)
 	}
+	s.queue = left
 	return begun
 }
 

@@ -21,9 +21,11 @@ const (
 	retryPause  = 50 * time.Millisecond
 	// touchAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	touchAnyway = time.Minute
-	// rewordEvery is how often the reasons of gangs that are ruled out are brought up to date, of rewordAtOnce gangs at a time.
+	// rewordEvery is how often the reasons of gangs that are ruled out are brought up to date: of rewordAtOnce gangs at a time, and
+	// of as many as take rewordFor where the cluster has changed for them. Nobody is woken meanwhile.
 	rewordEvery  = time.Second
 	rewordAtOnce = 100
+	rewordFor    = 50 * time.Millisecond
 	// describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
 	describeRest = time.Millisecond
 	// promiseGrace is how long what pods were evicted for is kept after the last of them has gone.
@@ -94,6 +96,8 @@ type waitingGang struct {
 	restUntil time.Time
 	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
 	ruledOut, listed bool
+	// worded is the state of the account for which the reason was last found.
+	worded uint64
 }
 
 func newWaker() *waker {

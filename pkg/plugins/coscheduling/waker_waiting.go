@@ -47,7 +47,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		g.restUntil = now.Add(time.Duration(max(len(g.Classes)-manyClasses, 0)) * describeRest)
 		if known != nil {
 			w.unindex(known)
-			g.ruledOut, g.listed = known.ruledOut, known.listed
+			g.ruledOut, g.listed, g.worded = known.ruledOut, known.listed, known.worded
 		}
 		w.waiting[id] = g
 		for _, s := range g.shapes {

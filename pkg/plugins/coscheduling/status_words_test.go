@@ -1,0 +1,206 @@
+package coscheduling
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	clientset "k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+)
+
+// busyAPI is an API server that takes each write to a status, two milliseconds after the one before.
+type busyAPI struct {
+	groups, pods cache.Store
+	turn         sync.Mutex
+
+	mu sync.Mutex
+	// told is when each PodGroup and each pod was last told why it waits.
+	told map[string]time.Time
+	// writes counts those to PodGroups and to pods.
+	writes map[string]int
+}
+
+func (a *busyAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	a.turn.Lock()
+	time.Sleep(2 * time.Millisecond)
+	a.turn.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	kind, name := "pods", path.Base(path.Dir(r.URL.Path))
+	if strings.Contains(r.URL.Path, "/podgroups/") {
+		kind = "podgroups"
+		err = merge(a.groups, name, body, func(old any) any { return old.(*schedulingv1alpha1.PodGroup).DeepCopy() })
+	} else {
+		err = merge(a.pods, name, body, func(old any) any { return old.(*v1.Pod).DeepCopy() })
+	}
+	a.writes[kind]++
+	a.told[kind+"/"+name] = time.Now()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader([]byte(`{"kind":"Pod","apiVersion":"v1"}`)))}, err
+}
+
+// merge changes the stored object as a patch of its status says, whose lists are whole.
+func merge(store cache.Store, name string, patch []byte, copied func(any) any) error {
+	old, _, err := store.GetByKey("ns/" + name)
+	if err != nil {
+		return err
+	}
+	object := copied(old)
+	if err := json.Unmarshal(patch, object); err != nil {
+		return err
+	}
+	return store.Update(object)
+}
+
+// crowd is a status writer with gangs of two that wait.
+type crowd struct {
+	*statusWriter
+	api *busyAPI
+	ids []gang.ID
+}
+
+func newCrowd(t *testing.T, gangs int) *crowd {
+	t.Helper()
+	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	c := &crowd{statusWriter: newStatusWriter(), api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods,
+		told: map[string]time.Time{}, writes: map[string]int{}}}
+	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: c.api}
+	groups, err := newPodGroupClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.client, err = clientset.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	c.groups, c.statusWriter.pods = &podGroups{client: groups, store: c.api.groups}, &memberPods{lister: corelisters.NewPodLister(pods)}
+	c.profiles, c.recorder, c.synced = &profiles{}, &events.FakeRecorder{}, func() bool { return true }
+	c.leading.Store(true)
+	c.ledger = gang.NewLedger(time.Minute, c.mark)
+	now := metav1.Now()
+	for g := range gangs {
+		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
+		c.ids = append(c.ids, id)
+		pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name, UID: apitypes.UID(id.Name), CreationTimestamp: now}}
+		pg.Spec.MinMember = 2
+		if err := c.api.groups.Add(pg); err != nil {
+			t.Fatal(err)
+		}
+		c.ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: now.Time, UID: gang.UID(pg.UID), Timeout: time.Minute}, now.Time)
+		for m := range 2 {
+			name := fmt.Sprintf("%s-%d", id.Name, m)
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: name, UID: apitypes.UID(name), CreationTimestamp: now}}
+			if err := pods.Add(pod); err != nil {
+				t.Fatal(err)
+			}
+			c.ledger.Observe(id, gang.Member{UID: gang.UID(name), Namespace: id.Namespace, Name: name, Created: now.Time, State: gang.Pending,
+				Class: "c", Ours: true}, now.Time)
+		}
+	}
+	return c
+}
+
+// say gives all gangs another reason.
+func (c *crowd) say(words string) {
+	for _, id := range c.ids {
+		c.ledger.RuleOut(id, gang.Told(words), time.Now())
+	}
+}
+
+// last is how long ago the last PodGroup and the last pod were told.
+func (c *crowd) last(since time.Time) (group, pod time.Duration) {
+	c.api.mu.Lock()
+	defer c.api.mu.Unlock()
+	for name, at := range c.api.told {
+		if strings.HasPrefix(name, "podgroups/") {
+			group = max(group, at.Sub(since))
+		} else {
+			pod = max(pod, at.Sub(since))
+		}
+	}
+	return group, pod
+}
+
+func TestTheReasonsOfACrowdFollowTheCluster(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		gangs             int
+		withinGroup, pods time.Duration
+	}{
+		{100, 5 * time.Second, 5 * time.Second},
+		{1000, 5 * time.Second, 15 * time.Second},
+		{3000, 30 * time.Second, 45 * time.Second},
+	} {
+		t.Run(fmt.Sprintf("%d gangs", tt.gangs), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				c := newCrowd(t, tt.gangs)
+				go c.run(ctx)
+				c.say("no room on 1 node")
+				time.Sleep(5 * time.Minute)
+				before, changed := c.api.writes["podgroups"]+c.api.writes["pods"], time.Now()
+				c.say("no room on 2 nodes")
+				time.Sleep(5 * time.Minute)
+				cancel()
+				synctest.Wait()
+				if writes := c.api.writes["podgroups"] + c.api.writes["pods"] - before; writes != 3*tt.gangs {
+					t.Errorf("%d writes, want one for each PodGroup and each of two members", writes)
+				}
+				if group, pod := c.last(changed); group > tt.withinGroup || pod > tt.pods {
+					t.Errorf("the last PodGroup was told after %s, the last pod after %s; want %s and %s", group, pod, tt.withinGroup, tt.pods)
+				} else {
+					t.Logf("the last PodGroup was told after %s, the last pod after %s", group, pod)
+				}
+			})
+		})
+	}
+}
+
+func TestAClusterThatNeverRestsCostsABoundedNumberOfWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := newCrowd(t, 3000)
+		go c.run(ctx)
+		c.say("no room on 0 nodes")
+		time.Sleep(5 * time.Minute)
+		clear(c.api.writes)
+		const seconds = 60
+		for i := range seconds {
+			c.say(fmt.Sprintf("no room on %d nodes", i+1))
+			time.Sleep(time.Second)
+		}
+		cancel()
+		synctest.Wait()
+		groups, pods := c.api.writes["podgroups"], c.api.writes["pods"]
+		if most := groupWordsAtOnce + groupWordsASecond*seconds; groups > most || groups < most*9/10 {
+			t.Errorf("%d writes to PodGroups in %d s, want a little under %d", groups, seconds, most)
+		}
+		if most := memberWordsAtOnce + memberWordsASecond*seconds; pods > most {
+			t.Errorf("%d writes to pods in %d s, want at most %d", pods, seconds, most)
+		}
+	})
+}
