@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,12 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/tables"
 )
 
 // explainFlags say what to explain and from what.
@@ -28,8 +27,6 @@ type explainFlags struct {
 	top         int
 	allNodes    bool
 	format      outputFormat
-	// width of the table in columns; 0 for that of the terminal.
-	width int
 }
 
 func newExplainCommand() *cobra.Command {
@@ -168,8 +165,9 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 		return badInput(err)
 	}
 	if f.format == outputTable && of > 1 {
-		fmt.Fprintf(out, "%s %s has %s, of which %d %s; this is about %s.\n", target.Kind, target.Name, plural.Of(of, "pod"), pending,
+		about := fmt.Sprintf("%s %s has %s, of which %d %s; this is about %s.", target.Kind, target.Name, plural.Of(of, "pod"), pending,
 			plural.Choose(pending, "is pending", "are pending"), pod.Name)
+		fmt.Fprintln(out, tables.ScreenOf(out).Wrap(about))
 	}
 	if f.atDecision {
 		explanation, err := f.decided(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID)
@@ -193,20 +191,7 @@ func (f *explainFlags) print(out io.Writer, explanation *explain.Explanation) er
 	if f.allNodes {
 		top = 0
 	}
-	return explanation.WriteTable(out, top, cmp.Or(f.width, terminalWidth(out)))
-}
-
-// terminalWidth is how many columns the terminal has, 0 where out is none.
-func terminalWidth(out io.Writer) int {
-	file, ok := out.(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
+	return explanation.WriteTable(out, top)
 }
 
 func readManifest(path, namespace string) (*explain.Manifest, error) {

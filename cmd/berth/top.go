@@ -126,9 +126,9 @@ Exit status: 0 when the view was left or printed, 2 for a file or flag that cann
 
 // explain is what "berth explain" prints, in a table of a width.
 func (f *watchFlags) explain(ctx context.Context, kind, namespace, name string, width int) (string, error) {
-	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10, format: outputTable, width: width}
+	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10, format: outputTable}
 	var out, warnings bytes.Buffer
-	err := flags.run(ctx, explain.Target{Kind: kind, Name: name}, &out, &warnings)
+	err := flags.run(ctx, explain.Target{Kind: kind, Name: name}, tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, &warnings)
 	if err != nil && ctx.Err() == nil {
 		return "", errors.New(warnings.String() + err.Error())
 	}

@@ -142,11 +142,11 @@ func TestAPodIsExplained(t *testing.T) {
 		{"two nodes fit and one is fuller", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0), node("c", "8", taint)},
 			"goes to a, ", []string{"TaintToleration", "untolerated taint", "for b to win"}},
 		{"equal nodes and a worse one", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), pod("q", "a", "7", 0), pod("r", "b", "7", 0)},
-			"or to any of the 2 nodes with the same score, ", []string{"and 1 like it", "for c to win"}},
+			"or to any of the 2 nodes with the same score, ", []string{" a           1 ", "for c to win"}},
 		{"one node fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)}, "goes to a, the only one of 2 nodes that it fits", nil},
 		{"equal nodes", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "or to any of the 2 nodes with the same score", nil},
 		{"no node fits, one nearly", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), node("b", "4"), pod("q", "a", "2", 0)},
-			"fits none of 2 nodes", []string{"a has 6 of the 8 nvidia.com/gpu", "GPUAware", "preemption: "}},
+			"fits none of 2 nodes", []string{" a                   nvidia.com/gpu     6       8", "GPUAware", "preemption: "}},
 		{"room can be made", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
 			"fits none of the 1 node as they are; room is made on a by evicting default/q", nil},
 		{"a bound pod on the best node", pod("p", "a", "1", 0), []runtime.Object{pod("p", "a", "1", 0), node("a", "8"), node("b", "4", taint)}, "that is where it runs", nil},
@@ -165,10 +165,10 @@ func TestAPodIsExplained(t *testing.T) {
 			"goes to a, the only one of 2 nodes that it fits", []string{"IPReservation", "outside the domains of pool racks"}},
 		{"a pool of addresses that does not exist", addressed, []runtime.Object{node("a", "8")}, "", []string{"there is no IPPool racks"}},
 		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
-		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: g-0, g-1"}},
+		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           g-0, g-1"}},
 		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
 		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending: gang default/g has 2 of the 3 members", nil},
-		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", "plan: a: j-0, j-1"}},
+		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           j-0, j-1"}},
 		{"a gang of an MPIJob", ofMPI[3].(*v1.Pod), ofMPI, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending"}},
 		{"a gang of a Job that is not known", ofJob[3].(*v1.Pod), slices.Concat(ofJob[:2], ofJob[3:]), "does not exist", nil},
 		{"a gang of a LeaderWorkerSet", ofSet[3].(*v1.Pod), ofSet, "is given a by the plan of its gang", []string{"at least 2 together; 2 pending"}},
@@ -181,7 +181,7 @@ func TestAPodIsExplained(t *testing.T) {
 				t.Errorf("got verdict %q, want %q in it", e.Verdict, tt.want)
 			}
 			var table strings.Builder
-			if err := e.WriteTable(&table, 10, 0); err != nil {
+			if err := e.WriteTable(&table, 10); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range tt.table {

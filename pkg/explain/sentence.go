@@ -32,6 +32,9 @@ func (e *Explanation) sentence() string {
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
 		return "It waits: " + e.Gang.Missing + e.Gang.help() + "."
+	case e.Gang.node(e.Pod.Name) != "" && e.Gang.Bound > 0:
+		return fmt.Sprintf("Its gang has started: %s bound, and the plan gives this one %s.",
+			plural.Of(e.Gang.Bound, "other member")+" "+plural.Choose(e.Gang.Bound, "is", "are"), e.Gang.node(e.Pod.Name))
 	case e.Gang.node(e.Pod.Name) != "":
 		return fmt.Sprintf("Its gang starts as a whole: %s %s on %s, this one on %s.", plural.Of(len(e.Gang.Assignments), "member"),
 			plural.Choose(len(e.Gang.Assignments), "fits", "fit"), e.Gang.where(), e.Gang.node(e.Pod.Name))

@@ -23,6 +23,11 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 		n.Annotations = map[string]string{"berth.dev/price-per-hour": perHour}
 		return n
 	}
+	bound := func(name string) *v1.Pod {
+		p := member(name)
+		p.Spec.NodeName, p.Status.Phase = "a", v1.PodRunning
+		return p
+	}
 	both := pod("p", "", "1", 0)
 	both.Spec.SchedulerName = "berth-scheduler"
 	for _, tt := range []struct {
@@ -46,6 +51,8 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 		{"a gang that lacks members", member("g-0"), []runtime.Object{node("a", "8"), member("g-0")}, "; it is planned when 2 pods more exist."},
 		{"a gang that fits", member("g-0"), []runtime.Object{node("a", "8"), member("g-0"), member("g-1"), member("g-2")},
 			"Its gang starts as a whole: 3 members fit on 1 node, this one on a."},
+		{"a bound member of a gang", bound("g-0"), []runtime.Object{node("a", "8"), bound("g-0"), bound("g-1"), bound("g-2")},
+			"Its gang has started: 2 other members are bound, and the plan gives this one a."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,22 +103,5 @@ func TestASentenceNamesWhatMattersMost(t *testing.T) {
 				t.Errorf("sentence (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestATableFitsTheTerminal(t *testing.T) {
-	t.Parallel()
-	both := pod("p", "", "1", 0)
-	both.Spec.SchedulerName = "berth-scheduler"
-	cheap := node("a-node-with-a-rather-long-name", "8")
-	cheap.Annotations = map[string]string{"berth.dev/price-per-hour": "24"}
-	e := ask(t, both, cheap, node("b", "8"), pod("q", cheap.Name, "4", 0), node("c", "8", v1.Taint{Key: "team", Value: "x", Effect: v1.TaintEffectNoSchedule}))
-	for _, width := range []int{60, 80, 120} {
-		for _, line := range strings.Split(scoreTable(e.scored(), 10, width)+rejectionTable(e.Nodes[2:], false, width), "\n") {
-			table := strings.HasPrefix(line, " ")
-			if len([]rune(strings.TrimRight(line, " "))) > width && table {
-				t.Errorf("a line is wider than %d columns: %q", width, line)
-			}
-		}
 	}
 }

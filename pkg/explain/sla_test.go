@@ -61,7 +61,7 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 				t.Errorf("said\n%s\nwant %s", said, tc.said)
 			}
 			var out strings.Builder
-			if err := e.WriteTable(&out, 5, 0); err != nil {
+			if err := e.WriteTable(&out, 5); err != nil {
 				t.Fatal(err)
 			}
 			if text := out.String(); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {

@@ -8,55 +8,66 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"berth.dev/berth/pkg/tables"
 )
 
 // exampleNodes is how many nodes are named where many were rejected for the same reason.
 const exampleNodes = 3
 
+// page is an explanation on its way to a screen. Top bounds the rows of scored nodes; 0 gives every node a row of its own.
+type page struct {
+	strings.Builder
+	screen tables.Screen
+	top    int
+}
+
+// line adds a line, broken where the screen ends.
+func (p *page) line(format string, args ...any) {
+	p.WriteString(p.screen.Wrap(fmt.Sprintf(format, args...)) + "\n")
+}
+
 // WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given the same in
-// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself. Width is that of the
-// terminal; 0 means that there is none to fit.
-func (e *Explanation) WriteTable(out io.Writer, top, width int) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\npod %s, %s, profile %s of %s\n%s\n", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
+// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself.
+func (e *Explanation) WriteTable(out io.Writer, top int) error {
+	p := &page{screen: tables.ScreenOf(out), top: top}
+	p.line("%s\n\npod %s, %s, profile %s of %s\n%s", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
 	if e.Share != "" {
-		fmt.Fprintf(&b, "its share of a GPU on %s is %s\n", cmp.Or(e.BoundTo, e.Winner), e.Share)
+		p.line("its share of a GPU on %s is %s", cmp.Or(e.BoundTo, e.Winner), e.Share)
 	}
-	e.writeGang(&b, top)
+	if e.Gang != nil {
+		p.gang(e.Gang)
+	}
 	for _, h := range e.Held {
 		if e.Gang == nil {
-			fmt.Fprintf(&b, "kept out of the queue by %s: %s\n", h.Plugin, strings.Join(h.Reasons, ", "))
+			p.line("kept out of the queue by %s: %s", h.Plugin, strings.Join(h.Reasons, ", "))
 		}
 	}
 	scored := e.scored()
 	if len(scored) > 0 {
-		b.WriteString("\n" + scoreTable(scored, top, width))
+		p.scores(scored, e.Winner)
 	}
 	for _, n := range e.NotScored {
-		fmt.Fprintf(&b, "not scored by %s: %s\n", n.Plugin, n.Why)
+		p.line("not scored by %s: %s", n.Plugin, n.Why)
 	}
-	if r := e.RunnerUp; r != nil {
-		r.write(&b)
+	if e.RunnerUp != nil {
+		p.runnerUp(e.RunnerUp)
 	}
 	if len(scored) < len(e.Nodes) {
-		b.WriteString("\n" + rejectionTable(e.Nodes[len(scored):], top == 0, width))
+		p.rejections(e.Nodes[len(scored):])
 	}
-	for i, c := range e.Closest {
-		if i == 0 {
-			b.WriteString("\nclosest to fitting:\n")
-		}
-		fmt.Fprintf(&b, "  %s has %s of the %s %s\n", c.Node, c.Free, c.Needs, c.Resource)
+	if len(e.Closest) > 0 {
+		p.closest(e.Closest)
 	}
-	if p := e.Preemption; p != nil && p.Message != "" {
-		fmt.Fprintf(&b, "\npreemption: %s\n", strings.TrimPrefix(p.Message, "preemption: "))
+	if e.Preemption != nil && e.Preemption.Message != "" {
+		p.line("\npreemption: %s", strings.TrimPrefix(e.Preemption.Message, "preemption: "))
 	}
 	for _, note := range e.Notes {
-		fmt.Fprintf(&b, "note: %s\n", note)
+		p.line("note: %s", note)
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	if _, err := io.WriteString(out, p.String()); err != nil {
+		return fmt.Errorf("printing the explanation: %w", err)
+	}
+	return nil
 }
 
 func (e *Explanation) scored() []Node {
@@ -67,59 +78,56 @@ func (e *Explanation) scored() []Node {
 	return e.Nodes[:i]
 }
 
-func (e *Explanation) writeGang(b *strings.Builder, top int) {
-	g := e.Gang
-	if g == nil {
-		return
-	}
-	if g.MinMember > 0 {
-		fmt.Fprintf(b, "gang %s: at least %d together", g.Name, g.MinMember)
-	} else {
-		fmt.Fprintf(b, "gang %s: nothing says how many start together", g.Name)
-	}
-	separator := "; "
+// gang says how the members of a gang are, and where its plan puts them.
+func (p *page) gang(g *Gang) {
+	var counts []string
 	for _, state := range []struct {
 		pods int
 		name string
 	}{{g.Bound, "bound"}, {g.Pending, "pending"}, {g.Gated, "gated"}, {g.Ended, "ended"}} {
 		if state.pods > 0 {
-			fmt.Fprintf(b, "%s%d %s", separator, state.pods, state.name)
-			separator = ", "
+			counts = append(counts, fmt.Sprintf("%d %s", state.pods, state.name))
 		}
 	}
-	b.WriteString("\n")
+	together := "nothing says how many start together"
+	if g.MinMember > 0 {
+		together = fmt.Sprintf("at least %d together", g.MinMember)
+	}
+	if len(counts) > 0 {
+		together += "; " + strings.Join(counts, ", ")
+	}
+	p.line("gang %s: %s", g.Name, together)
 	byNode := map[string][]string{}
-	for _, s := range g.Assignments {
-		byNode[s.Node] = append(byNode[s.Node], s.Pod)
+	for _, a := range g.Assignments {
+		byNode[a.Node] = append(byNode[a.Node], a.Pod)
 	}
 	planned := slices.Sorted(maps.Keys(byNode))
-	for i, node := range planned {
-		if top > 0 && i == top {
-			fmt.Fprintf(b, "  … and %d more nodes (--top, --all-nodes)\n", len(planned)-top)
-			break
-		}
-		fmt.Fprintf(b, "  plan: %s: %s\n", node, strings.Join(byNode[node], ", "))
+	shown := len(planned)
+	if p.top > 0 {
+		shown = min(shown, p.top)
+	}
+	t := tables.New(p.screen, tables.Column{Name: "planned on"}, tables.Column{Name: "members"})
+	for _, node := range planned[:shown] {
+		t.Row(node, strings.Join(byNode[node], ", "))
+	}
+	if shown > 0 {
+		p.WriteString("\n" + t.String())
+	}
+	if shown < len(planned) {
+		p.line("… and %d more nodes (--top, --all-nodes)", len(planned)-shown)
 	}
 	if g.Bound == 0 {
-		b.WriteString("what is below is for this member by itself\n")
+		p.line("what is below is for this member by itself")
 	}
 }
 
-func newTable() table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatDefault
-	return t
-}
-
-// scoreTable has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
+// scores has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
 // tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
-func scoreTable(nodes []Node, top, width int) string {
-	rows := alikeInRow(nodes, top == 0)
+func (p *page) scores(nodes []Node, winner string) {
+	rows := alikeInRow(nodes, p.top == 0)
 	shown := rows
-	if top > 0 {
-		shown = rows[:min(top, len(rows))]
+	if p.top > 0 {
+		shown = rows[:min(p.top, len(rows))]
 	}
 	var telling []int
 	var same []string
@@ -132,72 +140,67 @@ func scoreTable(nodes []Node, top, width int) string {
 		}
 		telling = append(telling, i)
 	}
-	// What tells least apart is left out where the terminal is too narrow.
+	// What tells least apart is left out where the screen is too narrow.
 	slices.SortStableFunc(telling, func(a, b int) int { return cmp.Compare(spread(nodes, b), spread(nodes, a)) })
-	columns := telling
-	out := pointsTable(shown, columns)
-	for len(columns) > 1 && tooWide(out, width) {
-		columns = columns[:len(columns)-1]
-		out = pointsTable(shown, columns)
-	}
+	p.WriteString("\n")
+	p.points(shown, telling, winner)
 	hidden := len(nodes)
 	for _, of := range shown {
 		hidden -= len(of)
 	}
 	if hidden > 0 {
-		out += fmt.Sprintf("… and %d more of the %d nodes that it fits (--top, --all-nodes)\n", hidden, len(nodes))
+		p.line("… and %d more of the %d nodes that it fits (--top, --all-nodes)", hidden, len(nodes))
 	}
 	if len(telling) > 0 {
-		out += "in points: 0 to 100 of each plugin, times its weight\n"
-	}
-	if len(columns) < len(telling) {
-		var left []string
-		for _, i := range telling[len(columns):] {
-			left = append(left, fmt.Sprintf("%s (%s apart at most)", nodes[0].Scores[i].Plugin, points(spread(nodes, i))))
-		}
-		out += "not shown: " + strings.Join(left, ", ") + "\n"
+		p.line("in points: 0 to 100 of each plugin, times its weight")
 	}
 	if len(same) > 0 {
-		out += "points that are the same for all nodes: " + strings.Join(same, ", ") + "\n"
+		p.line("points that are the same for all nodes: %s", strings.Join(same, ", "))
 	}
 	for i := range nodes[0].Scores {
-		if costs := costTable(shown, i, top == 0, width); costs != "" {
-			out += "\n" + costs
-		}
+		p.costs(shown, i, winner)
 	}
-	return out
 }
 
-// pointsTable has a row for each group of nodes and a column for each plugin.
-func pointsTable(rows [][]Node, plugins []int) string {
-	t := newTable()
-	header := table.Row{"node", "total"}
-	columns := []table.ColumnConfig{{Number: 2, Align: text.AlignRight}}
-	for _, i := range plugins {
+// points has a row for each group of nodes and a column for each plugin.
+func (p *page) points(rows [][]Node, plugins []int, winner string) {
+	names, others := make([]string, len(rows)), make([]int, len(rows))
+	for i, of := range rows {
+		names[i], others[i] = of[0].Name, len(of)-1
+	}
+	columns := []tables.Column{{Name: "total", Number: true}}
+	for n, i := range plugins {
 		s := &rows[0][0].Scores[i]
-		header = append(header, fmt.Sprintf("%s ×%d", s.Plugin, s.Weight))
-		columns = append(columns, table.ColumnConfig{Number: len(header), Align: text.AlignRight})
+		columns = append(columns, tables.Column{Name: fmt.Sprintf("%s ×%d", s.Plugin, s.Weight), Number: true, Extra: n > 0})
 	}
-	t.SetColumnConfigs(columns)
-	t.AppendHeader(header)
-	for _, of := range rows {
-		row := table.Row{likeIt(of[0].Name, len(of)-1), of[0].Total}
+	p.perNode(names, others, winner, columns, func(row int) []any {
+		cells := []any{rows[row][0].Total}
 		for _, i := range plugins {
-			row = append(row, of[0].Scores[i].Weighted)
+			cells = append(cells, rows[row][0].Scores[i].Weighted)
 		}
-		t.AppendRow(row)
-	}
-	return t.Render() + "\n"
+		return cells
+	})
 }
 
-// tooWide reports whether a line of the text is longer than the terminal is wide.
-func tooWide(s string, width int) bool {
-	for line := range strings.Lines(s) {
-		if width > 0 && text.StringWidthWithoutEscSequences(strings.TrimRight(line, " \n")) > width {
-			return true
-		}
+// perNode adds a table with a row for each node, the winner in a color, and how many others are like it where some are.
+func (p *page) perNode(names []string, others []int, winner string, columns []tables.Column, cells func(row int) []any) {
+	first := []tables.Column{{Name: "node"}}
+	alike := slices.Max(others) > 0
+	if alike {
+		first = append(first, tables.Column{Name: "like it", Number: true})
 	}
-	return false
+	t := tables.New(p.screen, append(first, columns...)...)
+	for i, name := range names {
+		if name == winner {
+			name = p.screen.Paint(tables.Green, name)
+		}
+		row := []any{name}
+		if alike {
+			row = append(row, others[i])
+		}
+		t.Row(append(row, cells(i)...)...)
+	}
+	p.WriteString(t.String())
 }
 
 // spread is how far the points of a plugin are apart.
@@ -252,7 +255,8 @@ type group struct {
 
 type rejection struct{ plugin, reasons string }
 
-func rejectionTable(nodes []Node, all bool, width int) string {
+// rejections has a row for each reason, the most frequent first.
+func (p *page) rejections(nodes []Node) {
 	groups := map[rejection]*group{}
 	for _, n := range nodes {
 		by := rejection{n.Rejected.Plugin, strings.Join(n.Rejected.Reasons, "; ")}
@@ -264,37 +268,50 @@ func rejectionTable(nodes []Node, all bool, width int) string {
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))
 	})
-	t := newTable()
-	t.AppendHeader(table.Row{"nodes", "rejected by", "because", "which"})
-	if width > 0 {
-		// What the two columns before take, and the spaces between all.
-		rest := max(width-30, 30)
-		t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: rest * 3 / 5}, {Number: 4, WidthMax: rest * 2 / 5}})
-	}
+	t := tables.New(p.screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"}, tables.Column{Name: "because"},
+		tables.Column{Name: "which", Extra: true})
 	for _, g := range order {
 		which := g.nodes
-		if !all && len(which) > exampleNodes {
+		if p.top > 0 && len(which) > exampleNodes {
 			which = append(slices.Clone(which[:exampleNodes]), "…")
 		}
-		t.AppendRow(table.Row{len(g.nodes), g.plugin, g.reasons, strings.Join(which, " ")})
+		t.Row(len(g.nodes), p.screen.Paint(tables.Red, g.plugin), g.reasons, strings.Join(which, " "))
 	}
-	return t.Render() + "\n"
+	p.WriteString("\n" + t.String())
 }
 
-func (r *RunnerUp) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\nfor %s to win, it needs more than %s", r.Node, points(r.Margin))
-	for i, c := range r.Changes {
-		sep := ", or "
-		if i > 0 {
-			sep = " or "
-		}
-		b.WriteString(sep + c.String())
+// closest lists the nodes that lack least.
+func (p *page) closest(nodes []Shortfall) {
+	t := tables.New(p.screen, tables.Column{Name: "closest to fitting"}, tables.Column{Name: "resource"}, tables.Column{Name: "free", Number: true},
+		tables.Column{Name: "needed", Number: true})
+	for _, c := range nodes {
+		t.Row(c.Node, c.Resource, c.Free, c.Needs)
 	}
-	b.WriteString("\n")
+	p.WriteString("\n" + t.String())
+}
+
+// runnerUp says what would have to change for the second node to win, and which plugins tell it from the first.
+func (p *page) runnerUp(r *RunnerUp) {
+	text := fmt.Sprintf("\nfor %s to win, it needs more than %s", r.Node, points(r.Margin))
+	for i, c := range r.Changes {
+		if i == 0 {
+			text += ","
+		}
+		text += " or " + c.String()
+	}
+	p.line("%s", text)
+	if len(r.Differences) == 0 {
+		return
+	}
+	t := tables.New(p.screen, tables.Column{Name: "plugin"}, tables.Column{Name: "winner", Number: true}, tables.Column{Name: "runner-up", Number: true},
+		tables.Column{Name: "points", Number: true})
 	for _, d := range r.Differences {
-		fmt.Fprintf(b, "  %s ×%d: %d against %d of 100, %+d points\n", d.Plugin, d.Weight, d.Winner, d.RunnerUp, d.Points)
+		t.Row(fmt.Sprintf("%s ×%d", d.Plugin, d.Weight), d.Winner, d.RunnerUp, fmt.Sprintf("%+d", d.Points))
+	}
+	p.WriteString(t.String())
+	for _, d := range r.Differences {
 		if d.Why != "" {
-			fmt.Fprintf(b, "    %s\n", d.Why)
+			p.line("%s: %s", d.Plugin, d.Why)
 		}
 	}
 }

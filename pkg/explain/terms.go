@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/terms"
 )
 
@@ -128,9 +127,9 @@ func merge(costs []*Cost) []string {
 	return names
 }
 
-// costTable has a row for each of the nodes and a column for each term that one of them has; it is empty if no node has a
-// cost. Nodes with the same terms share a row, unless every node is to stand by itself.
-func costTable(rows [][]Node, plugin int, apart bool, width int) string {
+// costs has a row for each of the nodes and a column for each term that one of them has, the largest first; it is empty if no node
+// has a cost. Nodes with the same terms share a row, unless every node is to stand by itself.
+func (p *page) costs(rows [][]Node, plugin int, winner string) {
 	var costs []*Cost
 	var names []string
 	like := map[string]int{}
@@ -141,85 +140,40 @@ func costTable(rows [][]Node, plugin int, apart bool, width int) string {
 			continue
 		}
 		key := c.String()
-		if i, known := like[key]; known && !apart {
+		if i, known := like[key]; known && p.top > 0 {
 			others[i] += len(row)
 			continue
 		}
 		like[key] = len(costs)
 		costs, names, others = append(costs, c), append(names, row[0].Name), append(others, len(row)-1)
 	}
-	columns := merge(costs)
-	if len(columns) == 0 {
-		return ""
+	found := merge(costs)
+	if len(found) == 0 {
+		return
 	}
-	labels := make([]string, len(names))
-	for i, name := range names {
-		labels[i] = likeIt(name, others[i])
-	}
-	largest := func(name string) float64 {
-		most := 0.0
+	largest := map[string]float64{}
+	for _, name := range found {
 		for _, c := range costs {
-			most = max(most, math.Abs(c.amount(name)))
+			largest[name] = max(largest[name], math.Abs(c.amount(name)))
 		}
-		return most
 	}
-	body := termsTable(labels, costs, columns, false)
-	for len(columns) > 1 && tooWide(body, width) {
-		// What counts least goes into the sum alone.
-		least := 0
-		for i := range columns {
-			if largest(columns[i]) < largest(columns[least]) {
-				least = i
-			}
-		}
-		columns = slices.Delete(slices.Clone(columns), least, least+1)
-		body = termsTable(labels, costs, columns, true)
+	slices.SortStableFunc(found, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
+	columns := []tables.Column{{Name: "sum", Number: true}}
+	for i, name := range found {
+		columns = append(columns, tables.Column{Name: name, Number: true, Extra: i > 0})
 	}
-	return fmt.Sprintf("%s in %s, less is better:\n%s\n", rows[0][0].Scores[plugin].Plugin, costs[0].Unit, body)
-}
-
-// termsTable has a row for each cost and a column for each of the terms, with a column for the rest if rest is set.
-func termsTable(labels []string, costs []*Cost, columns []string, rest bool) string {
-	t := newTable()
-	header := table.Row{"node"}
-	for _, name := range columns {
-		header = append(header, name)
-	}
-	if rest {
-		header = append(header, "rest")
-	}
-	header = append(header, "sum")
-	var right []table.ColumnConfig
-	for i := range len(header) - 1 {
-		right = append(right, table.ColumnConfig{Number: i + 2, Align: text.AlignRight})
-	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(right)
-	for i, c := range costs {
-		row := table.Row{labels[i]}
-		left := c.Total
-		for _, name := range columns {
+	p.line("\n%s in %s, less is better:", rows[0][0].Scores[plugin].Plugin, costs[0].Unit)
+	p.perNode(names, others, winner, columns, func(row int) []any {
+		cells := []any{amount(costs[row].Total)}
+		for _, name := range found {
 			cell := ""
-			if x := c.amount(name); x != 0 {
+			if x := costs[row].amount(name); x != 0 {
 				cell = amount(x)
-				left -= x
 			}
-			row = append(row, cell)
+			cells = append(cells, cell)
 		}
-		if rest {
-			row = append(row, amount(left))
-		}
-		t.AppendRow(append(row, amount(c.Total)))
-	}
-	return t.Render()
-}
-
-// likeIt names a node and counts those that are like it.
-func likeIt(name string, others int) string {
-	if others == 0 {
-		return name
-	}
-	return fmt.Sprintf("%s and %d like it", name, others)
+		return cells
+	})
 }
 
 // why says in words by which terms the runner-up costs more than the winner, or less; it is empty where one of them has no

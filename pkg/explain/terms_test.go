@@ -65,13 +65,13 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	e := ask(t, p, cheap, dear, node("unpriced", "8"), pod("q", "cheap", "4", 0))
 
 	var table strings.Builder
-	if err := e.WriteTable(&table, 10, 0); err != nil {
+	if err := e.WriteTable(&table, 10); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"GPUAware in milli-GPU, less is better:\n node                    best fit  over-provisioning  sum   \n cheap                      9.141              14.83  23.97 \n",
-		"    on unpriced the pod costs 7.617 milli-GPU more: 7.617 more for CPU and GPU left free on the node\n",
-		"CostOptimized in dollars an hour, less is better:\n node   share  opening  sum   \n cheap  2.882           2.882 \n dear   3.632    26.37     30 \n",
+		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  over-provisioning\n cheap           0  23.97     9.141              14.83\n",
+		"GPUAware: on unpriced the pod costs 7.617 milli-GPU more: 7.617 more for CPU and GPU left free on the node\n",
+		"CostOptimized in dollars an hour, less is better:\n node     sum  opening  share\n cheap  2.882           2.882\n dear      30    26.37  3.632\n",
 	} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks\n%s\nin\n%s", want, &table)
@@ -120,16 +120,18 @@ func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 	}
 	nodes := []Node{scored("a", 9, 0), scored("b", 8, 0), scored("c", 7, 350), scored("d", 7, 350)}
 	for _, tt := range []struct {
-		name  string
-		apart bool
-		want  string
+		name string
+		top  int
+		want string
 	}{
-		{"together", false, " a and 1 like it        14            14 \n c and 1 like it        14      350  364 \n"},
-		{"every node by itself", true, " a           14            14 \n b           14            14 \n c           14      350  364 \n d           14      350  364 \n"},
+		{"together", 10, " node  like it  sum  opening  best fit\n a           1   14                 14\n c           1  364      350        14\n"},
+		{"every node by itself", 0, " node  sum  opening  best fit\n a      14                 14\n b      14                 14\n c     364      350        14\n d     364      350        14\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, got, _ := strings.Cut(costTable(alikeInRow(nodes, tt.apart), 0, tt.apart, 0), "sum \n")
+			p := &page{top: tt.top}
+			p.costs(alikeInRow(nodes, tt.top == 0), 0, "")
+			_, got, _ := strings.Cut(p.String(), "less is better:\n")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
