@@ -30,7 +30,8 @@ import (
 // busyAPI is an API server that takes each write to a status, two milliseconds after the one before.
 type busyAPI struct {
 	groups, pods cache.Store
-	turn         sync.Mutex
+	// turn holds a token while a write is taken. A mutex would hold up the virtual clock.
+	turn chan struct{}
 
 	mu sync.Mutex
 	// told is when each PodGroup and each pod was last told why it waits.
@@ -44,9 +45,9 @@ func (a *busyAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.turn.Lock()
+	a.turn <- struct{}{}
 	time.Sleep(2 * time.Millisecond)
-	a.turn.Unlock()
+	<-a.turn
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	kind, name := "pods", path.Base(path.Dir(r.URL.Path))
@@ -85,7 +86,7 @@ type crowd struct {
 func newCrowd(t *testing.T, gangs int) *crowd {
 	t.Helper()
 	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	c := &crowd{statusWriter: newStatusWriter(), api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods,
+	c := &crowd{statusWriter: newStatusWriter(), api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods, turn: make(chan struct{}, 1),
 		told: map[string]time.Time{}, writes: map[string]int{}}}
 	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: c.api}
 	groups, err := newPodGroupClient(config)
@@ -151,7 +152,6 @@ func TestTheReasonsOfACrowdFollowTheCluster(t *testing.T) {
 	}{
 		{100, 5 * time.Second, 5 * time.Second},
 		{1000, 5 * time.Second, 15 * time.Second},
-		{3000, 30 * time.Second, 45 * time.Second},
 	} {
 		t.Run(fmt.Sprintf("%d gangs", tt.gangs), func(t *testing.T) {
 			t.Parallel()
@@ -183,22 +183,26 @@ func TestAClusterThatNeverRestsCostsABoundedNumberOfWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := newCrowd(t, 3000)
+		c := newCrowd(t, 1500)
 		go c.run(ctx)
 		c.say("no room on 0 nodes")
 		time.Sleep(5 * time.Minute)
+		c.api.mu.Lock()
 		clear(c.api.writes)
-		const seconds = 60
+		c.api.mu.Unlock()
+		const seconds = 20
 		for i := range seconds {
 			c.say(fmt.Sprintf("no room on %d nodes", i+1))
 			time.Sleep(time.Second)
 		}
-		cancel()
-		synctest.Wait()
+		c.api.mu.Lock()
 		groups, pods := c.api.writes["podgroups"], c.api.writes["pods"]
+		c.api.mu.Unlock()
 		if most := groupWordsAtOnce + groupWordsASecond*seconds; groups > most || groups < most*9/10 {
 			t.Errorf("%d writes to PodGroups in %d s, want a little under %d", groups, seconds, most)
 		}
+		cancel()
+		time.Sleep(time.Minute) // what is under way comes to its end
 		if most := memberWordsAtOnce + memberWordsASecond*seconds; pods > most {
 			t.Errorf("%d writes to pods in %d s, want at most %d", pods, seconds, most)
 		}
