@@ -77,7 +77,7 @@ var bounds = map[string]map[string]string{
 		"ownerSource.states": byGang, "pluginWords.said": byGang, "profiles.byName": byAdmin,
 		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "request.held": oneCycle,
 		"request.own": oneCycle, "request.wanted": oneCycle, "spread.counts": oneCycle,
-		"statusWriter.dirty": byGang, "statusWriter.odd": byGang, "statusWriter.reworded": byGang,
+		"statusWriter.dirty": byGang, "statusWriter.odd": byGang, "statusWriter.owed": byGang, "statusWriter.reworded": byGang,
 		"statusWriter.wrote": byGang, "storageAccount.taken": oneCycle, "told.pods": byPod,
 		"waker.byShape": byGang, "waker.dirty": byGang, "waker.touches": byPod, "waker.waiting": byGang,
 	},
