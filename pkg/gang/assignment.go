@@ -38,7 +38,7 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		m.move(isDenied)
 		return l.settle(g, now), false, false
 	}
-	g.plan, g.block, g.invited, g.declined, g.pausedAt = p, nil, false, 0, time.Time{}
+	g.plan, g.block, g.invited, g.declined, g.pausedAt, g.rests = p, nil, false, 0, time.Time{}, false
 	g.placedOnce = g.started()
 	for _, s := range g.members {
 		s.declined = false

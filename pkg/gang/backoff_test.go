@@ -241,3 +241,41 @@ func TestPlanningGivesWay(t *testing.T) {
 		t.Errorf("Waiting = %+v, %t; want a gang that begins anew after a pause", w, waits)
 	}
 }
+
+// TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem lets a member of a plan be refused: the leader that plans for it again pauses.
+func TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	l.Invite(g1, t0)
+	l.Admit(uid(0))
+	l.Turn(uid(0))
+	l.Propose(uid(0), Proposal{Assignments: []Assignment{{UID: uid(0), Node: "a"}, {UID: uid(1), Node: "b"}}}, t0)
+	if _, ok := l.Reserve(uid(0), "a", t0); !ok {
+		t.Fatal("the leader cannot reserve")
+	}
+	l.Permit(uid(0), t0)
+	l.Admit(uid(1))
+	l.Turn(uid(1))
+	if e := l.Broken(uid(1), Told("no volume"), testBackoff, t0); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
+		t.Fatalf("%+v is let in to plan again", e.Activate)
+	}
+	l.Admit(uid(1))
+	if turn := l.Turn(uid(1)); turn.Kind != Lead || !turn.Reopened {
+		t.Fatalf("turn %+v, want one to plan for what was lost", turn)
+	}
+	if e := l.Pause(uid(1), time.Second, t0); !e.Empty() {
+		t.Errorf("%+v at the beginning of a pause", e)
+	}
+	if ok, _ := l.Admit(uid(1)); ok || !l.Flowing() {
+		t.Errorf("admitted %t, flowing %t in a pause", ok, l.Flowing())
+	}
+	if e := l.Expire(testBackoff, t0.Add(999*time.Millisecond)); !e.Empty() {
+		t.Errorf("%+v before the end of the pause", e)
+	}
+	if e := l.Expire(testBackoff, t0.Add(time.Second)); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
+		t.Errorf("%+v is let in at the end of the pause", e.Activate)
+	}
+	if ok, why := l.Admit(uid(1)); !ok {
+		t.Errorf("not admitted after the pause: %v", why)
+	}
+}

@@ -84,8 +84,10 @@ type group struct {
 	attempts int
 	retryAt  time.Time
 	pause    time.Duration
-	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan.
+	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan. It rests, until
+	// retryAt, if it plans for what a plan has lost, which needs no invitation.
 	pausedAt time.Time
+	rests    bool
 	// atRest holds the members that are kept out of the queue.
 	atRest map[*member]bool
 	// declined counts leaders that declined since the last attempt.

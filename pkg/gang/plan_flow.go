@@ -164,7 +164,7 @@ func (g *group) letting(refs *[]Ref) func(*member) {
 	}
 }
 
-// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it.
+// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it, or a leader to go on.
 func (l *Ledger) Flowing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *Ledger) Flowing() bool {
 		return true
 	}
 	for _, g := range l.planned {
-		if p := g.plan; !p.open && !p.flow.done(p) {
+		if p := g.plan; (p.open && g.rests) || (!p.open && !p.flow.done(p)) {
 			return true
 		}
 	}
@@ -189,7 +189,7 @@ func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
 	}
 	g := m.group
 	m.move(isDenied)
-	g.invited, g.pausedAt, g.declined = false, now, 0
+	g.invited, g.pausedAt, g.declined, g.rests = false, now, 0, true
 	g.goOn()
 	if until := now.Add(rest); until.After(g.retryAt) {
 		g.retryAt = until
@@ -208,7 +208,7 @@ func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
 	g := m.group
 	m.move(isDenied)
 	g.fail(backoff, now)
-	g.invited, g.pausedAt, g.declined = false, time.Time{}, 0
+	g.invited, g.pausedAt, g.declined, g.rests = false, time.Time{}, 0, true
 	g.goOn()
 	return l.settle(g, now)
 }

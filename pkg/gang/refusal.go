@@ -138,7 +138,12 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	var e Effects
 	for _, g := range l.planned {
 		e.Activate = append(e.Activate, g.letMore(now)...)
+		if g.rests && !now.Before(g.retryAt) {
+			g.rests = false
+			e = merge(e, l.settle(g, now))
+		}
 		switch p := g.plan; {
+		case p == nil:
 		case !now.Before(p.deadline):
 			e = merge(e, l.expire(g, len(p.assignments), g.ready(p), backoff, now))
 		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && g.servesReady(p):

@@ -176,4 +176,7 @@ func (g *group) mayLet(m *member) bool {
 }
 
 // mayPlan reports whether the group's leader may plan now.
-func (g *group) mayPlan() bool { return g.invited || (g.plan != nil && g.plan.open) }
+func (g *group) mayPlan() bool { return g.invited || (g.reopened() && !g.rests) }
+
+// reopened reports whether there is a plan that has lost an assignment, for which others are to be found.
+func (g *group) reopened() bool { return g.plan != nil && g.plan.open }

@@ -28,6 +28,8 @@ type Turn struct {
 	Need, Of Minimum
 	// Held is the number of members that are bound, finished or assigned already, for a Lead.
 	Held int
+	// Reopened is set for a Lead that plans for what a plan has lost while others hold what it gave them.
+	Reopened bool
 	// Members are the members that can be placed, oldest first, for a Lead.
 	Members []Member
 }
@@ -107,7 +109,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 				t.Members = append(t.Members, s.Member)
 			}
 		}
-		t.Of, t.Held = g.spec().Minimum, total
+		t.Of, t.Held, t.Reopened = g.spec().Minimum, total, g.reopened()
 		t.Need = t.Of.Without(total, func(role string) int { return g.census.settledIn(role) + roles[role] })
 		slices.SortFunc(t.Members, func(a, b Member) int {
 			if a.before(&b) {

@@ -117,7 +117,8 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if reason := p.lack(id, nodes, nil); reason != nil {
 		return fail(reason, nil)
 	}
-	if !c.plans.pace.Admit(id, time.Now()) {
+	// Where siblings hold what the plan gave them, everybody is the better off the sooner it is whole again.
+	if !turn.Reopened && !c.plans.pace.Admit(id, time.Now()) {
 		return p.putOff(ctx, state, id, uid, 0)
 	}
 	plan := c.plans.take(id)

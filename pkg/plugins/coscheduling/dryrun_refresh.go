@@ -22,7 +22,7 @@ func (d *dryRun) Spent() bool { return d.work.spent() }
 func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others sets.Set[structured.DeviceID]) error {
 	d.ctx, d.open, d.gone = ctx, nil, map[string]bool{}
 	asBefore := d.reserveAgain
-	if others == nil || !others.Equal(d.devicesOfOthers()) {
+	if others == nil || !others.Equal(d.devicesOfOthers(reserved)) {
 		asBefore, d.group = d.placeAgain, framework.NewCycleState()
 	}
 	changed := map[string]bool{}
@@ -64,14 +64,12 @@ func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others set
 }
 
 // devicesOfOthers are the devices that claims hold while nothing is reserved for the gang, or nil if it cannot be told by them alone
-// whether what was reserved can be reserved again as it was: a plugin that is not known may keep what it likes.
-func (d *dryRun) devicesOfOthers() sets.Set[structured.DeviceID] {
+// whether what was reserved can be reserved again as it was: a plugin that is not known may keep what it likes, and VolumeBinding
+// reserves the volumes that it chose once only, as it changes its own state by that.
+func (d *dryRun) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
 	var profile framework.Framework
-	for _, r := range d.classes {
-		if !r.reserves {
-			continue
-		}
-		if profile = r.profile; !onlyTransparent(profile) {
+	for _, r := range reserved {
+		if profile = r.profile; !onlyTransparent(profile) || !d.storage.bound(r.pod) {
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
+	storagevolume "k8s.io/component-helpers/storage/volume"
 )
 
 // storageListers read what tells how much storage drivers can still provision.
@@ -68,6 +69,26 @@ func (s *storageListers) provisions(pod *v1.Pod) []volume {
 		out = append(out, volume{class: class.Name, bytes: claim.Spec.Resources.Requests.Storage().Value()})
 	}
 	return out
+}
+
+// bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or to write.
+func (s *storageListers) bound(pod *v1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		var name string
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			name = ephemeral.VolumeClaimName(pod, v)
+		default:
+			continue
+		}
+		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
+		if err != nil || claim.Spec.VolumeName == "" || !metav1.HasAnnotation(claim.ObjectMeta, storagevolume.AnnBindCompleted) {
+			return false
+		}
+	}
+	return true
 }
 
 // fits reports whether the volumes fit on the node beside those of the members placed before.

@@ -72,7 +72,7 @@ func (w *work) pause(d *dryRun) error {
 	}
 	reserved := d.reserved
 	d.close()
-	others := d.devicesOfOthers()
+	others := d.devicesOfOthers(reserved)
 	if !w.yield() {
 		return errAbandoned
 	}
