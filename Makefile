@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories chaos bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -103,6 +103,10 @@ verify: build ## modules, generated files, go vet, and what the binaries say of 
 SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
 	go run ./hack/histories --seeds $(SEEDS)
+
+# For example: make mutants SEEDS=1-200 MUTANTS="sticky-leader phantom-member"
+mutants: ## put defects into the scheduler one by one, and see whether random histories find them
+	hack/histories/mutants.sh --seeds $(SEEDS) $(MUTANTS)
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=
