@@ -123,6 +123,9 @@ func (w *world) run(h *History, settle func()) error {
 	if fault := w.checker.First(); fault != nil {
 		return fault
 	}
+	if fault := w.overlooks(); fault != nil {
+		return fault
+	}
 	return w.forgotten(settle)
 }
 

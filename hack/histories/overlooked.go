@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/hack/invariants"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// overlooked is the fault of pods that wait although they fit, by an account that shares no code with the scheduler's: a fresh
+// scheduler, which has the same faults, would leave them, too.
+const overlooked = "what fits waits"
+
+// team is a gang as the objects show it.
+type team struct {
+	minimum invariants.Minimum
+	oneZone bool
+	// pending are the members that can be placed; existing counts them and those that are settled.
+	pending, bound []*v1.Pod
+	settled        int
+	settledRoles   map[string]int
+	started        bool
+}
+
+// lacks is how many members have to be placed for the minimum, and how many of each role.
+func (t *team) lacks() (total int, roles map[string]int) {
+	total, roles = t.minimum.Total-t.settled, map[string]int{}
+	sum := 0
+	for role, n := range t.minimum.Roles {
+		if n > t.settledRoles[role] {
+			roles[role] = n - t.settledRoles[role]
+			sum += roles[role]
+		}
+	}
+	return max(total, sum), roles
+}
+
+// waits reports whether the gang is complete and has not started, so that something may be promised to it.
+func (t *team) waits() bool {
+	total, roles := t.lacks()
+	for _, pod := range t.pending {
+		roles[pod.Labels[kubeview.RoleKey]]--
+	}
+	for _, n := range roles {
+		if n > 0 {
+			return false
+		}
+	}
+	return !t.started && total > 0 && len(t.pending) >= total
+}
+
+// overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits.
+func (w *world) overlooks() *invariants.Fault {
+	rooms := w.vacancies()
+	teams, single := w.teams()
+	waiting := false
+	for _, t := range teams {
+		waiting = waiting || t.waits()
+	}
+	for _, name := range slices.Sorted(maps.Keys(teams)) {
+		switch t := teams[name]; {
+		case t.started:
+			single = append(single, t.pending...)
+		case t.waits() && !w.excused(waiting, t.pending...) && w.starts(t, rooms):
+			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
+		}
+	}
+	for _, pod := range single {
+		if t := teams[pod.Labels[schedulingv1alpha1.PodGroupLabel]]; t != nil && t.oneZone {
+			continue // where its siblings are is not looked at
+		}
+		if i := slices.IndexFunc(rooms, func(v *vacancy) bool { return v.clone().take(pod, w.made[pod.Name]) }); i >= 0 && !w.excused(waiting, pod) {
+			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room on %s (%s)", pod.Name, rooms[i].node.Name, w.reason(pod))}
+		}
+	}
+	return nil
+}
+
+// excused reports whether one of the pods says that its room is promised to a gang, while there is a gang that waits, or that others
+// make way for it, see preempting.
+func (w *world) excused(waiting bool, pods ...*v1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
+		reason := w.reason(pod)
+		return waiting && strings.Contains(reason, "promised to") || strings.Contains(reason, preempting)
+	})
+}
+
+func (w *world) reason(pod *v1.Pod) string {
+	return w.checker.Reason(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+}
+
+// teams returns the gangs that have a PodGroup, and the pods without a gang that wait.
+func (w *world) teams() (map[string]*team, []*v1.Pod) {
+	teams, started := map[string]*team{}, w.checker.Started()
+	for _, obj := range w.api.List(podGroups) {
+		group := obj.(*unstructured.Unstructured)
+		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
+			settledRoles: map[string]int{}, started: started[group.GetName()]}
+	}
+	var single []*v1.Pod
+	for _, obj := range w.api.List(pods) {
+		pod := obj.(*v1.Pod)
+		gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]
+		t := teams[gang]
+		switch {
+		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
+			t.settled++
+			t.settledRoles[pod.Labels[kubeview.RoleKey]]++
+			if !kubeview.Finished(pod) {
+				t.bound = append(t.bound, pod)
+			}
+		case !w.placeable(pod):
+		case gang == "":
+			single = append(single, pod)
+		case t != nil:
+			t.pending = append(t.pending, pod)
+		}
+	}
+	return teams, single
+}
+
+// placeable reports whether the pod waits for a node and nothing else. Devices that are allocated already say where it has to go.
+func (w *world) placeable(pod *v1.Pod) bool {
+	claim, ok := w.api.Get(claims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*resourcev1.ResourceClaim)
+	return w.made[pod.Name] != nil && pod.Spec.NodeName == "" && !kubeview.Finished(pod) && len(pod.Spec.SchedulingGates) == 0 &&
+		(!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
+}
+
+// starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes it, the
+// small ones first, so it does not find every arrangement.
+func (w *world) starts(t *team, rooms []*vacancy) bool {
+	if !t.oneZone {
+		return w.startsIn(t, rooms)
+	}
+	zones := map[string][]*vacancy{}
+	zoneOf := map[string]string{}
+	for _, v := range rooms {
+		zone := v.node.Labels[v1.LabelTopologyZone]
+		zones[zone], zoneOf[v.node.Name] = append(zones[zone], v), zone
+	}
+	for zone, in := range zones {
+		elsewhere := slices.ContainsFunc(t.bound, func(pod *v1.Pod) bool { return zoneOf[pod.Spec.NodeName] != zone })
+		if !elsewhere && w.startsIn(t, in) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) startsIn(t *team, rooms []*vacancy) bool {
+	left := make([]*vacancy, len(rooms))
+	for i, v := range rooms {
+		left[i] = v.clone()
+	}
+	members := slices.Clone(t.pending)
+	slices.SortStableFunc(members, func(a, b *v1.Pod) int {
+		p, q := w.made[a.Name], w.made[b.Name]
+		return cmp.Or(cmp.Compare(p.GPUs, q.GPUs), cmp.Compare(p.MilliGPU, q.MilliGPU), cmp.Compare(p.MilliCPU, q.MilliCPU), cmp.Compare(p.MemGiB, q.MemGiB))
+	})
+	total, roles := t.lacks()
+	placed := map[types.UID]bool{}
+	for _, ofRole := range []bool{true, false} {
+		for _, pod := range members {
+			role := pod.Labels[kubeview.RoleKey]
+			if total == 0 || placed[pod.UID] || ofRole != (roles[role] > 0) {
+				continue
+			}
+			if slices.ContainsFunc(left, func(v *vacancy) bool { return v.take(pod, w.made[pod.Name]) }) {
+				placed[pod.UID] = true
+				total--
+				roles[role]--
+			}
+		}
+		for _, n := range roles {
+			if n > 0 {
+				return false
+			}
+		}
+	}
+	return total == 0
+}
