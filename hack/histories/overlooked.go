@@ -59,31 +59,77 @@ func (t *team) waits() bool {
 	return !t.started && total > 0 && len(t.pending) >= total
 }
 
-// overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits.
+// overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods made way.
 func (w *world) overlooks() *invariants.Fault {
-	rooms := w.vacancies()
+	rooms := w.vacancies(func(*v1.Pod) bool { return false })
 	teams, single := w.teams()
+	for _, t := range teams {
+		if t.started && !t.oneZone { // else where its siblings are counts
+			single = append(single, t.pending...)
+		}
+	}
 	waiting := false
 	for _, t := range teams {
 		waiting = waiting || t.waits()
 	}
+	// An eviction whose request is lost may not be tried again.
+	evicts := w.weather.lostPercent == 0
 	for _, name := range slices.Sorted(maps.Keys(teams)) {
-		switch t := teams[name]; {
-		case t.started:
-			single = append(single, t.pending...)
-		case t.waits() && !w.excused(waiting, t.pending...) && w.starts(t, rooms):
+		t := teams[name]
+		if !t.waits() || w.excused(waiting, t.pending...) {
+			continue
+		}
+		if w.starts(t, rooms) {
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
+		}
+		if evicts && w.starts(t, w.cleared(teams, t.priority())) {
+			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
 		}
 	}
 	for _, pod := range single {
-		if t := teams[pod.Labels[schedulingv1alpha1.PodGroupLabel]]; t != nil && t.oneZone {
-			continue // where its siblings are is not looked at
+		fits := func(rooms []*vacancy) bool {
+			return slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.clone().take(pod, w.made[pod.Name]) })
 		}
-		if i := slices.IndexFunc(rooms, func(v *vacancy) bool { return v.clone().take(pod, w.made[pod.Name]) }); i >= 0 && !w.excused(waiting, pod) {
-			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room on %s (%s)", pod.Name, rooms[i].node.Name, w.reason(pod))}
+		switch {
+		case w.excused(waiting, pod):
+		case fits(rooms):
+			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room (%s)", pod.Name, w.reason(pod))}
+		case evicts && fits(w.cleared(teams, *pod.Spec.Priority)):
+			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
 		}
 	}
 	return nil
+}
+
+// cleared is what the nodes would have without less important pods. Which device is whose is not in the account from which the
+// scheduler chooses victims, so devices do not count.
+func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
+	rooms := w.vacancies(w.weaker(teams, than))
+	for _, v := range rooms {
+		v.doubtful, v.claimable = v.gpus != nil, 0
+	}
+	return rooms
+}
+
+// weaker returns which pods may be evicted for one of that priority: those that are less important and not guarded, and of gangs
+// only all members together.
+func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
+	weak := func(pod *v1.Pod) bool {
+		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[guardedLabel] == ""
+	}
+	return func(pod *v1.Pod) bool {
+		t := teams[pod.Labels[schedulingv1alpha1.PodGroupLabel]]
+		return weak(pod) && (t == nil || !slices.ContainsFunc(t.bound, func(o *v1.Pod) bool { return !weak(o) }))
+	}
+}
+
+// priority is that of the least important member that is pending.
+func (t *team) priority() int32 {
+	least := *t.pending[0].Spec.Priority
+	for _, pod := range t.pending {
+		least = min(least, *pod.Spec.Priority)
+	}
+	return least
 }
 
 // excused reports whether one of the pods says that its room is promised to a gang, while there is a gang that waits, or that others

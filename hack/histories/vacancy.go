@@ -34,8 +34,8 @@ type vacancy struct {
 	nominated []*v1.Pod
 }
 
-// vacancies returns what each node has left.
-func (w *world) vacancies() []*vacancy {
+// vacancies returns what each node has left, or would have if some pods were gone.
+func (w *world) vacancies(gone func(*v1.Pod) bool) []*vacancy {
 	claimed := map[string]int64{}
 	for _, obj := range w.api.List(claims) {
 		if claim := obj.(*resourcev1.ResourceClaim); claim.Status.Allocation != nil {
@@ -57,7 +57,7 @@ func (w *world) vacancies() []*vacancy {
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		switch v, on := byName[pod.Spec.NodeName], byName[pod.Status.NominatedNodeName]; {
-		case kubeview.Finished(pod):
+		case kubeview.Finished(pod) || gone(pod):
 		case v != nil:
 			v.add(pod)
 		case pod.Spec.NodeName == "" && on != nil:
