@@ -19,7 +19,7 @@ import (
 // group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
 func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
 	name := group.GetName()
-	if old, ok := before.(*unstructured.Unstructured); ok && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
+	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
 		return
 	}
 	delete(c.partial, name)
