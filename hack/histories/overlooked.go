@@ -101,12 +101,14 @@ func (w *world) overlooks() *invariants.Fault {
 	return nil
 }
 
-// cleared is what the nodes would have without less important pods. Which device is whose is not in the account from which the
-// scheduler chooses victims, so devices do not count.
+// cleared is what the nodes would have without less important pods. The account from which the scheduler chooses victims does not
+// know who holds which device. Where it is told so by the filters a few times it gives up, so GPUs do not count here if they are
+// handed out by number on any node, and claimed devices never do.
 func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 	rooms := w.vacancies(w.weaker(teams, than))
+	numbered := slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.gpus != nil })
 	for _, v := range rooms {
-		v.doubtful, v.claimable = v.gpus != nil, 0
+		v.doubtful, v.claimable = numbered, 0
 	}
 	return rooms
 }

@@ -136,10 +136,10 @@ func (v *vacancy) takeGPUs(p *Pod) bool {
 	switch {
 	case count == 0:
 		return true
-	case v.gpus == nil:
-		return p.MilliGPU == 0 // the request for a resource tells
 	case v.doubtful:
 		return false
+	case v.gpus == nil:
+		return p.MilliGPU == 0 // the request for a resource tells
 	}
 	var chosen []int
 	for i, left := range v.gpus {
