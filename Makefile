@@ -32,7 +32,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories models fuzz chaos bump clean
+.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants models fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -116,6 +116,10 @@ FUZZTIME ?= 10s
 FUZZ ?=
 fuzz: ## each fuzz target for FUZZTIME, in turn; FUZZ is a part of a package or name for some
 	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
+
+# For example: make mutants SEEDS=1-200 MUTANTS="sticky-leader phantom-member"
+mutants: ## put defects into the scheduler one by one, and see whether random histories find them
+	hack/histories/mutants.sh --seeds $(SEEDS) $(MUTANTS)
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=

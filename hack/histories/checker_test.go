@@ -92,6 +92,13 @@ func (s *script) finish(name string) {
 	s.checker.Observe(watch.Modified, after, before)
 }
 
+// evict removes a pod for another one.
+func (s *script) evict(name string) {
+	s.pods[name] = s.pods[name].DeepCopy()
+	s.pods[name].Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler}}
+	s.remove(name)
+}
+
 func (s *script) remove(name string) {
 	s.checker.Observe(watch.Deleted, s.pods[name], s.pods[name])
 }
@@ -202,6 +209,34 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 			s.remove("b")
+		}},
+		"a gang of which one is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+			s.evict("b")
+		}},
+		"a gang that is evicted": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+			s.evict("b")
+			s.evict("a")
+		}},
+		"a gang of which one can be spared": {made: []runtime.Object{gang}, do: func(s *script) {
+			for _, name := range []string{"a", "b", "c"} {
+				s.pod(Pod{Name: name, Gang: "g"})
+				s.bind(name, "n", 0)
+			}
+			s.evict("b")
+		}},
+		"a gang whose PodGroup was deleted": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.checker.Observe(watch.Deleted, gang, gang)
+			s.bind("a", "n", 0)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,8 @@ type generator struct {
 	// pods, gated, gangs and nodes that were made, of which some may be gone.
 	pods, gated, gangs, nodes []string
 	sizes                     map[string]int
+	// members of each gang as they were made first.
+	members map[string][]Pod
 }
 
 // generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults, and show
@@ -25,7 +27,7 @@ func generate(seed uint64) *History {
 	g := &generator{
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		out:    &History{Seed: seed},
-		zones:  []string{"a", "b"}, sizes: map[string]int{},
+		zones:  []string{"a", "b"}, sizes: map[string]int{}, members: map[string][]Pod{},
 	}
 	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]
 	if g.one(2, 3) {
@@ -130,7 +132,7 @@ func (g *generator) after() time.Duration {
 }
 
 func (g *generator) step() {
-	switch g.random.IntN(20) {
+	switch g.random.IntN(22) {
 	case 0, 1, 2, 3, 4, 5:
 		g.add(Step{Do: createPod, Pod: g.pod()})
 	case 6, 7, 8:
@@ -155,11 +157,41 @@ func (g *generator) step() {
 		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.after()}})
 	case 17:
 		g.add(Step{Do: addNode, Node: g.node()})
+	case 18:
+		g.add(Step{Do: []string{killPod, failPod}[g.random.IntN(2)], Name: g.name(g.pods)})
+	case 19:
+		switch {
+		case g.one(1, 2):
+			g.rerun(g.name(g.gangs))
+		case g.one(1, 2):
+			g.add(Step{Do: moveToGang, Name: g.name(g.pods)})
+		default:
+			g.add(Step{Do: moveToGang, Name: g.name(g.pods), Value: g.name(g.gangs)})
+		}
 	default:
 		// The next pods come in one burst.
 		for range 2 + g.random.IntN(5) {
 			g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: time.Microsecond}})
 		}
+	}
+}
+
+// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name.
+func (g *generator) rerun(gang string) {
+	again := g.members[gang]
+	for i := range again {
+		g.add(Step{Do: deletePod, Name: again[i].Name, After: metav1.Duration{Duration: time.Millisecond}})
+	}
+	for i := range again {
+		p := again[i]
+		p.Name = fmt.Sprintf("p%d", len(g.pods))
+		g.keep(&p)
+		g.members[gang][i] = p
+		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
+		if i == 0 {
+			after = g.after()
+		}
+		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
 	}
 }
 
@@ -223,6 +255,7 @@ func (g *generator) gang() {
 				p.Role = "leader"
 			}
 		}
+		g.members[gang.Name] = append(g.members[gang.Name], p)
 		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
 		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
 	}

@@ -86,7 +86,10 @@ const (
 	createPod   = "create pod"
 	createGang  = "create gang"
 	deletePod   = "delete pod"
+	killPod     = "kill pod" // as deletePod, but one that Returns comes back
 	finishPod   = "finish pod"
+	failPod     = "fail pod" // one that Returns gets another in its place
+	moveToGang  = "move pod" // Value is its new gang, or empty
 	ungatePod   = "ungate pod"
 	editPod     = "edit pod" // Value is a label that the pod gets
 	deleteGang  = "delete gang"

@@ -28,6 +28,7 @@ type options struct {
 	out         string
 	workers     int
 	shorten     time.Duration
+	untilFault  bool
 	child       bool
 	verbosity   int
 }
@@ -51,6 +52,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.out, "out", ".", "folder for histories that show a fault")
 	flags.IntVar(&o.workers, "workers", 2, "processes at a time")
 	flags.DurationVar(&o.shorten, "shorten", 2*time.Minute, "how long to look for a shorter history with the same fault")
+	flags.BoolVar(&o.untilFault, "until-fault", false, "begin no more histories after the first fault, and do not shorten it")
 	flags.BoolVar(&o.child, "child", false, "live through the histories in this process, and print a line for each")
 	flags.IntVar(&o.verbosity, "v", 0, "with --file: print the scheduler's log of at most this level to standard error")
 	seeds := flags.String("seeds", "1-200", "seeds of the histories, FIRST-LAST")
@@ -188,9 +190,12 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 						lived++
 						faults++
 						_, _ = fmt.Fprintf(out, "%d: %s\n", done, fault)
+						if o.untilFault {
+							next = o.last + 1
+						}
 					}
 					mu.Unlock()
-					if err != nil {
+					if err != nil || fault != nil && o.untilFault {
 						return
 					}
 					if fault != nil {

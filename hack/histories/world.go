@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/hack/invariants"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -123,13 +124,16 @@ func (w *world) run(h *History, settle func()) error {
 	if fault := w.checker.First(); fault != nil {
 		return fault
 	}
+	if fault := w.overlooks(); fault != nil {
+		return fault
+	}
 	return w.forgotten(settle)
 }
 
 // forgotten starts a fresh scheduler, which remembers nothing, on what the first has left: what it does now the first should
 // have done.
 func (w *world) forgotten(settle func()) error {
-	before, reasons := w.checker.Placement(), map[string]string{}
+	before, uids, reasons := w.checker.Placement(), w.uids(), map[string]string{}
 	for name := range before {
 		reasons[name] = w.checker.Reason(types.NamespacedName{Namespace: namespace, Name: name})
 	}
@@ -144,10 +148,10 @@ func (w *world) forgotten(settle func()) error {
 		return fault
 	}
 	after := w.checker.Placement()
-	kind := forgotten
+	kind, later := forgotten, w.uids()
 	for name := range before {
-		if _, exists := after[name]; !exists {
-			kind = unhelped
+		if later[name] != uids[name] {
+			kind = unhelped // it was evicted, and may have come back under its name
 		}
 	}
 	if kind == unhelped && w.weather.lostPercent > 0 {
@@ -161,6 +165,16 @@ func (w *world) forgotten(settle func()) error {
 		}
 	}
 	return nil
+}
+
+// uids are those of all pods by name.
+func (w *world) uids() map[string]types.UID {
+	uids := map[string]types.UID{}
+	for _, obj := range w.api.List(pods) {
+		pod := obj.(*v1.Pod)
+		uids[pod.Name] = pod.UID
+	}
+	return uids
 }
 
 // start starts a scheduler.
@@ -201,17 +215,22 @@ func (w *world) pass(d time.Duration) {
 		for _, pod := range w.checker.Gone() {
 			w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: pod.Name})
 			if p := w.made[pod.Name]; p != nil && p.Returns {
-				w.returned++
-				anew := *p
-				if !p.KeepsName {
-					anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
-				}
-				w.made[anew.Name] = &anew
-				// The names are free, so that this cannot fail.
-				_ = w.create(anew.objects()...)
+				w.again(p, p.KeepsName)
 			}
 		}
 	}
+}
+
+// again makes a pod anew, as its controller does.
+func (w *world) again(p *Pod, sameName bool) {
+	w.returned++
+	anew := *p
+	if !sameName {
+		anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
+	}
+	w.made[anew.Name] = &anew
+	// The names are free, so that this cannot fail.
+	_ = w.create(anew.objects()...)
 }
 
 func (w *world) create(objects ...runtime.Object) error {
@@ -236,6 +255,12 @@ func (w *world) do(s *Step) error {
 	case deletePod:
 		delete(w.made, s.Name)
 		w.api.Delete(pods, pod)
+	case killPod:
+		w.api.Delete(pods, pod)
+	case failPod:
+		return w.fail(s.Name)
+	case moveToGang:
+		return w.moveToGang(s)
 	case deleteGang:
 		w.api.Delete(podGroups, pod)
 	case removeNode:
@@ -267,12 +292,7 @@ func (w *world) patch(s *Step) error {
 	var change map[string]any
 	switch s.Do {
 	case finishPod:
-		pod, ok := w.api.Get(pods, types.NamespacedName{Namespace: namespace, Name: s.Name}).(*v1.Pod)
-		if !ok || pod.Spec.NodeName == "" {
-			return nil // what has not run has not finished
-		}
-		w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: s.Name})
-		resource, change = pods, object("status", object("phase", v1.PodSucceeded))
+		return w.end(s.Name, v1.PodSucceeded)
 	case ungatePod:
 		resource, change = pods, object("spec", object("schedulingGates", nil))
 	case editPod:
@@ -293,6 +313,44 @@ func (w *world) patch(s *Step) error {
 		return fmt.Errorf("%q is no step", s.Do)
 	}
 	return w.merge(resource, s.Name, change)
+}
+
+// end ends a pod. What has not run has not ended.
+func (w *world) end(name string, phase v1.PodPhase) error {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	if pod, ok := w.api.Get(pods, key).(*v1.Pod); !ok || pod.Spec.NodeName == "" || kubeview.Finished(pod) {
+		return nil
+	}
+	w.api.Delete(claims, key)
+	return w.merge(pods, name, object("status", object("phase", phase)))
+}
+
+// fail lets a pod fail. A Job makes another one for it.
+func (w *world) fail(name string) error {
+	pod, ok := w.api.Get(pods, types.NamespacedName{Namespace: namespace, Name: name}).(*v1.Pod)
+	if err := w.end(name, v1.PodFailed); err != nil {
+		return err
+	}
+	if p := w.made[name]; ok && pod.Spec.NodeName != "" && !kubeview.Finished(pod) && p != nil && p.Returns {
+		w.again(p, false)
+	}
+	return nil
+}
+
+// moveToGang changes the gang of a pod, or takes it out of its gang.
+func (w *world) moveToGang(s *Step) error {
+	p := w.made[s.Name]
+	if p == nil {
+		return nil
+	}
+	moved := *p
+	moved.Gang = s.Value
+	w.made[s.Name] = &moved
+	var label any
+	if s.Value != "" {
+		label = s.Value
+	}
+	return w.merge(pods, s.Name, object("metadata", object("labels", object(schedulingv1alpha1.PodGroupLabel, label))))
 }
 
 func object(key string, value any) map[string]any { return map[string]any{key: value} }

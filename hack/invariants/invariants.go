@@ -33,6 +33,7 @@ const (
 	OverShared    = "a GPU is given away more than once"
 	Unassigned    = "a pod has no devices"
 	StartedInPart = "a gang is started in part"
+	EvictedInPart = "a gang is evicted in part"
 	Unexplained   = "a pending pod says no reason"
 )
 
@@ -71,6 +72,8 @@ type Checker struct {
 	claims  map[string][]string
 	partial map[string]time.Time // gangs that are bound in part, since when
 	bereft  map[string]time.Time // gangs, when they last lost a member
+	begun   map[string]bool      // gangs that have had their minimum, until no member is left that had a node
+	broken  map[string]breach    // gangs that an eviction has left with less than their minimum
 	evicted []*v1.Pod
 }
 
@@ -80,6 +83,7 @@ func New(patience time.Duration) *Checker {
 		keys: kubeview.DefaultGPUKeys(), Patience: patience, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
 		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, devices: map[string]string{},
 		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
+		begun: map[string]bool{}, broken: map[string]breach{},
 	}
 }
 
@@ -147,15 +151,13 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 		c.fits(pod)
 		c.assigned(pod)
 	}
-	gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]
-	switch {
-	case gang == "":
-	case bound && event == watch.Modified:
-		c.started(gang)
-	case event == watch.Deleted || kubeview.Finished(pod):
-		// It is not the scheduler's doing that members are gone, and bindings that are under way cannot be called back.
-		delete(c.partial, gang)
-		c.bereft[gang] = time.Now()
+	if gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]; gang != "" {
+		c.member(gang, event, pod, bound && event == watch.Modified)
+	}
+	if before != nil {
+		if gang := before.Labels[schedulingv1alpha1.PodGroupLabel]; gang != pod.Labels[schedulingv1alpha1.PodGroupLabel] {
+			c.left(gang)
+		}
 	}
 }
 
@@ -234,77 +236,6 @@ func (c *Checker) claim(event watch.EventType, claim *resourcev1.ResourceClaim) 
 	}
 }
 
-// group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
-func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
-	name := group.GetName()
-	if old, ok := before.(*unstructured.Unstructured); ok && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
-		return
-	}
-	delete(c.partial, name)
-	if event == watch.Deleted {
-		delete(c.groups, name)
-	} else {
-		c.groups[name] = group
-	}
-}
-
-func minMember(group *unstructured.Unstructured) int64 {
-	n, _, _ := unstructured.NestedInt64(group.Object, "spec", "minMember")
-	return n
-}
-
-// started keeps since when a gang is bound in part.
-func (c *Checker) started(gang string) {
-	group := c.groups[gang]
-	if group == nil || c.Patience > Patience && c.sharesOrClaims(gang) {
-		return
-	}
-	if c.enough(gang, group) {
-		delete(c.partial, gang)
-		return
-	}
-	// A gang that has lost members gets others one by one.
-	bound := 0
-	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" {
-			bound++
-		}
-	}
-	if lost, ok := c.bereft[gang]; bound == 1 && (!ok || time.Since(lost) >= underWay) {
-		c.partial[gang] = time.Now()
-	}
-}
-
-// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
-func (c *Checker) sharesOrClaims(gang string) bool {
-	for _, pod := range c.pods {
-		asked, err := c.keys.PodGPURequest(pod)
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 || len(pod.Spec.ResourceClaims) > 0) {
-			return true
-		}
-	}
-	return false
-}
-
-// enough says whether as many members have a node, in total and of each role, as have to start together.
-func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
-	total, roles := int64(0), map[string]int{}
-	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" || pod.Status.Phase == v1.PodSucceeded) {
-			total++
-			roles[pod.Labels[kubeview.RoleKey]]++
-		}
-	}
-	for role := range strings.SplitSeq(group.GetAnnotations()[kubeview.MinMembersByRoleKey], ",") {
-		var least int
-		name, number, _ := strings.Cut(role, "=")
-		if _, err := fmt.Sscan(number, &least); err == nil && roles[name] < least {
-			return false
-		}
-	}
-	return total >= minMember(group)
-}
-
 // All are the faults since the last call.
 func (c *Checker) All() []*Fault {
 	c.mu.Lock()
@@ -312,27 +243,6 @@ func (c *Checker) All() []*Fault {
 	faults := c.faults
 	c.faults = nil
 	return faults
-}
-
-// Tick looks for gangs that have been bound in part for too long.
-func (c *Checker) Tick() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for gang, since := range c.partial {
-		if time.Since(since) > c.Patience {
-			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]), time.Since(since))
-			delete(c.partial, gang)
-		}
-	}
-}
-
-// Excuse starts the patience with gangs again: no scheduler was there.
-func (c *Checker) Excuse() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for gang := range c.partial {
-		c.partial[gang] = time.Now()
-	}
 }
 
 // Gone returns the pods that were deleted since the last call.

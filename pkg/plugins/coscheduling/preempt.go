@@ -161,6 +161,10 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	if status.IsSuccess() || status.Code() == fwk.Error {
 		return result, status
 	}
+	if c := p.shared; !neverPreempts(pod) && c.ledger.Beginning(corev1helpers.PodPriority(pod)) {
+		// Also if it goes on to look for victims: those that it needs may be bound after that and before the result is read.
+		c.carrier.afterStart.add(refOf(pod))
+	}
 	outcome, node, err := p.preemptGangs(ctx, pod)
 	switch {
 	case err != nil:
@@ -173,9 +177,6 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	}
 	if outcome == "" {
 		outcome = status.Message()
-		if c := p.shared; !neverPreempts(pod) && c.ledger.Beginning(corev1helpers.PodPriority(pod)) {
-			c.carrier.afterStart.add(refOf(pod))
-		}
 	}
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }

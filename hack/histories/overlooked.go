@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/hack/invariants"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// overlooked is the fault of pods that wait although they fit, by an account that shares no code with the scheduler's: a fresh
+// scheduler, which has the same faults, would leave them, too.
+const overlooked = "what fits waits"
+
+// team is a gang as the objects show it.
+type team struct {
+	minimum invariants.Minimum
+	oneZone bool
+	// pending are the members that can be placed; existing counts them and those that are settled.
+	pending, bound []*v1.Pod
+	settled        int
+	settledRoles   map[string]int
+	started        bool
+}
+
+// lacks is how many members have to be placed for the minimum, and how many of each role.
+func (t *team) lacks() (total int, roles map[string]int) {
+	total, roles = t.minimum.Total-t.settled, map[string]int{}
+	sum := 0
+	for role, n := range t.minimum.Roles {
+		if n > t.settledRoles[role] {
+			roles[role] = n - t.settledRoles[role]
+			sum += roles[role]
+		}
+	}
+	return max(total, sum), roles
+}
+
+// waits reports whether the gang is complete and has not started, so that something may be promised to it.
+func (t *team) waits() bool {
+	total, roles := t.lacks()
+	for _, pod := range t.pending {
+		roles[pod.Labels[kubeview.RoleKey]]--
+	}
+	for _, n := range roles {
+		if n > 0 {
+			return false
+		}
+	}
+	return !t.started && total > 0 && len(t.pending) >= total
+}
+
+// overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods made way.
+func (w *world) overlooks() *invariants.Fault {
+	rooms := w.vacancies(func(*v1.Pod) bool { return false })
+	teams, single := w.teams()
+	for _, t := range teams {
+		if t.started && !t.oneZone { // else where its siblings are counts
+			single = append(single, t.pending...)
+		}
+	}
+	waiting := false
+	for _, t := range teams {
+		waiting = waiting || t.waits()
+	}
+	// An eviction whose request is lost may not be tried again.
+	evicts := w.weather.lostPercent == 0
+	for _, name := range slices.Sorted(maps.Keys(teams)) {
+		t := teams[name]
+		if !t.waits() || w.excused(waiting, t.pending...) {
+			continue
+		}
+		if w.starts(t, rooms) {
+			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
+		}
+		if evicts && w.starts(t, w.cleared(teams, t.priority())) {
+			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
+		}
+	}
+	for _, pod := range single {
+		fits := func(rooms []*vacancy) bool {
+			return slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.clone().take(pod, w.made[pod.Name]) })
+		}
+		switch {
+		case w.excused(waiting, pod):
+		case fits(rooms):
+			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room (%s)", pod.Name, w.reason(pod))}
+		case evicts && fits(w.cleared(teams, *pod.Spec.Priority)):
+			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
+		}
+	}
+	return nil
+}
+
+// cleared is what the nodes would have without less important pods. The account from which the scheduler chooses victims does not
+// know who holds which device. Where it is told so by the filters a few times it gives up, so GPUs do not count here if they are
+// handed out by number on any node, and claimed devices never do.
+func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
+	rooms := w.vacancies(w.weaker(teams, than))
+	numbered := slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.gpus != nil })
+	for _, v := range rooms {
+		v.doubtful, v.claimable = numbered, 0
+	}
+	return rooms
+}
+
+// weaker returns which pods may be evicted for one of that priority: those that are less important and not guarded, and of gangs
+// only all members together.
+func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
+	weak := func(pod *v1.Pod) bool {
+		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[guardedLabel] == ""
+	}
+	return func(pod *v1.Pod) bool {
+		t := teams[pod.Labels[schedulingv1alpha1.PodGroupLabel]]
+		return weak(pod) && (t == nil || !slices.ContainsFunc(t.bound, func(o *v1.Pod) bool { return !weak(o) }))
+	}
+}
+
+// priority is that of the least important member that is pending.
+func (t *team) priority() int32 {
+	least := *t.pending[0].Spec.Priority
+	for _, pod := range t.pending {
+		least = min(least, *pod.Spec.Priority)
+	}
+	return least
+}
+
+// excused reports whether one of the pods says that its room is promised to a gang, while there is a gang that waits, or that others
+// make way for it, see preempting.
+func (w *world) excused(waiting bool, pods ...*v1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
+		reason := w.reason(pod)
+		return waiting && strings.Contains(reason, "promised to") || strings.Contains(reason, preempting)
+	})
+}
+
+func (w *world) reason(pod *v1.Pod) string {
+	return w.checker.Reason(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+}
+
+// teams returns the gangs that have a PodGroup, and the pods without a gang that wait.
+func (w *world) teams() (map[string]*team, []*v1.Pod) {
+	teams, started := map[string]*team{}, w.checker.Started()
+	for _, obj := range w.api.List(podGroups) {
+		group := obj.(*unstructured.Unstructured)
+		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
+			settledRoles: map[string]int{}, started: started[group.GetName()]}
+	}
+	var single []*v1.Pod
+	for _, obj := range w.api.List(pods) {
+		pod := obj.(*v1.Pod)
+		gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]
+		t := teams[gang]
+		switch {
+		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
+			t.settled++
+			t.settledRoles[pod.Labels[kubeview.RoleKey]]++
+			if !kubeview.Finished(pod) {
+				t.bound = append(t.bound, pod)
+			}
+		case !w.placeable(pod):
+		case gang == "":
+			single = append(single, pod)
+		case t != nil:
+			t.pending = append(t.pending, pod)
+		}
+	}
+	return teams, single
+}
+
+// placeable reports whether the pod waits for a node and nothing else. Devices that are allocated already say where it has to go.
+func (w *world) placeable(pod *v1.Pod) bool {
+	claim, ok := w.api.Get(claims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*resourcev1.ResourceClaim)
+	return w.made[pod.Name] != nil && pod.Spec.NodeName == "" && !kubeview.Finished(pod) && len(pod.Spec.SchedulingGates) == 0 &&
+		(!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
+}
+
+// starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes it, the
+// small ones first, so it does not find every arrangement.
+func (w *world) starts(t *team, rooms []*vacancy) bool {
+	if !t.oneZone {
+		return w.startsIn(t, rooms)
+	}
+	zones := map[string][]*vacancy{}
+	zoneOf := map[string]string{}
+	for _, v := range rooms {
+		zone := v.node.Labels[v1.LabelTopologyZone]
+		zones[zone], zoneOf[v.node.Name] = append(zones[zone], v), zone
+	}
+	for zone, in := range zones {
+		elsewhere := slices.ContainsFunc(t.bound, func(pod *v1.Pod) bool { return zoneOf[pod.Spec.NodeName] != zone })
+		if !elsewhere && w.startsIn(t, in) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) startsIn(t *team, rooms []*vacancy) bool {
+	left := make([]*vacancy, len(rooms))
+	for i, v := range rooms {
+		left[i] = v.clone()
+	}
+	members := slices.Clone(t.pending)
+	slices.SortStableFunc(members, func(a, b *v1.Pod) int {
+		p, q := w.made[a.Name], w.made[b.Name]
+		return cmp.Or(cmp.Compare(p.GPUs, q.GPUs), cmp.Compare(p.MilliGPU, q.MilliGPU), cmp.Compare(p.MilliCPU, q.MilliCPU), cmp.Compare(p.MemGiB, q.MemGiB))
+	})
+	total, roles := t.lacks()
+	placed := map[types.UID]bool{}
+	for _, ofRole := range []bool{true, false} {
+		for _, pod := range members {
+			role := pod.Labels[kubeview.RoleKey]
+			if total == 0 || placed[pod.UID] || ofRole != (roles[role] > 0) {
+				continue
+			}
+			if slices.ContainsFunc(left, func(v *vacancy) bool { return v.take(pod, w.made[pod.Name]) }) {
+				placed[pod.UID] = true
+				total--
+				roles[role]--
+			}
+		}
+		for _, n := range roles {
+			if n > 0 {
+				return false
+			}
+		}
+	}
+	return total == 0
+}

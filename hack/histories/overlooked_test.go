@@ -1,0 +1,92 @@
+package main
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+func TestWhatFitsDoesNotWait(t *testing.T) {
+	t.Parallel()
+	plain := Node{Name: "n", CPUs: 4, MemGiB: 8, Zone: "a"}
+	whole := Node{Name: "w", CPUs: 4, MemGiB: 8, Zone: "b", GPUs: 2, Model: "m", Mode: wholeMode}
+	shared := Node{Name: "s", CPUs: 4, MemGiB: 8, Zone: "a", GPUs: 1, Model: "m", Mode: sharedMode}
+	claimed := Node{Name: "d", CPUs: 4, MemGiB: 8, Zone: "a", GPUs: 1, Model: "m", Mode: claimedMode}
+	two, roles := &Gang{Name: "g", MinMember: 2}, &Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}
+	for name, test := range map[string]struct {
+		nodes []Node
+		gang  *Gang
+		// on are pods that have the first node already.
+		on, wait []Pod
+		closed   bool
+		want     string
+	}{
+		"nobody waits":                {nodes: []Node{plain}},
+		"a pod that fits":             {nodes: []Node{plain}, wait: []Pod{{Name: "a", MilliCPU: 4000}}, want: overlooked},
+		"a pod that is too large":     {nodes: []Node{plain}, wait: []Pod{{Name: "a", MilliCPU: 4001}}},
+		"a cordoned node":             {nodes: []Node{plain}, closed: true, wait: []Pod{{Name: "a"}}},
+		"a gate":                      {nodes: []Node{plain}, wait: []Pod{{Name: "a", Gated: true}}},
+		"another zone":                {nodes: []Node{plain}, wait: []Pod{{Name: "a", Zone: "b"}}},
+		"a volume in another zone":    {nodes: []Node{plain}, wait: []Pod{{Name: "a", VolumeZone: "b"}}},
+		"whole GPUs":                  {nodes: []Node{whole}, wait: []Pod{{Name: "a", GPUs: 2}}, want: overlooked},
+		"GPUs of another model":       {nodes: []Node{whole}, wait: []Pod{{Name: "a", GPUs: 2, Models: []string{"other"}}}},
+		"a share where none is given": {nodes: []Node{whole}, wait: []Pod{{Name: "a", MilliGPU: 100}}},
+		"a share":                     {nodes: []Node{shared}, wait: []Pod{{Name: "a", MilliGPU: 100}}, want: overlooked},
+		"a claim":                     {nodes: []Node{claimed}, wait: []Pod{{Name: "a", ClaimedGPUs: 1}}, want: overlooked},
+		"too large a claim":           {nodes: []Node{claimed}, wait: []Pod{{Name: "a", ClaimedGPUs: 2}}},
+		"a gang that fits":            {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 2000}}, want: overlooked},
+		"a gang of which one fits":    {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 3000}}},
+		"a gang of which two of three fit": {nodes: []Node{plain}, gang: two, want: overlooked,
+			wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 5000}, {Name: "b", Gang: "g", MilliCPU: 2000}, {Name: "c", Gang: "g", MilliCPU: 2000}}},
+		"a gang of which the leader does not fit": {nodes: []Node{plain}, gang: roles, wait: []Pod{
+			{Name: "a", Gang: "g", Role: "leader", MilliCPU: 5000}, {Name: "b", Gang: "g", Role: "worker"}, {Name: "c", Gang: "g", Role: "worker"}}},
+		"a gang without its PodGroup":  {nodes: []Node{plain}, wait: []Pod{{Name: "a", Gang: "g"}, {Name: "b", Gang: "g"}}},
+		"a gang that is not complete":  {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g"}}},
+		"a pod of the same importance": {nodes: []Node{plain}, on: []Pod{{Name: "a", MilliCPU: 4000}}, wait: []Pod{{Name: "b", MilliCPU: 4000}}},
+		"a less important pod":         {nodes: []Node{plain}, on: []Pod{{Name: "a", MilliCPU: 4000}}, wait: []Pod{{Name: "b", MilliCPU: 4000, Priority: 1}}, want: unhelped},
+		"a less important pod that is guarded": {nodes: []Node{plain}, on: []Pod{{Name: "a", MilliCPU: 4000, Guarded: true}},
+			wait: []Pod{{Name: "b", MilliCPU: 4000, Priority: 1}}},
+		"a gang of which one is more important": {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "c", MilliCPU: 3000, Priority: 1}},
+			on: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 2000, Priority: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{api: memapi.New(), weather: newWeather(&History{}), checker: invariants.New(0), made: map[string]*Pod{}}
+			simulation.ServeCustomKinds(w.api, nil)
+			w.api.Observe = func(e memapi.Event) { w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old) }
+			var objects []runtime.Object
+			for i := range test.nodes {
+				objects = append(objects, test.nodes[i].objects()...)
+			}
+			objects[0].(*v1.Node).Spec.Unschedulable = test.closed
+			if test.gang != nil {
+				objects = append(objects, test.gang.object())
+			}
+			for i := range test.on {
+				made := test.on[i].objects()
+				made[len(made)-1].(*v1.Pod).Spec.NodeName = test.nodes[0].Name
+				objects = append(objects, made...)
+			}
+			for i := range test.wait {
+				w.made[test.wait[i].Name] = &test.wait[i]
+				objects = append(objects, test.wait[i].objects()...)
+			}
+			if err := w.create(objects...); err != nil {
+				t.Fatal(err)
+			}
+			got, fault := "", w.overlooks()
+			if fault != nil {
+				got = fault.Kind
+			}
+			if got != test.want {
+				t.Errorf("fault %v, want %q", fault, test.want)
+			}
+		})
+	}
+}

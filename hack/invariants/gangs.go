@@ -1,0 +1,202 @@
+package invariants
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
+func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
+	name := group.GetName()
+	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
+		return
+	}
+	delete(c.partial, name)
+	delete(c.broken, name)
+	if event == watch.Deleted {
+		delete(c.groups, name)
+	} else {
+		c.groups[name] = group
+		c.follow(name)
+	}
+}
+
+func minMember(group *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(group.Object, "spec", "minMember")
+	return n
+}
+
+// started keeps since when a gang is bound in part.
+func (c *Checker) started(gang string) {
+	group := c.groups[gang]
+	if group == nil || c.Patience > Patience && c.sharesOrClaims(gang) {
+		return
+	}
+	if c.enough(gang, group) {
+		delete(c.partial, gang)
+		return
+	}
+	// A gang that has lost members gets others one by one.
+	bound := 0
+	for _, pod := range c.pods {
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" {
+			bound++
+		}
+	}
+	if lost, ok := c.bereft[gang]; bound == 1 && (!ok || time.Since(lost) >= underWay) {
+		c.partial[gang] = time.Now()
+	}
+}
+
+// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
+func (c *Checker) sharesOrClaims(gang string) bool {
+	for _, pod := range c.pods {
+		asked, err := c.keys.PodGPURequest(pod)
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 || len(pod.Spec.ResourceClaims) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// Minimum is how many members have to start together, in total and of each role.
+type Minimum struct {
+	Total int
+	Roles map[string]int
+}
+
+// MinimumOf is what the PodGroup says.
+func MinimumOf(group *unstructured.Unstructured) Minimum {
+	m := Minimum{Total: int(minMember(group)), Roles: map[string]int{}}
+	for role := range strings.SplitSeq(group.GetAnnotations()[kubeview.MinMembersByRoleKey], ",") {
+		var least int
+		name, number, _ := strings.Cut(role, "=")
+		if _, err := fmt.Sscan(number, &least); err == nil {
+			m.Roles[name] = least
+		}
+	}
+	return m
+}
+
+// enough says whether as many members have a node, in total and of each role, as have to start together.
+func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
+	total, roles := 0, map[string]int{}
+	for _, pod := range c.pods {
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodFailed || pod.Status.Phase == v1.PodSucceeded) {
+			total++
+			roles[pod.Labels[kubeview.RoleKey]]++
+		}
+	}
+	minimum := MinimumOf(group)
+	for role, least := range minimum.Roles {
+		if roles[role] < least {
+			return false
+		}
+	}
+	return total >= minimum.Total
+}
+
+// breach is since when a gang has less than its minimum because of an eviction.
+type breach struct {
+	since time.Time
+	pod   string
+}
+
+// member follows a member that was bound, changed or went.
+func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound bool) {
+	switch {
+	case bound:
+		c.started(gang)
+	case event == watch.Deleted && evicted(pod):
+		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
+			c.broken[gang] = breach{time.Now(), pod.Name}
+		}
+		c.left(gang)
+	case event == watch.Deleted || kubeview.Finished(pod):
+		delete(c.broken, gang)
+		c.left(gang)
+	}
+	c.follow(gang)
+}
+
+// left notes that a gang has lost a member. It is not the scheduler's doing, and bindings that are under way cannot be called back.
+func (c *Checker) left(gang string) {
+	delete(c.partial, gang)
+	c.bereft[gang] = time.Now()
+}
+
+// evicted reports whether the scheduler evicted the pod for another one.
+func evicted(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {
+		return condition.Type == v1.DisruptionTarget && condition.Status == v1.ConditionTrue && condition.Reason == v1.PodReasonPreemptionByScheduler
+	})
+}
+
+// follow keeps which gangs have begun.
+func (c *Checker) follow(gang string) {
+	placed, bound := false, false
+	for _, pod := range c.pods {
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" || kubeview.Finished(pod)) {
+			placed, bound = true, bound || !kubeview.Finished(pod)
+		}
+	}
+	group := c.groups[gang]
+	switch {
+	case !placed:
+		delete(c.begun, gang)
+	case group != nil && c.enough(gang, group):
+		c.begun[gang] = true
+		delete(c.broken, gang)
+	}
+	if !bound {
+		delete(c.broken, gang)
+	}
+}
+
+// Started are the gangs that have had their minimum, and have members left that had a node.
+func (c *Checker) Started() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.begun)
+}
+
+// Tick looks for gangs that have been bound in part for too long.
+func (c *Checker) Tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gang, since := range c.partial {
+		if time.Since(since) > c.Patience {
+			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]), time.Since(since))
+			delete(c.partial, gang)
+		}
+	}
+	for gang, b := range c.broken {
+		if time.Since(b.since) > c.Patience {
+			c.fault(EvictedInPart, "gang %s has had fewer than %d members bound for %s, since %s was evicted", gang, minMember(c.groups[gang]), time.Since(b.since), b.pod)
+			delete(c.broken, gang)
+		}
+	}
+}
+
+// Excuse starts the patience with gangs again: no scheduler was there.
+func (c *Checker) Excuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gang := range c.partial {
+		c.partial[gang] = time.Now()
+	}
+	for gang, b := range c.broken {
+		c.broken[gang] = breach{time.Now(), b.pod}
+	}
+}
