@@ -130,6 +130,13 @@ func (c *crowd) say(words string) {
 	}
 }
 
+// written returns how many writes there were.
+func (a *busyAPI) written() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.writes["podgroups"] + a.writes["pods"]
+}
+
 // last is how long ago the last PodGroup and the last pod were told.
 func (c *crowd) last(since time.Time) (group, pod time.Duration) {
 	c.api.mu.Lock()
@@ -161,12 +168,12 @@ func TestTheReasonsOfACrowdFollowTheCluster(t *testing.T) {
 				go c.run(ctx)
 				c.say("no room on 1 node")
 				time.Sleep(5 * time.Minute)
-				before, changed := c.api.writes["podgroups"]+c.api.writes["pods"], time.Now()
+				before, changed := c.api.written(), time.Now()
 				c.say("no room on 2 nodes")
 				time.Sleep(5 * time.Minute)
 				cancel()
 				synctest.Wait()
-				if writes := c.api.writes["podgroups"] + c.api.writes["pods"] - before; writes != 3*tt.gangs {
+				if writes := c.api.written() - before; writes != 3*tt.gangs {
 					t.Errorf("%d writes, want one for each PodGroup and each of two members", writes)
 				}
 				if group, pod := c.last(changed); group > tt.withinGroup || pod > tt.pods {
