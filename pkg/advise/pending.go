@@ -102,16 +102,13 @@ func (s *search) pending(units []*unit) error {
 				p.Verdict = "starts with the plans above"
 				break
 			}
-			if err := now.plan(now.waiting[at], &p); err != nil {
+			if err := now.plan(now.waiting[at], &p, i+1 < min(len(units), s.Most)); err != nil {
 				return err
 			}
 		}
 		s.advice.Pending = append(s.advice.Pending, p)
-		if p.Plan != nil && i+1 < min(len(units), s.Most) && !s.over() {
-			var err error
-			if now, err = now.next(); err != nil {
-				return err
-			}
+		if p.Plan != nil && now.then != nil {
+			now = now.then
 		}
 	}
 	return nil
@@ -119,17 +116,17 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, fewest pods first, until a run shows that one works.
-func (s *search) plan(u *unit, p *Pending) error {
-	proposals := proposals(s.rooms[u], u)
+// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that wait.
+func (s *search) plan(u *unit, p *Pending, goOn bool) error {
+	proposals := s.proposals[u]
 	for _, rooms := range proposals {
 		if s.over() || p.Tried == mostTries {
-			s.limit("%s: %d of %d plans were tried", u, p.Tried, len(proposals))
+			s.limit("%s: %s were tried, and there are more", u, plural.Of(p.Tried, "plan"))
 			break
 		}
 		p.Tried++
 		s.say("%s: trying to move %s from %s", u, plural.Of(podsOf(rooms), "pod"), rooms[0].node)
-		plan, err := s.prove(u, rooms)
+		plan, err := s.prove(u, rooms, goOn)
 		if err != nil {
 			return err
 		}
@@ -165,45 +162,8 @@ func (s *search) hopeless() string {
 	return why
 }
 
-// proposals are sets of rooms that may be enough, fewest pods first.
-func proposals(rooms []room, u *unit) [][]room {
-	var sets [][]room
-	if u.Needs == 1 {
-		for _, r := range rooms {
-			if len(r.units) > 0 {
-				sets = append(sets, []room{r})
-			}
-		}
-		return sets
-	}
-	// What is free counts first; then the rooms that cost least for each member.
-	free := 0
-	best := map[string]int{}
-	for _, r := range rooms {
-		if len(r.units) == 0 {
-			free += r.hosts
-			best[r.node] = r.hosts
-		}
-	}
-	var made []room
-	for _, r := range rooms {
-		if len(r.units) == 0 || r.hosts <= best[r.node] {
-			continue
-		}
-		made = slices.DeleteFunc(made, func(other room) bool { return other.node == r.node })
-		made = append(made, r)
-		free += r.hosts - best[r.node]
-		best[r.node] = r.hosts
-		if free >= u.Needs {
-			sets = append(sets, slices.Clone(made))
-		}
-	}
-	slices.SortStableFunc(sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
-	return sets
-}
-
 // prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
-func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
+func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error) {
 	var units []*unit
 	candidate := &Plan{}
 	for _, r := range rooms {
@@ -214,7 +174,7 @@ func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
 			}
 		}
 	}
-	err = s.try(s.Objects, func(w *world) error {
+	err = s.try(s.Objects, func(w *world) (err error) {
 		for _, node := range candidate.Cordon {
 			if err := w.cordon(node, true); err != nil {
 				return err
@@ -253,9 +213,11 @@ func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
 		candidate.Starts = starts()
 		if len(candidate.Starts) >= u.Needs && s.nobodyLost(w) {
 			plan = candidate
-			s.left = w.without("", s.Objects)
+			if goOn {
+				s.then, err = s.next(w)
+			}
 		}
-		return nil
+		return err
 	})
 	return plan, err
 }

@@ -201,22 +201,29 @@ func (w *world) cordon(node string, closed bool) error {
 	return nil
 }
 
-// move evicts pods at the same time and lets their controllers replace them. It returns whether all of them run again.
-func (w *world) move(names []key) (bool, error) {
-	var pods []*v1.Pod
+// remove deletes pods that come to nothing.
+func (w *world) remove(names []key) {
 	w.mu.Lock()
 	for _, name := range names {
 		w.ours[name] = true
 	}
 	w.mu.Unlock()
 	for _, name := range names {
+		w.api.Delete(podResource, name)
+	}
+}
+
+// move evicts pods at the same time and lets their controllers replace them. It returns whether all of them run again.
+func (w *world) move(names []key) (bool, error) {
+	var pods []*v1.Pod
+	for _, name := range names {
 		pod := w.pod(name)
 		if pod == nil {
 			return false, nil
 		}
 		pods = append(pods, pod)
-		w.api.Delete(podResource, name)
 	}
+	w.remove(names)
 	for _, pod := range pods {
 		if err := w.renewClaims(pod); err != nil {
 			return false, err

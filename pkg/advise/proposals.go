@@ -1,0 +1,176 @@
+package advise
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// proposals are sets of rooms that may be enough for a unit, fewest pods first, up to one more than are ever tried.
+type proposals struct {
+	unit *unit
+	sets [][]room
+	// free is for how many pods there is room with what has been added; best is how many of them a node has.
+	free int
+	best map[string]int
+	made []room
+}
+
+// add takes the next room, those that cost least for each pod first, and says whether more are of use.
+func (p *proposals) add(r room) (more bool) {
+	switch {
+	case p.unit.Needs == 1:
+		if len(r.units) > 0 {
+			p.sets = append(p.sets, []room{r})
+		}
+	case len(r.units) == 0: // what is free counts first
+		p.free += r.hosts
+		p.best[r.node] = r.hosts
+	case r.hosts > p.best[r.node]:
+		p.made = slices.DeleteFunc(p.made, func(other room) bool { return other.node == r.node })
+		p.made = append(p.made, r)
+		p.free += r.hosts - p.best[r.node]
+		p.best[r.node] = r.hosts
+		if p.free >= p.unit.Needs {
+			p.sets = append(p.sets, slices.Clone(p.made))
+		}
+	}
+	return len(p.sets) <= mostTries
+}
+
+// found is a room that waits for its turn.
+type found struct {
+	room
+	pods    int
+	highest int32
+	// at is its node, turn its place among the rooms of the node, and search the number of the search that found it.
+	at, turn, search int
+}
+
+// queue has the room first that moves fewest pods for each that it hosts, then that of lower priority.
+type queue []found
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	a, b := &q[i], &q[j]
+	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest), cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(found)) }
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// scan is the search of all nodes for ways to make room for one unit. Which units of a node could run elsewhere is asked only when
+// the room that they make has its turn.
+type scan struct {
+	search *search
+	view   *view
+	trials []*trial
+	// movable are the units of each node that are not known to have to stay.
+	movable [][]*unit
+	// settled are nodes of which rooms were found, and searches is how often they were looked for anew.
+	settled  []bool
+	searches []int
+	queue   queue
+	out     *proposals
+}
+
+// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone.
+func (v *view) propose(s *search, u *unit) ([][]room, error) {
+	s.say("looking for nodes that could make room for %s", u)
+	pod := alone(u, hardest(&s.keys, u.Pods))
+	fw := v.world.profiles[pod.Spec.SchedulerName]
+	ctx, state := context.Background(), framework.NewCycleState()
+	left, status, _ := fw.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		return nil, nil
+	}
+	n := len(v.infos)
+	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n), searches: make([]int, n),
+		out: &proposals{unit: u, best: map[string]int{}}}
+	for i, info := range v.infos {
+		for _, other := range s.units[info.Node().Name] {
+			if other.Fixed == "" && v.maySpare(other) {
+				y.movable[i] = append(y.movable[i], other)
+			}
+		}
+	}
+	fw.Parallelizer().Until(ctx, n, func(i int) {
+		if info := v.infos[i]; !s.over() && (left.AllNodes() || left.NodeNames.Has(info.Node().Name)) {
+			y.trials[i] = newTrial(ctx, fw, state, pod, info)
+		}
+	}, "advise")
+	y.look(ctx, fw)
+	slices.SortStableFunc(y.out.sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
+	return y.out.sets, nil
+}
+
+// look finds rooms that move one unit, then two, and so on, until there are enough that no other can be cheaper.
+func (y *scan) look(ctx context.Context, fw framework.Framework) {
+	rooms := make([][]room, len(y.trials))
+	most := mostUnits
+	if y.out.unit.Needs > 1 {
+		most = 1 // all rooms of a node are found at once
+	}
+	for size := 1; size <= most; size++ {
+		fw.Parallelizer().Until(ctx, len(y.trials), func(i int) {
+			if t := y.trials[i]; t != nil && !y.settled[i] && !y.search.over() {
+				rooms[i] = y.of(i, size)
+			}
+		}, "advise")
+		for i, found := range rooms {
+			y.push(i, found)
+			rooms[i] = nil
+		}
+		// A set of more units moves more pods.
+		for len(y.queue) > 0 && (size == most || y.queue[0].pods <= size) {
+			if y.search.over() || !y.next(size) {
+				return
+			}
+		}
+	}
+}
+
+func (y *scan) push(i int, rooms []room) {
+	for turn, r := range rooms {
+		if y.searches[i] > 0 && len(r.units) == 0 {
+			continue // what is free has been counted
+		}
+		y.settled[i] = true
+		heap.Push(&y.queue, found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn, search: y.searches[i]})
+	}
+}
+
+// of are the rooms of a node that move so many units.
+func (y *scan) of(i, size int) []room {
+	t := y.trials[i]
+	if need := y.out.unit.Needs; need > 1 {
+		return t.several(y.movable[i], need)
+	}
+	return t.one(y.movable[i], size)
+}
+
+// next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that unit.
+func (y *scan) next(size int) (more bool) {
+	r := heap.Pop(&y.queue).(found)
+	if r.search < y.searches[r.at] {
+		return true
+	}
+	stays := slices.IndexFunc(r.units, func(u *unit) bool { return !y.view.canMove(u) })
+	if stays < 0 {
+		return y.out.add(r.room)
+	}
+	y.movable[r.at] = slices.DeleteFunc(slices.Clone(y.movable[r.at]), func(u *unit) bool { return u == r.units[stays] })
+	y.settled[r.at] = false
+	y.searches[r.at]++
+	for less := 1; less <= size && !y.settled[r.at]; less++ {
+		y.push(r.at, y.of(r.at, less))
+	}
+	return true
+}
