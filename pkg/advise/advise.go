@@ -231,9 +231,7 @@ func (s *search) survey(w *world) error {
 			break
 		}
 		if u.Held == "" && (s.Target == (Target{}) || s.Target.is(u)) {
-			if s.proposals[u], err = v.propose(s, u); err != nil {
-				return err
-			}
+			s.proposals[u] = v.propose(s, u)
 		}
 	}
 	if s.Target == (Target{}) && !s.plansOnly {

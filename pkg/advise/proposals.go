@@ -6,13 +6,14 @@ import (
 	"context"
 	"slices"
 
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// proposals are sets of rooms that may be enough for a unit, fewest pods first, up to one more than are ever tried.
+// proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more than are ever tried.
 type proposals struct {
-	unit *unit
-	sets [][]room
+	needs int
+	sets  [][]room
 	// free is for how many pods there is room with what has been added; best is how many of them a node has.
 	free int
 	best map[string]int
@@ -22,7 +23,7 @@ type proposals struct {
 // add takes the next room, those that cost least for each pod first, and says whether more are of use.
 func (p *proposals) add(r room) (more bool) {
 	switch {
-	case p.unit.Needs == 1:
+	case p.needs == 1:
 		if len(r.units) > 0 {
 			p.sets = append(p.sets, []room{r})
 		}
@@ -34,7 +35,7 @@ func (p *proposals) add(r room) (more bool) {
 		p.made = append(p.made, r)
 		p.free += r.hosts - p.best[r.node]
 		p.best[r.node] = r.hosts
-		if p.free >= p.unit.Needs {
+		if p.free >= p.needs {
 			p.sets = append(p.sets, slices.Clone(p.made))
 		}
 	}
@@ -66,8 +67,8 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// scan is the search of all nodes for ways to make room for one unit. Which units of a node could run elsewhere is asked only when
-// the room that they make has its turn.
+// scan is the search of nodes for ways to make room for pods of one class. Which units of a node could run elsewhere is asked only
+// when the room that they make has its turn.
 type scan struct {
 	search *search
 	view   *view
@@ -77,45 +78,56 @@ type scan struct {
 	// settled are nodes of which rooms were found, and searches is how often they were looked for anew.
 	settled  []bool
 	searches []int
-	queue   queue
-	out     *proposals
+	queue    queue
+	out      *proposals
 }
 
-// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone.
-func (v *view) propose(s *search, u *unit) ([][]room, error) {
+// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone. A gang that must stay within
+// one domain is proposed for each in turn.
+func (v *view) propose(s *search, u *unit) [][]room {
 	s.say("looking for nodes that could make room for %s", u)
-	pod := alone(u, hardest(&s.keys, u.Pods))
-	fw := v.world.profiles[pod.Spec.SchedulerName]
-	ctx, state := context.Background(), framework.NewCycleState()
-	left, status, _ := fw.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		return nil, nil
+	classes := v.classes(s, u)
+	if classes == nil {
+		return nil
 	}
-	n := len(v.infos)
+	var sets [][]room
+	for _, nodes := range v.domains(u.Levels) {
+		if s.over() {
+			break
+		}
+		c, needs, nodes := v.short(classes, nodes, u)
+		sets = append(sets, v.scan(s, c, needs, nodes)...)
+	}
+	slices.SortStableFunc(sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
+	return sets[:min(len(sets), mostTries+1)]
+}
+
+// scan looks for room for so many pods of a class.
+func (v *view) scan(s *search, c *class, needs int, nodes []fwk.NodeInfo) [][]room {
+	n, ctx := len(nodes), context.Background()
 	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n), searches: make([]int, n),
-		out: &proposals{unit: u, best: map[string]int{}}}
-	for i, info := range v.infos {
+		out: &proposals{needs: needs, best: map[string]int{}}}
+	for i, info := range nodes {
 		for _, other := range s.units[info.Node().Name] {
 			if other.Fixed == "" && v.maySpare(other) {
 				y.movable[i] = append(y.movable[i], other)
 			}
 		}
 	}
-	fw.Parallelizer().Until(ctx, n, func(i int) {
-		if info := v.infos[i]; !s.over() && (left.AllNodes() || left.NodeNames.Has(info.Node().Name)) {
-			y.trials[i] = newTrial(ctx, fw, state, pod, info)
+	c.fw.Parallelizer().Until(ctx, n, func(i int) {
+		if !s.over() && c.mayBeOn(nodes[i].Node().Name) {
+			y.trials[i] = c.newTrial(ctx, v.devices, nodes[i])
 		}
 	}, "advise")
-	y.look(ctx, fw)
-	slices.SortStableFunc(y.out.sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
-	return y.out.sets, nil
+	y.look(ctx, c.fw)
+	return y.out.sets
 }
 
 // look finds rooms that move one unit, then two, and so on, until there are enough that no other can be cheaper.
 func (y *scan) look(ctx context.Context, fw framework.Framework) {
 	rooms := make([][]room, len(y.trials))
 	most := mostUnits
-	if y.out.unit.Needs > 1 {
+	if y.out.needs > 1 {
 		most = 1 // all rooms of a node are found at once
 	}
 	for size := 1; size <= most; size++ {
@@ -150,7 +162,7 @@ func (y *scan) push(i int, rooms []room) {
 // of are the rooms of a node that move so many units.
 func (y *scan) of(i, size int) []room {
 	t := y.trials[i]
-	if need := y.out.unit.Needs; need > 1 {
+	if need := y.out.needs; need > 1 {
 		return t.several(y.movable[i], need)
 	}
 	return t.one(y.movable[i], size)

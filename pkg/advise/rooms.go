@@ -56,8 +56,8 @@ func alone(u *unit, pod *v1.Pod) *v1.Pod {
 	return kubeview.WithoutGang(kubeview.Unplaced(pod), id == gang.ID{})
 }
 
-// hardest is the pod that asks for most GPUs, then CPU.
-func hardest(keys *kubeview.GPUKeys, pods []*v1.Pod) *v1.Pod {
+// byHardness orders pods by how many GPUs they ask for, then by CPU.
+func byHardness(keys *kubeview.GPUKeys, a, b *v1.Pod) int {
 	size := func(p *v1.Pod) (milliGPU int, milliCPU int64) {
 		r, err := keys.PodGPURequest(p)
 		if err == nil {
@@ -66,11 +66,9 @@ func hardest(keys *kubeview.GPUKeys, pods []*v1.Pod) *v1.Pod {
 		milliCPU, _ = kubeview.PodNeeds(p)
 		return milliGPU, milliCPU
 	}
-	return slices.MaxFunc(pods, func(a, b *v1.Pod) int {
-		ga, ca := size(a)
-		gb, cb := size(b)
-		return cmp.Or(cmp.Compare(ga, gb), cmp.Compare(ca, cb), cmp.Compare(b.Name, a.Name))
-	})
+	ga, ca := size(a)
+	gb, cb := size(b)
+	return cmp.Or(cmp.Compare(ga, gb), cmp.Compare(ca, cb), cmp.Compare(b.Name, a.Name))
 }
 
 // highest is the highest priority that has to move.
@@ -90,7 +88,7 @@ func (t *trial) one(movable []*unit, size int) []room {
 		return nil
 	}
 	if size == 1 {
-		t.hopeless = t.without(movable).fits(1) != 1
+		t.hopeless = !t.without(movable).accepts()
 	}
 	if t.hopeless {
 		return nil
@@ -99,7 +97,7 @@ func (t *trial) one(movable []*unit, size int) []room {
 	tried := 0
 	eachSet(len(movable), size, func(set []int) bool {
 		chosen := pick(movable, set)
-		if t.without(chosen).fits(1) == 1 {
+		if t.without(chosen).accepts() {
 			rooms = append(rooms, room{node: t.info.Node().Name, hosts: 1, units: chosen})
 		}
 		tried++
@@ -164,17 +162,22 @@ type trial struct {
 	state fwk.CycleState
 	pod   *v1.Pod
 	info  fwk.NodeInfo
+	// claims are the devices that claims of the pod need, free those that the node has free.
+	devices      *devices
+	claims, free counts
 	// fitting says that the node accepts the pod as it is, hopeless that it does not without all that may move either.
 	fitting, hopeless bool
 }
 
 // newTrial is the node as it is, nil if nothing that moves can help.
-func newTrial(ctx context.Context, fw framework.Framework, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *trial {
-	status := fw.RunFilterPlugins(ctx, state, pod, info)
+func (c *class) newTrial(ctx context.Context, d *devices, info fwk.NodeInfo) *trial {
+	status := c.fw.RunFilterPlugins(ctx, c.state, c.pod, info)
 	if status.Code() == fwk.UnschedulableAndUnresolvable || info.Node().Spec.Unschedulable {
 		return nil
 	}
-	return &trial{fw: fw, ctx: ctx, state: state, pod: pod, info: info, fitting: status.IsSuccess()}
+	t := &trial{fw: c.fw, ctx: ctx, state: c.state, pod: c.pod, info: info, devices: d, claims: c.claims, free: d.free[info.Node().Name]}
+	t.fitting = status.IsSuccess() && t.free.has(t.claims, 1)
+	return t
 }
 
 // without is the trial with units taken from the node.
@@ -196,29 +199,41 @@ func (t *trial) without(units []*unit) *trial {
 		}
 		out.fw.RunPreFilterExtensionRemovePod(out.ctx, out.state, out.pod, p, out.info)
 	}
+	if len(t.claims) > 0 {
+		out.free = t.free.with(t.devices.freed(t.info.Node().Name, units))
+	}
 	return &out
 }
 
 // fits is how many of the pods fit, up to so many.
 func (t *trial) fits(most int) int {
+	n, _ := t.fill(most)
+	return n
+}
+
+// fill puts up to so many of the pods on the node and returns how many these are, and the node with them.
+func (t *trial) fill(most int) (int, fwk.NodeInfo) {
 	state, info := t.state, t.info
 	for n := range most {
-		if !t.fw.RunFilterPlugins(t.ctx, state, t.pod, info).IsSuccess() {
-			return n
+		if !t.free.has(t.claims, n+1) || !t.fw.RunFilterPlugins(t.ctx, state, t.pod, info).IsSuccess() {
+			return n, info
 		}
-		if n == 0 && most > 1 {
+		if n == 0 {
 			state, info = state.Clone(), info.Snapshot()
 		}
-		if most > 1 {
-			sibling := t.pod.DeepCopy()
-			sibling.UID, sibling.Spec.NodeName = types.UID(fmt.Sprint(sibling.UID, "/", n)), info.Node().Name
-			added, err := framework.NewPodInfo(sibling)
-			if err != nil {
-				return n
-			}
-			info.AddPodInfo(added)
-			t.fw.RunPreFilterExtensionAddPod(t.ctx, state, t.pod, added, info)
+		sibling := t.pod.DeepCopy()
+		sibling.UID, sibling.Spec.NodeName = types.UID(fmt.Sprint(sibling.UID, "/", n)), info.Node().Name
+		added, err := framework.NewPodInfo(sibling)
+		if err != nil {
+			return n, info
 		}
+		info.AddPodInfo(added)
+		t.fw.RunPreFilterExtensionAddPod(t.ctx, state, t.pod, added, info)
 	}
-	return most
+	return most, info
+}
+
+// accepts says whether a pod fits.
+func (t *trial) accepts() bool {
+	return t.free.has(t.claims, 1) && t.fw.RunFilterPlugins(t.ctx, t.state, t.pod, t.info).IsSuccess()
 }

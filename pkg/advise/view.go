@@ -29,6 +29,7 @@ type view struct {
 	world         *world
 	configuration *schedulerconfig.Configuration
 	infos         []fwk.NodeInfo
+	devices       *devices
 	// free are the nodes that have the amounts free, by what is asked for.
 	free map[string][]int
 	// hosts are two of the nodes that accept a class of pods as they are, or as many as there are.
@@ -50,7 +51,7 @@ func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	return &view{world: w, configuration: configuration, infos: infos, free: map[string][]int{}, hosts: map[string][]string{},
+	return &view{world: w, configuration: configuration, infos: infos, devices: w.devices(), free: map[string][]int{}, hosts: map[string][]string{},
 		spacious: map[*unit]bool{}, movable: map[*unit]bool{}}, nil
 }
 
@@ -85,7 +86,8 @@ func (v *view) canMove(u *unit) bool {
 // accepting are up to two of the nodes that accept the pod as they are: one may be its own. Pods that are placed alike share the
 // answer.
 func (v *view) accepting(pod *v1.Pod) []string {
-	class := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class
+	pod, need := v.devices.withoutClaims(pod)
+	class := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class + need.String()
 	found, known := v.hosts[class]
 	if known {
 		return found
@@ -105,6 +107,9 @@ func (v *view) accepting(pod *v1.Pod) []string {
 		fw.Parallelizer().Until(ctx, len(some), func(i int) {
 			info := v.infos[some[i]]
 			name := info.Node().Name
+			if !v.devices.free[name].has(need, 1) {
+				return
+			}
 			if (left.AllNodes() || left.NodeNames.Has(name)) && fw.RunFilterPlugins(ctx, state, pod, info).IsSuccess() {
 				mu.Lock()
 				defer mu.Unlock()
