@@ -108,22 +108,8 @@ func (v *view) short(classes []*class, nodes []fwk.NodeInfo, u *unit) (*class, i
 	var first *class
 	before, now, needs, total := nodes, nodes, 0, 0
 	for _, c := range classes {
+		missing, after := v.place(c, now, nil)
 		total += c.n
-		missing := c.n
-		after := slices.Clone(now)
-		for i, info := range now {
-			if missing == 0 {
-				break
-			}
-			if !c.mayBeOn(info.Node().Name) {
-				continue
-			}
-			if t := c.newTrial(context.Background(), v.devices, info); t != nil {
-				n, filled := t.fill(missing)
-				after[i] = filled
-				missing -= n
-			}
-		}
 		switch {
 		case first != nil:
 			needs += missing
@@ -136,4 +122,43 @@ func (v *view) short(classes []*class, nodes []fwk.NodeInfo, u *unit) (*class, i
 		return classes[0], u.Needs, nodes
 	}
 	return first, max(1, needs-(total-u.Needs)), before
+}
+
+// missing is how many members of a unit fit on no node when the units of the rooms are gone, beyond those that need not start.
+func (v *view) missing(classes []*class, nodes []fwk.NodeInfo, u *unit, rooms []room) int {
+	gone := map[string][]*unit{}
+	for _, r := range rooms {
+		gone[r.node] = r.units
+	}
+	without, total := 0, 0
+	for _, c := range classes {
+		missing, after := v.place(c, nodes, gone)
+		nodes = after
+		without, total = without+missing, total+c.n
+	}
+	return without - (total - u.Needs)
+}
+
+// place puts the pods of a class on the nodes in turn, without the units that are gone. It returns how many fit nowhere, and the nodes
+// with the others.
+func (v *view) place(c *class, nodes []fwk.NodeInfo, gone map[string][]*unit) (missing int, after []fwk.NodeInfo) {
+	missing, after = c.n, slices.Clone(nodes)
+	for i, info := range nodes {
+		name := info.Node().Name
+		if missing == 0 {
+			break
+		}
+		if !c.mayBeOn(name) {
+			continue
+		}
+		if t := c.newTrial(context.Background(), v.devices, info); t != nil {
+			if gone[name] != nil {
+				t = t.without(gone[name])
+			}
+			n, filled := t.fill(missing)
+			after[i] = filled
+			missing -= n
+		}
+	}
+	return missing, after
 }

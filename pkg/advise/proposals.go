@@ -13,7 +13,12 @@ import (
 // proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more than are ever tried.
 type proposals struct {
 	needs int
-	sets  [][]room
+	// single says that room for one pod is looked for.
+	single bool
+	// missing, if set, is asked how many pods still find no place with the rooms; asked is how often it was.
+	missing func([]room) int
+	asked   int
+	sets    [][]room
 	// free is for how many pods there is room with what has been added; best is how many of them a node has.
 	free int
 	best map[string]int
@@ -23,8 +28,8 @@ type proposals struct {
 // add takes the next room, those that cost least for each pod first, and says whether more are of use.
 func (p *proposals) add(r room) (more bool) {
 	switch {
-	case p.needs == 1:
-		if len(r.units) > 0 {
+	case p.single:
+		if len(r.units) > 0 && p.short([]room{r}) <= 0 {
 			p.sets = append(p.sets, []room{r})
 		}
 	case len(r.units) == 0: // what is free counts first
@@ -35,11 +40,25 @@ func (p *proposals) add(r room) (more bool) {
 		p.made = append(p.made, r)
 		p.free += r.hosts - p.best[r.node]
 		p.best[r.node] = r.hosts
-		if p.free >= p.needs {
-			p.sets = append(p.sets, slices.Clone(p.made))
+		if p.free < p.needs {
+			break
 		}
+		if n := p.short(p.made); n > 0 {
+			p.needs = p.free + (n+1)/2 // a place for the largest may do for several
+			break
+		}
+		p.sets = append(p.sets, slices.Clone(p.made))
 	}
-	return len(p.sets) <= mostTries
+	return len(p.sets) <= mostTries && p.asked < mostSets
+}
+
+// short is how many pods still find no place with the rooms, as far as their number does not tell.
+func (p *proposals) short(rooms []room) int {
+	if p.missing == nil {
+		return 0
+	}
+	p.asked++
+	return p.missing(rooms)
 }
 
 // found is a room that waits for its turn.
@@ -95,18 +114,22 @@ func (v *view) propose(s *search, u *unit) [][]room {
 		if s.over() {
 			break
 		}
-		c, needs, nodes := v.short(classes, nodes, u)
-		sets = append(sets, v.scan(s, c, needs, nodes)...)
+		c, needs, left := v.short(classes, nodes, u)
+		out := &proposals{needs: needs, single: needs == 1, best: map[string]int{}}
+		if len(classes) > 1 {
+			out.missing = func(rooms []room) int { return v.missing(classes, nodes, u, rooms) }
+		}
+		v.scan(s, c, left, out)
+		sets = append(sets, out.sets...)
 	}
 	slices.SortStableFunc(sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
 	return sets[:min(len(sets), mostTries+1)]
 }
 
-// scan looks for room for so many pods of a class.
-func (v *view) scan(s *search, c *class, needs int, nodes []fwk.NodeInfo) [][]room {
+// scan looks for room for pods of a class until there are enough proposals.
+func (v *view) scan(s *search, c *class, nodes []fwk.NodeInfo, out *proposals) {
 	n, ctx := len(nodes), context.Background()
-	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n), searches: make([]int, n),
-		out: &proposals{needs: needs, best: map[string]int{}}}
+	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n), searches: make([]int, n), out: out}
 	for i, info := range nodes {
 		for _, other := range s.units[info.Node().Name] {
 			if other.Fixed == "" && v.maySpare(other) {
@@ -120,14 +143,13 @@ func (v *view) scan(s *search, c *class, needs int, nodes []fwk.NodeInfo) [][]ro
 		}
 	}, "advise")
 	y.look(ctx, c.fw)
-	return y.out.sets
 }
 
 // look finds rooms that move one unit, then two, and so on, until there are enough that no other can be cheaper.
 func (y *scan) look(ctx context.Context, fw framework.Framework) {
 	rooms := make([][]room, len(y.trials))
 	most := mostUnits
-	if y.out.needs > 1 {
+	if !y.out.single {
 		most = 1 // all rooms of a node are found at once
 	}
 	for size := 1; size <= most; size++ {
@@ -162,10 +184,10 @@ func (y *scan) push(i int, rooms []room) {
 // of are the rooms of a node that move so many units.
 func (y *scan) of(i, size int) []room {
 	t := y.trials[i]
-	if need := y.out.needs; need > 1 {
-		return t.several(y.movable[i], need)
+	if y.out.single {
+		return t.one(y.movable[i], size)
 	}
-	return t.one(y.movable[i], size)
+	return t.several(y.movable[i], y.out.needs)
 }
 
 // next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that unit.
