@@ -134,7 +134,7 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 				return nil // a pod that ran before waits now
 			}
 		}
-		if !s.nobodyLost(w) {
+		if s.newlyLost(w) != "" {
 			return nil
 		}
 		found = &GiveBack{Node: name, PriceMicroDollarsPerHour: c.price, Plan: plan}

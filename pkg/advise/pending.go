@@ -175,21 +175,6 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 		}
 	}
 	err = s.try(s.Objects, func(w *world) (err error) {
-		for _, node := range candidate.Cordon {
-			if err := w.cordon(node, true); err != nil {
-				return err
-			}
-		}
-		for _, moved := range units {
-			if ok, err := w.move(moved.names()); !ok || err != nil {
-				return err
-			}
-		}
-		for _, node := range candidate.Cordon {
-			if err := w.cordon(node, false); err != nil {
-				return err
-			}
-		}
 		starts := func() (placed []Placement) {
 			for _, pod := range u.Pods {
 				if node := w.node(keyOf(pod)); node != "" {
@@ -198,38 +183,70 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 			}
 			return placed
 		}
-		if !w.rest(func() bool { return len(starts()) >= u.Needs }) || !s.nobodyLost(w) {
-			return nil
-		}
-		if w.rest(nil); s.over() {
-			return nil
+		if why, err := s.carry(w, candidate.Cordon, units, func() bool { return len(starts()) >= u.Needs }); why != "" || err != nil {
+			return err
 		}
 		for _, moved := range units {
-			if !w.allBound(moved.names()) {
-				return nil
-			}
 			candidate.Moves = append(candidate.Moves, moveOf(moved, w))
 		}
 		candidate.Starts = starts()
-		if len(candidate.Starts) >= u.Needs && s.nobodyLost(w) {
-			plan = candidate
-			if goOn {
-				s.then, err = s.next(w)
-			}
+		plan = candidate
+		if goOn {
+			s.then, err = s.next(w)
 		}
 		return err
 	})
 	return plan, err
 }
 
-// nobodyLost says whether the scheduler has evicted no pod that it does not evict without the plan.
-func (s *search) nobodyLost(w *world) bool {
-	for name := range w.lost() {
-		if !s.lost[name] {
-			return false
+// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is for does not
+// start, or another pod is the worse for it; nothing if all is well.
+func (s *search) carry(w *world, cordon []string, units []*unit, started func() bool) (why string, err error) {
+	for _, node := range cordon {
+		if err := w.cordon(node, true); err != nil {
+			return "", err
 		}
 	}
-	return true
+	for _, moved := range units {
+		if ok, err := w.move(moved.names()); !ok || err != nil {
+			return fmt.Sprintf("what replaces %s gets no node", moved), err
+		}
+	}
+	for _, node := range cordon {
+		if err := w.cordon(node, false); err != nil {
+			return "", err
+		}
+	}
+	late := "the work that the plan is for does not start"
+	if !w.rest(started) {
+		return late, nil
+	}
+	w.rest(nil)
+	for _, moved := range units {
+		if !w.allBound(moved.names()) {
+			return fmt.Sprintf("what replaces %s loses its node again", moved), nil
+		}
+	}
+	switch lost := s.newlyLost(w); {
+	case s.over():
+		return "the time for the run was over", nil
+	case !started():
+		return late, nil
+	case lost != "":
+		return "the scheduler evicts pod " + lost, nil
+	}
+	return "", nil
+}
+
+// newlyLost is a pod that the scheduler has evicted and does not evict without the plan, empty if there is none.
+func (s *search) newlyLost(w *world) string {
+	lost := ""
+	for name := range w.lost() {
+		if !s.lost[name] && (lost == "" || name.String() < lost) {
+			lost = name.String()
+		}
+	}
+	return lost
 }
 
 func moveOf(u *unit, w *world) Move {

@@ -53,7 +53,9 @@ func (c *Configuration) Prices() (func(*v1.Node) (price.MicroDollars, bool), pri
 // ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of the resource.
 func (c *Configuration) ComparesResource(profile string, name v1.ResourceName) bool {
 	ignored := slices.ContainsFunc(c.Component.Extenders, func(e schedulerapi.Extender) bool {
-		return slices.ContainsFunc(e.ManagedResources, func(r schedulerapi.ExtenderManagedResource) bool { return r.Name == string(name) && r.IgnoredByScheduler })
+		return slices.ContainsFunc(e.ManagedResources, func(r schedulerapi.ExtenderManagedResource) bool {
+			return r.Name == string(name) && r.IgnoredByScheduler
+		})
 	})
 	at := slices.IndexFunc(c.Component.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == profile })
 	if ignored || at < 0 {
