@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/progress"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // adviseFlags say what to ask and of which cluster.
@@ -55,8 +56,9 @@ The search tries the most promising changes first and ends after --search; what 
 does not prove that nothing smaller helps.
 
 --evict carries out the first plan for pending work: it asks, cordons the nodes that pods leave, evicts unit after unit through
-the eviction API, waits each time until the replacements are bound, uncordons the nodes, and waits until the work has started. It
-stops, and uncordons, as soon as the cluster is not as the plan has it.
+the eviction API, waits each time until the replacements are bound, uncordons the nodes, and waits until the work has started.
+Before each unit the rest of the plan is run again on the cluster as it is then. It stops, and uncordons, as soon as the rest does
+not work any more or the cluster is not as the plan has it.
 
 Exit status: 0 when there is advice or, with --evict, the work has started; 2 when a file, name or flag cannot be used, 1 for any
 other error.`,
@@ -150,11 +152,11 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 	if err := advice.WriteTable(out); err != nil || !f.evict {
 		return err
 	}
-	return f.carryOut(ctx, advice, in, out)
+	return f.carryOut(ctx, configuration, advice, in, out)
 }
 
 // carryOut asks and evicts.
-func (f *adviseFlags) carryOut(ctx context.Context, advice *advise.Advice, in io.Reader, out io.Writer) error {
+func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconfig.Configuration, advice *advise.Advice, in io.Reader, out io.Writer) error {
 	unit, plan := advice.FirstPlan()
 	if plan == nil {
 		return errors.New("there is no plan to carry out")
@@ -174,7 +176,16 @@ func (f *adviseFlags) carryOut(ctx context.Context, advice *advise.Advice, in io
 	if err != nil {
 		return fmt.Errorf("making the API client: %w", err)
 	}
-	carrier := &advise.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out)}
+	carrier := &advise.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
+		Holds: func(ctx context.Context, rest *advise.Plan) error {
+			objects, now, leftOut, err := f.objects(ctx, io.Discard)
+			if err != nil {
+				return err
+			}
+			limited, cancel := context.WithTimeout(ctx, f.search)
+			defer cancel()
+			return advise.Holds(limited, advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now}, rest)
+		}}
 	if err := carrier.Carry(ctx, plan); err != nil {
 		return fmt.Errorf("carrying out the plan for %s: %w", unit, err)
 	}

@@ -122,10 +122,10 @@ type search struct {
 	lost map[key]bool
 	// began are the pods that the scheduler binds without any change.
 	began map[key]bool
-	// rooms are the ways to make room that are worth a try, for each waiting unit.
-	rooms map[*unit][]room
-	// left are the objects as the plan that was found last leaves them, nil without one.
-	left []runtime.Object
+	// proposals are the sets of rooms that are worth a try, for each waiting unit.
+	proposals map[*unit][][]room
+	// then is the search in the cluster that the plan leaves that was found last, nil without one.
+	then *search
 	// plansOnly says that only plans are looked for, and no nodes to give back.
 	plansOnly bool
 	// spares are nodes that might be given back, in the order in which they are tried.
@@ -139,7 +139,7 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 		return nil, configuration.Invalid(err)
 	}
 	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(), priceOf: priceOf, advice: &Advice{Configuration: q.Configuration.Name},
-		units: map[string][]*unit{}, began: map[key]bool{}, rooms: map[*unit][]room{}}
+		units: map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
 	}
@@ -166,13 +166,14 @@ func (s *search) read() {
 	}
 }
 
-// next is the search for plans in the cluster that the last plan leaves.
-func (s *search) next() (*search, error) {
+// next is the search for plans in the cluster that a plan has left, at the end of its run.
+func (s *search) next(w *world) (*search, error) {
 	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf, advice: s.advice,
-		units: map[string][]*unit{}, began: map[key]bool{}, rooms: map[*unit][]room{}, plansOnly: true}
-	n.Objects = s.left
+		units: map[string][]*unit{}, began: map[key]bool{}, lost: map[key]bool{}, proposals: map[*unit][][]room{}, plansOnly: true}
+	n.Objects = w.without("", s.Objects)
 	n.read()
-	return n, n.look()
+	n.findUnits(w, w.gangs())
+	return n, n.survey(w)
 }
 
 // over says whether the time for the search has passed.
@@ -198,7 +199,7 @@ func (s *search) try(objects []runtime.Object, f func(*world) error) error {
 // look lets the scheduler run over the snapshot as it is: what it starts or evicts by itself needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
-	err := s.try(s.Objects, func(w *world) error {
+	return s.try(s.Objects, func(w *world) error {
 		if s.over() {
 			return nil // what waits is not known yet
 		}
@@ -209,44 +210,34 @@ func (s *search) look() error {
 			}
 		}
 		s.findUnits(w, w.gangs())
-		return nil
+		return s.survey(w)
 	})
-	if err != nil || s.over() {
-		return err
-	}
-	return s.survey()
 }
 
-// survey looks for what is worth a try, in the cluster without the pods that wait: what is promised to one of them is free for it.
-func (s *search) survey() error {
-	waits := map[key]bool{}
+// survey looks for what is worth a try, in the cluster without the pods that wait, which it deletes: what is promised to one of them
+// is free for it.
+func (s *search) survey(w *world) error {
 	for _, u := range s.waiting {
-		for _, name := range u.names() {
-			waits[name] = true
+		w.remove(u.names())
+	}
+	w.rest(nil)
+	v, err := w.view(s.configuration)
+	if err != nil {
+		return err
+	}
+	for i, u := range s.waiting {
+		// The one that is asked about may be anywhere in the order.
+		if s.Target == (Target{}) && i >= s.Most || s.over() {
+			break
+		}
+		if u.Held == "" && (s.Target == (Target{}) || s.Target.is(u)) {
+			s.proposals[u] = v.propose(s, u)
 		}
 	}
-	return s.try(slices.DeleteFunc(slices.Clone(s.Objects), func(obj runtime.Object) bool {
-		pod, ok := obj.(*v1.Pod)
-		return ok && waits[keyOf(pod)]
-	}), func(w *world) error {
-		for i, u := range s.waiting {
-			// The one that is asked about may be anywhere in the order.
-			if s.Target == (Target{}) && i >= s.Most || s.over() {
-				break
-			}
-			if u.Held == "" && (s.Target == (Target{}) || s.Target.is(u)) {
-				rooms, err := w.findRooms(s, u)
-				if err != nil {
-					return err
-				}
-				s.rooms[u] = rooms
-			}
-		}
-		if s.Target == (Target{}) && !s.plansOnly {
-			return s.findSpares(w)
-		}
-		return nil
-	})
+	if s.Target == (Target{}) && !s.plansOnly {
+		s.findSpares(w, v)
+	}
+	return nil
 }
 
 // byImportance orders waiting units: those of higher priority first, then those that have waited longer.

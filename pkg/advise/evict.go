@@ -28,6 +28,8 @@ type Carrier struct {
 	Within time.Duration
 	// Poll is how often the cluster is asked.
 	Poll time.Duration
+	// Holds runs what is left of the plan on the cluster as it is, and returns an error if that does not work.
+	Holds func(ctx context.Context, rest *Plan) error
 	// Say is told each step.
 	Say func(text string)
 }
@@ -35,7 +37,7 @@ type Carrier struct {
 // Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it; nodes that
 // were cordoned are opened again in any case.
 func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
-	if err := c.check(ctx, plan, plan.Moves); err != nil {
+	if err := c.check(ctx, plan, 0); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.open(ctx, plan)) }()
@@ -49,7 +51,7 @@ func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 			if started, err := c.started(ctx, plan); err != nil || started {
 				return err
 			}
-			if err := c.check(ctx, plan, plan.Moves[i:]); err != nil {
+			if err := c.check(ctx, plan, i); err != nil {
 				return err
 			}
 		}
@@ -104,8 +106,9 @@ func (c *Carrier) open(ctx context.Context, plan *Plan) error {
 	return errors.Join(failed...)
 }
 
-// check compares the cluster with what the moves that are left take for granted.
-func (c *Carrier) check(ctx context.Context, plan *Plan, moves []Move) error {
+// check compares the cluster with what the moves from there on take for granted, and runs them on it.
+func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
+	rest := &Plan{Cordon: plan.Cordon, Moves: plan.Moves[from:], Starts: plan.Starts}
 	for _, name := range plan.Cordon {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -117,7 +120,7 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, moves []Move) error {
 			return fmt.Errorf("node %s has been cordoned by another user since the plan was made", name)
 		}
 	}
-	for _, m := range moves {
+	for _, m := range rest.Moves {
 		for _, planned := range m.Pods {
 			pod, err := c.Client.CoreV1().Pods(m.Namespace).Get(ctx, planned.Name, metav1.GetOptions{})
 			switch {
@@ -134,7 +137,8 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, moves []Move) error {
 			}
 		}
 	}
-	return nil
+	c.Say("running what is left of the plan on the cluster as it is now")
+	return c.Holds(ctx, rest)
 }
 
 // started says whether the pods have nodes for which the plan is made. One that is gone stops the plan.

@@ -2,6 +2,7 @@ package advise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type behavior struct {
 	to      map[string]string
 	// starts binds p once the pod has been evicted.
 	starts string
+	// fails is the number of moves that are left when they do not work any more.
+	fails int
 }
 
 func clusterThat(t *testing.T, b behavior, objects ...runtime.Object) *fake.Clientset {
@@ -83,6 +86,8 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 		{"a budget refuses the second", behavior{to: toB, refuses: map[string]bool{"y": true}}, nil, nil, "x y", "a PodDisruptionBudget does not allow it now"},
 		{"a replacement stays pending", behavior{to: map[string]string{"y": "b"}}, nil, nil, "x", "the replacements of pod default/x have not all been given a node"},
 		{"a replacement takes the place that is made", behavior{to: map[string]string{"x": "a"}}, nil, nil, "x", "went to a, which the plan has for pod default/p"},
+		{"the room of the second is taken", behavior{to: toB, fails: 1}, nil, nil, "x", "the plan does not hold any more"},
+		{"the room is taken before the first", behavior{to: toB, fails: 2}, nil, nil, "", "the plan does not hold any more"},
 		{"a pod is another one of the same name", behavior{to: toB}, func(p *v1.Pod) { p.UID = "other" }, nil, "", "pod default/x has gone"},
 		{"a pod is on another node", behavior{to: toB}, func(p *v1.Pod) { p.Spec.NodeName = "c" }, nil, "", "is on c and not on a"},
 		{"a pod has lost its controller", behavior{to: toB}, bare, nil, "", "has no controller"},
@@ -99,7 +104,13 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 				tt.node(n)
 			}
 			client := clusterThat(t, tt.cluster, n, node("b", "8", "1"), x, pod("y", "a", "1"), pod("p", "", "8"))
-			carrier := &Carrier{Client: client, Within: time.Second, Poll: time.Millisecond, Say: func(string) {}}
+			holds := func(_ context.Context, rest *Plan) error {
+				if len(rest.Moves) == tt.cluster.fails {
+					return errors.New("the plan does not hold any more")
+				}
+				return nil
+			}
+			carrier := &Carrier{Client: client, Within: time.Second, Poll: time.Millisecond, Holds: holds, Say: func(string) {}}
 			err := carrier.Carry(t.Context(), plan)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
@@ -129,7 +140,7 @@ func TestAPlanThatIsInterruptedLeavesNoNodeClosed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	plan := &Plan{Cordon: []string{"a"}, Moves: []Move{{Unit: Unit{KindPod, "default", "x"}, Pods: []MovedPod{{Name: "x", UID: "pod-x", From: "a", To: "b"}}}}}
 	client := clusterThat(t, behavior{}, node("a", "8", "1"), pod("x", "a", "1"))
-	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond, Say: func(text string) {
+	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond, Holds: func(context.Context, *Plan) error { return nil }, Say: func(text string) {
 		if strings.HasPrefix(text, "evicting") {
 			cancel()
 		}

@@ -30,11 +30,7 @@ type spare struct {
 }
 
 // findSpares keeps the nodes of which every pod may move and fits some other node, those that nothing uses first, then the dearest.
-func (s *search) findSpares(w *world) error {
-	v, err := w.view(profileOf(w))
-	if err != nil {
-		return err
-	}
+func (s *search) findSpares(w *world, v *view) {
 	taken := map[string]bool{}
 	for _, pod := range s.pods {
 		if s.began[keyOf(pod)] {
@@ -51,7 +47,7 @@ func (s *search) findSpares(w *world) error {
 			if kubeview.BelongsToNode(u.Pods[0]) {
 				continue
 			}
-			if fits = fits && u.Fixed == "" && w.canMove(v, u); !fits {
+			if fits = fits && u.Fixed == "" && v.canMove(u); !fits {
 				break
 			}
 			c.units = append(c.units, u)
@@ -74,16 +70,6 @@ func (s *search) findSpares(w *world) error {
 		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price), cmp.Compare(b.gpus, a.gpus),
 			cmp.Compare(pods(a), pods(b)), cmp.Compare(a.node.Name, b.node.Name))
 	})
-	return nil
-}
-
-// profileOf is any profile: the snapshot of nodes is the same for all.
-func profileOf(w *world) string {
-	names := []string{}
-	for name := range w.profiles {
-		names = append(names, name)
-	}
-	return slices.Min(names)
 }
 
 // giveBack takes one node after the other away, each time from what the one before has left.
@@ -148,7 +134,7 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 				return nil // a pod that ran before waits now
 			}
 		}
-		if !s.nobodyLost(w) {
+		if s.newlyLost(w) != "" {
 			return nil
 		}
 		found = &GiveBack{Node: name, PriceMicroDollarsPerHour: c.price, Plan: plan}

@@ -101,7 +101,7 @@ func (s *search) addNode(k *kind) (*NewNode, error) {
 	s.say("trying one more node like %s", k.nodes[0].Name)
 	found := &NewNode{Kind: k.name, Like: k.nodes[0].Name, Nodes: len(k.nodes), PriceMicroDollarsPerHour: int64(k.price)}
 	err := s.try(append(slices.Clone(s.Objects), s.another(k.nodes[0])...), func(w *world) error {
-		if w.rest(nil); s.over() || !s.nobodyLost(w) {
+		if w.rest(nil); s.over() || s.newlyLost(w) != "" {
 			return nil
 		}
 		for _, u := range s.waiting {

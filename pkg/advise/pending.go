@@ -102,16 +102,13 @@ func (s *search) pending(units []*unit) error {
 				p.Verdict = "starts with the plans above"
 				break
 			}
-			if err := now.plan(now.waiting[at], &p); err != nil {
+			if err := now.plan(now.waiting[at], &p, i+1 < min(len(units), s.Most)); err != nil {
 				return err
 			}
 		}
 		s.advice.Pending = append(s.advice.Pending, p)
-		if p.Plan != nil && i+1 < min(len(units), s.Most) && !s.over() {
-			var err error
-			if now, err = now.next(); err != nil {
-				return err
-			}
+		if p.Plan != nil && now.then != nil {
+			now = now.then
 		}
 	}
 	return nil
@@ -119,17 +116,17 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, fewest pods first, until a run shows that one works.
-func (s *search) plan(u *unit, p *Pending) error {
-	proposals := proposals(s.rooms[u], u)
+// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that wait.
+func (s *search) plan(u *unit, p *Pending, goOn bool) error {
+	proposals := s.proposals[u]
 	for _, rooms := range proposals {
 		if s.over() || p.Tried == mostTries {
-			s.limit("%s: %d of %d plans were tried", u, p.Tried, len(proposals))
+			s.limit("%s: %s were tried, and there are more", u, plural.Of(p.Tried, "plan"))
 			break
 		}
 		p.Tried++
 		s.say("%s: trying to move %s from %s", u, plural.Of(podsOf(rooms), "pod"), rooms[0].node)
-		plan, err := s.prove(u, rooms)
+		plan, err := s.prove(u, rooms, goOn)
 		if err != nil {
 			return err
 		}
@@ -165,45 +162,8 @@ func (s *search) hopeless() string {
 	return why
 }
 
-// proposals are sets of rooms that may be enough, fewest pods first.
-func proposals(rooms []room, u *unit) [][]room {
-	var sets [][]room
-	if u.Needs == 1 {
-		for _, r := range rooms {
-			if len(r.units) > 0 {
-				sets = append(sets, []room{r})
-			}
-		}
-		return sets
-	}
-	// What is free counts first; then the rooms that cost least for each member.
-	free := 0
-	best := map[string]int{}
-	for _, r := range rooms {
-		if len(r.units) == 0 {
-			free += r.hosts
-			best[r.node] = r.hosts
-		}
-	}
-	var made []room
-	for _, r := range rooms {
-		if len(r.units) == 0 || r.hosts <= best[r.node] {
-			continue
-		}
-		made = slices.DeleteFunc(made, func(other room) bool { return other.node == r.node })
-		made = append(made, r)
-		free += r.hosts - best[r.node]
-		best[r.node] = r.hosts
-		if free >= u.Needs {
-			sets = append(sets, slices.Clone(made))
-		}
-	}
-	slices.SortStableFunc(sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
-	return sets
-}
-
 // prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
-func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
+func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error) {
 	var units []*unit
 	candidate := &Plan{}
 	for _, r := range rooms {
@@ -214,22 +174,7 @@ func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
 			}
 		}
 	}
-	err = s.try(s.Objects, func(w *world) error {
-		for _, node := range candidate.Cordon {
-			if err := w.cordon(node, true); err != nil {
-				return err
-			}
-		}
-		for _, moved := range units {
-			if ok, err := w.move(moved.names()); !ok || err != nil {
-				return err
-			}
-		}
-		for _, node := range candidate.Cordon {
-			if err := w.cordon(node, false); err != nil {
-				return err
-			}
-		}
+	err = s.try(s.Objects, func(w *world) (err error) {
 		starts := func() (placed []Placement) {
 			for _, pod := range u.Pods {
 				if node := w.node(keyOf(pod)); node != "" {
@@ -238,36 +183,70 @@ func (s *search) prove(u *unit, rooms []room) (plan *Plan, err error) {
 			}
 			return placed
 		}
-		if !w.rest(func() bool { return len(starts()) >= u.Needs }) || !s.nobodyLost(w) {
-			return nil
-		}
-		if w.rest(nil); s.over() {
-			return nil
+		if why, err := s.carry(w, candidate.Cordon, units, func() bool { return len(starts()) >= u.Needs }); why != "" || err != nil {
+			return err
 		}
 		for _, moved := range units {
-			if !w.allBound(moved.names()) {
-				return nil
-			}
 			candidate.Moves = append(candidate.Moves, moveOf(moved, w))
 		}
 		candidate.Starts = starts()
-		if len(candidate.Starts) >= u.Needs && s.nobodyLost(w) {
-			plan = candidate
-			s.left = w.without("", s.Objects)
+		plan = candidate
+		if goOn {
+			s.then, err = s.next(w)
 		}
-		return nil
+		return err
 	})
 	return plan, err
 }
 
-// nobodyLost says whether the scheduler has evicted no pod that it does not evict without the plan.
-func (s *search) nobodyLost(w *world) bool {
-	for name := range w.lost() {
-		if !s.lost[name] {
-			return false
+// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is for does not
+// start, or another pod is the worse for it; nothing if all is well.
+func (s *search) carry(w *world, cordon []string, units []*unit, started func() bool) (why string, err error) {
+	for _, node := range cordon {
+		if err := w.cordon(node, true); err != nil {
+			return "", err
 		}
 	}
-	return true
+	for _, moved := range units {
+		if ok, err := w.move(moved.names()); !ok || err != nil {
+			return fmt.Sprintf("what replaces %s gets no node", moved), err
+		}
+	}
+	for _, node := range cordon {
+		if err := w.cordon(node, false); err != nil {
+			return "", err
+		}
+	}
+	late := "the work that the plan is for does not start"
+	if !w.rest(started) {
+		return late, nil
+	}
+	w.rest(nil)
+	for _, moved := range units {
+		if !w.allBound(moved.names()) {
+			return fmt.Sprintf("what replaces %s loses its node again", moved), nil
+		}
+	}
+	switch lost := s.newlyLost(w); {
+	case s.over():
+		return "the time for the run was over", nil
+	case !started():
+		return late, nil
+	case lost != "":
+		return "the scheduler evicts pod " + lost, nil
+	}
+	return "", nil
+}
+
+// newlyLost is a pod that the scheduler has evicted and does not evict without the plan, empty if there is none.
+func (s *search) newlyLost(w *world) string {
+	lost := ""
+	for name := range w.lost() {
+		if !s.lost[name] && (lost == "" || name.String() < lost) {
+			lost = name.String()
+		}
+	}
+	return lost
 }
 
 func moveOf(u *unit, w *world) Move {

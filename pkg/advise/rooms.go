@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -50,30 +47,6 @@ func podsOf(rooms []room) int {
 	return n
 }
 
-// view is the scheduler's own snapshot with what is computed on it.
-type view struct {
-	fw    framework.Framework
-	infos []fwk.NodeInfo
-	// elsewhere are the nodes that fit a class of pods as they are.
-	elsewhere map[string]sets.Set[string]
-}
-
-func (w *world) view(profile string) (*view, error) {
-	fw := w.profiles[profile]
-	snapshot, ok := fw.SnapshotSharedLister().(*internalcache.Snapshot)
-	if !ok {
-		return nil, fmt.Errorf("the scheduler's snapshot is a %T", fw.SnapshotSharedLister())
-	}
-	if err := w.sched.Cache.UpdateSnapshot(klog.Background(), snapshot); err != nil {
-		return nil, fmt.Errorf("taking the scheduler's snapshot: %w", err)
-	}
-	infos, err := fw.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
-	}
-	return &view{fw: fw, infos: infos, elsewhere: map[string]sets.Set[string]{}}, nil
-}
-
 // alone is the pod without its gang, as the filters judge a single member.
 func alone(u *unit, pod *v1.Pod) *v1.Pod {
 	if u.Kind != KindPodGroup {
@@ -83,43 +56,8 @@ func alone(u *unit, pod *v1.Pod) *v1.Pod {
 	return kubeview.WithoutGang(kubeview.Unplaced(pod), id == gang.ID{})
 }
 
-// findRooms asks the filters of the unit's profile on which nodes it would fit if some units were gone, fewest pods first.
-func (w *world) findRooms(s *search, u *unit) ([]room, error) {
-	s.say("looking for nodes that could make room for %s", u)
-	pod := alone(u, hardest(&s.keys, u.Pods))
-	v, err := w.view(pod.Spec.SchedulerName)
-	if err != nil {
-		return nil, err
-	}
-	ctx, state := context.Background(), framework.NewCycleState()
-	left, status, _ := v.fw.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		return nil, nil
-	}
-	movable := map[string][]*unit{}
-	for name, units := range s.units {
-		for _, other := range units {
-			if other.Fixed == "" && w.canMove(v, other) {
-				movable[name] = append(movable[name], other)
-			}
-		}
-	}
-	perNode := make([][]room, len(v.infos))
-	v.fw.Parallelizer().Until(ctx, len(v.infos), func(i int) {
-		if !s.over() && (left.AllNodes() || left.NodeNames.Has(v.infos[i].Node().Name)) {
-			perNode[i] = v.roomsOn(ctx, state, pod, v.infos[i], movable[v.infos[i].Node().Name], u.Needs)
-		}
-	}, "advise")
-	rooms := slices.Concat(perNode...)
-	slices.SortStableFunc(rooms, func(a, b room) int {
-		pa, pb := podsOf([]room{a}), podsOf([]room{b})
-		return cmp.Or(cmp.Compare(pa*b.hosts, pb*a.hosts), cmp.Compare(highest(a), highest(b)), cmp.Compare(a.node, b.node))
-	})
-	return rooms, nil
-}
-
-// hardest is the pod that asks for most GPUs, then CPU.
-func hardest(keys *kubeview.GPUKeys, pods []*v1.Pod) *v1.Pod {
+// byHardness orders pods by how many GPUs they ask for, then by CPU.
+func byHardness(keys *kubeview.GPUKeys, a, b *v1.Pod) int {
 	size := func(p *v1.Pod) (milliGPU int, milliCPU int64) {
 		r, err := keys.PodGPURequest(p)
 		if err == nil {
@@ -128,11 +66,9 @@ func hardest(keys *kubeview.GPUKeys, pods []*v1.Pod) *v1.Pod {
 		milliCPU, _ = kubeview.PodNeeds(p)
 		return milliGPU, milliCPU
 	}
-	return slices.MaxFunc(pods, func(a, b *v1.Pod) int {
-		ga, ca := size(a)
-		gb, cb := size(b)
-		return cmp.Or(cmp.Compare(ga, gb), cmp.Compare(ca, cb), cmp.Compare(b.Name, a.Name))
-	})
+	ga, ca := size(a)
+	gb, cb := size(b)
+	return cmp.Or(cmp.Compare(ga, gb), cmp.Compare(ca, cb), cmp.Compare(b.Name, a.Name))
 }
 
 // highest is the highest priority that has to move.
@@ -146,41 +82,34 @@ func highest(r room) int32 {
 	return highest
 }
 
-// roomsOn are the ways to make room for up to so many of the pods on one node.
-func (v *view) roomsOn(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo, movable []*unit, most int) []room {
-	name := info.Node().Name
-	trial := v.trial(ctx, state, pod, info)
-	if trial.status.Code() == fwk.UnschedulableAndUnresolvable || info.Node().Spec.Unschedulable {
+// one are ways to make room for one of the pods by moving so many units. Those of one unit are asked for first.
+func (t *trial) one(movable []*unit, size int) []room {
+	if t.fitting || size > len(movable) {
 		return nil
 	}
-	if most > 1 {
-		return trial.several(name, movable, most)
+	if size == 1 {
+		t.hopeless = !t.without(movable).accepts()
 	}
-	if trial.status.IsSuccess() {
-		return []room{{node: name, hosts: 1}}
-	}
-	if len(movable) == 0 || trial.without(movable).fits(1) != 1 {
+	if t.hopeless {
 		return nil
 	}
 	var rooms []room
-	for size := 1; size <= min(mostUnits, len(movable)) && len(rooms) == 0; size++ {
-		tried := 0
-		eachSet(len(movable), size, func(set []int) bool {
-			chosen := pick(movable, set)
-			if trial.without(chosen).fits(1) == 1 {
-				rooms = append(rooms, room{node: name, hosts: 1, units: chosen})
-			}
-			tried++
-			return tried < mostSets && len(rooms) < setsOfNode
-		})
-	}
+	tried := 0
+	eachSet(len(movable), size, func(set []int) bool {
+		chosen := pick(movable, set)
+		if t.without(chosen).accepts() {
+			rooms = append(rooms, room{node: t.info.Node().Name, hosts: 1, units: chosen})
+		}
+		tried++
+		return tried < mostSets && len(rooms) < setsOfNode
+	})
 	return rooms
 }
 
 // several is the room for as many of the pods as fit, with the room that is there first and then unit after unit.
-func (t *trial) several(node string, movable []*unit, most int) []room {
+func (t *trial) several(movable []*unit, most int) []room {
 	var rooms []room
-	free := t.fits(most)
+	node, free := t.info.Node().Name, t.fits(most)
 	if free > 0 {
 		rooms = append(rooms, room{node: node, hosts: free})
 	}
@@ -228,16 +157,27 @@ func eachSet(n, size int, f func(set []int) bool) {
 
 // trial is a node on which pods are taken away and put.
 type trial struct {
-	view   *view
-	ctx    context.Context
-	state  fwk.CycleState
-	pod    *v1.Pod
-	info   fwk.NodeInfo
-	status *fwk.Status
+	fw    framework.Framework
+	ctx   context.Context
+	state fwk.CycleState
+	pod   *v1.Pod
+	info  fwk.NodeInfo
+	// claims are the devices that claims of the pod need, free those that the node has free.
+	devices      *devices
+	claims, free counts
+	// fitting says that the node accepts the pod as it is, hopeless that it does not without all that may move either.
+	fitting, hopeless bool
 }
 
-func (v *view) trial(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *trial {
-	return &trial{view: v, ctx: ctx, state: state, pod: pod, info: info, status: v.fw.RunFilterPlugins(ctx, state, pod, info)}
+// newTrial is the node as it is, nil if nothing that moves can help.
+func (c *class) newTrial(ctx context.Context, d *devices, info fwk.NodeInfo) *trial {
+	status := c.fw.RunFilterPlugins(ctx, c.state, c.pod, info)
+	if status.Code() == fwk.UnschedulableAndUnresolvable || info.Node().Spec.Unschedulable {
+		return nil
+	}
+	t := &trial{fw: c.fw, ctx: ctx, state: c.state, pod: c.pod, info: info, devices: d, claims: c.claims, free: d.free[info.Node().Name]}
+	t.fitting = status.IsSuccess() && t.free.has(t.claims, 1)
+	return t
 }
 
 // without is the trial with units taken from the node.
@@ -257,68 +197,43 @@ func (t *trial) without(units []*unit) *trial {
 		if err := out.info.RemovePod(klog.Logger{}, p.GetPod()); err != nil {
 			continue
 		}
-		out.view.fw.RunPreFilterExtensionRemovePod(out.ctx, out.state, out.pod, p, out.info)
+		out.fw.RunPreFilterExtensionRemovePod(out.ctx, out.state, out.pod, p, out.info)
+	}
+	if len(t.claims) > 0 {
+		out.free = t.free.with(t.devices.freed(t.info.Node().Name, units))
 	}
 	return &out
 }
 
 // fits is how many of the pods fit, up to so many.
 func (t *trial) fits(most int) int {
+	n, _ := t.fill(most)
+	return n
+}
+
+// fill puts up to so many of the pods on the node and returns how many these are, and the node with them.
+func (t *trial) fill(most int) (int, fwk.NodeInfo) {
 	state, info := t.state, t.info
 	for n := range most {
-		if !t.view.fw.RunFilterPlugins(t.ctx, state, t.pod, info).IsSuccess() {
-			return n
+		if !t.free.has(t.claims, n+1) || !t.fw.RunFilterPlugins(t.ctx, state, t.pod, info).IsSuccess() {
+			return n, info
 		}
-		if n == 0 && most > 1 {
+		if n == 0 {
 			state, info = state.Clone(), info.Snapshot()
 		}
-		if most > 1 {
-			sibling := t.pod.DeepCopy()
-			sibling.UID, sibling.Spec.NodeName = types.UID(fmt.Sprint(sibling.UID, "/", n)), info.Node().Name
-			added, err := framework.NewPodInfo(sibling)
-			if err != nil {
-				return n
-			}
-			info.AddPodInfo(added)
-			t.view.fw.RunPreFilterExtensionAddPod(t.ctx, state, t.pod, added, info)
+		sibling := t.pod.DeepCopy()
+		sibling.UID, sibling.Spec.NodeName = types.UID(fmt.Sprint(sibling.UID, "/", n)), info.Node().Name
+		added, err := framework.NewPodInfo(sibling)
+		if err != nil {
+			return n, info
 		}
+		info.AddPodInfo(added)
+		t.fw.RunPreFilterExtensionAddPod(t.ctx, state, t.pod, added, info)
 	}
-	return most
+	return most, info
 }
 
-// canMove says whether each pod of a unit fits some other node as the cluster is. A unit of which one does not is not worth a run.
-func (w *world) canMove(v *view, u *unit) bool {
-	for _, pod := range u.Pods {
-		fit := w.fitting(v, alone(u, pod))
-		if fit.Len() == 0 || fit.Len() == 1 && fit.Has(pod.Spec.NodeName) {
-			return false
-		}
-	}
-	return true
-}
-
-// fitting are the nodes that accept the pod as they are. Pods that are placed alike share the answer.
-func (w *world) fitting(v *view, pod *v1.Pod) sets.Set[string] {
-	class := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class
-	if fit, known := v.elsewhere[class]; known {
-		return fit
-	}
-	fit := sets.New[string]()
-	v.elsewhere[class] = fit
-	ctx, state := context.Background(), framework.NewCycleState()
-	fw := w.profiles[pod.Spec.SchedulerName]
-	left, status, _ := fw.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		return fit
-	}
-	var mu sync.Mutex
-	fw.Parallelizer().Until(ctx, len(v.infos), func(i int) {
-		name := v.infos[i].Node().Name
-		if (left.AllNodes() || left.NodeNames.Has(name)) && fw.RunFilterPlugins(ctx, state, pod, v.infos[i]).IsSuccess() {
-			mu.Lock()
-			defer mu.Unlock()
-			fit.Insert(name)
-		}
-	}, "advise")
-	return fit
+// accepts says whether a pod fits.
+func (t *trial) accepts() bool {
+	return t.free.has(t.claims, 1) && t.fw.RunFilterPlugins(t.ctx, t.state, t.pod, t.info).IsSuccess()
 }

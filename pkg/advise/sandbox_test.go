@@ -79,11 +79,15 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var objects []runtime.Object
-	if _, err := collector.Collect(ctx, func(obj runtime.Object) error {
-		objects = append(objects, obj)
-		return nil
-	}); err != nil {
+	snapshot := func(ctx context.Context) (objects []runtime.Object, err error) {
+		_, err = collector.Collect(ctx, func(obj runtime.Object) error {
+			objects = append(objects, obj)
+			return nil
+		})
+		return objects, err
+	}
+	objects, err := snapshot(ctx)
+	if err != nil {
 		t.Fatal(err)
 	}
 	configuration, err := schedulerconfig.Shipped()
@@ -98,7 +102,13 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 	if plan == nil || plan.pods() != 1 {
 		t.Fatalf("no plan that moves one pod: %+v", advice.Pending)
 	}
-	carrier := &Carrier{Client: box.Client, Within: 2 * time.Minute, Poll: 100 * time.Millisecond, Say: func(text string) { t.Log(text) }}
+	carrier := &Carrier{Client: box.Client, Within: 2 * time.Minute, Poll: 100 * time.Millisecond, Holds: func(ctx context.Context, rest *Plan) error {
+		objects, err := snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		return Holds(ctx, Question{Configuration: configuration, Objects: objects, Now: time.Now()}, rest)
+	}, Say: func(text string) { t.Log(text) }}
 	if err := carrier.Carry(ctx, plan); err != nil {
 		t.Fatal(err)
 	}

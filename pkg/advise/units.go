@@ -33,6 +33,8 @@ type unit struct {
 	Pods []*v1.Pod
 	// Needs is how many of the waiting pods have to start.
 	Needs int
+	// Levels are the node labels of which the pods of a waiting gang must share the values.
+	Levels []string
 	// Held says why the scheduler does not even try a waiting unit, Fixed why a running one cannot be moved.
 	Held, Fixed string
 	// Why is what the scheduler said of a waiting unit.
@@ -86,6 +88,8 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 type membership struct {
 	id      gang.ID
 	minimum int
+	// levels are the node labels of which all members must share the values.
+	levels []string
 }
 
 // gangs returns a function that knows the gangs of pods as the profile of each pod does.
@@ -104,7 +108,7 @@ func (w *world) gangs() func(*v1.Pod) membership {
 			return membership{}
 		}
 		id, minimum := plugin.Gang(pod)
-		return membership{id, minimum}
+		return membership{id, minimum, plugin.Levels(pod)}
 	}
 }
 
@@ -143,6 +147,7 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 			s.waiting = append(s.waiting, u)
 		} else {
 			u = waiting[m.id]
+			u.Levels = m.levels
 		}
 		if now == nil {
 			continue

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -40,6 +42,7 @@ var (
 	podResource   = v1.SchemeGroupVersion.WithResource("pods")
 	nodeResource  = v1.SchemeGroupVersion.WithResource("nodes")
 	claimResource = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	sliceResource = resourcev1.SchemeGroupVersion.WithResource("resourceslices")
 )
 
 // key names a pod.
@@ -71,7 +74,11 @@ func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Ob
 		w := &world{api: memapi.New(), settle: settle, over: over, gone: map[key]bool{}, ours: map[key]bool{}}
 		simulation.ServeCustomKinds(w.api, objects)
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
+		lowest := int32(math.MaxInt32)
 		for _, obj := range objects {
+			if pod, ok := obj.(*v1.Pod); ok {
+				lowest = min(lowest, corev1helpers.PodPriority(pod))
+			}
 			if err := w.api.Create(obj.DeepCopyObject()); err != nil {
 				return fmt.Errorf("filling the cluster: %w", err)
 			}
@@ -81,7 +88,7 @@ func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Ob
 			return fmt.Errorf("making a client: %w", err)
 		}
 		w.user = user
-		stop, err := w.start(configuration)
+		stop, err := w.start(configuration, lowest)
 		if err != nil {
 			return err
 		}
@@ -91,11 +98,12 @@ func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Ob
 	})
 }
 
-func (w *world) start(configuration *schedulerconfig.Configuration) (stop func(), err error) {
+func (w *world) start(configuration *schedulerconfig.Configuration, lowest int32) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	w.sched, err = simulation.NewScheduler(ctx, w.api, configuration, parallelism, func(s *simulation.Scheduler) {
 		w.profiles = maps.Clone(s.Profiles)
 		candidates.Wrap(s.Profiles)
+		simulation.SpareHopeless(s, lowest)
 	})
 	if err != nil {
 		cancel()
@@ -201,22 +209,29 @@ func (w *world) cordon(node string, closed bool) error {
 	return nil
 }
 
-// move evicts pods at the same time and lets their controllers replace them. It returns whether all of them run again.
-func (w *world) move(names []key) (bool, error) {
-	var pods []*v1.Pod
+// remove deletes pods that come to nothing.
+func (w *world) remove(names []key) {
 	w.mu.Lock()
 	for _, name := range names {
 		w.ours[name] = true
 	}
 	w.mu.Unlock()
 	for _, name := range names {
+		w.api.Delete(podResource, name)
+	}
+}
+
+// move evicts pods at the same time and lets their controllers replace them. It returns whether all of them run again.
+func (w *world) move(names []key) (bool, error) {
+	var pods []*v1.Pod
+	for _, name := range names {
 		pod := w.pod(name)
 		if pod == nil {
 			return false, nil
 		}
 		pods = append(pods, pod)
-		w.api.Delete(podResource, name)
 	}
+	w.remove(names)
 	for _, pod := range pods {
 		if err := w.renewClaims(pod); err != nil {
 			return false, err

@@ -1,8 +1,12 @@
 package schedulerconfig
 
 import (
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
@@ -44,4 +48,26 @@ func (c *Configuration) Prices() (func(*v1.Node) (price.MicroDollars, bool), pri
 		config.SetDefaultsCostOptimizedArgs(args)
 	}
 	return costoptimized.GivenPrices(args, profile)
+}
+
+// ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of the resource.
+func (c *Configuration) ComparesResource(profile string, name v1.ResourceName) bool {
+	ignored := slices.ContainsFunc(c.Component.Extenders, func(e schedulerapi.Extender) bool {
+		return slices.ContainsFunc(e.ManagedResources, func(r schedulerapi.ExtenderManagedResource) bool {
+			return r.Name == string(name) && r.IgnoredByScheduler
+		})
+	})
+	at := slices.IndexFunc(c.Component.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == profile })
+	if ignored || at < 0 {
+		return false
+	}
+	for _, pc := range c.Component.Profiles[at].PluginConfig {
+		if args, ok := pc.Args.(*schedulerapi.NodeResourcesFitArgs); ok {
+			group, _, _ := strings.Cut(string(name), "/")
+			if slices.Contains(args.IgnoredResources, string(name)) || slices.Contains(args.IgnoredResourceGroups, group) {
+				return false
+			}
+		}
+	}
+	return true
 }

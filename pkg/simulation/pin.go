@@ -37,11 +37,12 @@ func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 // Pin takes what is left of chance out of a scheduler whose informers have not started; see the comment of pkg/replay. Rank is the
 // order of the nodes, lowest the lowest priority that any pod has, and nominated is told when a pod is first nominated.
 func Pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool) {
+	SpareHopeless(s, lowest)
 	for name, profile := range s.Profiles {
 		profile.SetPodNominator(nominations{s.SchedulingQueue, nominated})
 		for _, plugin := range profile.PreEnqueuePlugins() {
 			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface, lowest}
+				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface}
 				p.Evaluator.Handler = serialHandle{p.Evaluator.Handler}
 			}
 		}

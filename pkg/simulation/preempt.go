@@ -10,23 +10,40 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// pinnedPreemption is default preemption that begins at the first node and has a last criterion between candidates.
-type pinnedPreemption struct {
+// SpareHopeless keeps pods from the search for victims that cannot have any. Lowest is the lowest priority that any pod has.
+func SpareHopeless(s *Scheduler, lowest int32) {
+	for _, profile := range s.Profiles {
+		for _, plugin := range profile.PreEnqueuePlugins() {
+			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
+				p.Evaluator.Interface = sparingPreemption{p.Evaluator.Interface, lowest}
+			}
+		}
+	}
+}
+
+// sparingPreemption is default preemption without what is in vain.
+type sparingPreemption struct {
 	preemption.Interface
 	lowest int32
 }
 
 // PodEligibleToPreemptOthers spares pods than which none is less important the search of every node for victims, of which there
 // are none: in a full cluster it takes longer than all the rest of their cycle.
-func (p pinnedPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
+func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
 	if corev1helpers.PodPriority(pod) <= p.lowest {
 		return false, "no pod has a lower priority"
 	}
 	return p.Interface.PodEligibleToPreemptOthers(ctx, pod, nominated)
+}
+
+// pinnedPreemption is default preemption that begins at the first node and has a last criterion between candidates.
+type pinnedPreemption struct {
+	preemption.Interface
 }
 
 // GetOffsetAndNumCandidates starts at the first node where the original starts at a random one.

@@ -78,6 +78,19 @@ func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 	return id, minimum
 }
 
+// Levels are the node labels of which all members of the pod's gang must share the values; none for a pod that is in no gang.
+func (p *Plugin) Levels(pod *v1.Pod) []string {
+	id := p.shared.members.id(pod)
+	if id == (gang.ID{}) {
+		return nil
+	}
+	levels, err := p.shared.topology(id, pod)
+	if err != nil {
+		return nil
+	}
+	return levels.Required
+}
+
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what promises look at.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if p.shared.members.has(pod) {
