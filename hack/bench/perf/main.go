@@ -108,7 +108,7 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	if err := o.check(upstream); err != nil {
+	if err := o.check(casesOf(upstream)); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "berth-perf")

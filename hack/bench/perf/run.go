@@ -14,24 +14,19 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// harness is upstream's benchmark, built with the plugins, and the etcd that it starts.
+// harness is upstream's benchmark, built with the plugins, and the etcd that it starts. Upstream is the folder of its cases.
 type harness struct {
 	dir, binary, upstream string
 }
 
-// findUpstream returns the folder of scheduler_perf, whose cases name their templates by relative paths.
-func findUpstream(ctx context.Context) (string, error) {
-	out, err := goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(strings.TrimSpace(out), "test", "integration", "scheduler_perf"), nil
-}
-
 // build builds both below a folder, and writes the configuration of berth there.
 func build(ctx context.Context, dir, upstream string) (*harness, error) {
-	h := &harness{dir, filepath.Join(dir, "harness.test"), upstream}
-	if _, err := goCommand(ctx, "test", "-c", "-o", h.binary, "./harness"); err != nil {
+	h := &harness{dir, filepath.Join(dir, "harness.test"), casesOf(upstream)}
+	modfile, err := prepareUpstream(upstream, dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := goCommand(ctx, "test", "-c", "-modfile", modfile, "-o", h.binary, "./harness"); err != nil {
 		return nil, err
 	}
 	if _, err := goCommand(ctx, "build", "-o", filepath.Join(dir, "bin", "etcd"), "go.etcd.io/etcd/server/v3"); err != nil {
@@ -100,7 +95,7 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 	if err != nil {
 		return run{}, err
 	}
-	if err := h.execute(ctx, c.topic, dir, cases); err != nil {
+	if err := h.execute(ctx, contender, c.topic, dir, cases); err != nil {
 		return run{}, err
 	}
 	after, err := rig.ReadLoad()
@@ -121,9 +116,10 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 }
 
 // execute runs the harness in the folder of the case.
-func (h *harness) execute(ctx context.Context, topic, dir, cases string) error {
+func (h *harness) execute(ctx context.Context, contender, topic, dir, cases string) error {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases", cases, "-data-items-dir", dir)
+	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases", cases, "-data-items-dir", dir,
+		fmt.Sprintf("-berth=%t", contender == berth))
 	cmd.Dir = topic
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// Logs go to a file as upstream's do. The check whether caches are changed is off in production, too.

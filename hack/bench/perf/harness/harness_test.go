@@ -12,10 +12,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 
+	"berth.dev/berth/hack/bench/perf/installed"
 	"berth.dev/berth/pkg/plugins"
 )
 
 var cases = flag.String("cases", "", "file of the cases to run, in the form of upstream's performance-config.yaml")
+
+func init() {
+	flag.BoolVar(&installed.Berth, "berth", false, "prepare the scheduler as berth-scheduler does")
+}
 
 func TestMain(m *testing.M) {
 	// It reads the flags, which have to be registered before.
