@@ -239,7 +239,14 @@ func (g *generator) gang() {
 	if first {
 		g.add(create)
 	}
+	leaver := -1 // who leaves the gang before its last member comes
+	if members > 1 && g.one(1, 5) {
+		leaver = g.random.IntN(members - 1)
+	}
 	for i := range members {
+		if leaver >= 0 && i == members-1 {
+			g.add(Step{Do: moveToGang, Name: g.members[gang.Name][leaver].Name})
+		}
 		p := *like
 		if odd {
 			p = *g.pod()

@@ -47,29 +47,30 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 }
 
 // delayOthers measures for how long gangs of distinct members keep pods of another namespace waiting.
-func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
+func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	of := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
 	vary, known := kinds[*distinct]
 	if !known {
-		return fmt.Errorf("unknown kind of difference %q", *distinct)
+		return nil, fmt.Errorf("unknown kind of difference %q", *distinct)
 	}
 	scheduler, err := ready(ctx, bed, &of, "warm")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer scheduler.Stop()
 	if err := bed.Namespace(ctx, attacker); err != nil {
-		return err
+		return nil, err
 	}
 	if err := prepare(ctx, bed); err != nil {
-		return err
+		return nil, err
 	}
 	probes, err := startProbes(ctx, bed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of %d members that differ by %s, never to start: %t\n%-48s %10s %10s %10s %10s\n",
+	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of %d members that differ by %s, never to start: %t\n"+waitHeader,
 		*nodes, *gangs, *size, *distinct, *never, "waits of other pods, ms", "p50", "p99", "most", "pods")
+	var all []waitFigures
 	phase := func(name string, do func() error) error {
 		before, err := cycleCounts(ctx, scheduler)
 		if err != nil {
@@ -89,7 +90,6 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		if w.err != nil {
 			return w.err
 		}
-		w.print(out, name)
 		after, err := cycleCounts(ctx, scheduler)
 		if err != nil {
 			return err
@@ -102,21 +102,26 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		f := w.figures(name)
+		f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis = lasted.Seconds(), (cpuAfter - cpu).Seconds(), 1000*longest(before, after)
+		f.Plans, f.PlanSeconds = plannedAfter-planned, tookAfter-took
+		f.print(out)
 		_, _ = fmt.Fprintf(out, "  %.1f s, of which the scheduler had %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f s in all\n",
-			lasted.Seconds(), (cpuAfter - cpu).Seconds(), 1000*longest(before, after), plannedAfter-planned, tookAfter-took)
+			f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis, f.Plans, f.PlanSeconds)
+		all = append(all, f)
 		return nil
 	}
 	if err := phase("before", func() error { return pause(ctx, quiet) }); err != nil {
-		return err
+		return nil, err
 	}
 	// All members but the last of each gang exist before it can be planned.
 	if err := phase("while members are created", func() error {
 		return rig.CreateAll(*gangs, func(i int) error { return createDistinct(ctx, bed, i, vary) })
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	if err := pause(ctx, quiet); err != nil {
-		return err
+		return nil, err
 	}
 	var started time.Duration
 	if err := phase("once all gangs are complete", func() error {
@@ -135,20 +140,22 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		}
 		return pause(ctx, *rest)
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	if started > 0 {
+		all[len(all)-1].AllBoundSeconds = started.Seconds()
 		_, _ = fmt.Fprintf(out, "  all members bound after %.1f s\n", started.Seconds())
 	}
 	if *edits == 0 {
-		return nil
+		return all, nil
 	}
 	made := 0
 	if err := phase(fmt.Sprintf("with %d edits a second", *edits), func() error { return editMembers(ctx, bed, &made) }); err != nil {
-		return err
+		return nil, err
 	}
-	_, _ = fmt.Fprintf(out, "  %.0f edits a second\n", float64(made)/rest.Seconds())
-	return nil
+	all[len(all)-1].EditsPerSecond = float64(made) / rest.Seconds()
+	_, _ = fmt.Fprintf(out, "  %.0f edits a second\n", all[len(all)-1].EditsPerSecond)
+	return all, nil
 }
 
 // createDistinct creates a gang without its last member.

@@ -33,6 +33,8 @@ var (
 		" differ by this: annotation, label, request, toleration, affinity, spread, claim, volume, or same")
 	never = flag.Bool("never", false, "with -distinct, gangs that never find room for their last member")
 	edits = flag.Int("edits", 0, "with -distinct, edit annotations of members so often a second")
+
+	jsonFile = flag.String("json", "", "write the figures as JSON to this file")
 )
 
 const profileName = "bench-scheduler"
@@ -86,45 +88,57 @@ func bench(out io.Writer) error {
 		return err
 	}
 	defer func() { _ = bed.Stop() }()
-	if *stuck > 0 {
-		return waitInVain(ctx, bed, out)
+	session, err := rig.Begin()
+	if err != nil {
+		return err
 	}
-	if *distinct != "" {
-		return delayOthers(ctx, bed, out)
+	measured := compareRuns
+	switch {
+	case *stuck > 0:
+		measured = waitInVain
+	case *distinct != "":
+		measured = delayOthers
+	case *preempt:
+		measured = preemptForGangs
 	}
-	if *preempt {
-		return preemptForGangs(ctx, bed, out)
+	figures, err := measured(ctx, bed, out)
+	if err != nil {
+		return err
 	}
-	results := make([][]result, len(runs))
+	return session.End(out, *jsonFile, figures)
+}
+
+// compareRuns schedules the same pods in each way. It returns the figures of every run.
+func compareRuns(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
+	var all []runFigures
 	for repeat := range *repeats {
 		for i := range runs {
-			r, err := measure(ctx, bed, &runs[i], fmt.Sprintf("bench-%d-%d", repeat, i))
+			figures, err := measure(ctx, bed, &runs[i], fmt.Sprintf("bench-%d-%d", repeat, i))
 			if err != nil {
-				return fmt.Errorf("%s: %w", runs[i].name, err)
+				return nil, fmt.Errorf("%s: %w", runs[i].name, err)
 			}
-			results[i] = append(results[i], r)
+			figures.Repeat = repeat + 1
+			all = append(all, figures)
 		}
 	}
 	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods; median of %d, least to most\n%-32s %20s %20s %20s\n",
 		*nodes, *gangs, *size, *repeats, "", "pods/s", "CPU ms/pod", "requests/pod")
 	for i := range runs {
+		spread := func(format string, figure func(runFigures) float64) string {
+			var of []float64
+			for _, figures := range all {
+				if figures.Run == runs[i].name {
+					of = append(of, figure(figures))
+				}
+			}
+			return rig.SpreadOf(of).Text(format)
+		}
 		_, _ = fmt.Fprintf(out, "%-32s %20s %20s %20s\n", runs[i].name,
-			spread("%.0f", results[i], func(r result) float64 { return r.podsPerSecond }),
-			spread("%.2f", results[i], func(r result) float64 { return r.cpuMillisPerPod }),
-			spread("%.2f", results[i], func(r result) float64 { return r.requestsPerPod }))
+			spread("%.0f", func(f runFigures) float64 { return f.PodsPerSecond }),
+			spread("%.2f", func(f runFigures) float64 { return f.CPUMillisPerPod }),
+			spread("%.2f", func(f runFigures) float64 { return f.RequestsPerPod }))
 	}
-	return nil
-}
-
-type result struct{ podsPerSecond, cpuMillisPerPod, requestsPerPod float64 }
-
-// spread writes the median of a figure, and the least and the most.
-func spread(format string, results []result, figure func(result) float64) string {
-	all := make([]float64, len(results))
-	for i, r := range results {
-		all[i] = figure(r)
-	}
-	return rig.SpreadOf(all).Text(format)
+	return all, nil
 }
 
 // ready starts a scheduler and schedules one pod with it: its informers are filled then, and it schedules.
@@ -148,46 +162,47 @@ func ready(ctx context.Context, bed *rig.Rig, r *run, namespace string) (*rig.Sc
 	return scheduler, nil
 }
 
-func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (result, error) {
+func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (runFigures, error) {
 	scheduler, err := ready(ctx, bed, r, namespace)
 	if err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	defer scheduler.Stop()
 	writesBefore, err := bed.Writes(ctx)
 	if err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	cpuBefore, err := scheduler.CPU()
 	if err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	began := time.Now()
 	if err := rig.CreateAll(*gangs, func(i int) error {
 		return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), rig.OneGPU(), gangOf{*size, r.gang, ""})
 	}); err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	total := *gangs * *size
 	if err := bed.AwaitBound(ctx, namespace, total+1); err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	took := time.Since(began)
 	if err := rig.Settle(ctx); err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	cpuAfter, err := scheduler.CPU()
 	if err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
 	writesAfter, err := bed.Writes(ctx)
 	if err != nil {
-		return result{}, err
+		return runFigures{}, err
 	}
-	return result{
-		podsPerSecond:   float64(total) / took.Seconds(),
-		cpuMillisPerPod: float64((cpuAfter - cpuBefore).Microseconds()) / 1000 / float64(total),
-		requestsPerPod:  (writesAfter - writesBefore) / float64(total),
+	return runFigures{
+		Run:             r.name,
+		PodsPerSecond:   float64(total) / took.Seconds(),
+		CPUMillisPerPod: float64((cpuAfter - cpuBefore).Microseconds()) / 1000 / float64(total),
+		RequestsPerPod:  (writesAfter - writesBefore) / float64(total),
 	}, bed.Empty(ctx, namespace)
 }
 

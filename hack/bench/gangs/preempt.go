@@ -30,16 +30,16 @@ const (
 
 // preemptForGangs measures how long pods wait that have nothing to do with it while gangs evict pods: the cluster is full of pods
 // of one GPU and low priority, and each gang takes as many whole nodes as it has members.
-func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
+func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	const namespace = "preempt"
 	for name, value := range map[string]int32{"low": 10, "high": 100} {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 		if _, err := bed.Client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating PriorityClass %s: %w", name, err)
+			return nil, fmt.Errorf("creating PriorityClass %s: %w", name, err)
 		}
 	}
 	if err := bed.Namespace(ctx, "full"); err != nil {
-		return err
+		return nil, err
 	}
 	if err := rig.CreateAll(*nodes*8, func(i int) error {
 		pod := rig.Pod("full", fmt.Sprintf("p-%d", i), profileName, rig.OneGPU())
@@ -48,39 +48,44 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 		return bed.CreatePod(ctx, pod)
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	if err := bed.AwaitBound(ctx, "full", *nodes*8); err != nil {
-		return err
+		return nil, err
 	}
 	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, coscheduling, noDefaults), rig.InstalledGates...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer scheduler.Stop()
 	if err := bed.Namespace(ctx, namespace); err != nil {
-		return err
+		return nil, err
 	}
 	probes, err := startProbes(ctx, bed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := bed.AwaitBound(ctx, probeNamespace, 1); err != nil {
-		return err
+		return nil, err
 	}
 	calm := probes.during(func() error { return pause(ctx, probeFor) })
 	if calm.err != nil {
-		return calm.err
+		return nil, calm.err
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes with %d pods of low priority; %d gangs of %d whole nodes, one after the other\n%-32s %10s %10s %10s %10s\n",
+	_, _ = fmt.Fprintf(out, "%d nodes with %d pods of low priority; %d gangs of %d whole nodes, one after the other\n"+waitHeader,
 		*nodes, *nodes*8, *gangs, *size, "waits of other pods, ms", "p50", "p99", "most", "pods")
-	calm.print(out, "before")
+	var all []waitFigures
+	tell := func(f waitFigures) {
+		f.print(out)
+		all = append(all, f)
+	}
+	tell(calm.figures("before"))
 	eightGPUs := v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"), "nvidia.com/gpu": resource.MustParse("8")}
 	for g := range *gangs {
 		var took time.Duration
 		cycles, err := cycleCounts(ctx, scheduler)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		busy := probes.during(func() error {
 			began := time.Now()
@@ -91,27 +96,29 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 			return bed.AwaitBound(ctx, namespace, (g+1)**size)
 		})
 		if busy.err != nil {
-			return busy.err
+			return nil, busy.err
 		}
-		busy.print(out, fmt.Sprintf("gang %d, bound after %.1f s", g, took.Seconds()))
 		after, err := cycleCounts(ctx, scheduler)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		_, _ = fmt.Fprintf(out, "  longest scheduling cycle meanwhile: at most %.0f ms\n", 1000*longest(cycles, after))
+		during := busy.figures(fmt.Sprintf("gang %d, bound after %.1f s", g, took.Seconds()))
+		during.AllBoundSeconds, during.LongestCycleMillis = took.Seconds(), 1000*longest(cycles, after)
+		tell(during)
+		_, _ = fmt.Fprintf(out, "  longest scheduling cycle meanwhile: at most %.0f ms\n", during.LongestCycleMillis)
 		left, err := bed.Client.CoreV1().Pods("full").List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
-			return fmt.Errorf("counting the pods that are left: %w", err)
+			return nil, fmt.Errorf("counting the pods that are left: %w", err)
 		}
 		if want := (*nodes - (g+1)**size) * 8; int(ptr.Deref(left.RemainingItemCount, 0))+1 != want {
-			return fmt.Errorf("%d pods of low priority are left, want %d", *left.RemainingItemCount+1, want)
+			return nil, fmt.Errorf("%d pods of low priority are left, want %d", *left.RemainingItemCount+1, want)
 		}
 		if calm = probes.during(func() error { return pause(ctx, probeFor) }); calm.err != nil {
-			return calm.err
+			return nil, calm.err
 		}
-		calm.print(out, "afterwards")
+		tell(calm.figures("afterwards"))
 	}
-	return nil
+	return all, nil
 }
 
 // cycleCounts returns how many scheduling cycles there have been of at most so many seconds.
@@ -243,11 +250,4 @@ func (p *probes) during(do func() error) waits {
 	}
 	slices.Sort(w.all)
 	return w
-}
-
-func (w waits) print(out io.Writer, phase string) {
-	at := func(percent int) float64 {
-		return float64(w.all[min(len(w.all)-1, len(w.all)*percent/100)].Microseconds()) / 1000
-	}
-	_, _ = fmt.Fprintf(out, "%-32s %10.0f %10.0f %10.0f %10d\n", phase, at(50), at(99), at(100), len(w.all))
 }

@@ -21,12 +21,12 @@ const (
 
 // waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the cluster, and
 // how long a gang behind them takes that can start.
-func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
+func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	const namespace = "stuck"
 	gangs := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
 	scheduler, err := ready(ctx, bed, &gangs, namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer scheduler.Stop()
 	// More than a node has.
@@ -34,42 +34,45 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) error {
 	if err := rig.CreateAll(*stuck, func(i int) error {
 		return createGang(ctx, bed, namespace, fmt.Sprintf("never%d", i), tooMuch, gangOf{2, true, ""})
 	}); err != nil {
-		return err
+		return nil, err
 	}
+	var figures stuckFigures
 	settling := time.Now()
 	for {
 		load, err := load(ctx, scheduler, sample)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if load < atRest {
 			break
 		}
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %s after the last was created\n", *nodes, *stuck, time.Since(settling).Round(time.Second))
-	resting, err := load(ctx, scheduler, *rest)
-	if err != nil {
-		return err
+	figures.AtRestSeconds = time.Since(settling).Seconds()
+	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %.0f s after the last was created\n", *nodes, *stuck, figures.AtRestSeconds)
+	if figures.CoresAtRest, err = load(ctx, scheduler, *rest); err != nil {
+		return nil, err
 	}
-	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*resting)
-	if err := followChanges(ctx, bed, scheduler, namespace, out); err != nil {
-		return err
+	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*figures.CoresAtRest)
+	if figures.Changes, err = followChanges(ctx, bed, scheduler, namespace, out); err != nil {
+		return nil, err
 	}
 	for repeat := range *repeats {
 		ahead := fmt.Sprintf("ahead-%d", repeat)
 		if err := bed.Namespace(ctx, ahead); err != nil {
-			return err
+			return nil, err
 		}
 		if err := createGang(ctx, bed, ahead, "small", rig.OneGPU(), gangOf{2, true, ""}); err != nil {
-			return err
+			return nil, err
 		}
 		created := time.Now()
 		if err := bed.AwaitBound(ctx, ahead, 2); err != nil {
-			return err
+			return nil, err
 		}
-		_, _ = fmt.Fprintf(out, "a gang behind them that can start was bound %.1f s after its last member was created\n", time.Since(created).Seconds())
+		took := time.Since(created).Seconds()
+		figures.StartSeconds = append(figures.StartSeconds, took)
+		_, _ = fmt.Fprintf(out, "a gang behind them that can start was bound %.1f s after its last member was created\n", took)
 	}
-	return nil
+	return figures, nil
 }
 
 // load is the part of a core that the scheduler uses over some time.
