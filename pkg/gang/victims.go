@@ -10,6 +10,16 @@ import (
 // counted. Entries that are missing at the end count as zero.
 type Vector []int64
 
+// Holds says whether there is as much of each resource as the demand asks for.
+func (v Vector) Holds(demand Vector) bool {
+	for r, amount := range demand {
+		if amount > 0 && (r >= len(v) || v[r] < amount) {
+			return false
+		}
+	}
+	return true
+}
+
 // narrow copies the amounts of some resources.
 func (v Vector) narrow(resources []int, to Vector) {
 	for k, r := range resources {

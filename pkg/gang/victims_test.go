@@ -162,3 +162,22 @@ func TestSurplus(t *testing.T) {
 		})
 	}
 }
+
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name         string
+		free, demand Vector
+		want         bool
+	}{
+		{"exactly what is asked for", Vector{2, 0}, Vector{2, 0}, true},
+		{"too little of one", Vector{2, 0}, Vector{2, 1}, false},
+		{"nothing is asked of what is overdrawn", Vector{2, -1}, Vector{2, 0}, true},
+		{"what is missing at the end is zero", Vector{2}, Vector{2, 1}, false},
+		{"nothing is asked for", nil, Vector{0}, true},
+	} {
+		if got := tc.free.Holds(tc.demand); got != tc.want {
+			t.Errorf("%s: %v holds %v: %t, want %t", tc.name, tc.free, tc.demand, got, tc.want)
+		}
+	}
+}

@@ -1,5 +1,5 @@
-// Command perf runs kube-scheduler's own benchmark, scheduler_perf, with the stock scheduler and with this project's plugins, on
-// cases that upstream defines, for figures that compare with upstream's.
+// Command perf runs kube-scheduler's own benchmark, scheduler_perf, with the stock scheduler and with berth-scheduler, on cases that
+// upstream defines, for figures that compare with upstream's.
 //
 // Upstream's harness is made for "go test", and needs modules that nothing else here does, so this is a module of its own: the
 // project's tests, its linter and its go.mod do not know of it. The harness runs API server and scheduler in one process, and
@@ -58,12 +58,14 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "perf",
-		Short: "Run kube-scheduler's own benchmark with the stock scheduler and with berth's plugins",
+		Short: "Run kube-scheduler's own benchmark with the stock scheduler and with berth-scheduler",
 		Long: `perf builds kube-scheduler's benchmark, scheduler_perf, with berth's plugins and an etcd for it, and runs each case in a
 process of its own. Cases, pods and nodes are upstream's; the profile of all pods is the default one of the stock
 scheduler, or berth-scheduler as it is installed.
 
-Run it in its folder, which "go run -C" does. The first build takes several minutes.`,
+Run it in its folder, which "go run -C" does. The first build takes several minutes, and leaves a copy of Kubernetes' source
+in .berth/perf of the project: upstream's harness gets one call more, by which the scheduler that it makes becomes
+berth-scheduler.`,
 		Example: `  # Everything, three times
   go run -C hack/bench/perf . --repeats 3 --json "$PWD/perf.json"
 

@@ -50,12 +50,16 @@ type proposal struct {
 	terminating int
 }
 
+// idle says that the request needs nobody to go, neither now nor soon.
+func (p *proposal) idle() bool { return len(p.victims) == 0 && p.terminating == 0 }
+
 // waitingFor says which pods the request waits for, if none has to be evicted.
 func (p *proposal) waitingFor() string {
 	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural.Choose(p.terminating, "pod", "pods"))
 }
 
-// propose looks for the pods to evict. refused are nodes that the profile's filters refuse to a class even without victims.
+// propose looks for the pods to evict. refused are nodes that the profile's filters refuse to a class even without victims; where
+// the node is empty, it is all that have room for the class by the account.
 func (e *evictor) propose(r *request, refused map[gang.Refusal]bool) *proposal {
 	keys := make([]shapeKey, len(r.classes))
 	for i, c := range r.classes {
@@ -111,6 +115,7 @@ func (b *problemBuilder) build(refused map[gang.Refusal]bool) *gang.EvictProblem
 	}
 	b.addPromises()
 	b.addNominated()
+	b.distrust(refused)
 	b.addDomains()
 	if len(r.wanted) > 0 {
 		p.Wanted = make(gang.Vector, width)
@@ -207,6 +212,20 @@ func (b *problemBuilder) addNominated() {
 			for i, name := range b.cluster.resources {
 				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 			}
+		}
+	}
+}
+
+// distrust rules out the room that there is for a class by the account and that filters refuse on all nodes. What the account does
+// not know, claims for example, may refuse other nodes as well: that shows when the next proposal is checked.
+func (b *problemBuilder) distrust(refused map[gang.Refusal]bool) {
+	for i, c := range b.request.classes {
+		if !refused[gang.Refusal{Class: c.class}] {
+			continue
+		}
+		class := &b.problem.Classes[i]
+		for n := range b.problem.Nodes {
+			class.Fits[n] = class.Fits[n] && !b.problem.Nodes[n].Free.Holds(class.Demand)
 		}
 	}
 }

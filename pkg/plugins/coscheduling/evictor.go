@@ -73,7 +73,8 @@ type eviction struct {
 	request *request
 }
 
-// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given.
+// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. Nobody may
+// have to be evicted: there is room for all that the account knows, so the check shows where filters know better.
 func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,14 +100,11 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	case w.found != nil && now.Sub(w.at) < resultAge:
 		p := w.found
 		w.found = nil
-		if p.Outcome == gang.RoomAfterEviction || (p.Outcome == gang.RoomAlready && p.terminating > 0) {
+		if p.Outcome != gang.NoRoom {
 			return p, ""
 		}
 		delete(e.work, r.name)
-		if p.Outcome == gang.NoRoom {
-			return nil, "preemption does not help: " + p.Reason
-		}
-		return nil, ""
+		return nil, "preemption does not help: " + p.Reason
 	}
 	e.search(ctx, r, w)
 	return nil, "looking for pods to evict"
@@ -151,6 +149,13 @@ func (e *evictor) useless(ctx context.Context, r *request, refused []gang.Refusa
 	}
 	e.search(ctx, r, w)
 	return "looking for other pods to evict"
+}
+
+// unneeded ends the work for a request that needs nobody to go.
+func (e *evictor) unneeded(r *request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.work, r.name)
 }
 
 // tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and what was promised to a

@@ -66,6 +66,9 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		return "", err
 	case !a.Feasible():
 		return c.evictor.useless(ctx, r, refused), nil
+	case found.idle():
+		c.evictor.unneeded(r)
+		return "", nil
 	}
 	kept := make([]promise, 0, len(a.Assignments))
 	for _, placed := range a.Assignments {
@@ -85,7 +88,9 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 }
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
-// terminate anyway were gone, and returns the nodes that do not take a class even then.
+// terminate anyway were gone, and returns the nodes that do not take a class even then. Where nobody would have to go and no member
+// of a class finds a place, the refusal is of every node that has room by the account, as the plan has asked all of them in vain: its
+// Node is empty.
 func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, []gang.Refusal, error) {
 	gone := map[string]bool{}
 	for _, pod := range found.victims {
@@ -97,8 +102,8 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 			on.nodes = append(on.nodes, n)
 		}
 	}
-	// What was proposed is for the minimum; the check is of no more.
-	turn.Members = minimumOf(turn.Members, r.need)
+	// What was proposed is for the minimum; the check is of no more, and of nobody else.
+	turn.Members = proposed(turn.Members, r, found)
 	a, err := p.shared.try(&work{ctx: ctx}, r.id, turn, on, nil, func(d *dryRun) error {
 		for _, n := range on.nodes {
 			for _, info := range n.GetPods() {
@@ -116,11 +121,12 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 	if err != nil || a.Feasible() {
 		return a, nil, err
 	}
-	placed := map[gang.Refusal]int{}
+	placed, some := map[gang.Refusal]int{}, map[string]bool{}
 	for _, as := range a.Assignments {
 		for _, m := range turn.Members {
 			if m.UID == as.UID {
 				placed[gang.Refusal{Class: m.Class, Node: as.Node}]++
+				some[m.Class] = true
 			}
 		}
 	}
@@ -128,26 +134,30 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 	for _, want := range found.Placed {
 		n := gang.Refusal{Class: r.classes[want.Class].class, Node: want.Node}
 		if placed[n] < want.Members {
+			if found.Outcome == gang.RoomAlready && !some[n.Class] {
+				n.Node = ""
+			}
 			refused = append(refused, n)
 		}
 	}
 	return a, refused, nil
 }
 
-// minimumOf returns as many of the members as the need asks for, the oldest first, of the roles that it names before others.
-func minimumOf(members []gang.Member, need gang.Minimum) []gang.Member {
-	out := make([]gang.Member, 0, need.Total)
-	roles := map[string]int{}
-	var rest []gang.Member
+// proposed returns the members whose places the proposal names: as many of each class, the oldest first.
+func proposed(members []gang.Member, r *request, found *proposal) []gang.Member {
+	type kind struct{ class, role string }
+	wanted := map[kind]int{}
+	for _, placed := range found.Placed {
+		wanted[kind{r.classes[placed.Class].class, r.classes[placed.Class].role}] += placed.Members
+	}
+	out := make([]gang.Member, 0, r.need.Total)
 	for _, m := range members {
-		if roles[m.Role] < need.Roles[m.Role] {
-			roles[m.Role]++
+		if of := (kind{m.Class, m.Role}); wanted[of] > 0 {
+			wanted[of]--
 			out = append(out, m)
-		} else {
-			rest = append(rest, m)
 		}
 	}
-	return append(out, rest[:min(max(need.Total-len(out), 0), len(rest))]...)
+	return out
 }
 
 // preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can spare;
@@ -202,6 +212,9 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod) (outcome, node s
 		return "", "", err
 	case !a.Feasible():
 		return c.evictor.useless(ctx, r, refused), "", nil
+	case found.idle():
+		c.evictor.unneeded(r)
+		return "", "", nil
 	}
 	if len(found.victims) == 0 {
 		// Single pods are nominated by the scheduler's own preemption while others terminate.

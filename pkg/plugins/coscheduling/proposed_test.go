@@ -1,0 +1,37 @@
+package coscheduling
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+func TestACheckIsOfTheMembersThatThePlanHasPlaced(t *testing.T) {
+	t.Parallel()
+	r := &request{need: gang.Minimum{Total: 2}, classes: []requestClass{{class: "large", count: 2}, {class: "small", role: "worker", count: 2},
+		{class: "small", role: "leader", count: 1}}}
+	members := []gang.Member{{UID: "l1", Class: "large"}, {UID: "w1", Class: "small", Role: "worker"}, {UID: "l2", Class: "large"},
+		{UID: "w2", Class: "small", Role: "worker"}, {UID: "first", Class: "small", Role: "leader"}}
+	for _, tc := range []struct {
+		name   string
+		placed []gang.Placement
+		want   []gang.UID
+	}{
+		{"the oldest of a class", []gang.Placement{{Class: 1, Node: "a", Members: 1}}, []gang.UID{"w1"}},
+		{"as many as on all nodes together", []gang.Placement{{Class: 0, Node: "a", Members: 1}, {Class: 0, Node: "b", Members: 1}}, []gang.UID{"l1", "l2"}},
+		{"a role of its own", []gang.Placement{{Class: 2, Node: "a", Members: 1}, {Class: 1, Node: "a", Members: 1}}, []gang.UID{"w1", "first"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var got []gang.UID
+			for _, m := range proposed(members, r, &proposal{Eviction: gang.Eviction{Placed: tc.placed}}) {
+				got = append(got, m.UID)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("members (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
