@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -162,17 +161,22 @@ func TestATraceIsMeasured(t *testing.T) {
 	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,1,4,T4\nn1,64000,1,4,T4\n")
 	write("openb_pod_list_default.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
 	cmd := newCommand()
-	var out bytes.Buffer
-	cmd.SetOut(&out)
+	cmd.SetOut(io.Discard)
 	cmd.SetErr(io.Discard)
-	cmd.SetArgs([]string{"--openb", folder, "--variants", "default", "--policies", "best-fit,ours", "-o", "json"})
+	file := filepath.Join(folder, "figures.json")
+	cmd.SetArgs([]string{"--openb", folder, "--variants", "default", "--policies", "best-fit,ours", "--json", file})
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	var results []result
-	if err := json.Unmarshal(out.Bytes(), &results); err != nil {
+	text, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
+	var outcome struct{ Results []result }
+	if err := json.Unmarshal(text, &outcome); err != nil {
+		t.Fatal(err)
+	}
+	results := outcome.Results
 	if len(results) != 2 || results[1].Policy != "ours" || results[1].Mean.Allocated < 0.7 {
 		t.Errorf("results %+v", results)
 	}

@@ -58,9 +58,8 @@ func (p *proposal) waitingFor() string {
 	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural.Choose(p.terminating, "pod", "pods"))
 }
 
-// propose looks for the pods to evict. refused are nodes that the profile's filters refuse to a class even without victims; where
-// the node is empty, it is all that have room for the class by the account.
-func (e *evictor) propose(r *request, refused map[gang.Refusal]bool) *proposal {
+// propose looks for the pods to evict, with what filters have said so far.
+func (e *evictor) propose(r *request, said findings) *proposal {
 	keys := make([]shapeKey, len(r.classes))
 	for i, c := range r.classes {
 		keys[i] = e.headroom.acquire(c.pod)
@@ -71,7 +70,7 @@ func (e *evictor) propose(r *request, refused map[gang.Refusal]bool) *proposal {
 		return &proposal{Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
 	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets)}
-	p := b.build(refused)
+	p := b.build(said)
 	found := &proposal{Eviction: gang.Evict(p), terminating: b.terminating}
 	for _, i := range found.Victims {
 		found.victims = append(found.victims, b.victims[i])
@@ -95,7 +94,7 @@ type problemBuilder struct {
 	terminating int
 }
 
-func (b *problemBuilder) build(refused map[gang.Refusal]bool) *gang.EvictProblem {
+func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 	r, p := b.request, &b.problem
 	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]gang.VictimGroup{}, b.covers.allowed
 	width := len(b.cluster.resources)
@@ -106,7 +105,7 @@ func (b *problemBuilder) build(refused map[gang.Refusal]bool) *gang.EvictProblem
 		}
 		for n := range b.cluster.nodes {
 			node := &b.cluster.nodes[n]
-			class.Fits[n] = node.admits[i] && !refused[gang.Refusal{Class: c.class, Node: node.name}]
+			class.Fits[n] = node.admits[i] && !said[gang.Refusal{Class: c.class, Node: node.name}]
 		}
 		p.Classes = append(p.Classes, class)
 	}
@@ -115,7 +114,7 @@ func (b *problemBuilder) build(refused map[gang.Refusal]bool) *gang.EvictProblem
 	}
 	b.addPromises()
 	b.addNominated()
-	b.distrust(refused)
+	b.distrust(said)
 	b.addDomains()
 	if len(r.wanted) > 0 {
 		p.Wanted = make(gang.Vector, width)
@@ -216,16 +215,20 @@ func (b *problemBuilder) addNominated() {
 	}
 }
 
-// distrust rules out the room that there is for a class by the account and that filters refuse on all nodes. What the account does
-// not know, claims for example, may refuse other nodes as well: that shows when the next proposal is checked.
-func (b *problemBuilder) distrust(refused map[gang.Refusal]bool) {
+// distrust rules out the room that there is for a class by the account, where filters have refused the class on all nodes but those
+// that are known to accept it. What the account does not know, claims for example, may refuse other nodes as well: that shows when
+// the next proposal is checked.
+func (b *problemBuilder) distrust(said findings) {
 	for i, c := range b.request.classes {
-		if !refused[gang.Refusal{Class: c.class}] {
+		if !said[gang.Refusal{Class: c.class}] {
 			continue
 		}
 		class := &b.problem.Classes[i]
 		for n := range b.problem.Nodes {
-			class.Fits[n] = class.Fits[n] && !b.problem.Nodes[n].Free.Holds(class.Demand)
+			node := &b.problem.Nodes[n]
+			if _, asked := said[gang.Refusal{Class: c.class, Node: node.Name}]; !asked && node.Free.Holds(class.Demand) {
+				class.Fits[n] = false
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -61,8 +62,8 @@ type eviction struct {
 	searching bool
 	found     *proposal
 	at        time.Time
-	// refused holds the nodes that turned out not to take a class even without the victims.
-	refused map[gang.Refusal]bool
+	// said is what filters said of classes and nodes when proposals were checked.
+	said findings
 	// searches counts the proposals that did not help.
 	searches int
 	// victims are being evicted; until, unless zero, is when others may be chosen, and goneAt when the last was seen to be gone.
@@ -89,7 +90,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		w = nil
 	}
 	if w == nil {
-		w = &eviction{request: r, refused: map[gang.Refusal]bool{}}
+		w = &eviction{request: r, said: findings{}}
 		e.work[r.name] = w
 	}
 	switch {
@@ -113,15 +114,12 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 // search looks for victims in the background. The lock is held.
 func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
 	w.searching = true
-	refused := make(map[gang.Refusal]bool, len(w.refused))
-	for n := range w.refused {
-		refused[n] = true
-	}
+	said := maps.Clone(w.said)
 	// The cycle's context ends with it.
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		start := time.Now()
-		found := e.propose(r, refused)
+		found := e.propose(r, said)
 		evictionSearch.Observe(time.Since(start).Seconds())
 		klog.FromContext(ctx).V(3).Info("Looked for pods to evict", "for", r.name, "victims", len(found.victims), "reason", found.Reason, "duration", time.Since(start))
 		e.mu.Lock()
@@ -133,17 +131,15 @@ func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
 
 // useless records that the proposal does not help, because the nodes do not take the classes even then, and looks for another
 // one unless that was in vain too often.
-func (e *evictor) useless(ctx context.Context, r *request, refused []gang.Refusal) string {
+func (e *evictor) useless(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[r.name]
 	if w == nil {
 		return ""
 	}
-	for _, n := range refused {
-		w.refused[n] = true
-	}
-	if w.searches++; w.searches >= maxSearches || len(refused) == 0 {
+	maps.Copy(w.said, said)
+	if w.searches++; w.searches >= maxSearches || len(said) == 0 {
 		delete(e.work, r.name)
 		return ""
 	}
@@ -208,14 +204,14 @@ func (e *evictor) left(w *eviction) int {
 func (e *evictor) await(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, refused: map[gang.Refusal]bool{}, until: now.Add(evictionGrace), awaits: true}
+	e.work[r.name] = &eviction{request: r, said: findings{}, until: now.Add(evictionGrace), awaits: true}
 }
 
 // evict evicts the victims of the proposal in the background, a few at a time.
 func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := &eviction{request: r, refused: map[gang.Refusal]bool{}}
+	w := &eviction{request: r, said: findings{}}
 	grace := int64(0)
 	for _, pod := range p.victims {
 		w.victims = append(w.victims, refOf(pod))

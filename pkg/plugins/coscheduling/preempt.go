@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,6 +16,9 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 )
+
+// maxAsked is for how many classes all nodes are asked in one cycle.
+const maxAsked = 4
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
 // what to say about it, or nothing if eviction does not help.
@@ -60,12 +64,12 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if found == nil {
 		return why, nil
 	}
-	a, refused, err := p.check(ctx, r, turn, found)
+	a, said, err := p.check(ctx, r, turn, found)
 	switch {
 	case err != nil:
 		return "", err
 	case !a.Feasible():
-		return c.evictor.useless(ctx, r, refused), nil
+		return c.evictor.useless(ctx, r, said), nil
 	case found.idle():
 		c.evictor.unneeded(r)
 		return "", nil
@@ -87,11 +91,13 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural.Choose(len(found.victims), "pod", "pods")), nil
 }
 
+// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without a node is of
+// every node that has room by the account and is not known to accept.
+type findings map[gang.Refusal]bool
+
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
-// terminate anyway were gone, and returns the nodes that do not take a class even then. Where nobody would have to go and no member
-// of a class finds a place, the refusal is of every node that has room by the account, as the plan has asked all of them in vain: its
-// Node is empty.
-func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, []gang.Refusal, error) {
+// terminate anyway were gone, and returns what it has found out about the nodes if that fails.
+func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
 	gone := map[string]bool{}
 	for _, pod := range found.victims {
 		gone[string(pod.UID)] = true
@@ -130,17 +136,47 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 			}
 		}
 	}
-	var refused []gang.Refusal
+	said := findings{}
+	var nowhere []string
 	for _, want := range found.Placed {
 		n := gang.Refusal{Class: r.classes[want.Class].class, Node: want.Node}
-		if placed[n] < want.Members {
-			if found.Outcome == gang.RoomAlready && !some[n.Class] {
-				n.Node = ""
-			}
-			refused = append(refused, n)
+		switch everywhere := (gang.Refusal{Class: n.Class}); {
+		case placed[n] >= want.Members:
+		case found.Outcome != gang.RoomAlready || some[n.Class]:
+			said[n] = true
+		case !said[everywhere]:
+			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
+			said[everywhere] = true
+			nowhere = append(nowhere, n.Class)
 		}
 	}
-	return a, refused, nil
+	if len(nowhere) > maxAsked {
+		return a, said, nil
+	}
+	for _, class := range nowhere {
+		if err := p.ask(ctx, r.id, turn, class, said); err != nil {
+			return nil, nil, err
+		}
+	}
+	return a, said, nil
+}
+
+// ask finds nodes that accept members of a class as they are.
+func (p *Plugin) ask(ctx context.Context, id gang.ID, turn gang.Turn, class string, said findings) error {
+	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return m.Class != class })
+	turn.Need = gang.Minimum{Total: len(turn.Members)}
+	a, err := p.shared.try(&work{ctx: ctx}, id, turn, part{nodes: nodes}, nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, as := range a.Assignments {
+		said[gang.Refusal{Class: class, Node: as.Node}] = false
+	}
+	return nil
 }
 
 // proposed returns the members whose places the proposal names: as many of each class, the oldest first.
@@ -206,12 +242,12 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod) (outcome, node s
 	if found == nil {
 		return why, "", nil
 	}
-	a, refused, err := p.check(ctx, r, turn, found)
+	a, said, err := p.check(ctx, r, turn, found)
 	switch {
 	case err != nil:
 		return "", "", err
 	case !a.Feasible():
-		return c.evictor.useless(ctx, r, refused), "", nil
+		return c.evictor.useless(ctx, r, said), "", nil
 	case found.idle():
 		c.evictor.unneeded(r)
 		return "", "", nil

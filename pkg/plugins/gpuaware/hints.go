@@ -86,7 +86,7 @@ func (p *Plugin) hint(pod *v1.Pod, helps bool) (fwk.QueueingHint, error) {
 }
 
 // afterNodeChange queues the pod when the changed node, were it empty, could serve it, and either could not before or
-// has changed in what it offers.
+// has changed in what it offers or whom it admits.
 func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Node](oldObj, newObj)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	}
 	// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
 	linked := request.Interconnect == gpu.InterconnectRequired && request.Count > 1
-	if change.sameOffer && (!linked || change.sameUse) {
+	if change.sameOffer && (!linked || change.sameUse) && !opened(pod, before, after) {
 		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
