@@ -2,10 +2,12 @@ package gpuaware
 
 import (
 	"context"
+	"maps"
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -104,7 +106,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	}
 	// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
 	linked := request.Interconnect == gpu.InterconnectRequired && request.Count > 1
-	if change.sameOffer && (!linked || change.sameUse) && !opened(pod, before, after) {
+	if change.sameOffer && (!linked || change.sameUse) && (change.sameDoor || !opened(pod, before, after)) {
 		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
@@ -118,8 +120,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 type nodeChange struct {
 	before, after *v1.Node
 	now           *kubeview.GPUNode
-	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use.
-	sameOffer, sameUse bool
+	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use, and sameDoor that it has the
+	// same labels, taints and cordon.
+	sameOffer, sameUse, sameDoor bool
 }
 
 // readChange reads the two states of a node; before is nil for a node that is new. The queue asks once for each pending
@@ -133,6 +136,8 @@ func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
 		change.sameOffer, change.sameUse = then.SameOffer(change.now), then.SameUse(change.now)
+		change.sameDoor = maps.Equal(before.Labels, after.Labels) && before.Spec.Unschedulable == after.Spec.Unschedulable &&
+			apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints)
 	}
 	p.lastChange.Store(change)
 	return change
