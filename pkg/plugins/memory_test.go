@@ -69,7 +69,7 @@ var bounds = map[string]map[string]string{
 		"afterStart.pods": "1,000 pods (mostAfterStart)", "gpuModels.known": "100,000 nodes (mostKnown)",
 		"classRun.causes": oneCycle, "classRun.lasting": oneCycle, "coverage.byNamespace": oneCycle,
 		"dryRun.classes": oneCycle, "dryRun.copies": oneCycle, "dryRun.index": oneCycle, "dryRun.pods": oneCycle,
-		"dryRun.refused": oneCycle, "echoes.pending": byGang, "eviction.refused": byPod, "evictor.work": byPod,
+		"dryRun.refused": oneCycle, "echoes.pending": byGang, "eviction.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod, "headPod.others": byPod, "headroom.byName": byPod,
 		"headroom.domains": byNode, "headroom.index": byNode, "headroom.pods": byPod, "headroom.rules": byPod,
 		"headroom.shapes": byPod, "overdue.waits": byPod, "ownerFollower.dirty": byGang,

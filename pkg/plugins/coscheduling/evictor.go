@@ -63,7 +63,7 @@ type eviction struct {
 	found     *proposal
 	at        time.Time
 	// said is what filters said of classes and nodes when proposals were checked.
-	said findings
+	said map[gang.Refusal]bool
 	// searches counts the proposals that did not help.
 	searches int
 	// victims are being evicted; until, unless zero, is when others may be chosen, and goneAt when the last was seen to be gone.

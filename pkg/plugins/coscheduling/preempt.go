@@ -93,7 +93,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 
 // findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without a node is of
 // every node that has room by the account and is not known to accept.
-type findings map[gang.Refusal]bool
+type findings = map[gang.Refusal]bool
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
 // terminate anyway were gone, and returns what it has found out about the nodes if that fails.
