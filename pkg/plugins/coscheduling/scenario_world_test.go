@@ -253,7 +253,9 @@ func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
 		_ = w.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	case pod.Spec.NodeName != "" && pod.Status.Phase == v1.PodPending:
-		w.phase(ctx, pod, v1.PodRunning)
+		// A pod that has ended since it was looked at must not run again.
+		_, _ = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"status":{"phase":%q}}`, pod.ResourceVersion, v1.PodRunning), metav1.PatchOptions{}, "status")
 	}
 }
 
