@@ -139,7 +139,7 @@ func (b *Book) addQueue(c *Cluster, now time.Time) {
 	}
 	slices.SortFunc(all, func(x, y *unit) int {
 		return cmp.Or(cmp.Compare(x.Scheduler, y.Scheduler), compareBool(x.gated, y.gated), -cmp.Compare(x.Priority, y.Priority), x.since.Compare(y.since),
-			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
+			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name), compareBool(x.Gang, y.Gang))
 	})
 	position := map[string]int{}
 	for _, u := range all {
