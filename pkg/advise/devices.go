@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // counts are numbers of devices by driver.
@@ -77,7 +79,7 @@ func (w *world) devices() *devices {
 }
 
 // of are the devices that the claims made for a pod have, or will have, and whether it has any such claim.
-func (d *devices) of(pod *v1.Pod) (total counts, any bool) {
+func (d *devices) of(pod *v1.Pod) (total counts, found bool) {
 	total = counts{}
 	for _, s := range pod.Status.ResourceClaimStatuses {
 		if s.ResourceClaimName == nil {
@@ -87,7 +89,7 @@ func (d *devices) of(pod *v1.Pod) (total counts, any bool) {
 		if !ok {
 			continue
 		}
-		any = true
+		found = true
 		if claim.Status.Allocation != nil {
 			for _, r := range claim.Status.Allocation.Devices.Results {
 				total[r.Driver]++
@@ -102,28 +104,16 @@ func (d *devices) of(pod *v1.Pod) (total counts, any bool) {
 			}
 		}
 	}
-	return total, any
+	return total, found
 }
 
 // withoutClaims is the pod without the claims that were made for it, and the devices that these need.
 func (d *devices) withoutClaims(pod *v1.Pod) (*v1.Pod, counts) {
-	need, any := d.of(pod)
-	if !any {
+	need, found := d.of(pod)
+	if !found {
 		return pod, nil
 	}
-	out := pod.DeepCopy()
-	made := map[string]bool{}
-	for _, s := range pod.Status.ResourceClaimStatuses {
-		made[s.Name] = true
-	}
-	out.Status.ResourceClaimStatuses = nil
-	out.Spec.ResourceClaims = slices.DeleteFunc(out.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool { return made[c.Name] })
-	for _, containers := range [][]v1.Container{out.Spec.InitContainers, out.Spec.Containers} {
-		for i := range containers {
-			containers[i].Resources.Claims = slices.DeleteFunc(containers[i].Resources.Claims, func(c v1.ResourceClaim) bool { return made[c.Name] })
-		}
-	}
-	return out, need
+	return kubeview.WithoutMadeClaims(pod), need
 }
 
 // freed are the devices that units give back that leave a node.

@@ -54,11 +54,11 @@ func gangOf(members string) func(*v1.Pod) {
 	}
 }
 
-// slice is that of the devices of a node.
-func slice(node string, n int) *resourcev1.ResourceSlice {
+// slice is that of the eight devices of a node.
+func slice(node string) *resourcev1.ResourceSlice {
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus", UID: types.UID(node + "-gpus")},
 		Spec: resourcev1.ResourceSliceSpec{Driver: "gpu.nvidia.com", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}}}
-	for i := range n {
+	for i := range 8 {
 		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("gpu-", i)})
 	}
 	return s
@@ -118,11 +118,11 @@ func TestPodsAreMovedForWorkOfEveryKind(t *testing.T) {
 			pod("x", "a", "0", share(400)), pod("y", "b", "0", share(300), bare), pod("p", "", "0", share(800))), "x from a to b; p on a", ""},
 		{"shares that are too large for one GPU together stay", all(sharing(node("a", "1", "1")), sharing(node("b", "1", "1")),
 			pod("x", "a", "0", share(600)), pod("y", "b", "0", share(600)), pod("p", "", "1")), "", "moving pods does not help"},
-		{"devices of claims", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a", 8), slice("b", 8),
+		{"devices of claims", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a"), slice("b"),
 			claiming("x", "a", 5, 0, bare), claiming("y", "a", 1, 5), claiming("z", "b", 6, 0, bare), claiming("p", "", 3, 0)), "y from a to b; p on a", ""},
-		{"a claim moves for a pod that wants cores", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a", 8), slice("b", 8),
+		{"a claim moves for a pod that wants cores", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a"), slice("b"),
 			claiming("x", "a", 5, 0), pod("y", "b", "0", bare, cores("20")), pod("p", "", "0", cores("32"))), "x from a to b; p on a", ""},
-		{"claims that fit nowhere else stay", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a", 8), slice("b", 8),
+		{"claims that fit nowhere else stay", all(deviceClass, node("a", "0", "1"), node("b", "0", "1"), slice("a"), slice("b"),
 			claiming("x", "a", 6, 0), claiming("z", "b", 6, 0), claiming("p", "", 3, 0)), "", "moving pods does not help"},
 		{"a gang that needs one rack", all(rack(node("a1", "8", "1"), "a"), rack(node("a2", "8", "1"), "a"), rack(node("b1", "8", "1"), "b"), rack(node("b2", "8", "1"), "b"),
 			rack(node("c1", "8", "1"), "c"), pod("v", "a2", "8", bare), pod("w", "b1", "1"), pod("x", "b2", "1"), pod("z", "c1", "2", bare),

@@ -79,7 +79,11 @@ func (q queue) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest), cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(found)) }
+
+// Push implements heap.Interface.
+func (q *queue) Push(x any) { *q = append(*q, x.(found)) }
+
+// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]

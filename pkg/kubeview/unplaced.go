@@ -20,6 +20,23 @@ func Unplaced(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
+// WithoutMadeClaims returns a copy of the pod without the claims that were made for it from templates.
+func WithoutMadeClaims(pod *v1.Pod) *v1.Pod {
+	out := pod.DeepCopy()
+	made := map[string]bool{}
+	for _, s := range pod.Status.ResourceClaimStatuses {
+		made[s.Name] = true
+	}
+	out.Status.ResourceClaimStatuses = nil
+	out.Spec.ResourceClaims = slices.DeleteFunc(out.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool { return made[c.Name] })
+	for _, containers := range [][]v1.Container{out.Spec.InitContainers, out.Spec.Containers} {
+		for i := range containers {
+			containers[i].Resources.Claims = slices.DeleteFunc(containers[i].Resources.Claims, func(c v1.ResourceClaim) bool { return made[c.Name] })
+		}
+	}
+	return out
+}
+
 // WithoutGang returns a copy of the pod that is a member of no gang: without its labels and annotations or, with byOwner set, also
 // without its controller, which may make it one.
 func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {

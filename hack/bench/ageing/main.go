@@ -97,7 +97,9 @@ func waitingOf(sorted []float64) waiting {
 }
 
 func (w waiting) String() string {
-	text := func(seconds float64) string { return time.Duration(seconds * float64(time.Second)).Round(time.Second).String() }
+	text := func(seconds float64) string {
+		return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+	}
 	return text(w.Median) + "\t" + text(w.P95) + "\t" + text(w.Max)
 }
 

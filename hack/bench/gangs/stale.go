@@ -91,7 +91,8 @@ func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespa
 	ofGroups, ofPods := map[string]time.Duration{}, map[string]time.Duration{}
 	for len(ofGroups) < *stuck || len(ofPods) < 2**stuck {
 		var event watch.Event
-		said, open := ofGroups, true
+		var open bool
+		said := ofGroups
 		select {
 		case event, open = <-groups.ResultChan():
 		case event, open = <-pods.ResultChan():

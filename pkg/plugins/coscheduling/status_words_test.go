@@ -46,7 +46,7 @@ func (a *busyAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.turn <- struct{}{}
-	time.Sleep(2 * time.Millisecond)
+	pass(2 * time.Millisecond)
 	<-a.turn
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,7 @@ func newCrowd(t *testing.T, gangs int) *crowd {
 	if c.client, err = clientset.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	c.groups, c.statusWriter.pods = &podGroups{client: groups, store: c.api.groups}, &memberPods{lister: corelisters.NewPodLister(pods)}
+	c.groups, c.pods = &podGroups{client: groups, store: c.api.groups}, &memberPods{lister: corelisters.NewPodLister(pods)}
 	c.profiles, c.recorder, c.synced = &profiles{}, &events.FakeRecorder{}, func() bool { return true }
 	c.leading.Store(true)
 	c.ledger = gang.NewLedger(time.Minute, c.mark)
@@ -121,6 +121,11 @@ func newCrowd(t *testing.T, gangs int) *crowd {
 		}
 	}
 	return c
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // virtual time
 }
 
 // say gives all gangs another reason.
@@ -167,10 +172,10 @@ func TestTheReasonsOfACrowdFollowTheCluster(t *testing.T) {
 				c := newCrowd(t, tt.gangs)
 				go c.run(ctx)
 				c.say("no room on 1 node")
-				time.Sleep(5 * time.Minute)
+				pass(5 * time.Minute)
 				before, changed := c.api.written(), time.Now()
 				c.say("no room on 2 nodes")
-				time.Sleep(5 * time.Minute)
+				pass(5 * time.Minute)
 				cancel()
 				synctest.Wait()
 				if writes := c.api.written() - before; writes != 3*tt.gangs {
@@ -193,14 +198,14 @@ func TestAClusterThatNeverRestsCostsABoundedNumberOfWrites(t *testing.T) {
 		c := newCrowd(t, 1500)
 		go c.run(ctx)
 		c.say("no room on 0 nodes")
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		c.api.mu.Lock()
 		clear(c.api.writes)
 		c.api.mu.Unlock()
 		const seconds = 20
 		for i := range seconds {
 			c.say(fmt.Sprintf("no room on %d nodes", i+1))
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		c.api.mu.Lock()
 		groups, pods := c.api.writes["podgroups"], c.api.writes["pods"]
@@ -209,7 +214,7 @@ func TestAClusterThatNeverRestsCostsABoundedNumberOfWrites(t *testing.T) {
 			t.Errorf("%d writes to PodGroups in %d s, want a little under %d", groups, seconds, most)
 		}
 		cancel()
-		time.Sleep(time.Minute) // what is under way comes to its end
+		pass(time.Minute) // what is under way comes to its end
 		if most := memberWordsAtOnce + memberWordsASecond*seconds; pods > most {
 			t.Errorf("%d writes to pods in %d s, want at most %d", pods, seconds, most)
 		}
