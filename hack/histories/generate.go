@@ -14,6 +14,8 @@ type generator struct {
 	out    *History
 	models []string
 	zones  []string
+	// modes are those that nodes may have, of which one is chosen, and "" for one without GPUs.
+	modes []string
 	// pods, gated, gangs and nodes that were made, of which some may be gone.
 	pods, gated, gangs, nodes []string
 	sizes                     map[string]int
@@ -35,6 +37,10 @@ func generate(seed uint64) *History {
 	}
 	if g.one(1, 3) {
 		g.out.LostPercent = g.pick(1, 5, 20)
+	}
+	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
+	if g.one(1, 2) { // all nodes alike, as most clusters are
+		g.modes = []string{g.modes[g.random.IntN(len(g.modes))]}
 	}
 	for range 2 + g.random.IntN(11) {
 		g.out.Nodes = append(g.out.Nodes, *g.node())
@@ -61,11 +67,10 @@ func (g *generator) name(of []string) string {
 func (g *generator) node() *Node {
 	n := &Node{
 		Name: fmt.Sprintf("n%d", len(g.nodes)), Zone: g.zones[g.random.IntN(len(g.zones))],
-		GPUs: g.pick(0, 1, 2, 4, 8, 8), CPUs: int64(g.pick(4, 8, 32, 96)), MemGiB: int64(g.pick(16, 64, 256)),
+		CPUs: int64(g.pick(4, 8, 32, 96)), MemGiB: int64(g.pick(16, 64, 256)),
 	}
-	if n.GPUs > 0 {
-		n.Model = g.models[g.random.IntN(len(g.models))]
-		n.Mode = []string{wholeMode, sharedMode, sharedMode, claimedMode}[g.random.IntN(4)]
+	if n.Mode = g.modes[g.random.IntN(len(g.modes))]; n.Mode != "" {
+		n.GPUs, n.Model = g.pick(1, 2, 4, 8, 8), g.models[g.random.IntN(len(g.models))]
 	}
 	if g.one(1, 2) {
 		n.Price = fmt.Sprintf("%d.%02d", 1+g.random.IntN(30), g.random.IntN(100))
@@ -79,15 +84,20 @@ func (g *generator) pod() *Pod {
 		Name: fmt.Sprintf("p%d", len(g.pods)), MilliCPU: int64(g.pick(100, 500, 1000, 4000)), MemGiB: int64(g.pick(1, 4, 16)),
 		Priority: int32(g.pick(0, 0, 0, 100, 1000)), //nolint:gosec // small
 		Returns:  g.one(1, 3), KeepsName: g.one(1, 2), Backfill: g.one(1, 10), Guarded: g.one(1, 8), Tolerates: g.one(1, 3),
+		EndsSeconds: int64(g.pick(0, 0, 1, 5, 30)),
 	}
-	switch g.random.IntN(8) {
-	case 0: // none
-	case 1, 2, 3:
-		p.GPUs = g.pick(1, 1, 2, 4, 8)
-	case 4:
-		p.ClaimedGPUs = int64(g.pick(1, 2))
-	default:
+	modes := g.modes
+	if g.one(1, 12) {
+		modes = []string{wholeMode, sharedMode, claimedMode} // there may be no such node
+	}
+	switch mode := modes[g.random.IntN(len(modes))]; {
+	case mode == "" || g.one(1, 8): // none
+	case mode == claimedMode:
+		p.ClaimedGPUs = int64(g.pick(1, 1, 2, 4))
+	case mode == sharedMode && g.one(2, 3):
 		p.MilliGPU = g.pick(100, 250, 300, 500, 700, 900)
+	default:
+		p.GPUs = g.pick(1, 1, 2, 4, 8)
 	}
 	if p.GPUs+p.MilliGPU > 0 && g.one(1, 4) {
 		p.Models = []string{g.models[g.random.IntN(len(g.models))]}
@@ -132,7 +142,7 @@ func (g *generator) after() time.Duration {
 }
 
 func (g *generator) step() {
-	switch g.random.IntN(22) {
+	switch g.random.IntN(24) {
 	case 0, 1, 2, 3, 4, 5:
 		g.add(Step{Do: createPod, Pod: g.pod()})
 	case 6, 7, 8:
@@ -156,7 +166,7 @@ func (g *generator) step() {
 	case 16:
 		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.after()}})
 	case 17:
-		g.add(Step{Do: addNode, Node: g.node()})
+		g.arrive()
 	case 18:
 		g.add(Step{Do: []string{killPod, failPod}[g.random.IntN(2)], Name: g.name(g.pods)})
 	case 19:
@@ -168,30 +178,19 @@ func (g *generator) step() {
 		default:
 			g.add(Step{Do: moveToGang, Name: g.name(g.pods), Value: g.name(g.gangs)})
 		}
+	case 20:
+		g.degrade(g.name(g.gangs))
+	case 21:
+		g.maintain(g.name(g.nodes))
 	default:
-		// The next pods come in one burst.
-		for range 2 + g.random.IntN(5) {
-			g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: time.Microsecond}})
-		}
+		g.burst(2 + g.random.IntN(5))
 	}
 }
 
-// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name.
-func (g *generator) rerun(gang string) {
-	again := g.members[gang]
-	for i := range again {
-		g.add(Step{Do: deletePod, Name: again[i].Name, After: metav1.Duration{Duration: time.Millisecond}})
-	}
-	for i := range again {
-		p := again[i]
-		p.Name = fmt.Sprintf("p%d", len(g.pods))
-		g.keep(&p)
-		g.members[gang][i] = p
-		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
-		if i == 0 {
-			after = g.after()
-		}
-		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
+// burst makes pods that come almost at once.
+func (g *generator) burst(n int) {
+	for range n {
+		g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: time.Microsecond}})
 	}
 }
 

@@ -39,6 +39,8 @@ type Node struct {
 	CPUs   int64  `json:"cpus"`
 	MemGiB int64  `json:"memGiB"`
 	Zone   string `json:"zone"`
+	// Tainted nodes come with the taint that "untaint node" takes away, as those do that are not ready at first.
+	Tainted bool `json:"tainted,omitempty"`
 	// Price in dollars an hour, as an annotation says it.
 	Price string `json:"price,omitempty"`
 }
@@ -69,6 +71,8 @@ type Pod struct {
 	// KeepsName, as a StatefulSet does.
 	Returns   bool `json:"returns,omitempty"`
 	KeepsName bool `json:"keepsName,omitempty"`
+	// EndsSeconds is how long it holds its node after it was deleted.
+	EndsSeconds int64 `json:"endsSeconds,omitempty"`
 }
 
 // Gang is what a history says of a PodGroup.

@@ -29,6 +29,8 @@ const (
 	editedLabel  = "histories/edited"
 )
 
+var startTaints = []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}
+
 // furniture is what every history's cluster has besides nodes.
 func furniture() []runtime.Object {
 	return []runtime.Object{
@@ -56,6 +58,9 @@ func (n *Node) objects() []runtime.Object {
 			Capacity: amounts, Allocatable: amounts.DeepCopy(),
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
 		},
+	}
+	if n.Tainted {
+		node.Spec.Taints = startTaints
 	}
 	if n.Price != "" {
 		node.Annotations = map[string]string{kubeview.PricePerHourKey: n.Price}
@@ -120,6 +125,9 @@ func (p *Pod) objects() []runtime.Object {
 	}
 	if p.Tolerates {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: taintKey, Operator: v1.TolerationOpExists}}
+	}
+	if p.EndsSeconds > 0 {
+		pod.Spec.TerminationGracePeriodSeconds = &p.EndsSeconds
 	}
 	if p.Gated {
 		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "histories/gate"}}

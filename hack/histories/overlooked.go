@@ -25,8 +25,8 @@ const overlooked = "what fits waits"
 type team struct {
 	minimum invariants.Minimum
 	oneZone bool
-	// pending are the members that can be placed; existing counts them and those that are settled.
-	pending, bound []*v1.Pod
+	// pending are the members that can be placed, and waiting also those of which the account does not know where.
+	pending, waiting, bound []*v1.Pod
 	settled        int
 	settledRoles   map[string]int
 	started        bool
@@ -48,7 +48,7 @@ func (t *team) lacks() (total int, roles map[string]int) {
 // waits reports whether the gang is complete and has not started, so that something may be promised to it.
 func (t *team) waits() bool {
 	total, roles := t.lacks()
-	for _, pod := range t.pending {
+	for _, pod := range t.waiting {
 		roles[pod.Labels[kubeview.RoleKey]]--
 	}
 	for _, n := range roles {
@@ -56,7 +56,7 @@ func (t *team) waits() bool {
 			return false
 		}
 	}
-	return !t.started && total > 0 && len(t.pending) >= total
+	return !t.started && total > 0 && len(t.waiting) >= total
 }
 
 // overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods made way.
@@ -76,13 +76,13 @@ func (w *world) overlooks() *invariants.Fault {
 	evicts := w.weather.lostPercent == 0
 	for _, name := range slices.Sorted(maps.Keys(teams)) {
 		t := teams[name]
-		if !t.waits() || w.excused(waiting, t.pending...) {
+		if !t.waits() || len(t.pending) == 0 || w.excused(waiting, t.pending...) {
 			continue
 		}
 		if w.starts(t, rooms) {
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
-		if evicts && w.starts(t, w.cleared(teams, t.priority())) {
+		if evicts && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
 			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
 		}
 	}
@@ -94,11 +94,22 @@ func (w *world) overlooks() *invariants.Fault {
 		case w.excused(waiting, pod):
 		case fits(rooms):
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room (%s)", pod.Name, w.reason(pod))}
-		case evicts && fits(w.cleared(teams, *pod.Spec.Priority)):
+		case evicts && !rivalled(teams, nil, *pod.Spec.Priority) && fits(w.cleared(teams, *pod.Spec.Priority)):
 			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
 		}
 	}
 	return nil
+}
+
+// rivalled reports whether another gang waits that is as important. What it may evict others for can be promised to it, and other
+// reasons hide that.
+func rivalled(teams map[string]*team, but *team, than int32) bool {
+	for _, t := range teams {
+		if t != but && t.waits() && len(t.waiting) > 0 && t.priority() >= than {
+			return true
+		}
+	}
+	return false
 }
 
 // cleared is what the nodes would have without less important pods. The account from which the scheduler chooses victims does not
@@ -125,10 +136,10 @@ func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 	}
 }
 
-// priority is that of the least important member that is pending.
+// priority is that of the least important member that waits.
 func (t *team) priority() int32 {
-	least := *t.pending[0].Spec.Priority
-	for _, pod := range t.pending {
+	least := *t.waiting[0].Spec.Priority
+	for _, pod := range t.waiting {
 		least = min(least, *pod.Spec.Priority)
 	}
 	return least
@@ -167,21 +178,23 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 			if !kubeview.Finished(pod) {
 				t.bound = append(t.bound, pod)
 			}
-		case !w.placeable(pod):
-		case gang == "":
+		case w.made[pod.Name] == nil || pod.Spec.NodeName != "" || kubeview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0:
+		case gang == "" && w.placeable(pod):
 			single = append(single, pod)
 		case t != nil:
-			t.pending = append(t.pending, pod)
+			t.waiting = append(t.waiting, pod)
+			if w.placeable(pod) {
+				t.pending = append(t.pending, pod)
+			}
 		}
 	}
 	return teams, single
 }
 
-// placeable reports whether the pod waits for a node and nothing else. Devices that are allocated already say where it has to go.
+// placeable reports whether the account knows where the pod can go. Devices that are allocated already say where it has to.
 func (w *world) placeable(pod *v1.Pod) bool {
 	claim, ok := w.api.Get(claims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*resourcev1.ResourceClaim)
-	return w.made[pod.Name] != nil && pod.Spec.NodeName == "" && !kubeview.Finished(pod) && len(pod.Spec.SchedulingGates) == 0 &&
-		(!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
+	return (!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
 }
 
 // starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes it, the

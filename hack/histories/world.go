@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -48,6 +49,7 @@ const (
 const (
 	forgotten = "a pod is left although it fits"
 	unhelped  = "a pod is left although others could be evicted for it"
+	restless  = "pods are evicted without end"
 	broken    = "the scheduler does not start"
 )
 
@@ -65,9 +67,12 @@ type world struct {
 	user          dynamic.Interface
 	weather       *weather
 	checker       *invariants.Checker
+	leaving       leaving
 	stop          func()
 	made          map[string]*Pod
 	returned      int
+	// evicted is when the scheduler evicted a pod last.
+	evicted time.Time
 	// logs lets the scheduler log.
 	logs bool
 }
@@ -81,7 +86,11 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 		}
 		simulation.ServeCustomKinds(w.api, nil)
 		w.api.Weather = w.weather
-		w.api.Observe = func(e memapi.Event) { w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old) }
+		w.api.Graceful = true
+		w.api.Observe = func(e memapi.Event) {
+			w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old)
+			w.leaving.observe(e)
+		}
 		rest := w.api.RESTConfig()
 		rest.UserAgent = userAgent
 		user, err := dynamic.NewForConfig(rest)
@@ -124,6 +133,9 @@ func (w *world) run(h *History, settle func()) error {
 	if fault := w.checker.First(); fault != nil {
 		return fault
 	}
+	if time.Since(w.evicted) < quiet/4 {
+		return &invariants.Fault{Kind: restless, Detail: fmt.Sprintf("the last one %s after the last step", quiet-time.Since(w.evicted))}
+	}
 	if fault := w.overlooks(); fault != nil {
 		return fault
 	}
@@ -134,6 +146,8 @@ func (w *world) run(h *History, settle func()) error {
 // have done.
 func (w *world) forgotten(settle func()) error {
 	before, uids, reasons := w.checker.Placement(), w.uids(), map[string]string{}
+	teams, _ := w.teams()
+	promises := rivalled(teams, nil, math.MinInt32)
 	for name := range before {
 		reasons[name] = w.checker.Reason(types.NamespacedName{Namespace: namespace, Name: name})
 	}
@@ -154,9 +168,10 @@ func (w *world) forgotten(settle func()) error {
 			kind = unhelped // it was evicted, and may have come back under its name
 		}
 	}
-	if kind == unhelped && w.weather.lostPercent > 0 {
+	if kind == unhelped && (promises || w.weather.lostPercent > 0) {
 		// An eviction whose request is lost is not tried again before something else happens to its preemptor: kube-scheduler
-		// evicts in the background and forgets what failed. A fresh scheduler does not know that it was tried.
+		// evicts in the background and forgets what failed. A fresh scheduler does not know that it was tried. Nor does it know what
+		// was promised to a gang that waits.
 		return nil
 	}
 	for name, node := range before {
@@ -205,34 +220,6 @@ func (w *world) start() error {
 	return nil
 }
 
-// pass lets time go by. Pods that were evicted come back meanwhile, and what belonged to them goes.
-func (w *world) pass(d time.Duration) {
-	for d > 0 {
-		slice := min(d, returnAfter)
-		time.Sleep(slice) //nolint:forbidigo // virtual time
-		d -= slice
-		w.checker.Tick()
-		for _, pod := range w.checker.Gone() {
-			w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: pod.Name})
-			if p := w.made[pod.Name]; p != nil && p.Returns {
-				w.again(p, p.KeepsName)
-			}
-		}
-	}
-}
-
-// again makes a pod anew, as its controller does.
-func (w *world) again(p *Pod, sameName bool) {
-	w.returned++
-	anew := *p
-	if !sameName {
-		anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
-	}
-	w.made[anew.Name] = &anew
-	// The names are free, so that this cannot fail.
-	_ = w.create(anew.objects()...)
-}
-
 func (w *world) create(objects ...runtime.Object) error {
 	for _, obj := range objects {
 		if err := w.api.Create(obj); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -254,9 +241,9 @@ func (w *world) do(s *Step) error {
 		return w.create(s.Node.objects()...)
 	case deletePod:
 		delete(w.made, s.Name)
-		w.api.Delete(pods, pod)
+		return w.remove(s.Name)
 	case killPod:
-		w.api.Delete(pods, pod)
+		return w.remove(s.Name)
 	case failPod:
 		return w.fail(s.Name)
 	case moveToGang:
@@ -302,7 +289,7 @@ func (w *world) patch(s *Step) error {
 	case cordonNode, openNode:
 		resource, change = nodes, object("spec", object("unschedulable", s.Do == cordonNode))
 	case taintNode:
-		resource, change = nodes, object("spec", object("taints", []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}))
+		resource, change = nodes, object("spec", object("taints", startTaints))
 	case untaintNode:
 		resource, change = nodes, object("spec", object("taints", nil))
 	case moveNode:
@@ -331,7 +318,7 @@ func (w *world) fail(name string) error {
 	if err := w.end(name, v1.PodFailed); err != nil {
 		return err
 	}
-	if p := w.made[name]; ok && pod.Spec.NodeName != "" && !kubeview.Finished(pod) && p != nil && p.Returns {
+	if p := w.made[name]; ok && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) && p != nil && p.Returns {
 		w.again(p, false)
 	}
 	return nil

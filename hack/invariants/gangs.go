@@ -40,10 +40,10 @@ func minMember(group *unstructured.Unstructured) int64 {
 // started keeps since when a gang is bound in part.
 func (c *Checker) started(gang string) {
 	group := c.groups[gang]
-	if group == nil || c.Patience > Patience && c.sharesOrClaims(gang) {
+	if group == nil {
 		return
 	}
-	if c.enough(gang, group) {
+	if c.enough(gang, group) || c.Patience > Patience && c.sharesOrClaims(gang) {
 		delete(c.partial, gang)
 		return
 	}
@@ -118,7 +118,7 @@ func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound 
 	switch {
 	case bound:
 		c.started(gang)
-	case event == watch.Deleted && evicted(pod):
+	case event == watch.Deleted && Evicted(pod):
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name}
 		}
@@ -136,8 +136,8 @@ func (c *Checker) left(gang string) {
 	c.bereft[gang] = time.Now()
 }
 
-// evicted reports whether the scheduler evicted the pod for another one.
-func evicted(pod *v1.Pod) bool {
+// Evicted reports whether the scheduler evicted the pod for another one.
+func Evicted(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {
 		return condition.Type == v1.DisruptionTarget && condition.Status == v1.ConditionTrue && condition.Reason == v1.PodReasonPreemptionByScheduler
 	})
@@ -148,7 +148,7 @@ func (c *Checker) follow(gang string) {
 	placed, bound := false, false
 	for _, pod := range c.pods {
 		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" || kubeview.Finished(pod)) {
-			placed, bound = true, bound || !kubeview.Finished(pod)
+			placed, bound = true, bound || !kubeview.Finished(pod) && pod.DeletionTimestamp == nil
 		}
 	}
 	group := c.groups[gang]

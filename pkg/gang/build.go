@@ -1,10 +1,5 @@
 package gang
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Board is a dry run on the cluster, on which members are placed one after the other.
 type Board interface {
 	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if
@@ -35,19 +30,22 @@ type Shortage struct {
 // Feasible reports whether the group can start with the nodes found.
 func (r *Result) Feasible() bool { return r.feasible }
 
-// mostOrders bounds the orders in which classes are tried, each of which costs a dry run.
-const mostOrders = 6
-
 // Build places members on boards, enough of them to meet need and as many as fit, and returns what came of it with the
 // board that it was found on. Members of one class are placed in a row. At first the hardest class goes first, because
 // what fits almost nowhere must choose before what fits almost everywhere. If too few members find a node like that,
 // other orders are tried, each on a board of its own: what the roles need before anything else, the easiest class
-// first, which places the most, and each class before all others. Greedy, not optimal: a feasible plan can be missed,
-// an infeasible one is never returned.
+// first, which places the most, and then what was left over in the try before goes first (Joslin and Clements, Squeaky
+// Wheel Optimization, JAIR 10, 1999). Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
+// returned.
 func Build[B Board](members []Member, need Minimum, hardness func(class string) float64, board func() (B, error)) (Result, B, error) {
 	var best Result
 	var bestBoard B
-	for i, order := range orders(members, need, hardness) {
+	o := newOrders(members, need, hardness)
+	for tries := range mostOrders {
+		order, ok := o.next()
+		if !ok {
+			break
+		}
 		b, err := board()
 		if err != nil {
 			return best, bestBoard, err
@@ -56,18 +54,16 @@ func Build[B Board](members []Member, need Minimum, hardness func(class string) 
 		if err != nil {
 			return best, bestBoard, err
 		}
-		if i == 0 || r.feasible || len(r.Assignments) > len(best.Assignments) {
+		if tries == 0 || r.feasible || len(r.Assignments) > len(best.Assignments) {
 			best, bestBoard = r, b
 		}
 		if r.feasible || b.Spent() {
 			break
 		}
+		o.learn(order, r.Short)
 	}
 	return best, bestBoard, nil
 }
-
-// order is how the members are tried: of first as many as the minimum of their role needs, then all others as in rest.
-type order struct{ first, rest []Member }
 
 // place places the members in order.
 func place[B Board](o order, need Minimum, b B) (Result, error) {
@@ -149,42 +145,3 @@ func (r *Result) Replace(members []Member, moved map[UID]bool, b Board) error {
 	return nil
 }
 
-// orders returns the orders in which to try the members.
-func orders(members []Member, need Minimum, hardness func(class string) float64) []order {
-	byClass := map[string][]Member{}
-	var hardest []string
-	for _, m := range members {
-		if byClass[m.Class] == nil {
-			hardest = append(hardest, m.Class)
-		}
-		byClass[m.Class] = append(byClass[m.Class], m)
-	}
-	roles := len(need.Roles) > 0
-	if len(hardest) <= 1 {
-		return []order{{first: members, rest: members}}
-	}
-	slices.SortStableFunc(hardest, func(a, b string) int { return cmp.Compare(hardness(b), hardness(a)) })
-	row := func(classes []string) []Member {
-		out := make([]Member, 0, len(members))
-		for _, class := range classes {
-			out = append(out, byClass[class]...)
-		}
-		return out
-	}
-	easiest := slices.Clone(hardest)
-	slices.Reverse(easiest)
-	all := []order{{rest: row(hardest)}}
-	if roles {
-		all = append(all, order{first: row(hardest), rest: row(easiest)}, order{first: row(easiest), rest: row(easiest)})
-	}
-	all = append(all, order{rest: row(easiest)})
-	for _, class := range hardest[1:] {
-		if len(all) == mostOrders {
-			break
-		}
-		rest := slices.DeleteFunc(slices.Clone(easiest), func(c string) bool { return c == class })
-		next := row(append([]string{class}, rest...))
-		all = append(all, order{first: next, rest: next})
-	}
-	return all
-}

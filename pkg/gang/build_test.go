@@ -13,40 +13,46 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bins is a board of nodes with one resource: each class takes so much of it, and may be kept off nodes.
+// amounts are of two resources, of which most tests use the first alone.
+type amounts [2]int
+
+func (a amounts) less(b amounts) amounts { return amounts{a[0] - b[0], a[1] - b[1]} }
+
+// bins is a board of nodes: each class takes so much of them, and may be kept off nodes.
 type bins struct {
 	// spent is set if the plan has to come to an end.
 	spent bool
-	free  map[string]int
-	sizes map[string]int
+	free  map[string]amounts
+	sizes map[string]amounts
 	// barred holds class@node.
 	barred map[string]bool
 	// fail is the number of the placement that fails with an error, counted from 1.
 	fail, placed int
 }
 
-// Place takes the node that has the least left over.
 func (b *bins) Spent() bool { return b.spent }
 
+// Place takes the node that has the least left over of the first resource.
 func (b *bins) Place(m Member) (Assignment, bool, error) {
 	if b.placed++; b.placed == b.fail {
 		return Assignment{}, false, errors.New("reading node")
 	}
 	best := ""
 	for _, node := range slices.Sorted(maps.Keys(b.free)) {
-		if b.fits(m.Class, node) && (best == "" || b.free[node] < b.free[best]) {
+		if b.fits(m.Class, node) && (best == "" || b.free[node][0] < b.free[best][0]) {
 			best = node
 		}
 	}
 	if best == "" {
 		return Assignment{}, false, nil
 	}
-	b.free[best] -= b.sizes[m.Class]
+	b.free[best] = b.free[best].less(b.sizes[m.Class])
 	return Assignment{UID: m.UID, Node: best}, true, nil
 }
 
 func (b *bins) fits(class, node string) bool {
-	return b.free[node] >= b.sizes[class] && !b.barred[class+"@"+node]
+	left := b.free[node].less(b.sizes[class])
+	return left[0] >= 0 && left[1] >= 0 && !b.barred[class+"@"+node]
 }
 
 // instance is a group and the nodes that it is planned on.
@@ -64,7 +70,7 @@ func (in *instance) board() (*bins, error) {
 }
 
 func (in *instance) build() (Result, *bins, error) {
-	return Build(in.members, in.need, func(class string) float64 { return float64(in.bins.sizes[class]) }, in.board)
+	return Build(in.members, in.need, func(class string) float64 { return float64(in.bins.sizes[class][0]) }, in.board)
 }
 
 // feasible tries all ways to place the members.
@@ -82,19 +88,21 @@ func (in *instance) feasible() bool {
 		}
 		m := &in.members[i]
 		size := in.bins.sizes[m.Class]
-		tried := map[int]bool{}
+		tried := map[amounts]bool{}
 		for _, node := range nodes {
-			if free[node] < size || in.bins.barred[m.Class+"@"+node] || (len(in.bins.barred) == 0 && tried[free[node]]) {
+			left := free[node].less(size)
+			if left[0] < 0 || left[1] < 0 || in.bins.barred[m.Class+"@"+node] || (len(in.bins.barred) == 0 && tried[free[node]]) {
 				continue
 			}
 			tried[free[node]] = true
-			free[node] -= size
+			before := free[node]
+			free[node] = left
 			roles[m.Role]++
 			if try(i+1, placed+1) {
 				return true
 			}
 			roles[m.Role]--
-			free[node] += size
+			free[node] = before
 		}
 		return try(i+1, placed)
 	}
@@ -103,17 +111,17 @@ func (in *instance) feasible() bool {
 
 // instanceOf reads members such as "a a:leader b", sizes such as "a=2 b=1", nodes such as "4 4".
 func instanceOf(members, sizes, nodes string, need Minimum, barred ...string) *instance {
-	in := &instance{need: need, bins: bins{free: map[string]int{}, sizes: map[string]int{}, barred: map[string]bool{}}}
+	in := &instance{need: need, bins: bins{free: map[string]amounts{}, sizes: map[string]amounts{}, barred: map[string]bool{}}}
 	for i, text := range strings.Fields(members) {
 		class, role, _ := strings.Cut(text, ":")
 		in.members = append(in.members, changed(i, func(m *Member) { m.Class, m.Role = class, role }))
 	}
 	for _, text := range strings.Fields(sizes) {
 		class, size, _ := strings.Cut(text, "=")
-		in.bins.sizes[class] = int(size[0] - '0')
+		in.bins.sizes[class] = amounts{int(size[0] - '0')}
 	}
 	for i, text := range strings.Fields(nodes) {
-		in.bins.free[fmt.Sprint("n", i)] = int(text[0] - '0')
+		in.bins.free[fmt.Sprint("n", i)] = amounts{int(text[0] - '0')}
 	}
 	for _, b := range barred {
 		in.bins.barred[b] = true
@@ -211,10 +219,10 @@ func TestBuildFailsWithItsBoards(t *testing.T) {
 // The work is bounded, however many classes there are.
 func TestBuildBoundsItsOrders(t *testing.T) {
 	t.Parallel()
-	in := &instance{need: Minimum{Total: 40, Roles: map[string]int{"r": 1}}, bins: bins{free: map[string]int{"n": 1}, sizes: map[string]int{}}}
+	in := &instance{need: Minimum{Total: 40, Roles: map[string]int{"r": 1}}, bins: bins{free: map[string]amounts{"n": {1}}, sizes: map[string]amounts{}}}
 	for i := range 40 {
 		class := fmt.Sprint("c", i)
-		in.bins.sizes[class] = 1
+		in.bins.sizes[class] = amounts{1}
 		in.members = append(in.members, changed(i, func(m *Member) { m.Class = class }))
 	}
 	boards := 0
@@ -227,12 +235,19 @@ func TestBuildBoundsItsOrders(t *testing.T) {
 	}
 }
 
-// randomInstance draws a group of a few classes, some of them with roles, and nodes, some of which are not for all.
-func randomInstance(draw func(n int) int) *instance {
-	in := &instance{bins: bins{free: map[string]int{}, sizes: map[string]int{}, barred: map[string]bool{}}}
+// randomInstance draws a group of a few classes, some of them with roles, and nodes, some of which are not for all. With both set,
+// both resources are scarce.
+func randomInstance(draw func(n int) int, both bool) *instance {
+	second := func(n int) int {
+		if both {
+			return draw(n)
+		}
+		return 0
+	}
+	in := &instance{bins: bins{free: map[string]amounts{}, sizes: map[string]amounts{}, barred: map[string]bool{}}}
 	classes := 1 + draw(4)
 	for c := range classes {
-		in.bins.sizes[fmt.Sprint("c", c)] = 1 + draw(6)
+		in.bins.sizes[fmt.Sprint("c", c)] = amounts{1 + draw(6), second(7)}
 	}
 	for i := range 1 + draw(8) {
 		in.members = append(in.members, changed(i, func(m *Member) {
@@ -241,7 +256,7 @@ func randomInstance(draw func(n int) int) *instance {
 		}))
 	}
 	for n := range 1 + draw(5) {
-		in.bins.free[fmt.Sprint("n", n)] = draw(9)
+		in.bins.free[fmt.Sprint("n", n)] = amounts{draw(9), second(9)}
 		for c := range classes {
 			if draw(6) == 0 {
 				in.bins.barred[fmt.Sprintf("c%d@n%d", c, n)] = true
@@ -259,7 +274,7 @@ func randomInstance(draw func(n int) int) *instance {
 func TestBuildNeverCallsFeasibleWhatIsNot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		in := randomInstance(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "draw") })
+		in := randomInstance(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "draw") }, rapid.Bool().Draw(t, "both"))
 		before := slices.Clone(in.members)
 		r, _, err := in.build()
 		if err != nil {
@@ -277,10 +292,10 @@ func TestBuildNeverCallsFeasibleWhatIsNot(t *testing.T) {
 		for _, a := range r.Assignments {
 			m, known := byUID[a.UID]
 			if !known || !check.fits(m.Class, a.Node) {
-				t.Fatalf("%s on %s: known and placed once %t, room %d", a.UID, a.Node, known, check.free[a.Node])
+				t.Fatalf("%s on %s: known and placed once %t, room %v", a.UID, a.Node, known, check.free[a.Node])
 			}
 			delete(byUID, a.UID)
-			check.free[a.Node] -= in.bins.sizes[m.Class]
+			check.free[a.Node] = check.free[a.Node].less(in.bins.sizes[m.Class])
 			roles[m.Role]++
 			fits[m.Class]++
 		}
@@ -311,20 +326,22 @@ func TestBuildMissesFewPlans(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
-		// tight raises the minimum to the largest that can be met.
-		tight bool
+		// tight raises the minimum to the largest that can be met, both makes two resources scarce.
+		tight, both bool
 		// most is how many of 10,000 feasible plans may be missed.
 		most int
 	}{
-		{"as they are drawn", false, 20},
-		{"with the largest minimum that can be met", true, 100},
+		{"as they are drawn", false, false, 20},
+		{"with the largest minimum that can be met", true, false, 100},
+		{"two resources, as they are drawn", false, true, 1000},
+		{"two resources, with the largest minimum that can be met", true, true, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(1, 2))
 			feasible, missed := 0, 0
 			for range 5000 {
-				in := randomInstance(random.IntN)
+				in := randomInstance(random.IntN, tc.both)
 				if tc.tight {
 					for in.need.Total = len(in.members); in.need.Total > 0 && !in.feasible(); {
 						in.need.Total--

@@ -11,21 +11,30 @@ import (
 //
 // The members to place are decided on first: those of the classes that are easiest to place, unless a role needs others.
 // They are placed hardest class first, because a class that fits on few nodes has to choose before one that fits on many.
-// Members that find no room are replaced by members of other classes. If that fails, the easiest class comes first.
+// Members that find no room are replaced by members of other classes. If that fails, the classes come first that were short of
+// room, and then the easiest, as in Build.
 func (s *evictSearch) arrange(evict bool) bool {
 	quota := s.quota()
 	start := len(s.trail)
-	for _, class := range slices.Backward(s.easiest) {
+	hardest := slices.Clone(s.easiest)
+	slices.Reverse(hardest)
+	for _, class := range hardest {
 		s.place(class, quota[class], evict)
 	}
+	short := ahead(hardest, func(class int) bool { return s.count[class] < quota[class] })
 	if s.complete(evict) || len(s.classes) < 2 {
 		return s.met()
 	}
-	s.undo(start)
-	for _, class := range s.easiest {
-		s.place(class, quota[class], evict)
+	for _, order := range [][]int{short, s.easiest} {
+		s.undo(start)
+		for _, class := range order {
+			s.place(class, quota[class], evict)
+		}
+		if s.complete(evict) {
+			return true
+		}
 	}
-	return s.complete(evict)
+	return false
 }
 
 // quota returns, by class, how many members to place if there is room for all.
@@ -35,14 +44,14 @@ func (s *evictSearch) quota() []int {
 	for role, least := range s.p.Need.Roles {
 		for _, class := range s.easiest {
 			if s.classes[class].role == role && least > 0 {
-				quota[class] = min(least, s.classes[class].count)
+				quota[class] = min(least, s.reach[class])
 				least -= quota[class]
 				need -= quota[class]
 			}
 		}
 	}
 	for _, class := range s.easiest {
-		if more := min(need, s.classes[class].count-quota[class]); more > 0 {
+		if more := min(need, s.reach[class]-quota[class]); more > 0 {
 			quota[class] += more
 			need -= more
 		}

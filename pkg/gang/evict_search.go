@@ -30,6 +30,8 @@ type evictSearch struct {
 	// nodes is the present domain, and within tells its nodes by index.
 	nodes  []int
 	within []bool
+	// reach is, by class, for how many members the domain has room when all units are gone, if there are no others.
+	reach []int
 	// spread is, by unit, on how many nodes of the domain it frees anything.
 	spread []int
 	// share is set while the cost of a group counts in equal shares for the nodes that its eviction helps.
@@ -96,7 +98,7 @@ func newSearch(p *EvictProblem, visits int) *evictSearch {
 	for range s.classes {
 		s.placed = append(s.placed, make([]int, len(p.Nodes)))
 	}
-	s.count = make([]int, len(s.classes))
+	s.count, s.reach = make([]int, len(s.classes)), make([]int, len(s.classes))
 	s.gone, s.lost, s.spread = make([]bool, len(s.units)), make([]int, len(s.units)), make([]int, len(s.units))
 	s.spent = make([]int, len(p.Budgets))
 	s.offered, s.within = make([]int, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -196,6 +198,16 @@ func (s *evictSearch) enter(nodes []int) {
 		s.nodes = append(s.nodes, n)
 		for _, part := range s.parts[n] {
 			s.spread[part.unit]++
+		}
+	}
+	for class := range s.classes {
+		s.reach[class] = 0
+		for _, n := range s.nodes {
+			left := s.classes[class].count - s.reach[class]
+			if left == 0 {
+				break
+			}
+			s.reach[class] += s.roomIn(s.emptied, class, n, left)
 		}
 	}
 }
@@ -311,17 +323,9 @@ func (s *evictSearch) hopeless() bool {
 		}
 	}
 	total, byRole := 0, map[string]int{}
-	for class := range s.classes {
-		c := &s.classes[class]
-		members := 0
-		for _, n := range s.nodes {
-			if members >= c.count {
-				break
-			}
-			members += s.roomIn(s.emptied, class, n, c.count-members)
-		}
+	for class, members := range s.reach {
 		total += members
-		byRole[c.role] += members
+		byRole[s.classes[class].role] += members
 	}
 	if s.p.Need.MetBy(total, func(role string) int { return byRole[role] }) {
 		return false

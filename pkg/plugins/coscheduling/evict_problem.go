@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -21,8 +23,10 @@ type request struct {
 	// name says for whom, in messages and as a key; id is the zero ID for a single pod.
 	name string
 	id   gang.ID
-	// only is the single pod.
+	// only is the single pod, and of its gang or that which asks. statuses say on which nodes no eviction helps the single pod.
 	only     *v1.Pod
+	of       gang.ID
+	statuses fwk.NodeToStatusReader
 	priority int32
 	need     gang.Minimum
 	classes  []requestClass
@@ -40,12 +44,26 @@ type requestClass struct {
 	count       int
 }
 
+// asks reports whether both ask for the same: places for as many members of the same classes.
+func (r *request) asks(other *request) bool {
+	return r.priority == other.priority && r.need.Total == other.need.Total && maps.Equal(r.need.Roles, other.need.Roles) &&
+		slices.EqualFunc(r.classes, other.classes, func(a, b requestClass) bool {
+			return a.class == b.class && a.role == b.role && a.count == b.count
+		})
+}
+
+// mayHelp reports whether an eviction on the node can help.
+func (r *request) mayHelp(node string) bool {
+	return r.statuses == nil || r.statuses.Get(node).Code() != fwk.UnschedulableAndUnresolvable
+}
+
 // proposal is the answer to a request.
 type proposal struct {
 	gang.Eviction
+	request *request
 	victims []*v1.Pod
-	// nodes are those on which the members will be placed.
-	nodes []string
+	// pods is how many pods each node has, by the account, on which members will be placed.
+	pods map[string]int
 	// terminating is the number of pods that terminate anyway.
 	terminating int
 }
@@ -67,18 +85,26 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	}
 	budgets, err := e.budgets.List(labels.Everything())
 	if err != nil {
-		return &proposal{Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
+		return &proposal{request: r, Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
 	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets)}
 	p := b.build(said)
-	found := &proposal{Eviction: gang.Evict(p), terminating: b.terminating}
+	found := &proposal{Eviction: gang.Evict(p), request: r, terminating: b.terminating, pods: map[string]int{}}
 	for _, i := range found.Victims {
 		found.victims = append(found.victims, b.victims[i])
 	}
 	for _, placed := range found.Placed {
-		if !slices.Contains(found.nodes, placed.Node) {
-			found.nodes = append(found.nodes, placed.Node)
+		found.pods[placed.Node] = 0
+	}
+	for i := range b.cluster.nodes {
+		n := &b.cluster.nodes[i]
+		if _, used := found.pods[n.name]; used {
+			found.pods[n.name] = len(n.pods)
 		}
+	}
+	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {
+		// Nothing else tells it that a promise has ended.
+		e.promises.note(r.only)
 	}
 	return found
 }
@@ -92,6 +118,8 @@ type problemBuilder struct {
 	problem     gang.EvictProblem
 	victims     []*v1.Pod
 	terminating int
+	// promised is set if something is promised to others.
+	promised bool
 }
 
 func (b *problemBuilder) build(said findings) *gang.EvictProblem {
@@ -105,7 +133,7 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 		}
 		for n := range b.cluster.nodes {
 			node := &b.cluster.nodes[n]
-			class.Fits[n] = node.admits[i] && !said[gang.Refusal{Class: c.class, Node: node.name}]
+			class.Fits[n] = node.admits[i] && !said[gang.Refusal{Class: c.class, Node: node.name}] && r.mayHelp(node.name)
 		}
 		p.Classes = append(p.Classes, class)
 	}
@@ -155,8 +183,9 @@ func (b *problemBuilder) addNode(n int) {
 // addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
 func (b *problemBuilder) addVictim(n int, pod *podCopy) {
 	priority := pod.priority
-	if b.promises.backfills(b.request.id, pod.pod) {
-		// It runs in what is promised to this very gang.
+	if priority <= b.request.priority && b.promises.backfills(b.request.id, pod.pod) {
+		// It runs in what is promised to this very gang. One that is more important would run there without leave, and again when
+		// it was evicted.
 		priority = math.MinInt32
 	}
 	id := b.native.unitOf(pod.pod)
@@ -187,11 +216,12 @@ func (b *problemBuilder) addPromises() {
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
 	}
-	for _, o := range b.promises.toOthers(b.request.id, b.request.priority) {
+	for _, o := range b.promises.toOthers(b.request.of, b.request.priority) {
 		n, known := index[o.node]
 		if !known {
 			continue
 		}
+		b.promised = true
 		for i, name := range b.cluster.resources {
 			b.problem.Nodes[n].Free[i] -= requestedBy(o.info, name)
 		}

@@ -98,7 +98,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		return nil, "looking for pods to evict"
 	case w.awaits && now.Before(w.until):
 		return nil, "waiting for pods to terminate"
-	case w.found != nil && now.Sub(w.at) < resultAge:
+	case w.found != nil && now.Sub(w.at) < resultAge && w.found.request.asks(r): // members may have come and gone meanwhile
 		p := w.found
 		w.found = nil
 		if p.Outcome != gang.NoRoom {
@@ -129,8 +129,8 @@ func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
 	}()
 }
 
-// useless records that the proposal does not help, because the nodes do not take the classes even then, and looks for another
-// one unless that was in vain too often.
+// useless records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
+// date, in which case said is nil. It looks for another one unless that was in vain too often.
 func (e *evictor) useless(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,7 +139,7 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 		return ""
 	}
 	maps.Copy(w.said, said)
-	if w.searches++; w.searches >= maxSearches || len(said) == 0 {
+	if w.searches++; w.searches >= maxSearches || said != nil && len(said) == 0 {
 		delete(e.work, r.name)
 		return ""
 	}

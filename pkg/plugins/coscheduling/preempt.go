@@ -3,10 +3,12 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -17,14 +19,14 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// maxAsked is for how many classes all nodes are asked in one cycle.
+// maxAsked is for how many shapes of members all nodes are asked in one cycle.
 const maxAsked = 4
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
 // what to say about it, or nothing if eviction does not help.
 func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
 	c := p.shared
-	r := &request{name: "gang " + id.String(), id: id, need: turn.Need, priority: turn.Members[0].Priority, held: c.ledger.Nodes(id)}
+	r := &request{name: "gang " + id.String(), id: id, of: id, need: turn.Need, priority: turn.Members[0].Priority, held: c.ledger.Nodes(id)}
 	index := map[gang.Shortage]int{}
 	for _, m := range turn.Members {
 		r.priority = min(r.priority, m.Priority)
@@ -96,16 +98,18 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 type findings = map[gang.Refusal]bool
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
-// terminate anyway were gone, and returns what it has found out about the nodes if that fails.
+// terminate anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
 func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
 	gone := map[string]bool{}
 	for _, pod := range found.victims {
 		gone[string(pod.UID)] = true
 	}
 	on := part{}
-	for _, name := range found.nodes {
+	stale := false
+	for _, name := range slices.Sorted(maps.Keys(found.pods)) {
 		if n, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
 			on.nodes = append(on.nodes, n)
+			stale = stale || len(n.GetPods()) != found.pods[name]
 		}
 	}
 	// What was proposed is for the minimum; the check is of no more, and of nobody else.
@@ -124,57 +128,67 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 		}
 		return nil
 	})
-	if err != nil || a.Feasible() {
+	if err != nil || a.Feasible() || stale {
+		// What filters say of nodes that have other pods by now says nothing of the next proposal.
 		return a, nil, err
 	}
-	placed, some := map[gang.Refusal]int{}, map[string]bool{}
+	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
+	classOf := make(map[gang.UID]string, len(turn.Members))
+	for _, m := range turn.Members {
+		classOf[m.UID] = m.Class
+		short[m.Class]++
+	}
 	for _, as := range a.Assignments {
-		for _, m := range turn.Members {
-			if m.UID == as.UID {
-				placed[gang.Refusal{Class: m.Class, Node: as.Node}]++
-				some[m.Class] = true
-			}
-		}
+		class := classOf[as.UID]
+		placed[gang.Refusal{Class: class, Node: as.Node}]++
+		total[class]++
+		short[class]--
 	}
 	said := findings{}
-	var nowhere []string
+	// Classes that the account cannot tell apart are asked about together: each member of a StatefulSet has a volume of its own.
+	nowhere := map[shapeKey][]string{}
 	for _, want := range found.Placed {
-		n := gang.Refusal{Class: r.classes[want.Class].class, Node: want.Node}
+		class := r.classes[want.Class]
+		n := gang.Refusal{Class: class.class, Node: want.Node}
 		switch everywhere := (gang.Refusal{Class: n.Class}); {
-		case placed[n] >= want.Members:
-		case found.Outcome != gang.RoomAlready || some[n.Class]:
+		case short[n.Class] == 0 || placed[n] >= want.Members: // it went elsewhere, if not there
+		case found.Outcome != gang.RoomAlready || total[n.Class] > 0:
 			said[n] = true
 		case !said[everywhere]:
 			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
 			said[everywhere] = true
-			nowhere = append(nowhere, n.Class)
+			shape := keyOf(asksOf(class.pod), describeRule(class.pod))
+			nowhere[shape] = append(nowhere[shape], n.Class)
 		}
 	}
 	if len(nowhere) > maxAsked {
 		return a, said, nil
 	}
-	for _, class := range nowhere {
-		if err := p.ask(ctx, r.id, turn, class, said); err != nil {
+	for _, classes := range nowhere {
+		if err := p.ask(ctx, r.id, turn, classes, said); err != nil {
 			return nil, nil, err
 		}
 	}
 	return a, said, nil
 }
 
-// ask finds nodes that accept members of a class as they are.
-func (p *Plugin) ask(ctx context.Context, id gang.ID, turn gang.Turn, class string, said findings) error {
+// ask finds nodes that accept members of classes of one shape as they are.
+func (p *Plugin) ask(ctx context.Context, id gang.ID, turn gang.Turn, classes []string, said findings) error {
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return m.Class != class })
+	of := sets.New(classes...)
+	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
 	turn.Need = gang.Minimum{Total: len(turn.Members)}
 	a, err := p.shared.try(&work{ctx: ctx}, id, turn, part{nodes: nodes}, nil, nil)
 	if err != nil {
 		return err
 	}
 	for _, as := range a.Assignments {
-		said[gang.Refusal{Class: class, Node: as.Node}] = false
+		for _, class := range classes {
+			said[gang.Refusal{Class: class, Node: as.Node}] = false
+		}
 	}
 	return nil
 }
@@ -211,7 +225,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 		// Also if it goes on to look for victims: those that it needs may be bound after that and before the result is read.
 		c.carrier.afterStart.add(refOf(pod))
 	}
-	outcome, node, err := p.preemptGangs(ctx, pod)
+	outcome, node, err := p.preemptGangs(ctx, pod, statuses)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("choosing gangs to evict for pod %s/%s: %w", pod.Namespace, pod.Name, err))
@@ -228,7 +242,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 }
 
 // preemptGangs evicts pods among which there are whole gangs, and returns the node that this is for.
-func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod) (outcome, node string, err error) {
+func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string, err error) {
 	c := p.shared
 	priority := corev1helpers.PodPriority(pod)
 	if neverPreempts(pod) || !c.headroom.anyBelow(priority) || pod.Status.NominatedNodeName != "" {
@@ -236,8 +250,8 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod) (outcome, node s
 	}
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Ours: true}
 	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: []gang.Member{member}}
-	r := &request{name: "pod " + pod.Namespace + "/" + pod.Name, only: pod, priority: priority, need: turn.Need,
-		classes: []requestClass{{pod: pod, count: 1}}}
+	r := &request{name: "pod " + pod.Namespace + "/" + pod.Name, only: pod, of: c.members.id(pod), statuses: statuses,
+		priority: priority, need: turn.Need, classes: []requestClass{{pod: pod, count: 1}}}
 	found, why := c.evictor.decide(ctx, r, time.Now())
 	if found == nil {
 		return why, "", nil

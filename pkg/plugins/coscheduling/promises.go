@@ -308,11 +308,16 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	if harmed && !p.harmed.Load() {
 		p.harmed.Store(true)
 	}
+	p.note(pod)
+	return to, true
+}
+
+// note has the pod woken when a promise ends.
+func (p *promises) note(pod *v1.Pod) {
 	ref := refOf(pod)
 	if _, known := p.turnedAway.Load(ref.UID); !known {
 		p.turnedAway.LoadOrStore(ref.UID, turnedAway{ref: ref, at: p.arrivals.Add(1)})
 	}
-	return to, true
 }
 
 // isDaemon reports whether the pod belongs to its node, for which no gang's claim matters.

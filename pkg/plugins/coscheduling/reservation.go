@@ -190,7 +190,7 @@ func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
 	}
 	preempts := !slices.ContainsFunc(g.pods, neverPreempts)
 	p.Nodes = w.headroom.rooms(keys, g.required, func(pod *v1.Pod, priority int32) bool {
-		return (preempts && priority < g.Key.Priority) || w.allowsBackfill(pod)
+		return (preempts && priority < g.Key.Priority) || (priority <= g.Key.Priority && w.allowsBackfill(pod))
 	})
 	for i := range p.Nodes {
 		p.Nodes[i].Kept = held[p.Nodes[i].Name]

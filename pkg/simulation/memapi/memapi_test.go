@@ -229,6 +229,63 @@ func TestCustomResourcesAndDiscovery(t *testing.T) {
 	}
 }
 
+func TestAPodMayTakeItsTimeToEnd(t *testing.T) {
+	t.Parallel()
+	pods := v1.SchemeGroupVersion.WithResource("pods")
+	for name, test := range map[string]struct {
+		graceful, gone bool
+		node           string
+		ends, asked    *int64
+		phase          v1.PodPhase
+		uid            types.UID
+		conflict       bool
+	}{
+		"a pod that runs stays, marked":             {graceful: true, node: "n", ends: ptr.To[int64](30)},
+		"one that has no node is gone":              {graceful: true, ends: ptr.To[int64](30), gone: true},
+		"one that has ended is gone":                {graceful: true, node: "n", ends: ptr.To[int64](30), phase: v1.PodFailed, gone: true},
+		"one that says nothing is gone":             {graceful: true, node: "n", gone: true},
+		"one that is deleted by force is gone":      {graceful: true, node: "n", ends: ptr.To[int64](30), asked: ptr.To[int64](0), gone: true},
+		"another one of the name is neither":        {graceful: true, node: "n", ends: ptr.To[int64](30), uid: "another", conflict: true},
+		"without graceful deletions each is gone":   {node: "n", ends: ptr.To[int64](30), gone: true},
+		"one whose deleter has less time is marked": {graceful: true, node: "n", ends: ptr.To[int64](30), asked: ptr.To[int64](5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New()
+			s.Graceful = test.graceful
+			if err := s.Create(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"},
+				Spec: v1.PodSpec{NodeName: test.node, TerminationGracePeriodSeconds: test.ends}, Status: v1.PodStatus{Phase: test.phase}}); err != nil {
+				t.Fatal(err)
+			}
+			options := metav1.DeleteOptions{GracePeriodSeconds: test.asked}
+			if test.uid != "" {
+				options.Preconditions = &metav1.Preconditions{UID: &test.uid}
+			}
+			api := clients(t, s)[runtime.ContentTypeProtobuf].CoreV1().Pods("ns")
+			var marks []metav1.Time
+			for range 2 {
+				err := api.Delete(t.Context(), "p", options)
+				if test.conflict != apierrors.IsConflict(err) || err != nil && !test.conflict && !(test.gone && apierrors.IsNotFound(err)) {
+					t.Fatalf("deleting: %v", err)
+				}
+				pod, _ := s.Get(pods, types.NamespacedName{Namespace: "ns", Name: "p"}).(*v1.Pod)
+				switch marked := pod != nil && pod.DeletionTimestamp != nil; {
+				case (pod == nil) != test.gone, marked != (!test.gone && !test.conflict):
+					t.Errorf("the pod is %v", pod)
+				case marked:
+					marks = append(marks, *pod.DeletionTimestamp)
+					if want := ptr.Deref(test.asked, *test.ends); *pod.DeletionGracePeriodSeconds != want {
+						t.Errorf("it has %d s to end, want %d", *pod.DeletionGracePeriodSeconds, want)
+					}
+				}
+			}
+			if len(marks) == 2 && !marks[0].Equal(&marks[1]) {
+				t.Errorf("a second deletion moved the end from %v to %v", marks[0], marks[1])
+			}
+		})
+	}
+}
+
 func TestADeletionHasPreconditions(t *testing.T) {
 	t.Parallel()
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}

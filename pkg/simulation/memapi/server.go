@@ -49,6 +49,9 @@ type Server struct {
 	Observe func(Event)
 	// MutateBinding, when set, may change the pod that a binding is about to store, as a kubelet would that starts it.
 	MutateBinding func(pod runtime.Object)
+	// Graceful lets a pod that has a node and says how long it takes to end (spec.terminationGracePeriodSeconds) stay, marked with a
+	// deletionTimestamp, when a client deletes it, until Delete is called. Without it every deletion is done at once.
+	Graceful bool
 	// Weather, when set before the first use, delays and loses writes and delays events.
 	Weather Weather
 
@@ -264,12 +267,8 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	if err != nil {
 		return nil, fmt.Errorf("reading the metadata of a %T: %w", old, err)
 	}
-	if conditions != nil && conditions.UID != nil && *conditions.UID != m.GetUID() {
-		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
-	}
-	if conditions != nil && conditions.ResourceVersion != nil && *conditions.ResourceVersion != m.GetResourceVersion() {
-		return nil, errConflict(gvr, key.Name, fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
-			*conditions.ResourceVersion, m.GetResourceVersion()))
+	if err := holds(conditions, gvr, m); err != nil {
+		return nil, err
 	}
 	obj := old.DeepCopyObject()
 	m, _ = meta.Accessor(obj)
@@ -278,6 +277,20 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	delete(t.born, key)
 	s.publish(t, gvr, Event{Type: Deleted, Object: obj, Old: old})
 	return obj, nil
+}
+
+// holds checks what has to hold of an object that is deleted; nil is nothing.
+func holds(conditions *metav1.Preconditions, gvr schema.GroupVersionResource, m metav1.Object) error {
+	switch {
+	case conditions == nil:
+		return nil
+	case conditions.UID != nil && *conditions.UID != m.GetUID():
+		return errConflict(gvr, m.GetName(), fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
+	case conditions.ResourceVersion != nil && *conditions.ResourceVersion != m.GetResourceVersion():
+		return errConflict(gvr, m.GetName(), fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
+			*conditions.ResourceVersion, m.GetResourceVersion()))
+	}
+	return nil
 }
 
 func (s *Server) stamp(m metav1.Object) {

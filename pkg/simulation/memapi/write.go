@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // writeQueue holds the writes of a deferred server until they are committed.
@@ -119,11 +121,11 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 		patchType := types.PatchType(contentType(req.Header))
 		obj, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) { return applyPatch(old, patchType, body) })
 	case req.Method == http.MethodDelete && t.key.Name != "":
-		conditions, derr := decodeDelete(body, tab.kind)
+		options, derr := decodeDelete(body, tab.kind)
 		if derr != nil {
 			return failure(req, derr)
 		}
-		obj, err = s.remove(t.gvr, t.key, conditions)
+		obj, err = s.end(t, options)
 	default:
 		err = errBadRequest(req.Method + " " + req.URL.Path + " is not supported")
 	}
@@ -205,10 +207,40 @@ func (s *Server) bind(t target, body []byte) error {
 	return err
 }
 
-// decodeDelete returns what has to hold of the object, nil for nothing.
-func decodeDelete(body []byte, k kind) (*metav1.Preconditions, error) {
+// end deletes an object at once, or marks a pod that takes its time.
+func (s *Server) end(t target, options *metav1.DeleteOptions) (runtime.Object, error) {
+	tab, err := s.table(t.gvr)
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := tab.objects[t.key].(*v1.Pod)
+	now := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0
+	if !s.Graceful || !ok || now || pod.Spec.NodeName == "" || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) == 0 ||
+		pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		return s.remove(t.gvr, t.key, options.Preconditions)
+	}
+	if err := holds(options.Preconditions, t.gvr, pod); err != nil {
+		return nil, err
+	}
+	if pod.DeletionTimestamp != nil {
+		return pod, nil
+	}
+	return s.update(t.gvr, t.key, func(runtime.Object) (runtime.Object, error) {
+		seconds := *pod.Spec.TerminationGracePeriodSeconds
+		if options.GracePeriodSeconds != nil {
+			seconds = *options.GracePeriodSeconds
+		}
+		leaving := pod.DeepCopy()
+		leaving.DeletionGracePeriodSeconds = &seconds
+		leaving.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)))
+		return leaving, nil
+	})
+}
+
+// decodeDelete returns the options of a deletion.
+func decodeDelete(body []byte, k kind) (*metav1.DeleteOptions, error) {
 	if len(body) == 0 {
-		return nil, nil //nolint:nilnil // without options nothing has to hold
+		return &metav1.DeleteOptions{}, nil
 	}
 	if k.custom {
 		// Clients name the group of the resource, where no scheme knows the options.
@@ -216,7 +248,7 @@ func decodeDelete(body []byte, k kind) (*metav1.Preconditions, error) {
 		if err := json.Unmarshal(body, &options); err != nil {
 			return nil, errBadRequest("the body cannot be decoded: " + err.Error())
 		}
-		return options.Preconditions, nil
+		return &options, nil
 	}
 	obj, err := decode(body, kind{gvk: metav1.SchemeGroupVersion.WithKind("DeleteOptions")})
 	if err != nil {
@@ -226,5 +258,5 @@ func decodeDelete(body []byte, k kind) (*metav1.Preconditions, error) {
 	if !ok {
 		return nil, errBadRequest(fmt.Sprintf("the body is a %T", obj))
 	}
-	return options.Preconditions, nil
+	return options, nil
 }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+// leaving are the pods that were deleted and take their time to end, as a kubelet and a Job's controller see them.
+type leaving struct {
+	mu sync.Mutex
+	// marked are those that were deleted since the last look, and ending those whose end is awaited.
+	marked, ending []*v1.Pod
+}
+
+// observe takes a change that the API has made. It is called with the API locked.
+func (l *leaving) observe(e memapi.Event) {
+	pod, ok := e.Object.(*v1.Pod)
+	if old, was := e.Old.(*v1.Pod); ok && was && e.Type == memapi.Modified && pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.marked = append(l.marked, pod)
+	}
+}
+
+// look returns the pods that were deleted since the last call, and those whose time is over.
+func (l *leaving) look() (marked, ended []*v1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	marked, l.marked = l.marked, nil
+	l.ending = slices.DeleteFunc(append(l.ending, marked...), func(pod *v1.Pod) bool {
+		over := !pod.DeletionTimestamp.After(time.Now())
+		if over {
+			ended = append(ended, pod)
+		}
+		return over
+	})
+	return marked, ended
+}
+
+// pass lets time go by. Pods that were evicted come back meanwhile, and what belonged to them goes.
+func (w *world) pass(d time.Duration) {
+	for d > 0 {
+		slice := min(d, returnAfter)
+		time.Sleep(slice) //nolint:forbidigo // virtual time
+		d -= slice
+		w.checker.Tick()
+		marked, ended := w.leaving.look()
+		for _, pod := range marked {
+			w.noteEviction(pod)
+			// A Job makes another pod as soon as one is on its way out, a StatefulSet when the name is free.
+			if p := w.made[pod.Name]; p != nil && p.Returns && !p.KeepsName {
+				w.again(p, false)
+			}
+		}
+		for _, pod := range ended {
+			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			if now, ok := w.api.Get(pods, name).(*v1.Pod); ok && now.UID == pod.UID {
+				w.api.Delete(pods, name)
+			}
+		}
+		for _, pod := range w.checker.Gone() {
+			if pod.DeletionTimestamp == nil {
+				w.noteEviction(pod)
+			}
+			w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: pod.Name})
+			if p := w.made[pod.Name]; p != nil && p.Returns && (p.KeepsName || pod.DeletionTimestamp == nil) {
+				w.again(p, p.KeepsName)
+			}
+		}
+	}
+}
+
+func (w *world) noteEviction(pod *v1.Pod) {
+	if invariants.Evicted(pod) {
+		w.evicted = time.Now()
+	}
+}
+
+// again makes a pod anew, as its controller does.
+func (w *world) again(p *Pod, sameName bool) {
+	w.returned++
+	anew := *p
+	if !sameName {
+		anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
+	}
+	w.made[anew.Name] = &anew
+	// The names are free, so that this cannot fail.
+	_ = w.create(anew.objects()...)
+}
+
+// remove deletes a pod as a user does.
+func (w *world) remove(name string) error {
+	err := w.user.Resource(pods).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
