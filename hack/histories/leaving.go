@@ -55,6 +55,7 @@ func (w *world) pass(d time.Duration) {
 		time.Sleep(slice) //nolint:forbidigo // virtual time
 		d -= slice
 		w.checker.Tick()
+		w.collect()
 		marked, ended := w.leaving.look()
 		for _, pod := range marked {
 			w.noteEviction(pod)
@@ -73,9 +74,20 @@ func (w *world) pass(d time.Duration) {
 			if pod.DeletionTimestamp == nil {
 				w.noteEviction(pod)
 			}
-			w.api.Delete(claims, types.NamespacedName{Namespace: namespace, Name: pod.Name})
+			w.api.Delete(claims, claimOf(pod))
 			if p := w.made[pod.Name]; p != nil && p.Returns && (p.KeepsName || pod.DeletionTimestamp == nil) {
 				w.again(p, p.KeepsName)
+			}
+		}
+	}
+}
+
+// collect removes pods of nodes that are gone, to which they may have been bound after that.
+func (w *world) collect() {
+	for _, node := range w.removed {
+		for _, obj := range w.api.List(pods) {
+			if pod := obj.(*v1.Pod); pod.Spec.NodeName == node.Name && w.api.Get(nodes, node) == nil {
+				w.api.Delete(pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 			}
 		}
 	}
@@ -91,6 +103,7 @@ func (w *world) noteEviction(pod *v1.Pod) {
 func (w *world) again(p *Pod, sameName bool) {
 	w.returned++
 	anew := *p
+	anew.Times++
 	if !sameName {
 		anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -140,13 +141,14 @@ func (p *Pod) objects() []runtime.Object {
 	}
 	var before []runtime.Object
 	if p.ClaimedGPUs > 0 {
+		claim := fmt.Sprintf("%s-%d", p.Name, p.Times)
 		before = append(before, &resourcev1.ResourceClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace},
+			ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: namespace},
 			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{
 				DeviceClassName: className, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: p.ClaimedGPUs,
 			}}}}},
 		})
-		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &p.Name}}
+		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &claim}}
 		pod.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpus"}}
 	}
 	if p.VolumeZone != "" {
@@ -156,6 +158,15 @@ func (p *Pod) objects() []runtime.Object {
 		}}}
 	}
 	return append(before, pod)
+}
+
+// claimOf names the claim of a pod, which need not have one.
+func claimOf(pod *v1.Pod) types.NamespacedName {
+	name := types.NamespacedName{Namespace: pod.Namespace}
+	for _, claim := range pod.Spec.ResourceClaims {
+		name.Name = *claim.ResourceClaimName
+	}
+	return name
 }
 
 // volume is one that is in a zone, and the bound claim to it.

@@ -9,7 +9,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/invariants"
@@ -27,9 +29,11 @@ type team struct {
 	oneZone bool
 	// pending are the members that can be placed, and waiting also those of which the account does not know where.
 	pending, waiting, bound []*v1.Pod
-	settled        int
-	settledRoles   map[string]int
-	started        bool
+	settled                 int
+	settledRoles            map[string]int
+	// started is set if the gang has had its minimum, and told if its PodGroup says so: a scheduler that was restarted before it said
+	// so cannot know.
+	started, told bool
 }
 
 // lacks is how many members have to be placed for the minimum, and how many of each role.
@@ -64,13 +68,14 @@ func (w *world) overlooks() *invariants.Fault {
 	rooms := w.vacancies(func(*v1.Pod) bool { return false })
 	teams, single := w.teams()
 	for _, t := range teams {
-		if t.started && !t.oneZone { // else where its siblings are counts
+		if t.started && t.told && !t.oneZone { // else where its siblings are counts
 			single = append(single, t.pending...)
 		}
 	}
 	waiting := false
 	for _, t := range teams {
-		waiting = waiting || t.waits()
+		// One that has started may not be known to have, after a restart in that moment.
+		waiting = waiting || len(t.waiting) > 0
 	}
 	// An eviction whose request is lost may not be tried again.
 	evicts := w.weather.lostPercent == 0
@@ -79,7 +84,7 @@ func (w *world) overlooks() *invariants.Fault {
 		if !t.waits() || len(t.pending) == 0 || w.excused(waiting, t.pending...) {
 			continue
 		}
-		if w.starts(t, rooms) {
+		if !w.stands(teams, t, rooms) && w.starts(t, rooms) {
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
 		if evicts && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
@@ -99,6 +104,16 @@ func (w *world) overlooks() *invariants.Fault {
 		}
 	}
 	return nil
+}
+
+// stands reports whether another gang as important waits for which there is no room: what there is can be promised to it.
+func (w *world) stands(teams map[string]*team, but *team, rooms []*vacancy) bool {
+	for _, t := range teams {
+		if t != but && t.waits() && t.priority() >= but.priority() && !w.starts(t, rooms) {
+			return true
+		}
+	}
+	return false
 }
 
 // rivalled reports whether another gang waits that is as important. What it may evict others for can be promised to it, and other
@@ -164,7 +179,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	for _, obj := range w.api.List(podGroups) {
 		group := obj.(*unstructured.Unstructured)
 		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
-			settledRoles: map[string]int{}, started: started[group.GetName()]}
+			settledRoles: map[string]int{}, started: started[group.GetName()], told: told(group)}
 	}
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
@@ -191,9 +206,17 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	return teams, single
 }
 
+// told reports whether the PodGroup says that the gang has started.
+func told(group *unstructured.Unstructured) bool {
+	var pg schedulingv1alpha1.PodGroup
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(group.Object, &pg)
+	return err == nil && (meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
+		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded))
+}
+
 // placeable reports whether the account knows where the pod can go. Devices that are allocated already say where it has to.
 func (w *world) placeable(pod *v1.Pod) bool {
-	claim, ok := w.api.Get(claims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*resourcev1.ResourceClaim)
+	claim, ok := w.api.Get(claims, claimOf(pod)).(*resourcev1.ResourceClaim)
 	return (!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
 }
 

@@ -68,6 +68,7 @@ type world struct {
 	weather       *weather
 	checker       *invariants.Checker
 	leaving       leaving
+	removed       []types.NamespacedName // nodes
 	stop          func()
 	made          map[string]*Pod
 	returned      int
@@ -168,10 +169,10 @@ func (w *world) forgotten(settle func()) error {
 			kind = unhelped // it was evicted, and may have come back under its name
 		}
 	}
-	if kind == unhelped && (promises || w.weather.lostPercent > 0) {
-		// An eviction whose request is lost is not tried again before something else happens to its preemptor: kube-scheduler
-		// evicts in the background and forgets what failed. A fresh scheduler does not know that it was tried. Nor does it know what
-		// was promised to a gang that waits.
+	if promises || kind == unhelped && w.weather.lostPercent > 0 {
+		// A fresh scheduler does not know what was promised to a gang that waits. An eviction whose request is lost is not tried again
+		// before something else happens to its preemptor: kube-scheduler evicts in the background and forgets what failed. A fresh
+		// scheduler does not know that it was tried.
 		return nil
 	}
 	for name, node := range before {
@@ -264,12 +265,10 @@ func (w *world) do(s *Step) error {
 }
 
 func (w *world) removeNode(node types.NamespacedName) {
-	w.api.Delete(nodes, node)
-	w.api.Delete(schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}, node)
-	for _, obj := range w.api.List(pods) {
-		if pod := obj.(*v1.Pod); pod.Spec.NodeName == node.Name {
-			w.api.Delete(pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-		}
+	if w.api.Delete(nodes, node) {
+		w.api.Delete(slicesOfDevices, node)
+		w.removed = append(w.removed, node)
+		w.collect()
 	}
 }
 
@@ -305,10 +304,11 @@ func (w *world) patch(s *Step) error {
 // end ends a pod. What has not run has not ended.
 func (w *world) end(name string, phase v1.PodPhase) error {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if pod, ok := w.api.Get(pods, key).(*v1.Pod); !ok || pod.Spec.NodeName == "" || kubeview.Finished(pod) {
+	pod, ok := w.api.Get(pods, key).(*v1.Pod)
+	if !ok || pod.Spec.NodeName == "" || kubeview.Finished(pod) {
 		return nil
 	}
-	w.api.Delete(claims, key)
+	w.api.Delete(claims, claimOf(pod))
 	return w.merge(pods, name, object("status", object("phase", phase)))
 }
 

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -24,6 +25,10 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 	}
 	delete(c.partial, name)
 	delete(c.broken, name)
+	if event == watch.Modified {
+		// Bindings may be under way that were decided on before.
+		c.bereft[name] = time.Now()
+	}
 	if event == watch.Deleted {
 		delete(c.groups, name)
 	} else {
@@ -111,6 +116,8 @@ func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 type breach struct {
 	since time.Time
 	pod   string
+	// left are the members that had a node when the eviction began: those that come later are a new start.
+	left []types.UID
 }
 
 // member follows a member that was bound, changed or went.
@@ -120,7 +127,7 @@ func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound 
 		c.started(gang)
 	case event == watch.Deleted && Evicted(pod):
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
-			c.broken[gang] = breach{time.Now(), pod.Name}
+			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
 		}
 		c.left(gang)
 	case event == watch.Deleted || kubeview.Finished(pod):
@@ -136,6 +143,28 @@ func (c *Checker) left(gang string) {
 	c.bereft[gang] = time.Now()
 }
 
+// boundBefore returns the members of a gang that had a node at a time and are not on their way out.
+func (c *Checker) boundBefore(gang string, at time.Time) []types.UID {
+	var uids []types.UID
+	for uid, pod := range c.running(gang) {
+		if bound, seen := c.bound[pod.UID]; !seen || bound.Before(at) {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// running are the members of a gang that have a node, have not finished and are not on their way out.
+func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
+	running := map[types.UID]*v1.Pod{}
+	for _, pod := range c.pods {
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
+			running[pod.UID] = pod
+		}
+	}
+	return running
+}
+
 // Evicted reports whether the scheduler evicted the pod for another one.
 func Evicted(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {
@@ -147,8 +176,9 @@ func Evicted(pod *v1.Pod) bool {
 func (c *Checker) follow(gang string) {
 	placed, bound := false, false
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" || kubeview.Finished(pod)) {
-			placed, bound = true, bound || !kubeview.Finished(pod) && pod.DeletionTimestamp == nil
+		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (runs || kubeview.Finished(pod)) {
+			placed, bound = true, bound || !kubeview.Finished(pod)
 		}
 	}
 	group := c.groups[gang]
@@ -182,7 +212,11 @@ func (c *Checker) Tick() {
 		}
 	}
 	for gang, b := range c.broken {
-		if time.Since(b.since) > c.Patience {
+		running := c.running(gang)
+		switch {
+		case !slices.ContainsFunc(b.left, func(uid types.UID) bool { return running[uid] != nil }):
+			delete(c.broken, gang)
+		case time.Since(b.since) > c.Patience:
 			c.fault(EvictedInPart, "gang %s has had fewer than %d members bound for %s, since %s was evicted", gang, minMember(c.groups[gang]), time.Since(b.since), b.pod)
 			delete(c.broken, gang)
 		}
@@ -197,6 +231,7 @@ func (c *Checker) Excuse() {
 		c.partial[gang] = time.Now()
 	}
 	for gang, b := range c.broken {
-		c.broken[gang] = breach{time.Now(), b.pod}
+		b.since = time.Now()
+		c.broken[gang] = b
 	}
 }

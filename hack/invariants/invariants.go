@@ -70,10 +70,12 @@ type Checker struct {
 	groups  map[string]*unstructured.Unstructured
 	devices map[string]string // claimed devices, and the claim that has each
 	claims  map[string][]string
-	partial map[string]time.Time // gangs that are bound in part, since when
-	bereft  map[string]time.Time // gangs, when they last lost a member
-	begun   map[string]bool      // gangs that have had their minimum, until no member is left that had a node
-	broken  map[string]breach    // gangs that an eviction has left with less than their minimum
+	partial map[string]time.Time    // gangs that are bound in part, since when
+	bereft  map[string]time.Time    // gangs, when they last lost a member or got another minimum
+	begun   map[string]bool         // gangs that have had their minimum, until no member is left that had a node
+	broken  map[string]breach       // gangs that an eviction has left with less than their minimum
+	bound   map[types.UID]time.Time // pods, when they got their node
+	marked  map[types.UID]time.Time // pods, when their eviction began
 	evicted []*v1.Pod
 }
 
@@ -84,6 +86,7 @@ func New(patience time.Duration) *Checker {
 		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, devices: map[string]string{},
 		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
 		begun: map[string]bool{}, broken: map[string]breach{},
+		bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
 	}
 }
 
@@ -147,7 +150,11 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 	if before != nil && before.Spec.NodeName != "" && before.UID == pod.UID && pod.Spec.NodeName != before.Spec.NodeName {
 		c.fault(BoundTwice, "%s was bound to %s, then to %s", pod.Name, before.Spec.NodeName, pod.Spec.NodeName)
 	}
+	if _, known := c.marked[pod.UID]; !known && Evicted(pod) {
+		c.marked[pod.UID] = time.Now()
+	}
 	if bound && event == watch.Modified {
+		c.bound[pod.UID] = time.Now()
 		c.fits(pod)
 		c.assigned(pod)
 	}

@@ -144,4 +144,3 @@ func (r *Result) Replace(members []Member, moved map[UID]bool, b Board) error {
 	r.feasible = r.meets(roles)
 	return nil
 }
-

@@ -69,6 +69,8 @@ type eviction struct {
 	// victims are being evicted; until, unless zero, is when others may be chosen, and goneAt when the last was seen to be gone.
 	victims       []gang.Ref
 	until, goneAt time.Time
+	// node is where a single pod goes when they are gone.
+	node string
 	// awaits is set while only pods are waited for that terminate anyway, until that time.
 	awaits  bool
 	request *request
@@ -207,11 +209,25 @@ func (e *evictor) await(r *request, now time.Time) {
 	e.work[r.name] = &eviction{request: r, said: findings{}, until: now.Add(evictionGrace), awaits: true}
 }
 
-// evict evicts the victims of the proposal in the background, a few at a time.
-func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal) {
+// podName is the name of the requests of a single pod.
+func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
+
+// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there.
+func (e *evictor) awaited(pod *v1.Pod, now time.Time) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.work[podName(pod)]
+	if w == nil || w.node == "" || w.request.only.UID != pod.UID || e.left(w) == 0 || !w.until.IsZero() && now.After(w.until) {
+		return ""
+	}
+	return w.node
+}
+
+// evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after that.
+func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := &eviction{request: r, said: findings{}}
+	w := &eviction{request: r, said: findings{}, node: node}
 	grace := int64(0)
 	for _, pod := range p.victims {
 		w.victims = append(w.victims, refOf(pod))

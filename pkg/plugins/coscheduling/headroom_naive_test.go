@@ -243,6 +243,3 @@ func (c *clusterCopy) describe() []string {
 	slices.Sort(out)
 	return out
 }
-
-// shapeOf returns the key of the pod's shape.
-func shapeOf(pod *v1.Pod) shapeKey { return keyOf(asksOf(pod), describeRule(pod)) }

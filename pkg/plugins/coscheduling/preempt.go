@@ -3,12 +3,9 @@ package coscheduling
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -18,9 +15,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 )
-
-// maxAsked is for how many shapes of members all nodes are asked in one cycle.
-const maxAsked = 4
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
 // what to say about it, or nothing if eviction does not help.
@@ -89,125 +83,8 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		c.evictor.await(r, time.Now())
 		return found.waitingFor(), nil
 	}
-	c.evictor.evict(ctx, p.framework, r, found)
+	c.evictor.evict(ctx, p.framework, r, found, "")
 	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural.Choose(len(found.victims), "pod", "pods")), nil
-}
-
-// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without a node is of
-// every node that has room by the account and is not known to accept.
-type findings = map[gang.Refusal]bool
-
-// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
-// terminate anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
-func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
-	gone := map[string]bool{}
-	for _, pod := range found.victims {
-		gone[string(pod.UID)] = true
-	}
-	on := part{}
-	stale := false
-	for _, name := range slices.Sorted(maps.Keys(found.pods)) {
-		if n, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
-			on.nodes = append(on.nodes, n)
-			stale = stale || len(n.GetPods()) != found.pods[name]
-		}
-	}
-	// What was proposed is for the minimum; the check is of no more, and of nobody else.
-	turn.Members = proposed(turn.Members, r, found)
-	a, err := p.shared.try(&work{ctx: ctx}, r.id, turn, on, nil, func(d *dryRun) error {
-		for _, n := range on.nodes {
-			for _, info := range n.GetPods() {
-				pod := info.GetPod()
-				if pod.DeletionTimestamp == nil && !gone[string(pod.UID)] {
-					continue
-				}
-				if err := d.remove(placedPod{info: info, node: n.Node().Name}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil || a.Feasible() || stale {
-		// What filters say of nodes that have other pods by now says nothing of the next proposal.
-		return a, nil, err
-	}
-	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
-	classOf := make(map[gang.UID]string, len(turn.Members))
-	for _, m := range turn.Members {
-		classOf[m.UID] = m.Class
-		short[m.Class]++
-	}
-	for _, as := range a.Assignments {
-		class := classOf[as.UID]
-		placed[gang.Refusal{Class: class, Node: as.Node}]++
-		total[class]++
-		short[class]--
-	}
-	said := findings{}
-	// Classes that the account cannot tell apart are asked about together: each member of a StatefulSet has a volume of its own.
-	nowhere := map[shapeKey][]string{}
-	for _, want := range found.Placed {
-		class := r.classes[want.Class]
-		n := gang.Refusal{Class: class.class, Node: want.Node}
-		switch everywhere := (gang.Refusal{Class: n.Class}); {
-		case short[n.Class] == 0 || placed[n] >= want.Members: // it went elsewhere, if not there
-		case found.Outcome != gang.RoomAlready || total[n.Class] > 0:
-			said[n] = true
-		case !said[everywhere]:
-			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
-			said[everywhere] = true
-			shape := keyOf(asksOf(class.pod), describeRule(class.pod))
-			nowhere[shape] = append(nowhere[shape], n.Class)
-		}
-	}
-	if len(nowhere) > maxAsked {
-		return a, said, nil
-	}
-	for _, classes := range nowhere {
-		if err := p.ask(ctx, r.id, turn, classes, said); err != nil {
-			return nil, nil, err
-		}
-	}
-	return a, said, nil
-}
-
-// ask finds nodes that accept members of classes of one shape as they are.
-func (p *Plugin) ask(ctx context.Context, id gang.ID, turn gang.Turn, classes []string, said findings) error {
-	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	of := sets.New(classes...)
-	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
-	turn.Need = gang.Minimum{Total: len(turn.Members)}
-	a, err := p.shared.try(&work{ctx: ctx}, id, turn, part{nodes: nodes}, nil, nil)
-	if err != nil {
-		return err
-	}
-	for _, as := range a.Assignments {
-		for _, class := range classes {
-			said[gang.Refusal{Class: class, Node: as.Node}] = false
-		}
-	}
-	return nil
-}
-
-// proposed returns the members whose places the proposal names: as many of each class, the oldest first.
-func proposed(members []gang.Member, r *request, found *proposal) []gang.Member {
-	type kind struct{ class, role string }
-	wanted := map[kind]int{}
-	for _, placed := range found.Placed {
-		wanted[kind{r.classes[placed.Class].class, r.classes[placed.Class].role}] += placed.Members
-	}
-	out := make([]gang.Member, 0, r.need.Total)
-	for _, m := range members {
-		if of := (kind{m.Class, m.Role}); wanted[of] > 0 {
-			wanted[of]--
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can spare;
@@ -216,6 +93,10 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	stock := stockPreemption(p.framework)
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	if node := p.shared.evictor.awaited(pod, time.Now()); node != "" {
+		// Without its nomination, the pods that replace the victims would be there before it.
+		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success)
 	}
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	if status.IsSuccess() || status.Code() == fwk.Error {
@@ -250,7 +131,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	}
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Ours: true}
 	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: []gang.Member{member}}
-	r := &request{name: "pod " + pod.Namespace + "/" + pod.Name, only: pod, of: c.members.id(pod), statuses: statuses,
+	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
 		priority: priority, need: turn.Need, classes: []requestClass{{pod: pod, count: 1}}}
 	found, why := c.evictor.decide(ctx, r, time.Now())
 	if found == nil {
@@ -270,8 +151,9 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 		// Single pods are nominated by the scheduler's own preemption while others terminate.
 		return found.waitingFor(), "", nil
 	}
-	c.evictor.evict(ctx, p.framework, r, found)
-	return "", a.Assignments[0].Node, nil
+	node = a.Assignments[0].Node
+	c.evictor.evict(ctx, p.framework, r, found, node)
+	return "", node, nil
 }
 
 func neverPreempts(pod *v1.Pod) bool {

@@ -25,8 +25,9 @@ func TestACheckIsOfTheMembersThatThePlanHasPlaced(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
+			c := &checking{request: r, turn: gang.Turn{Members: members}, found: &proposal{Eviction: gang.Eviction{Placed: tc.placed}}}
 			var got []gang.UID
-			for _, m := range proposed(members, r, &proposal{Eviction: gang.Eviction{Placed: tc.placed}}) {
+			for _, m := range c.proposed() {
 				got = append(got, m.UID)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

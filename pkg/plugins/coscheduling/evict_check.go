@@ -1,0 +1,198 @@
+package coscheduling
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+const (
+	// maxAsked is for how many shapes of members all nodes are asked in one cycle.
+	maxAsked = 4
+	// maxAskedAlone is how many nodes are asked about one class each in one cycle.
+	maxAskedAlone = 16
+)
+
+// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without a node is of
+// every node that has room by the account and is not known to accept.
+type findings = map[gang.Refusal]bool
+
+// checking looks at a proposal with the profile's own filters.
+type checking struct {
+	*Plugin
+	ctx     context.Context
+	request *request
+	turn    gang.Turn
+	found   *proposal
+	gone    sets.Set[string]
+	said    findings
+}
+
+// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
+// terminate anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
+func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
+	c := &checking{Plugin: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
+	for _, pod := range found.victims {
+		c.gone.Insert(string(pod.UID))
+	}
+	var nodes []fwk.NodeInfo
+	stale := false
+	for _, name := range slices.Sorted(maps.Keys(found.pods)) {
+		if n, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
+			nodes = append(nodes, n)
+			stale = stale || len(n.GetPods()) != found.pods[name]
+		}
+	}
+	// What was proposed is for the minimum; the check is of no more, and of nobody else.
+	proposed := c.proposed()
+	a, err := c.place(proposed, turn.Need, nodes)
+	if err != nil || a.Feasible() || stale {
+		// What filters say of nodes that have other pods by now says nothing of the next proposal.
+		return a, nil, err
+	}
+	return a, c.said, c.learn(a, proposed)
+}
+
+// place tries members on nodes from which the victims and what terminates are gone.
+func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*arrangement, error) {
+	turn := c.turn
+	turn.Members, turn.Need = members, need
+	return c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, func(d *dryRun) error {
+		for _, n := range nodes {
+			for _, info := range n.GetPods() {
+				pod := info.GetPod()
+				if pod.DeletionTimestamp == nil && !c.gone.Has(string(pod.UID)) {
+					continue
+				}
+				if err := d.remove(placedPod{info: info, node: n.Node().Name}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// proposed returns the members whose places the proposal names: as many of each class, the oldest first.
+func (c *checking) proposed() []gang.Member {
+	type kind struct{ class, role string }
+	wanted := map[kind]int{}
+	for _, placed := range c.found.Placed {
+		class := &c.request.classes[placed.Class]
+		wanted[kind{class.class, class.role}] += placed.Members
+	}
+	out := make([]gang.Member, 0, c.request.need.Total)
+	for _, m := range c.turn.Members {
+		if of := (kind{m.Class, m.Role}); wanted[of] > 0 {
+			wanted[of]--
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// learn notes what it says about classes and nodes that only some of the proposed members were placed.
+func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
+	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
+	classOf := make(map[gang.UID]string, len(proposed))
+	for _, m := range proposed {
+		classOf[m.UID] = m.Class
+		short[m.Class]++
+	}
+	for _, as := range a.Assignments {
+		class := classOf[as.UID]
+		placed[gang.Refusal{Class: class, Node: as.Node}]++
+		total[class]++
+		short[class]--
+	}
+	nowhere, alone := map[shapeKey]bool{}, 0
+	for _, want := range c.found.Placed {
+		class := c.request.classes[want.Class]
+		n := gang.Refusal{Class: class.class, Node: want.Node}
+		switch {
+		case placed[n] >= want.Members:
+		case short[n.Class] == 0:
+			// It went elsewhere, where it may be in the way of others.
+			if alone++; alone <= maxAskedAlone {
+				if err := c.askAlone(n); err != nil {
+					return err
+				}
+			}
+		case c.found.Outcome != gang.RoomAlready || total[n.Class] > 0:
+			c.said[n] = true
+		default:
+			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
+			nowhere[shapeOf(class.pod)] = true
+		}
+	}
+	return c.learnAlike(nowhere)
+}
+
+// askAlone notes whether a node refuses a member of a class that comes alone.
+func (c *checking) askAlone(n gang.Refusal) error {
+	info, err := c.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
+	if err != nil {
+		return nil //nolint:nilerr // the node is gone
+	}
+	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
+	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1}, []fwk.NodeInfo{info})
+	if err == nil && !a.Feasible() {
+		c.said[n] = true
+	}
+	return err
+}
+
+// learnAlike notes which nodes accept classes of the shapes that the account does not know enough about. What holds of a class holds
+// of all that the account cannot tell from it: each member of a StatefulSet has a volume of its own.
+func (c *checking) learnAlike(shapes map[shapeKey]bool) error {
+	if len(shapes) == 0 {
+		return nil
+	}
+	classes := map[shapeKey][]string{}
+	for _, class := range c.request.classes {
+		if shape := shapeOf(class.pod); shapes[shape] {
+			c.said[gang.Refusal{Class: class.class}] = true
+			classes[shape] = append(classes[shape], class.class)
+		}
+	}
+	if len(classes) > maxAsked {
+		return nil
+	}
+	for _, alike := range classes {
+		if err := c.ask(alike); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shapeOf is equal for pods that the account cannot tell apart.
+func shapeOf(pod *v1.Pod) shapeKey { return keyOf(asksOf(pod), describeRule(pod)) }
+
+// ask finds nodes that accept members of classes of one shape as they are.
+func (c *checking) ask(classes []string) error {
+	nodes, err := c.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	of, turn := sets.New(classes...), c.turn
+	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
+	turn.Need = gang.Minimum{Total: len(turn.Members)}
+	a, err := c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, as := range a.Assignments {
+		for _, class := range classes {
+			c.said[gang.Refusal{Class: class, Node: as.Node}] = false
+		}
+	}
+	return nil
+}
