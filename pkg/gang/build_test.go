@@ -332,9 +332,9 @@ func TestBuildMissesFewPlans(t *testing.T) {
 		most int
 	}{
 		{"as they are drawn", false, false, 20},
-		{"with the largest minimum that can be met", true, false, 100},
-		{"two resources, as they are drawn", false, true, 1000},
-		{"two resources, with the largest minimum that can be met", true, true, 1000},
+		{"with the largest minimum that can be met", true, false, 60},
+		{"two resources, as they are drawn", false, true, 20},
+		{"two resources, with the largest minimum that can be met", true, true, 40},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

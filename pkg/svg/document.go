@@ -29,7 +29,7 @@ func LineClass(i int) string {
 // documentStyle is the style sheet of a document.
 func documentStyle() string {
 	var b strings.Builder
-	b.WriteString(`text{font:12px sans-serif;fill:#222}.caption{font-weight:bold}.grid{stroke:#ddd}.axis,.tickmark{stroke:#444}` +
+	b.WriteString(`svg{background:#fff}text{font:12px sans-serif;fill:#222}.caption{font-weight:bold}.grid{stroke:#ddd}.axis,.tickmark{stroke:#444}` +
 		`.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 4}.band{stroke:none;opacity:.18}`)
 	for i, c := range colors {
 		fmt.Fprintf(&b, `.line.c%d{stroke:%s}.band.c%d,.point.c%d{fill:%s}`, i, c, i, i, c)

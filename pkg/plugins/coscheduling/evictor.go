@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,9 @@ const (
 	evictionRequests = 8
 	// maxSearches is how many proposals in a row may turn out not to help when the profile's filters see them.
 	maxSearches = 4
+	// behindPause is the pause after a proposal that was out of date, for the account to learn of pods that are being bound. It doubles
+	// each time.
+	behindPause = 100 * time.Millisecond
 	// resultAge is how long the result of a search is good for.
 	resultAge = 5 * time.Second
 )
@@ -109,17 +113,17 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		delete(e.work, r.name)
 		return nil, "preemption does not help: " + p.Reason
 	}
-	e.search(ctx, r, w)
+	e.search(ctx, r, w, 0)
 	return nil, "looking for pods to evict"
 }
 
-// search looks for victims in the background. The lock is held.
-func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
+// search looks for victims in the background, after a pause. The lock is held.
+func (e *evictor) search(ctx context.Context, r *request, w *eviction, pause time.Duration) {
 	w.searching = true
 	said := maps.Clone(w.said)
 	// The cycle's context ends with it.
 	ctx = context.WithoutCancel(ctx)
-	go func() {
+	time.AfterFunc(pause, func() {
 		start := time.Now()
 		found := e.propose(r, said)
 		evictionSearch.Observe(time.Since(start).Seconds())
@@ -128,7 +132,7 @@ func (e *evictor) search(ctx context.Context, r *request, w *eviction) {
 		w.searching, w.found, w.at = false, found, time.Now()
 		e.mu.Unlock()
 		e.again(r)
-	}()
+	})
 }
 
 // useless records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
@@ -145,7 +149,11 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 		delete(e.work, r.name)
 		return ""
 	}
-	e.search(ctx, r, w)
+	pause := time.Duration(0)
+	if said == nil {
+		pause = behindPause << (w.searches - 1)
+	}
+	e.search(ctx, r, w, pause)
 	return "looking for other pods to evict"
 }
 
@@ -212,15 +220,23 @@ func (e *evictor) await(r *request, now time.Time) {
 // podName is the name of the requests of a single pod.
 func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
 
-// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there.
-func (e *evictor) awaited(pod *v1.Pod, now time.Time) string {
+// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when the cycle
+// began.
+func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[podName(pod)]
-	if w == nil || w.node == "" || w.request.only.UID != pod.UID || e.left(w) == 0 || !w.until.IsZero() && now.After(w.until) {
+	if w == nil || w.node == "" || w.request.only.UID != pod.UID || !w.until.IsZero() && now.After(w.until) {
 		return ""
 	}
-	return w.node
+	if e.left(w) > 0 {
+		return w.node
+	}
+	info, err := nodes.Get(w.node)
+	if err == nil && slices.ContainsFunc(info.GetPods(), func(i fwk.PodInfo) bool { return slices.Contains(w.victims, refOf(i.GetPod())) }) {
+		return w.node
+	}
+	return ""
 }
 
 // evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after that.
