@@ -33,6 +33,8 @@ type checking struct {
 	found   *proposal
 	gone    sets.Set[string]
 	said    findings
+	// alone counts the questions about one node.
+	alone int
 }
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
@@ -112,65 +114,67 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 		total[class]++
 		short[class]--
 	}
-	nowhere, alone := map[shapeKey]bool{}, 0
+	alike, nowhere := c.alike(), map[shapeKey]bool{}
 	for _, want := range c.found.Placed {
 		class := c.request.classes[want.Class]
-		n := gang.Refusal{Class: class.class, Node: want.Node}
-		switch {
-		case placed[n] >= want.Members:
-		case short[n.Class] == 0:
-			// It went elsewhere, where it may be in the way of others.
-			if alone++; alone <= maxAskedAlone {
-				if err := c.askAlone(n); err != nil {
-					return err
-				}
-			}
-		case c.found.Outcome != gang.RoomAlready || total[n.Class] > 0:
-			c.said[n] = true
-		default:
+		shape, n := shapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		if placed[n] >= want.Members {
+			continue
+		}
+		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == gang.RoomAlready {
 			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
-			nowhere[shapeOf(class.pod)] = true
+			nowhere[shape] = true
+			continue
+		}
+		refused, err := c.refusedAlone(n)
+		switch {
+		case err != nil:
+			return err
+		case refused:
+			for _, class := range alike[shape] {
+				c.said[gang.Refusal{Class: class, Node: n.Node}] = true
+			}
+		case short[n.Class] > 0:
+			c.said[n] = true
+		default: // it went elsewhere, as it may
 		}
 	}
-	return c.learnAlike(nowhere)
-}
-
-// askAlone notes whether a node refuses a member of a class that comes alone.
-func (c *checking) askAlone(n gang.Refusal) error {
-	info, err := c.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
-	if err != nil {
-		return nil //nolint:nilerr // the node is gone
-	}
-	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
-	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1}, []fwk.NodeInfo{info})
-	if err == nil && !a.Feasible() {
-		c.said[n] = true
-	}
-	return err
-}
-
-// learnAlike notes which nodes accept classes of the shapes that the account does not know enough about. What holds of a class holds
-// of all that the account cannot tell from it: each member of a StatefulSet has a volume of its own.
-func (c *checking) learnAlike(shapes map[shapeKey]bool) error {
-	if len(shapes) == 0 {
-		return nil
-	}
-	classes := map[shapeKey][]string{}
-	for _, class := range c.request.classes {
-		if shape := shapeOf(class.pod); shapes[shape] {
-			c.said[gang.Refusal{Class: class.class}] = true
-			classes[shape] = append(classes[shape], class.class)
+	for shape := range nowhere {
+		for _, class := range alike[shape] {
+			c.said[gang.Refusal{Class: class}] = true
 		}
 	}
-	if len(classes) > maxAsked {
+	if len(nowhere) > maxAsked {
 		return nil
 	}
-	for _, alike := range classes {
-		if err := c.ask(alike); err != nil {
+	for shape := range nowhere {
+		if err := c.ask(alike[shape]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others: each member of a
+// StatefulSet has a volume of its own.
+func (c *checking) alike() map[shapeKey][]string {
+	classes := map[shapeKey][]string{}
+	for _, class := range c.request.classes {
+		shape := shapeOf(class.pod)
+		classes[shape] = append(classes[shape], class.class)
+	}
+	return classes
+}
+
+// refusedAlone reports whether a node refuses a member of a class that comes alone. After some questions it says no.
+func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
+	info, err := c.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
+	if c.alone++; err != nil || c.alone > maxAskedAlone {
+		return false, nil //nolint:nilerr // the node is gone
+	}
+	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
+	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1}, []fwk.NodeInfo{info})
+	return err == nil && !a.Feasible(), err
 }
 
 // shapeOf is equal for pods that the account cannot tell apart.
