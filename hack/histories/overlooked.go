@@ -9,9 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/invariants"
@@ -31,8 +29,8 @@ type team struct {
 	pending, waiting, bound []*v1.Pod
 	settled                 int
 	settledRoles            map[string]int
-	// started is set if the gang has had its minimum, and told if its PodGroup says so: a scheduler that was restarted before it said
-	// so cannot know.
+	// started is set if the gang has had its minimum, and told if its PodGroup has said so: a scheduler that was restarted before it
+	// said so cannot know.
 	started, told bool
 }
 
@@ -74,8 +72,7 @@ func (w *world) overlooks() *invariants.Fault {
 	}
 	waiting := false
 	for _, t := range teams {
-		// One that has started may not be known to have, after a restart in that moment.
-		waiting = waiting || len(t.waiting) > 0
+		waiting = waiting || t.waits() || t.started && !t.told && len(t.waiting) > 0
 	}
 	// An eviction whose request is lost may not be tried again.
 	evicts := w.weather.lostPercent == 0
@@ -175,11 +172,12 @@ func (w *world) reason(pod *v1.Pod) string {
 
 // teams returns the gangs that have a PodGroup, and the pods without a gang that wait.
 func (w *world) teams() (map[string]*team, []*v1.Pod) {
-	teams, started := map[string]*team{}, w.checker.Started()
+	teams, begun := map[string]*team{}, w.checker.Started()
 	for _, obj := range w.api.List(podGroups) {
 		group := obj.(*unstructured.Unstructured)
+		told, started := begun[group.GetName()]
 		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
-			settledRoles: map[string]int{}, started: started[group.GetName()], told: told(group)}
+			settledRoles: map[string]int{}, started: started, told: told}
 	}
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
@@ -204,14 +202,6 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 		}
 	}
 	return teams, single
-}
-
-// told reports whether the PodGroup says that the gang has started.
-func told(group *unstructured.Unstructured) bool {
-	var pg schedulingv1alpha1.PodGroup
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(group.Object, &pg)
-	return err == nil && (meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
-		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded))
 }
 
 // placeable reports whether the account knows where the pod can go. Devices that are allocated already say where it has to.

@@ -2,12 +2,12 @@ package invariants
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +20,9 @@ import (
 // group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
 func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
 	name := group.GetName()
+	if begun := c.begun[name]; begun && saysStarted(group) {
+		c.told[name] = true
+	}
 	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
 		return
 	}
@@ -35,6 +38,13 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 		c.groups[name] = group
 		c.follow(name)
 	}
+}
+
+func saysStarted(group *unstructured.Unstructured) bool {
+	var pg schedulingv1alpha1.PodGroup
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(group.Object, &pg)
+	return err == nil && (meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
+		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded))
 }
 
 func minMember(group *unstructured.Unstructured) int64 {
@@ -185,6 +195,7 @@ func (c *Checker) follow(gang string) {
 	switch {
 	case !placed:
 		delete(c.begun, gang)
+		delete(c.told, gang)
 	case group != nil && c.enough(gang, group):
 		c.begun[gang] = true
 		delete(c.broken, gang)
@@ -194,11 +205,16 @@ func (c *Checker) follow(gang string) {
 	}
 }
 
-// Started are the gangs that have had their minimum, and have members left that had a node.
+// Started are the gangs that have had their minimum, and have members left that had a node; true for those whose PodGroup has said
+// so since.
 func (c *Checker) Started() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.begun)
+	started := map[string]bool{}
+	for gang := range c.begun {
+		started[gang] = c.told[gang]
+	}
+	return started
 }
 
 // Tick looks for gangs that have been bound in part for too long.

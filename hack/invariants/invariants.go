@@ -73,6 +73,7 @@ type Checker struct {
 	partial map[string]time.Time    // gangs that are bound in part, since when
 	bereft  map[string]time.Time    // gangs, when they last lost a member or got another minimum
 	begun   map[string]bool         // gangs that have had their minimum, until no member is left that had a node
+	told    map[string]bool         // those of them whose PodGroup has said so
 	broken  map[string]breach       // gangs that an eviction has left with less than their minimum
 	bound   map[types.UID]time.Time // pods, when they got their node
 	marked  map[types.UID]time.Time // pods, when their eviction began
@@ -85,7 +86,7 @@ func New(patience time.Duration) *Checker {
 		keys: kubeview.DefaultGPUKeys(), Patience: patience, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
 		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, devices: map[string]string{},
 		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
-		begun: map[string]bool{}, broken: map[string]breach{},
+		begun: map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
 		bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
 	}
 }
