@@ -16,17 +16,21 @@ import (
 	"strings"
 )
 
+// mapped are the IPv4 addresses in IPv6 form.
+var mapped = netip.MustParsePrefix("::ffff:0:0/96")
+
 // Range is the addresses from First to Last, both of one family.
 type Range struct{ First, Last netip.Addr }
 
 var (
-	errForm     = errors.New("want a CIDR (10.0.0.0/24), an address (10.0.0.5) or a range (10.0.0.5-10.0.0.9)")
-	errMapped   = errors.New("an IPv4 address in IPv6 form is not allowed: write it as 10.0.0.5")
-	errZone     = errors.New("an address with a zone is not allowed")
-	errFamilies = errors.New("the two ends are of different IP families")
-	errOrder    = errors.New("the first address is greater than the last one")
-	errHostBits = errors.New("the CIDR has bits set beyond its prefix")
-	errEmpty    = errors.New("all addresses are excluded")
+	errForm         = errors.New("want a CIDR (10.0.0.0/24), an address (10.0.0.5) or a range (10.0.0.5-10.0.0.9)")
+	errMapped       = errors.New("an IPv4 address in IPv6 form is not allowed: write it as 10.0.0.5")
+	errMappedWithin = fmt.Errorf("IPv4 addresses in IPv6 form (%s) are not allowed, and are among these", mapped)
+	errZone         = errors.New("an address with a zone is not allowed")
+	errFamilies     = errors.New("the two ends are of different IP families")
+	errOrder        = errors.New("the first address is greater than the last one")
+	errHostBits     = errors.New("the CIDR has bits set beyond its prefix")
+	errEmpty        = errors.New("all addresses are excluded")
 )
 
 // Parse reads an address in any form that names it alone: 2001:db8:0:0::1 is 2001:db8::1. Zones and IPv4 addresses in IPv6
@@ -47,8 +51,16 @@ func Parse(text string) (netip.Addr, error) {
 }
 
 // ParseRange reads a CIDR, an address or two addresses joined by a hyphen. Of a CIDR it returns all addresses if whole is
-// set, and else those that a host may have.
+// set, and else those that a host may have. A range with IPv4 addresses in IPv6 form is refused, as Parse refuses them.
 func ParseRange(text string, whole bool) (Range, error) {
+	r, err := parseRange(text, whole)
+	if err == nil && r.First.Is6() && !r.Last.Less(mapped.Addr()) && !lastOf(mapped).Less(r.First) {
+		return Range{}, fmt.Errorf("reading range %q: %w", text, errMappedWithin)
+	}
+	return r, err
+}
+
+func parseRange(text string, whole bool) (Range, error) {
 	if strings.Contains(text, "/") {
 		return parseCIDR(text, whole)
 	}
