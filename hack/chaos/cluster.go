@@ -30,9 +30,17 @@ import (
 const (
 	wholeNodes, wholeGPUs   = 6, 8
 	sharedNodes, sharedGPUs = 4, 4
-	// quotaBytes is what etcd may store: more than a run writes between two compactions.
-	quotaBytes = 512 << 20
+	// roundQuota is what etcd may store while faults are done: more than a round writes between two compactions, and little to fill.
+	roundQuota = 512 << 20
 )
+
+// quotaFor is how many bytes etcd may store. Fifty pods a second write more than a round's between two compactions.
+func quotaFor(soak bool) int64 {
+	if soak {
+		return 0 // the default, 8 GiB
+	}
+	return roundQuota
+}
 
 // scaleFor is how many times the smallest cluster has to be there for so many pods a second: for a while more pods may come than
 // fit, for a soak they must not.
@@ -77,7 +85,7 @@ type cluster struct {
 	excused bool
 }
 
-func startCluster(ctx context.Context, seed uint64, mean time.Duration, scale int) (_ *cluster, err error) {
+func startCluster(ctx context.Context, seed uint64, mean time.Duration, scale int, quotaBytes int64) (_ *cluster, err error) {
 	c := &cluster{checker: invariants.New(invariants.Patience), excused: true, scale: scale}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err

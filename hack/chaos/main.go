@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, fmt.Errorf("reading the load of the machine: %w", err)
 	}
-	c, err := startCluster(ctx, o.seed, 3*time.Second, scaleFor(o.podsPerSecond, o.soak > 0))
+	c, err := startCluster(ctx, o.seed, 3*time.Second, scaleFor(o.podsPerSecond, o.soak > 0), quotaFor(o.soak > 0))
 	if err != nil {
 		return 2, err
 	}
