@@ -274,6 +274,49 @@ func TestAnExplanationThatFailsIsSaid(t *testing.T) {
 	}
 }
 
+func TestTheLastAnswerIsAwaited(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	var answered atomic.Bool
+	source := Source{Cluster: cluster, Explain: func(ctx context.Context, _, _, _ string) (string, error) {
+		close(begun)
+		<-ctx.Done()
+		time.Sleep(100 * time.Millisecond) // what it still does with the source
+		answered.Store(true)
+		return "", ctx.Err()
+	}}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked := make(chan error, 1)
+	err = New(source).Serve(ctx, listener, func(address string) {
+		go func() {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"explain?kind=pod&namespace=team&name=p", nil)
+			if err == nil {
+				var response *http.Response
+				if response, err = http.DefaultClient.Do(request); err == nil {
+					err = response.Body.Close()
+				}
+			}
+			asked <- err
+		}()
+		go func() {
+			<-begun
+			cancel()
+		}()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if !answered.Load() {
+		t.Error("Serve returned while an explanation was still being made")
+	}
+	<-asked // with an error or without: its connection was closed
+}
+
 func TestOnlyLoopbackIsServed(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")

@@ -79,7 +79,8 @@ func New(source Source) *Server {
 	return s
 }
 
-// Serve answers on a listener of the loopback interface until ctx ends. Tell is called with the address once it can be opened.
+// Serve answers on a listener of the loopback interface until ctx ends, and returns when nobody is answered any more. Tell is called with
+// the address once it can be opened.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(address string)) error {
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !address.IP.IsLoopback() {
@@ -90,9 +91,20 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// Close of the HTTP server leaves the goroutines of connections to end by themselves, which read the source until then.
+	var connections sync.WaitGroup
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headersWithin, ReadTimeout: headersWithin, IdleTimeout: time.Minute, MaxHeaderBytes: mostHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				connections.Add(1)
+			case http.StateClosed:
+				connections.Done()
+			default: // it lasts; none is ever hijacked
+			}
+		},
 	}
 	var running sync.WaitGroup
 	running.Go(func() { s.sampleUntil(ctx) })
@@ -104,6 +116,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 	err := server.Serve(listener)
 	cancel()
 	running.Wait()
+	connections.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
