@@ -27,7 +27,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged // the tests run several commands in one process
+	// The tests run several commands in one process, of which each sets up what logs alike. It is done before them, as it is not made to
+	// be done while others log.
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	if err := logsapi.ValidateAndApply(logsapi.NewLoggingConfiguration(), nil); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
