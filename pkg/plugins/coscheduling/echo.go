@@ -22,11 +22,17 @@ const (
 // clock: counted from the last event, all that follows in a replay would depend on how many events its informers made
 // of one change.
 func nextLook(after time.Time) time.Time {
-	at := after.Truncate(lookEvery).Add(lookOffset)
+	at := lastMultiple(after, lookEvery).Add(lookOffset)
 	if !at.After(after) {
 		at = at.Add(lookEvery)
 	}
 	return at
+}
+
+// lastMultiple is the last time that is a multiple of every. Unlike that of Truncate it has a reading of the monotonic clock, so that
+// what is due is not put off for as long as the clock on the wall is set back.
+func lastMultiple(until time.Time, every time.Duration) time.Time {
+	return until.Add(until.Truncate(every).Sub(until))
 }
 
 // echoes are the gangs that are to be tried once more, in the order in which they are due. A gang has one echo at a

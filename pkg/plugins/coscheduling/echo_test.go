@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +57,24 @@ func TestLooksDoNotDependOnWhenTheLastOneWas(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestALookIsNotPutOffWhereTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, due := range map[string]time.Time{
+		"a look":                       nextLook(now),
+		"the next multiple of a pause": lastMultiple(now, touchAnyway).Add(touchAnyway),
+	} {
+		// A time without a reading of the monotonic clock, which is printed last, is compared by the clock on the wall.
+		if !strings.Contains(due.String(), " m=") {
+			t.Errorf("%s is due by the clock on the wall: %s", name, due)
+		}
+	}
+	for _, every := range []time.Duration{statusEvery, lookEvery, touchAnyway} {
+		if got, want := lastMultiple(now, every), now.Truncate(every); !got.Round(0).Equal(want) {
+			t.Errorf("the last multiple of %s until %s is %s, want %s", every, now, got, want)
+		}
 	}
 }

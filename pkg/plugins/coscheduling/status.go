@@ -133,7 +133,7 @@ func (s *statusWriter) run(ctx context.Context) {
 	var tallied time.Time
 	for {
 		// By the clock, not by when this loop began: that is a matter of chance, and decides what one write tells.
-		tick := time.NewTimer(time.Until(time.Now().Truncate(statusEvery).Add(statusEvery)))
+		tick := time.NewTimer(time.Until(lastMultiple(time.Now(), statusEvery).Add(statusEvery)))
 		select {
 		case <-ctx.Done():
 			tick.Stop()

@@ -277,7 +277,7 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 	}
 	anyway := !now.Before(w.anywayAt)
 	if anyway {
-		w.anywayAt = nextLook(now.Truncate(touchAnyway).Add(touchAnyway))
+		w.anywayAt = nextLook(lastMultiple(now, touchAnyway).Add(touchAnyway))
 		w.promises.retry(wakeAll)
 	}
 	if !eased && !anyway && len(touches) == 0 {
