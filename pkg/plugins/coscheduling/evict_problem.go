@@ -76,6 +76,11 @@ func (p *proposal) waitingFor() string {
 	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural.Choose(p.terminating, "pod", "pods"))
 }
 
+// evicting says what is done about what cannot be had otherwise.
+func (p *proposal) evicting() string {
+	return fmt.Sprintf("evicting %d %s of lower priority", len(p.victims), plural.Choose(len(p.victims), "pod", "pods"))
+}
+
 // propose looks for the pods to evict, with what filters have said so far.
 func (e *evictor) propose(r *request, said findings) *proposal {
 	keys := make([]shapeKey, len(r.classes))

@@ -13,7 +13,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/plural"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -84,7 +83,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		return found.waitingFor(), nil
 	}
 	c.evictor.evict(ctx, p.framework, r, found, "")
-	return fmt.Sprintf("evicting %d %s of lower priority", len(found.victims), plural.Choose(len(found.victims), "pod", "pods")), nil
+	return found.evicting(), nil
 }
 
 // preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can spare;
@@ -96,10 +95,13 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	}
 	if node := p.shared.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
 		// Without its nomination, the pods that replace the victims would be there before it.
-		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success)
+		return nominate(node, "waiting for the pods that are evicted on "+node+" to terminate")
 	}
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
-	if status.IsSuccess() || status.Code() == fwk.Error {
+	switch {
+	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
+		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
+	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
 	}
 	if c := p.shared; !neverPreempts(pod) && c.ledger.Beginning(corev1helpers.PodPriority(pod)) {
@@ -111,7 +113,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("choosing gangs to evict for pod %s/%s: %w", pod.Namespace, pod.Name, err))
 	case node != "":
-		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success)
+		return nominate(node, outcome)
 	case claimsDevices(p.framework, pod):
 		// The plugin of claims gives back what is allocated in vain.
 		return result, status
@@ -122,7 +124,12 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }
 
-// preemptGangs evicts pods among which there are whole gangs, and returns the node that this is for.
+// nominate keeps a node for a pod. The scheduler tells users why, as it does of a failure.
+func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
+	return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success, why)
+}
+
+// preemptGangs evicts pods among which there are whole gangs, and returns what it does and the node that this is for.
 func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string, err error) {
 	c := p.shared
 	priority := corev1helpers.PodPriority(pod)
@@ -153,7 +160,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	}
 	node = a.Assignments[0].Node
 	c.evictor.evict(ctx, p.framework, r, found, node)
-	return "", node, nil
+	return found.evicting() + " for room on " + node, node, nil
 }
 
 func neverPreempts(pod *v1.Pod) bool {
