@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"berth.dev/berth/pkg/crd"
 )
@@ -15,5 +16,5 @@ func (p *process) watchResources(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "The definitions of custom resources are not checked")
 		return
 	}
-	go crd.Monitor(ctx, client.Discovery().RESTClient(), func(field crd.Pruned) { p.Warn(ctx, "FieldPruned", field.String()) })
+	go crd.Monitor(ctx, clock.RealClock{}, client.Discovery().RESTClient(), func(field crd.Pruned) { p.Warn(ctx, "FieldPruned", field.String()) })
 }

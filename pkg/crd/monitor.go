@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -25,13 +26,13 @@ var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
 
-// Monitor reports the fields that the API server drops until ctx ends: once in the log and to tell, and in the metric
-// berth_field_pruned as long as it is so.
-func Monitor(ctx context.Context, client restclient.Interface, tell func(Pruned)) {
+// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log and to tell, and in
+// the metric berth_field_pruned as long as it is so.
+func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Interface, tell func(Pruned)) {
 	registerMetrics()
 	known, failing := map[Pruned]bool{}, false
 	logger := klog.FromContext(ctx)
-	ticker := time.NewTicker(checkEvery)
+	ticker := clock.NewTicker(checkEvery)
 	defer ticker.Stop()
 	for {
 		round, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -49,7 +50,7 @@ func Monitor(ctx context.Context, client restclient.Interface, tell func(Pruned)
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-ticker.C():
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/sandbox"
@@ -24,7 +28,7 @@ import (
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // TestAForeignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and ours
-// again.
+// again, before a scheduler starts and while a monitor runs.
 func TestAForeignDefinitionIsNoticed(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, "", sandbox.Options{})
@@ -77,6 +81,25 @@ func TestAForeignDefinitionIsNoticed(t *testing.T) {
 			return err == nil, err
 		})
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	now, told, ended := clocktesting.NewFakeClock(time.Now()), make(chan string, 10), make(chan struct{})
+	go func() {
+		defer close(ended)
+		crd.Monitor(ctx, now, client, func(p crd.Pruned) { told <- p.Resource + " " + p.Field })
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	// monitored steps the monitor's clock until its metric has these fields.
+	monitored := func(want []string) {
+		t.Helper()
+		box.Await(t, "the metric to follow", func(context.Context) (bool, error) {
+			now.Step(time.Minute)
+			got, err := pruned()
+			return cmp.Equal(slices.Sorted(slices.Values(want)), got), err
+		})
+	}
 	var conditions, roles, scheduled any
 	change(func(status map[string]any) {
 		conditions, roles, scheduled = status["conditions"], status["roles"], status["scheduled"]
@@ -86,17 +109,46 @@ func TestAForeignDefinitionIsNoticed(t *testing.T) {
 	})
 	want := []string{name + " status.scheduled", name + " status.roles", name + " status.conditions"}
 	box.Await(t, "the fields to be missed", func(ctx context.Context) (bool, error) { return cmp.Equal(want, missing(ctx)), nil })
-	log := filepath.Join(box.Dir(), "logs", "scheduler.log")
-	said := func(text string) func(context.Context) (bool, error) {
-		return func(context.Context) (bool, error) {
-			lines, err := os.ReadFile(log)
-			return err == nil && strings.Contains(string(lines), text), err
+	monitored(want)
+	for _, field := range want {
+		if got := <-told; got != field {
+			t.Errorf("%s is told, want %s", got, field)
 		}
 	}
-	box.Await(t, "the scheduler to say so", said("The API server drops fields that are written"))
+	box.KillScheduler(t)
+	box.Await(t, "the next scheduler to say so", func(context.Context) (bool, error) {
+		lines, err := os.ReadFile(filepath.Join(box.Dir(), "logs", "scheduler.log"))
+		return err == nil && strings.Contains(string(lines), "The API server drops fields that are written"), err
+	})
 	change(func(status map[string]any) {
 		status["conditions"], status["roles"], status["scheduled"] = conditions, roles, scheduled
 	})
 	box.Await(t, "nothing to be missed", func(ctx context.Context) (bool, error) { return missing(ctx) == nil, nil })
-	box.Await(t, "the scheduler to say that", said("The API server keeps the field now"))
+	monitored(nil)
+	if len(told) > 0 {
+		t.Errorf("%s is told once more", <-told)
+	}
+}
+
+// pruned is what the metric says, sorted.
+func pruned() ([]string, error) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		return nil, err
+	}
+	var fields []string
+	for _, family := range families {
+		if family.GetName() != "berth_field_pruned" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range metric.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			fields = append(fields, labels["resource"]+" "+labels["field"])
+		}
+	}
+	slices.Sort(fields)
+	return fields, nil
 }
