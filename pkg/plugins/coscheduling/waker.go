@@ -60,6 +60,7 @@ type waker struct {
 	summons summons
 
 	// The rest belongs to the loop.
+	clock   wallClock
 	waiting map[gang.ID]*waitingGang
 	byShape map[shapeKey]map[gang.ID]bool
 	rounds  *gang.Rounds
@@ -165,6 +166,7 @@ func (w *waker) run(ctx context.Context) {
 
 // turn does what is due and returns when to look again.
 func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
+	w.followClock(ctx, now)
 	fresh := w.refresh(now)
 	w.tidy(now)
 	w.spread(ctx, now)
