@@ -32,26 +32,31 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants models fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants models fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-build: scheduler node-agent extender ## bin/berth-scheduler, bin/berth, bin/berth-node-agent and bin/berth-extender, static and stripped
-	@echo building bin/berth
-	@go build -ldflags '$(LDFLAGS)' -o bin/berth ./cmd/berth
+# Where the binaries go.
+BIN ?= bin
+
+build: scheduler node-agent extender berth ## bin/berth-scheduler, bin/berth, bin/berth-node-agent and bin/berth-extender, static and stripped
+
+berth: ## bin/berth alone
+	@echo building $(BIN)/berth
+	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth ./cmd/berth
 
 scheduler: ## bin/berth-scheduler alone
-	@echo building bin/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
-	@go build -ldflags '$(LDFLAGS)' -o bin/berth-scheduler ./cmd/scheduler
+	@echo building $(BIN)/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
+	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-scheduler ./cmd/scheduler
 
 node-agent: ## bin/berth-node-agent alone
-	@echo building bin/berth-node-agent
-	@go build -ldflags '$(LDFLAGS)' -o bin/berth-node-agent ./cmd/node-agent
+	@echo building $(BIN)/berth-node-agent
+	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-node-agent ./cmd/node-agent
 
 extender: ## bin/berth-extender alone
-	@echo building bin/berth-extender $(KUBE_VERSION)-berth.$(VERSION)
-	@go build -ldflags '$(LDFLAGS)' -o bin/berth-extender ./cmd/extender
+	@echo building $(BIN)/berth-extender $(KUBE_VERSION)-berth.$(VERSION)
+	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-extender ./cmd/extender
 
 # For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
 IMAGE ?=
@@ -123,7 +128,7 @@ mutants: ## put defects into the scheduler one by one, and see whether random hi
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=
-chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, and check what is left
+chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, step its clocks, and check what is left
 	go run ./hack/chaos $(CHAOSFLAGS)
 
 versions: build ## try the scheduler against older API servers; MINORS="1.34 1.36" for some

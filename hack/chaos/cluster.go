@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -66,6 +68,7 @@ func nodesFile(scale int) string {
 // cluster is a sandbox of which etcd and the API server are processes of their own, and two schedulers behind a proxy.
 type cluster struct {
 	dir, binary  string
+	clocks       clocks
 	scale        int
 	box          *sandbox.Sandbox
 	config       *rest.Config
@@ -85,8 +88,9 @@ type cluster struct {
 	excused bool
 }
 
-func startCluster(ctx context.Context, seed uint64, mean time.Duration, scale int, quotaBytes int64) (_ *cluster, err error) {
-	c := &cluster{checker: invariants.New(invariants.Patience), excused: true, scale: scale}
+// startCluster starts the cluster for a run. Where clocks are to be stepped, it is built for that first, which it says to out.
+func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, err error) {
+	c := &cluster{checker: invariants.New(invariants.Patience), excused: true, scale: scaleFor(o.podsPerSecond, o.soak > 0)}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err
 	}
@@ -98,17 +102,26 @@ func startCluster(ctx context.Context, seed uint64, mean time.Duration, scale in
 			err = errors.Join(err, c.close())
 		}
 	}()
+	if o.soak == 0 && slices.ContainsFunc(plan(o), func(d disaster) bool { return d.clocks }) {
+		if c.binary, err = buildClocks(ctx, c.dir, out); err != nil {
+			return nil, err
+		}
+		if c.clocks, err = newClocks(c.dir); err != nil {
+			return nil, err
+		}
+	}
 	file := filepath.Join(c.dir, "nodes.yaml")
-	if err := os.WriteFile(file, []byte(nodesFile(scale)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(nodesFile(c.scale)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the nodes: %w", err)
 	}
 	c.box, err = sandbox.Start(ctx, sandbox.Options{
-		Dir: filepath.Join(c.dir, "sandbox"), NodesFile: file, NoScheduler: true, Split: true, StopWithParent: true, EtcdQuotaBytes: quotaBytes,
+		Dir: filepath.Join(c.dir, "sandbox"), NodesFile: file, NoScheduler: true, Split: true, StopWithParent: true, EtcdQuotaBytes: quotaFor(o.soak > 0),
+		Binary: c.binary,
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.connect(seed); err != nil {
+	if err := c.connect(o.seed); err != nil {
 		return nil, err
 	}
 	if err := c.furnish(ctx); err != nil {
@@ -118,7 +131,7 @@ func startCluster(ctx context.Context, seed uint64, mean time.Duration, scale in
 	c.watched = newObserver(c.checker)
 	following := c.watched.follow(ctx, c.client, c.custom)
 	c.running.Go(following.Wait)
-	c.load = newLoad(c.client, c.custom, c.watched, seed, mean)
+	c.load = newLoad(c.client, c.custom, c.watched, o.seed, 3*time.Second)
 	c.running.Go(func() { c.load.run(ctx) })
 	c.running.Go(func() { c.watchGangs(ctx) })
 	for number := range 2 {

@@ -25,22 +25,28 @@ type disaster struct {
 	times int
 	// do does it and returns when it is over: only what has to recover is left.
 	do func(context.Context, *cluster, *rand.Rand) error
+	// lasts says that it goes on for a while, so that recovery begins at its end.
+	lasts bool
+	// clocks says that the processes need clocks that can be stepped.
+	clocks bool
 }
 
 var disasters = []disaster{
-	{"scheduler killed", 50, killScheduler},
-	{"leader killed, standby live", 3, killLeader},
-	{"leader stopped in order, standby live", 3, stopLeader},
-	{"leader frozen for longer than its lease, standby live", 5, freezeLeader},
-	{"API server killed", 3, func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+	{name: "scheduler killed", times: 50, do: killScheduler},
+	{name: "leader killed, standby live", times: 3, do: killLeader},
+	{name: "leader stopped in order, standby live", times: 3, do: stopLeader},
+	{name: "leader frozen for longer than its lease, standby live", times: 5, do: freezeLeader},
+	{name: "API server killed", times: 3, do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 		return errors.Join(c.kill(ctx, "kube-apiserver"), c.serves(ctx))
 	}},
-	{"etcd killed", 3, func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+	{name: "etcd killed", times: 3, do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 		return errors.Join(c.kill(ctx, "etcd"), c.serves(ctx))
 	}},
-	{"connections cut", 5, cutConnections},
-	{"API slow and lossy", 3, slowAPI},
-	{"etcd full", 2, fillEtcd},
+	{name: "connections cut", times: 5, do: cutConnections},
+	{name: "API slow and lossy", times: 3, do: slowAPI, lasts: true},
+	{name: "etcd full", times: 2, do: fillEtcd, lasts: true},
+	{name: "clock of the scheduler stepped", times: 5, do: steppedClock(func(c *cluster) clock { return c.clocks.scheduler }), lasts: true, clocks: true},
+	{name: "clock of the control plane stepped", times: 5, do: steppedClock(func(c *cluster) clock { return c.clocks.controlPlane }), lasts: true, clocks: true},
 }
 
 // killScheduler kills the only scheduler and starts another.

@@ -1,13 +1,10 @@
 // Command chaos does to a local cluster what happens to real ones, while it schedules gangs, shares and preemptions: schedulers,
-// API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full. Every change is checked
+// API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full, clocks step. Every change is checked
 // against what a scheduler promises, and after each fault the cluster has to come to rest with nothing lost and nothing leaked:
 //
 //	go run ./hack/chaos
 //	go run ./hack/chaos --only "etcd killed" --seed 17 --times 1
 //	go run ./hack/chaos --soak 30m --pods-per-second 50
-//
-// A clock cannot be set without privileges, and the scheduler is a static binary, for which no library can pretend another time.
-// A leader that is frozen for longer than its lease is the nearest to it.
 package main
 
 import (
@@ -103,7 +100,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, fmt.Errorf("reading the load of the machine: %w", err)
 	}
-	c, err := startCluster(ctx, o.seed, 3*time.Second, scaleFor(o.podsPerSecond, o.soak > 0), quotaFor(o.soak > 0))
+	c, err := startCluster(ctx, o, out)
 	if err != nil {
 		return 2, err
 	}

@@ -35,11 +35,6 @@ type round struct {
 	Broken       []string `json:"broken,omitempty"`
 }
 
-// lasting says that a disaster goes on for a while, so that recovery begins at its end.
-func (d disaster) lasting() bool {
-	return strings.HasPrefix(d.name, "API slow") || strings.HasPrefix(d.name, "etcd full")
-}
-
 // play puts load on the cluster, does the disaster at a random moment, and checks what is left. An error is of the program.
 func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSecond float64) (*round, error) {
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a round must come again from its seed
@@ -58,7 +53,7 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	if err := d.do(ctx, c, random); err != nil {
 		return r, fmt.Errorf("%s: %w", d.name, err)
 	}
-	if d.lasting() {
+	if d.lasts {
 		hit = time.Now()
 	}
 	recovered, err := c.recovered(ctx)
