@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,11 @@ const (
 func TestMain(m *testing.M) {
 	if role := os.Getenv(followerVariable); role != "" {
 		os.Exit(followerMain(role == "leader"))
+	}
+	// The tests wait for looks at a file, a second each: more of them go on at a time than there are cores.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
