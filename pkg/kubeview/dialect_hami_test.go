@@ -301,8 +301,15 @@ func TestHAMiLock(t *testing.T) {
 	if _, ok := ReadHAMiLock(gpuNode(nil, nil, nil)); ok {
 		t.Error("a node without the annotation is locked")
 	}
-	if left := (HAMiLock{Since: at}).Left(at.Add(time.Minute)); left != 4*time.Minute {
-		t.Errorf("%v left after a minute", left)
+	for after, want := range map[time.Duration]time.Duration{
+		time.Minute:      4 * time.Minute,
+		10 * time.Minute: -5 * time.Minute,
+		-time.Minute:     6 * time.Minute, // the clock of who took it is a little ahead
+		-time.Hour:       0,
+	} {
+		if left := (HAMiLock{Since: at}).Left(at.Add(after)); left != want {
+			t.Errorf("%s after it was taken, %s are left, want %s", after, left, want)
+		}
 	}
 }
 

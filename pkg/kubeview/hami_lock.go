@@ -48,8 +48,14 @@ func ReadHAMiLock(node *v1.Node) (HAMiLock, bool) {
 	return HAMiLock{Since: at, Namespace: namespace, Pod: name}, true
 }
 
-// Left is how long the lock still counts, 0 or less when it no longer does.
-func (l HAMiLock) Left(now time.Time) time.Duration { return l.Since.Add(HAMiLockLasts).Sub(now) }
+// Left is how long the lock still counts, 0 or less when it does not. One from further in the future than locks last does not: a clock
+// was wrong, and the node would be locked until that time.
+func (l HAMiLock) Left(now time.Time) time.Duration {
+	if l.Since.Sub(now) > HAMiLockLasts {
+		return 0
+	}
+	return l.Since.Add(HAMiLockLasts).Sub(now)
+}
 
 // ServedByLock reports whether a pod no longer needs the lock that names it: it has ended, its containers run and so
 // have their devices, or it is bound to another node.
