@@ -59,10 +59,11 @@ func TestTheWallClockIsSteppedAndTheMonotonicOneIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	answer, began := bufio.NewReader(answers), time.Now()
+	answer := bufio.NewReader(answers)
 	for _, ahead := range []time.Duration{0, time.Hour, 90*time.Second + 999_999_999, 0} {
 		if err := c.set(ahead); err != nil {
 			t.Fatal(err)

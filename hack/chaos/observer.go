@@ -221,12 +221,14 @@ func (o *observer) bound(since time.Time) []binding {
 	return slices.Clone(o.bindings[i:])
 }
 
-// forget drops the bindings before a time.
-func (o *observer) forget(before time.Time) {
-	kept := o.bound(before)
+// drop returns the bindings before a time, and forgets them.
+func (o *observer) drop(before time.Time) []binding {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.bindings = kept
+	i, _ := slices.BinarySearchFunc(o.bindings, before, func(b binding, t time.Time) int { return b.at.Compare(t) })
+	taken := o.bindings[:i]
+	o.bindings = slices.Clone(o.bindings[i:])
+	return taken
 }
 
 // quietFor is how long no pod has changed.

@@ -79,4 +79,10 @@ func TestBindingsAreCountedFromATime(t *testing.T) {
 	if got := o.bound(time.Now().Add(time.Hour)); len(got) != 0 {
 		t.Errorf("%d bindings in the future", len(got))
 	}
+	if got := o.drop(between); len(got) != 1 || got[0].pod.Name != "a" {
+		t.Errorf("the bindings before the second are %v", got)
+	}
+	if got := o.drop(time.Now().Add(time.Hour)); len(got) != 1 || len(o.bound(time.Time{})) != 0 {
+		t.Errorf("the rest are %v, and %v are kept", got, o.bound(time.Time{}))
+	}
 }

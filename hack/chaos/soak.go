@@ -106,7 +106,7 @@ func straight(x, y []float64) (mean, slope float64) {
 func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer) error {
 	c.load.set(o.podsPerSecond, false)
 	c.excuse(false)
-	began, last := time.Now(), time.Now()
+	began := time.Now()
 	tick := time.NewTicker(min(time.Minute, o.soak/10))
 	defer tick.Stop()
 	for time.Since(began) < o.soak {
@@ -121,9 +121,7 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 			return err
 		}
 		s.Minutes = hundredths(now.Sub(began).Minutes())
-		s.MedianWait, s.P99Wait, s.Bound = waits(c.watched.bound(last))
-		last = now
-		c.watched.forget(now)
+		s.MedianWait, s.P99Wait, s.Bound = waits(c.watched.drop(now))
 		r.Samples = append(r.Samples, s)
 		_, _ = fmt.Fprintf(out, "%s %+v\n", now.UTC().Format(time.TimeOnly), s)
 	}
@@ -143,6 +141,7 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 		}
 	}
 	end.Pods, end.Evicted = c.load.counts()
+	end.Bound = len(c.watched.bound(began))
 	for _, s := range r.Samples {
 		end.Bound += s.Bound
 	}
