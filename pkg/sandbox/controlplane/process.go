@@ -29,9 +29,25 @@ type process struct {
 	started func(pid int)
 	// died, if set, is called each time before the component is started again.
 	died func(ctx context.Context)
+	// stop ends the component, and returns when it has ended.
+	stop func()
 
 	mu   sync.Mutex
 	last error
+}
+
+// start starts the component, which runs until stop is called, however long ctx lasts.
+func (p *process) start(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	p.stop = func() {
+		cancel()
+		<-ended
+	}
+	go func() {
+		defer close(ended)
+		p.run(ctx)
+	}()
 }
 
 // run starts the component and keeps it running until ctx ends, when it gets a SIGTERM and, a while later, a SIGKILL.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -55,8 +56,8 @@ type controlPlane struct {
 	report    *sandbox.Reporter
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
-	// running counts the children, so that none is killed that could end in order.
-	running sync.WaitGroup
+	// processes are the components with a process of their own, in the order in which they were started.
+	processes []*process
 
 	mu    sync.Mutex
 	state sandbox.State
@@ -74,19 +75,16 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	if err != nil {
 		return fmt.Errorf("encoding the sandbox's options: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	cp := &controlPlane{
 		opts: opts, encoded: string(encoded), layout: sandbox.Layout(opts.Dir),
 		report: sandbox.InheritedReporter(), fatal: make(chan error, 4),
 		state: sandbox.State{Options: opts, PIDs: map[string]int{componentControlPlane: os.Getpid()}},
 	}
-	defer cp.running.Wait()
-	defer cancel()
+	defer cp.stopProcesses()
 	if err := cp.start(ctx); err != nil {
 		if sendErr := cp.report.Send(sandbox.Report{Error: command.OneLine(err)}); sendErr != nil {
 			// Whoever started this process is gone, and removes nothing.
-			cancel()
-			cp.running.Wait()
+			cp.stopProcesses()
 			return errors.Join(err, cp.layout.Remove())
 		}
 		return err
@@ -207,8 +205,10 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 		cp.startProcess(ctx, componentAPIServer, path, args, nil)
 		return nil
 	}
+	// These two last as long as this process: the scheduler gives its lease back when ctx has ended.
+	life := context.WithoutCancel(ctx)
 	serving := make(chan struct{})
-	go func() { cp.fatal <- runEtcd(ctx, cp.opts, cp.keys, cp.ports.etcd, func() { close(serving) }) }()
+	go func() { cp.fatal <- runEtcd(life, cp.opts, cp.keys, cp.ports.etcd, func() { close(serving) }) }()
 	select {
 	case <-serving:
 	case err := <-cp.fatal:
@@ -216,7 +216,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	go func() { cp.fatal <- runAPIServer(ctx, cp.opts, cp.keys, cp.ports) }()
+	go func() { cp.fatal <- runAPIServer(life, cp.opts, cp.keys, cp.ports) }()
 	return nil
 }
 
@@ -280,8 +280,17 @@ func (cp *controlPlane) startProcess(ctx context.Context, name, path string, arg
 			klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
 		}
 	}}
-	cp.running.Go(func() { p.run(ctx) })
+	p.start(ctx)
+	cp.processes = append(cp.processes, p)
 	return p
+}
+
+// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in vain.
+func (cp *controlPlane) stopProcesses() {
+	for _, p := range slices.Backward(cp.processes) {
+		p.stop()
+	}
+	cp.processes = nil
 }
 
 func (cp *controlPlane) step(what string) error {
