@@ -151,7 +151,7 @@ func TestFilesThatCannotBeReadStopTheStart(t *testing.T) {
 	t.Parallel()
 	args := gpuArgs("https://127.0.0.1:1")
 	args.Prometheus.TLS = &config.PrometheusTLS{CAFile: filepath.Join(t.TempDir(), "absent")}
-	r, err := StartGPU(t.Context(), newFactory(), args, func() []Node { return nil })
+	r, err := StartGPU(t.Context(), newFactory(), args, func() []Node { return nil }, known)
 	if err == nil || !strings.Contains(err.Error(), "absent") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("reader %v, error %v, want a line that names the file", r, err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -82,10 +81,7 @@ func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFacto
 		known := factory.Core().V1().Nodes().Informer().HasSynced
 		go func() {
 			defer r.client.close()
-			// The first round would find no node that a series could be about, and the next is an interval away.
-			if cache.WaitForCacheSync(ctx.Done(), known) {
-				every(ctx, r.interval, r.round)
-			}
+			everyOnceKnown(ctx, known, r.interval, r.round)
 		}()
 		return r, nil
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -83,10 +84,10 @@ func lacksAny(before, after []Fault) bool {
 }
 
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without
-// args it returns nil. nodes returns the GPU nodes of the moment; it is called from the background. Calls with the same
-// args and informer factory, as the profiles of one scheduler make them, share one reader, with the context and the nodes
-// of the first. It fails when files that args name cannot be read; it does not wait for the server.
-func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
+// args it returns nil. nodes returns the GPU nodes of the moment; it is called from the background, and not before known
+// says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make them,
+// share one reader, with the context and the nodes of the first. It fails when files that args name cannot be read; it does not wait for the server.
+func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals, nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
 	if args == nil {
 		return nil, nil
 	}
@@ -97,7 +98,7 @@ func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, 
 		}
 		go func() {
 			defer r.client.close()
-			every(ctx, r.interval, r.round)
+			everyOnceKnown(ctx, known, r.interval, r.round)
 		}()
 		return r, nil
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/informers"
 )
@@ -20,6 +21,14 @@ func share[R any](factory kubeinformers.SharedInformerFactory, args any, start f
 		return none, fmt.Errorf("comparing args: %w", err)
 	}
 	return informers.SharedBy(factory, string(encoded), start)
+}
+
+// everyOnceKnown is every, from when the nodes are known: a round before would find none that a series could be about, and the
+// next is an interval away, in which a GPU known to be faulty would be given out.
+func everyOnceKnown(ctx context.Context, known cache.InformerSynced, interval time.Duration, round func(context.Context)) {
+	if cache.WaitForCacheSync(ctx.Done(), known) {
+		every(ctx, interval, round)
+	}
 }
 
 // every runs round at once and then once an interval, counted from start to start, until ctx ends.

@@ -122,6 +122,44 @@ func newFactory() kubeinformers.SharedInformerFactory {
 	return kubeinformers.NewSharedInformerFactory(fake.NewClientset(), 0)
 }
 
+// known says that all nodes have been heard of.
+func known() bool { return true }
+
+func TestTheFirstRoundIsThatOfTheNodesOfTheStart(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		if strings.Contains(r.Form.Get("query"), metricRowRemapFailure) {
+			answer(200, fmt.Sprintf(`{"status":"success","data":{"resultType":"vector","result":[
+				{"metric":{"node":"a","gpu":"0","berth_reading":"row_remap"},"value":[%d,"1"]}]}}`, time.Now().Unix()))(w, r)
+			return
+		}
+		answer(200, emptyVector)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	args := gpuArgs(server.URL)
+	args.Prometheus.Interval = &metav1.Duration{Duration: time.Hour}
+	var heard atomic.Bool
+	nodes := func() []Node {
+		if heard.Load() {
+			return []Node{{Name: "a"}}
+		}
+		t.Error("the reader asked for nodes before they were known")
+		return nil
+	}
+	r, err := StartGPU(t.Context(), newFactory(), args, nodes, heard.Load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard.Store(true)
+	eventually(t, func() {}, func() string {
+		if len(r.Snapshot().Faults("a", time.Now())) == 0 {
+			return "the fault is not known"
+		}
+		return ""
+	})
+}
+
 func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
@@ -154,7 +192,7 @@ func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 	}
 	start := func(factory kubeinformers.SharedInformerFactory, args *config.GPUSignals) *GPUReader {
 		t.Helper()
-		r, err := StartGPU(ctx, factory, args, func() []Node { return nil })
+		r, err := StartGPU(ctx, factory, args, func() []Node { return nil }, known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +223,7 @@ func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 
 func TestSignalsThatAreNotConfiguredKnowNothing(t *testing.T) {
 	t.Parallel()
-	gpu, err := StartGPU(t.Context(), newFactory(), nil, nil)
+	gpu, err := StartGPU(t.Context(), newFactory(), nil, nil, nil)
 	if gpu != nil || err != nil {
 		t.Fatalf("reader %v, error %v", gpu, err)
 	}

@@ -29,6 +29,8 @@ type cluster struct {
 	fleet   *fleet
 	kin     *kin
 	roll    *roll
+	// nodesKnown reports whether the learner has heard of all nodes.
+	nodesKnown cache.InformerSynced
 	// seeing is held to read a node and to count it, so that no older state of it is counted last.
 	seeing sync.Mutex
 	// faulted are the pods that a faulty GPU keeps pending.
@@ -91,7 +93,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if _, err := informers.Handle(factory, pods, c.podEvents()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	_, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), cache.ResourceEventHandlerFuncs{
+	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if node, ok := obj.(*v1.Node); ok {
 				c.seeNode(node.Name)
@@ -114,6 +116,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	c.nodesKnown = nodes.HasSynced
 	c.claims.Follow(c.seeNode)
 	return nil
 }
