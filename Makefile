@@ -25,7 +25,7 @@ export GOFLAGS := $(filter-out -buildvcs=%,$(GOFLAGS)) -buildvcs=false
 GOLANGCI_LINT := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 
 # Packages tested at once, each of which may hold a control plane of its own (300 MiB and a core while it starts).
-TEST_PARALLEL ?= 2
+TEST_PARALLEL ?= 3
 # The packages to test, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'. Those without
 # tests are left out: go test would compile them all the same, the whole API server for the race detector among them.
 PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
@@ -90,10 +90,11 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
 
-# The integration tests start the binaries of bin/, hence build. Only this target needs a C compiler: the race detector
-# is a C library.
-test: build ## all tests, with the race detector
-	CGO_ENABLED=1 go test -race -shuffle=on -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
+# The integration tests start the binaries of bin/, hence build. RACE=1 is what CI runs. It needs a C compiler, because the
+# race detector is a C library.
+RACE ?=
+test: build ## all tests; RACE=1 adds the race detector
+	CGO_ENABLED=$(if $(RACE),1,0) go test $(if $(RACE),-race) -shuffle=on -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
