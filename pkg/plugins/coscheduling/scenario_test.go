@@ -23,6 +23,7 @@ func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
+	t.Parallel()
 	all, err := scripts()
 	if err != nil {
 		t.Fatalf("reading the scenarios: %v", err)
