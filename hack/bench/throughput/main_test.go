@@ -51,7 +51,7 @@ func TestFlagsThatAreRefused(t *testing.T) {
 		{"more pods than fit", "want 2 to 720", func(o *options) {
 			o.nodes, o.pods = []int{100}, map[string]int{"100": 721}
 		}},
-		{"an unknown workload", `"web" is unknown; want some of identical, distinct, mix`, func(o *options) {
+		{"an unknown workload", `"web" is unknown; want some of identical, distinct, half, mix`, func(o *options) {
 			o.workloads = []string{"web"}
 		}},
 		{"an unknown contender", `"fast" is unknown`, func(o *options) { o.contenders = []string{"fast"} }},

@@ -31,6 +31,7 @@ type workload struct {
 var workloads = []workload{
 	{"identical", "1 GPU each, all alike", identical, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
 	{"distinct", "1 GPU each, no two alike", distinct, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
+	{"half", "1 GPU each, every other one alike and the rest distinct", half, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
 	{"mix", "50 kinds: CPU only, shares of a GPU, 1 to 8 GPUs", mixed, func(nodes int) int { return nodes * 2 }},
 }
 
@@ -76,6 +77,14 @@ func identical(int) *v1.Pod { return amounts{1000, 4096, 1}.pod("train") }
 func distinct(i int) *v1.Pod {
 	n := int64(i)
 	return amounts{1000 + n%4001, 4096 + n%8192, 1}.pod(fmt.Sprintf("train-%d", i))
+}
+
+// half alternates, so that each identical pod comes behind one that is not: a batch of identical pods ends after one.
+func half(i int) *v1.Pod {
+	if i%2 == 0 {
+		return identical(i)
+	}
+	return distinct(i)
 }
 
 // kind is one of the kinds of pods of a mix.
