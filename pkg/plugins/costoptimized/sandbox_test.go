@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -65,20 +63,11 @@ func TestCheapHoursOnARealControlPlane(t *testing.T) {
 		hoursPod("much-later", "later", time.Time{}),
 		hoursPod("no-such-window", "noon", time.Time{}),
 	} {
-		box.Await(t, "the service account", func(ctx context.Context) (bool, error) {
-			_, err := box.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-			return err == nil, ignoreForbidden(err)
-		})
+		box.Create(t, pod)
 	}
-	box.Await(t, "the event that says until when the pod waits", func(ctx context.Context) (bool, error) {
-		return said(ctx, box, "in-the-window", fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
-	})
-	box.Await(t, "the event of the window that does not exist", func(ctx context.Context) (bool, error) {
-		return said(ctx, box, "no-such-window", `"noon" is not one of this profile's price windows: "soon", "later"`)
-	})
-	box.Await(t, "the event of the price that cannot be read", func(ctx context.Context) (bool, error) {
-		return said(ctx, box, "mispriced-0", "berth.dev/price-per-hour")
-	})
+	box.Told(t, "in-the-window", fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
+	box.Told(t, "no-such-window", `"noon" is not one of this profile's price windows: "soon", "later"`)
+	box.Told(t, "mispriced-0", "berth.dev/price-per-hour")
 	box.KillScheduler(t)
 	for _, wait := range []struct {
 		pod  string
@@ -98,11 +87,7 @@ func TestCheapHoursOnARealControlPlane(t *testing.T) {
 			return true, nil
 		})
 	}
-	pod, err := box.Client.CoreV1().Pods("default").Get(t.Context(), "much-later", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pod.Spec.NodeName != "" {
+	if pod := box.Pod(t, "much-later"); pod.Spec.NodeName != "" {
 		t.Errorf("a pod whose window opens in three hours was bound to %s", pod.Spec.NodeName)
 	}
 }
@@ -118,28 +103,6 @@ func hoursPod(name, window string, deadline time.Time) *v1.Pod {
 		p.Annotation(deadlineKey, deadline.Format(time.RFC3339))
 	}
 	return p.Obj()
-}
-
-// ignoreForbidden lets a test wait for the service account without which the API server admits no pod.
-func ignoreForbidden(err error) error {
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	return err
-}
-
-// said reports whether an event about the object holds the text.
-func said(ctx context.Context, box *sandboxtest.Box, object, text string) (bool, error) {
-	list, err := box.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
-	if err != nil {
-		return false, err
-	}
-	for i := range list.Items {
-		if strings.Contains(list.Items[i].Message, text) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // boundAt is when the pod was scheduled, to the second.

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 const (
@@ -103,7 +105,7 @@ func (a *attack) awaitDecided(t *testing.T, namespace string, n int) {
 		list, err := a.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		decided := 0
 		for i := range list.Items {
-			if list.Items[i].Spec.NodeName != "" || reasonOf(&list.Items[i]) != "" {
+			if list.Items[i].Spec.NodeName != "" || sandboxtest.Reason(&list.Items[i]) != "" {
 				decided++
 			}
 		}

@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -236,10 +234,10 @@ func TestClaimsOnARealControlPlane(t *testing.T) {
 				w.ask(t, name, "before-"+letter, form.before[letter], name+"-"+letter+"-0")
 			}
 			for letter := range form.nodes {
-				w.bound(t, name+"-before-"+letter)
+				w.Bound(t, name+"-before-"+letter, "")
 			}
 			w.ask(t, name, "pod", form.pod, "")
-			pod := w.bound(t, name+"-pod")
+			pod := w.Bound(t, name+"-pod", "")
 			if want := name + "-" + form.node + "-0"; pod.Spec.NodeName != want {
 				t.Errorf("the pod is on %s, want %s", pod.Spec.NodeName, want)
 			}
@@ -337,34 +335,7 @@ func (w *world) ask(t *testing.T, form, name string, ask claimAsk, node string) 
 	pod.UID = ""
 	resources := &pod.Spec.Containers[0].Resources
 	resources.Limits = resources.Requests.DeepCopy()
-	w.Await(t, "the service account", func(ctx context.Context) (bool, error) {
-		_, err := w.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-}
-
-// bound waits until a pod has a node.
-func (w *world) bound(t *testing.T, name string) *v1.Pod {
-	t.Helper()
-	var pod *v1.Pod
-	reason := ""
-	defer func() {
-		if t.Failed() {
-			t.Logf("pod %s: %s", name, reason)
-		}
-	}()
-	w.Await(t, "pod "+name+" to be bound", func(ctx context.Context) (bool, error) {
-		var err error
-		if pod, err = w.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return false, err
-		}
-		reason = reasonOf(pod)
-		return pod.Spec.NodeName != "", nil
-	})
-	return pod
+	w.Create(t, pod)
 }
 
 // allocated are the names of the devices of the pod's claim, in order.

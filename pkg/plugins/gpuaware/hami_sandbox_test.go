@@ -310,7 +310,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 		w.submit(t, onNode("next", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "15000"}))
 		w.Await(t, "the reason why the next pod waits", func(ctx context.Context) (bool, error) {
 			next, err := w.Client.CoreV1().Pods("default").Get(ctx, "next", metav1.GetOptions{})
-			return err == nil && strings.Contains(reasonOf(next), "free GPU share (need "), err
+			return err == nil && strings.Contains(sandboxtest.Reason(next), "free GPU share (need "), err
 		})
 		if _, err := plugins["hami-1"].allocate(t.Context(), 1); err == nil || !strings.Contains(err.Error(),
 			"device number not matched") {

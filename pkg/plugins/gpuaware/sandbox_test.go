@@ -47,7 +47,7 @@ func (w *world) settled(t *testing.T, count int) []v1.Pod {
 		pods = list.Items
 		settled := 0
 		for i := range pods {
-			if pods[i].Spec.NodeName != "" || reasonOf(&pods[i]) != "" {
+			if pods[i].Spec.NodeName != "" || sandboxtest.Reason(&pods[i]) != "" {
 				settled++
 			}
 		}
@@ -56,29 +56,10 @@ func (w *world) settled(t *testing.T, count int) []v1.Pod {
 	return pods
 }
 
-// reasonOf is why a pod is not scheduled.
-func reasonOf(pod *v1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
-}
-
 // refused waits until it is known that the pod finds no free share, and fails if it is bound.
 func (w *world) refused(t *testing.T, name string) {
 	t.Helper()
-	w.Await(t, "the reason of pod "+name, func(ctx context.Context) (bool, error) {
-		pod, err := w.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		if pod.Spec.NodeName != "" {
-			return false, fmt.Errorf("pod %s was bound to %s", name, pod.Spec.NodeName)
-		}
-		return strings.Contains(reasonOf(pod), "free GPU share (need "), nil
-	})
+	w.Pending(t, name, "free GPU share (need ")
 }
 
 // TestOnARealControlPlane runs the built scheduler with the rights of the shipped ClusterRole.
@@ -100,8 +81,8 @@ func TestOnARealControlPlane(t *testing.T) {
 		for _, pod := range w.settled(t, 10) {
 			if pod.Spec.NodeName == "" {
 				refused++
-				if !strings.Contains(reasonOf(&pod), "free GPU share (need ") {
-					t.Errorf("pod %s is pending with %q", pod.Name, reasonOf(&pod))
+				if !strings.Contains(sandboxtest.Reason(&pod), "free GPU share (need ") {
+					t.Errorf("pod %s is pending with %q", pod.Name, sandboxtest.Reason(&pod))
 				}
 				continue
 			}
@@ -148,11 +129,7 @@ func TestOnARealControlPlane(t *testing.T) {
 
 	t.Run("what cannot be read is said on the object", func(t *testing.T) {
 		w.create(t, podObject("malformed", nil, strs{"gpu-fraction": "half"}))
-		want := `pod annotation gpu-fraction: "half" is not a decimal fraction of a GPU above 0 and up to 1`
-		w.Await(t, "the pod's reason", func(ctx context.Context) (bool, error) {
-			pod, err := w.Client.CoreV1().Pods("default").Get(ctx, "malformed", metav1.GetOptions{})
-			return err == nil && strings.Contains(reasonOf(pod), want), err
-		})
+		w.Pending(t, "malformed", `pod annotation gpu-fraction: "half" is not a decimal fraction of a GPU above 0 and up to 1`)
 		w.Await(t, "the node's event", func(ctx context.Context) (bool, error) {
 			events, err := w.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,type=Warning"})
 			if err != nil {
@@ -188,13 +165,7 @@ func TestOnARealControlPlane(t *testing.T) {
 		}
 		w.create(t, podObject("by-claim", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-memory-min": "40Gi"}))
 		w.create(t, podObject("too-many", strs{"nvidia.com/gpu": "3"}, strs{"berth.dev/gpu-memory-min": "40Gi"}))
-		w.Await(t, "the pod on the claimed GPUs", func(ctx context.Context) (bool, error) {
-			pod, err := w.Client.CoreV1().Pods("default").Get(ctx, "by-claim", metav1.GetOptions{})
-			return err == nil && pod.Spec.NodeName == name, err
-		})
-		w.Await(t, "the reason of the pod that is too large", func(ctx context.Context) (bool, error) {
-			pod, err := w.Client.CoreV1().Pods("default").Get(ctx, "too-many", metav1.GetOptions{})
-			return err == nil && strings.Contains(reasonOf(pod), "too few GPUs (need 3, have 2)"), err
-		})
+		w.Bound(t, "by-claim", name)
+		w.Pending(t, "too-many", "too few GPUs (need 3, have 2)")
 	})
 }

@@ -4,35 +4,23 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
-	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 const profile = "berth-scheduler"
@@ -40,21 +28,8 @@ const profile = "berth-scheduler"
 // cluster is a scheduler framework with IPReservation alone in one profile, on an API in memory.
 type cluster struct {
 	api       *memapi.Server
-	framework framework.Framework
+	framework *plugintest.Framework
 	plugin    *Plugin
-	nodes     []*v1.Node
-	recorder  *events.FakeRecorder
-	woken     chan string
-}
-
-// activator stands for the scheduling queue, which is not part of a framework. It passes on the names of the pods.
-type activator struct{ woken chan string }
-
-// Activate tells of the pods.
-func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
-	for _, pod := range pods {
-		a.woken <- pod.Name
-	}
 }
 
 func node(name, rack string) *v1.Node {
@@ -83,14 +58,7 @@ func mustAsk(pod *v1.Pod) *address.Ask {
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	parts := strings.SplitN(text, " ", 3)
-	var spec map[string]any
-	if err := yaml.Unmarshal([]byte(parts[2]), &spec); err != nil {
-		t.Fatal(err)
-	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": parts[0], "spec": spec}}
-	o.SetName(parts[1])
-	o.SetUID(types.UID(parts[1]))
-	return o
+	return plugintest.Object(t, parts[0], parts[1], parts[2])
 }
 
 // newAPI is an API that serves both kinds.
@@ -110,52 +78,27 @@ func newCluster(t testing.TB, api *memapi.Server, args *config.IPReservationArgs
 // newClusterWith changes the book before its informers start.
 func newClusterWith(t testing.TB, api *memapi.Server, args *config.IPReservationArgs, change func(*book), texts ...string) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	if api == nil {
 		api = newAPI()
 	}
-	c := &cluster{api: api, nodes: []*v1.Node{node("a", "r1"), node("b", "r2")}, recorder: events.NewFakeRecorder(100), woken: make(chan string, 1000)}
+	c := &cluster{api: api}
 	for _, text := range texts {
 		if err := api.Create(object(t, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	config.SetDefaultsIPReservationArgs(args)
-	client, err := kubernetes.NewForConfig(api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory := kubeinformers.NewSharedInformerFactory(client, 0)
-	remember := func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	remember := func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := New(ctx, args, handle)
 		if c.plugin, _ = plugin.(*Plugin); c.plugin != nil {
 			change(c.plugin.book)
 		}
 		return plugin, err
 	}
-	c.framework, err = tf.NewFramework(ctx, []tf.RegisterPluginFunc{
-		tf.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
-		tf.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
-		tf.RegisterPluginAsExtensions(Name, remember, "PreFilter", "Filter", "Reserve", "PreBind"),
-	}, profile,
-		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithKubeConfig(api.RESTConfig()),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(nil, c.nodes)),
-		frameworkruntime.WithEventRecorder(c.recorder),
-		frameworkruntime.WithPodActivator(&activator{c.woken}),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.StartWithContext(ctx)
-	t.Cleanup(func() {
-		cancel()
-		factory.Shutdown()
+	c.framework = plugintest.Start(t, &plugintest.Setup{
+		Profile: profile, Name: Name, New: remember, Args: args, Points: []string{"PreFilter", "Filter", "Reserve", "PreBind"},
+		API: api.RESTConfig(), Nodes: []*v1.Node{node("a", "r1"), node("b", "r2")},
 	})
-	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.AsError() != nil {
-		t.Fatal(synced.AsError())
-	}
 	return c
 }
 
@@ -167,11 +110,7 @@ func (c *cluster) filter(t testing.TB, pod *v1.Pod) (map[string]string, fwk.Cycl
 		return map[string]string{"": status.Message()}, state
 	}
 	reasons := map[string]string{}
-	infos, err := c.framework.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range infos {
+	for _, info := range c.framework.Infos(t) {
 		if status := c.framework.RunFilterPlugins(t.Context(), state, pod, info); !status.IsSuccess() {
 			reasons[info.Node().Name] = status.Message()
 		}
@@ -235,48 +174,14 @@ func (c *cluster) reservation(name string) map[string]any {
 	return o.Object["spec"].(map[string]any)
 }
 
-// await waits for a condition.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 // apply creates a pool or a reservation, or puts another in its place.
 func (c *cluster) apply(t testing.TB, text string) {
 	t.Helper()
-	o := object(t, text)
-	kind := poolKind
+	o, kind := object(t, text), poolKind
 	if o.GetKind() == "IPReservation" {
 		kind = reservationKind
 	}
-	known, _ := c.api.Get(kind.Resource, types.NamespacedName{Name: o.GetName()}).(*unstructured.Unstructured)
-	if known == nil {
-		if err := c.api.Create(o); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	client, err := dynamic.NewForConfig(c.api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.SetUID(known.GetUID())
-	if status, ok := known.Object["status"]; ok {
-		o.Object["status"] = status // which is written by itself
-	}
-	o.SetResourceVersion(known.GetResourceVersion())
-	o.SetGeneration(known.GetGeneration() + 1)
-	if _, err := client.Resource(kind.Resource).Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	plugintest.Apply(t, c.api, kind.Resource, o)
 }
 
 func (c *cluster) remove(t testing.TB, kind informers.CustomKind, name string) {
@@ -291,7 +196,7 @@ func (c *cluster) ready(t testing.TB, pods ...string) {
 	t.Helper()
 	c.plugin.book.begin()
 	for _, name := range pods {
-		await(t, "pod "+name, func() bool { _, err := c.plugin.book.pods.Pods("default").Get(name); return err == nil })
+		plugintest.Await(t, "pod "+name, func() bool { _, err := c.plugin.book.pods.Pods("default").Get(name); return err == nil })
 	}
 }
 

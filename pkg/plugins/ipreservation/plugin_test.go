@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
+
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 const onePerRack = `IPPool racks {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.1.1]}, {domain: {key: rack, value: r2}, ranges: [10.0.2.1]}]}`
@@ -159,7 +161,7 @@ func TestPodsWithoutAnAddressAreSignedAlike(t *testing.T) {
 		}
 	}
 	c.apply(t, `IPReservation ip-10-0-9-1 {address: 10.0.9.1, pod: {namespace: default, name: p}}`)
-	await(t, "the reservation", func() bool { return !c.plugin.book.ledger.Empty() })
+	plugintest.Await(t, "the reservation", func() bool { return !c.plugin.book.ledger.Empty() })
 	if signs(asking("p", "")) || !signs(labeled) {
 		t.Error("after a reservation for p, p is signed or q is not")
 	}

@@ -15,6 +15,8 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 func prioritized(p *v1.Pod, priority int32, nominated string) *v1.Pod {
@@ -53,7 +55,7 @@ func TestAnAddressIsKeptForANominatedPod(t *testing.T) {
 			test.nominee.Spec.SchedulerName = profile
 			c.create(t, test.nominee)
 			if test.nominee.Annotations["berth.dev/ip-pool"] != "" {
-				await(t, "the nomination", func() bool { _, ok := c.plugin.book.nominated.Load(test.nominee.UID); return ok })
+				plugintest.Await(t, "the nomination", func() bool { _, ok := c.plugin.book.nominated.Load(test.nominee.UID); return ok })
 			}
 			got, _ := c.filter(t, test.pod)
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -100,7 +102,7 @@ func TestAReservationThatWasNeverSeenIsForgotten(t *testing.T) {
 	}
 	// The first is gone, and in the place of the second is another one.
 	c.apply(t, `IPReservation ip-10-0-0-2 {address: 10.0.0.2, pod: {namespace: default, name: new}}`)
-	await(t, "the other reservation", func() bool { return c.plugin.book.ledger.Concerns(mustAsk(asking("new", "")).Identities) })
+	plugintest.Await(t, "the other reservation", func() bool { return c.plugin.book.ledger.Concerns(mustAsk(asking("new", "")).Identities) })
 	c.plugin.book.noteWritten(made("ip-10-0-0-1", "10.0.0.1", "gone"))
 	c.plugin.book.noteWritten(made("ip-10-0-0-2", "10.0.0.2", "replaced"))
 	if reasons, _ := c.filter(t, asking("p", "any")); len(reasons) != 2 {
@@ -130,7 +132,7 @@ func TestAReservationThatIsSlowToBeSeenIsKept(t *testing.T) {
 	if reason := c.bind(t, c.reserve(t, p), p); reason != "" {
 		t.Fatal(reason)
 	}
-	await(t, "the informer", func() bool { return c.plugin.book.askForWritten(t.Context()) == 0 })
+	plugintest.Await(t, "the informer", func() bool { return c.plugin.book.askForWritten(t.Context()) == 0 })
 	if reasons, _ := c.filter(t, asking("q", "any")); len(reasons) != 2 {
 		t.Errorf("the address is free: %v", reasons)
 	}
@@ -252,18 +254,18 @@ func TestCustomResourcesGoAndComeBack(t *testing.T) {
 	c.ready(t, "p")
 	state := c.reserve(t, p)
 	c.remove(t, poolKind, "racks")
-	await(t, "the pools", func() bool { return len(c.plugin.book.ledger.Usages()) == 0 })
+	plugintest.Await(t, "the pools", func() bool { return len(c.plugin.book.ledger.Usages()) == 0 })
 	if reason := c.bind(t, state, p); reason != "" {
 		t.Errorf("an address that is promised is not given: %s", reason)
 	}
 	if reasons, _ := c.filter(t, asking("q", "racks")); reasons[""] != "there is no IPPool racks" {
 		t.Errorf("without pools: %v", reasons)
 	}
-	await(t, "the informer", func() bool { return c.plugin.book.askForWritten(t.Context()) == 0 })
+	plugintest.Await(t, "the informer", func() bool { return c.plugin.book.askForWritten(t.Context()) == 0 })
 	c.remove(t, reservationKind, "ip-10-0-1-1")
-	await(t, "the reservations", func() bool { return c.plugin.book.ledger.Empty() })
+	plugintest.Await(t, "the reservations", func() bool { return c.plugin.book.ledger.Empty() })
 	c.apply(t, onePerRack)
-	await(t, "the pools", func() bool { return len(c.plugin.book.ledger.Usages()) == 2 })
+	plugintest.Await(t, "the pools", func() bool { return len(c.plugin.book.ledger.Usages()) == 2 })
 	if reasons, _ := c.filter(t, asking("q", "racks")); len(reasons) > 0 {
 		t.Errorf("with pools again: %v", reasons)
 	}
@@ -280,7 +282,7 @@ func TestAPoolShrinks(t *testing.T) {
 	}
 	promised := c.reserve(t, q)
 	c.apply(t, `IPPool any {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.3]}]}`)
-	await(t, "the pool", func() bool { return c.plugin.book.ledger.Usages()[0].Size() == 1 })
+	plugintest.Await(t, "the pool", func() bool { return c.plugin.book.ledger.Usages()[0].Size() == 1 })
 	if reason := c.bind(t, promised, q); reason != "" {
 		t.Errorf("an address that is promised is not given: %s", reason)
 	}
@@ -334,8 +336,8 @@ func rest() {
 func (c *cluster) tried() []string {
 	rest()
 	names := map[string]bool{}
-	for len(c.woken) > 0 {
-		names[<-c.woken] = true
+	for len(c.framework.Woken) > 0 {
+		names[<-c.framework.Woken] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }

@@ -38,7 +38,7 @@ func (w *world) deadNode(t *testing.T) {
 		p.Annotations["berth.dev/ip-pool"] = "three"
 		return p
 	}
-	w.run(t, member(0))
+	w.Create(t, member(0))
 	had := w.placed(t, "kv-0", "")
 	p, err := w.Client.CoreV1().Pods("default").Get(t.Context(), "kv-0", metav1.GetOptions{})
 	if err != nil {
@@ -47,33 +47,33 @@ func (w *world) deadNode(t *testing.T) {
 	if err := w.Client.CoreV1().Nodes().Delete(t.Context(), p.Spec.NodeName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.remove(t, "kv-0")
+	w.Remove(t, "kv-0")
 	// Others take addresses while the member is away.
-	w.run(t, podNamed("thief", "three"))
+	w.Create(t, podNamed("thief", "three"))
 	if got := w.placed(t, "thief", ""); got == had {
 		t.Errorf("another pod gets the address %s of the member", got)
 	}
-	w.run(t, member(0))
+	w.Create(t, member(0))
 	if got := w.placed(t, "kv-0", ""); got != had || had == "" {
 		t.Errorf("the member has address %q, and had %q", got, had)
 	}
-	w.remove(t, "thief")
+	w.Remove(t, "thief")
 	w.released(t, "ip-10-7-0-6")
 }
 
 // policies is Retain, which keeps the address of a pod that is gone until somebody deletes the reservation.
 func (w *world) policies(t *testing.T) {
 	w.mustApply(t, "IPPool", "keep", `{releasePolicy: Retain, subnets: [{ranges: [10.8.0.1]}]}`)
-	w.run(t, podNamed("kept", "keep"))
+	w.Create(t, podNamed("kept", "keep"))
 	w.placed(t, "kept", "")
-	w.remove(t, "kept")
-	w.run(t, podNamed("other", "keep"))
-	w.pending(t, "other", "pool keep has no free address")
-	w.run(t, podNamed("kept", ""))
+	w.Remove(t, "kept")
+	w.Create(t, podNamed("other", "keep"))
+	w.Pending(t, "other", "pool keep has no free address")
+	w.Create(t, podNamed("kept", ""))
 	if got := w.placed(t, "kept", ""); got != "10.8.0.1" {
 		t.Errorf("the pod that comes back has address %q", got)
 	}
-	w.remove(t, "kept")
+	w.Remove(t, "kept")
 	w.shown(t, "keep", "keep 1 1 0 True Usable Retain")
 	if err := w.resource("IPReservation").Delete(t.Context(), "ip-10-8-0-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func (w *world) policies(t *testing.T) {
 	if got := w.placed(t, "other", ""); got != "10.8.0.1" {
 		t.Errorf("the pod that waited has address %q", got)
 	}
-	w.remove(t, "other")
+	w.Remove(t, "other")
 	w.mustApply(t, "IPPool", "wrong", `{subnets: [{ranges: [10.8.0.9-10.8.0.1]}]}`)
 	w.shown(t, "wrong", "wrong 0 0 0 False Invalid OnStatefulSetDeletion")
 	w.mustApply(t, "IPPool", "common", `{subnets: [{ranges: [10.8.0.0/30]}]}`)
@@ -123,7 +123,7 @@ func (w *world) replicas(t *testing.T) {
 	stop := w.secondScheduler(t)
 	const pods, addresses = 30, 20
 	for i := range pods {
-		w.run(t, podNamed(fmt.Sprint("raced-", i), "raced"))
+		w.Create(t, podNamed(fmt.Sprint("raced-", i), "raced"))
 	}
 	w.Await(t, "as many pods to run as there are addresses", func(ctx context.Context) (bool, error) {
 		running, err := w.running(ctx)
@@ -150,7 +150,7 @@ func (w *world) replicas(t *testing.T) {
 	})
 	stop()
 	for i := range pods {
-		w.remove(t, fmt.Sprint("raced-", i))
+		w.Remove(t, fmt.Sprint("raced-", i))
 	}
 	w.released(t, "ip-10-9-0-1")
 }
@@ -237,17 +237,17 @@ func (w *world) crds(t *testing.T) {
 			return apierrors.IsNotFound(err), nil
 		})
 	}
-	w.run(t, podNamed("meanwhile", ""))
+	w.Create(t, podNamed("meanwhile", ""))
 	w.placed(t, "meanwhile", "")
-	w.run(t, podNamed("early", "six"))
-	w.pending(t, "early", "there is no IPPool six")
+	w.Create(t, podNamed("early", "six"))
+	w.Pending(t, "early", "there is no IPPool six")
 	w.KillScheduler(t)
-	w.run(t, podNamed("plain", ""))
+	w.Create(t, podNamed("plain", ""))
 	if got := w.placed(t, "plain", ""); got != "" {
 		t.Errorf("a pod that asks for nothing has address %q", got)
 	}
-	w.run(t, podNamed("asks", "six"))
-	w.pending(t, "asks", "there is no IPPool six")
+	w.Create(t, podNamed("asks", "six"))
+	w.Pending(t, "asks", "there is no IPPool six")
 	for _, name := range names {
 		data, err := manifests.Files.ReadFile("crd/berth.dev_" + strings.TrimSuffix(name, ".berth.dev") + ".yaml")
 		if err != nil {

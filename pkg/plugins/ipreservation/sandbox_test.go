@@ -66,62 +66,10 @@ func podNamed(name, pool string) *v1.Pod {
 	return p
 }
 
-func (w *world) run(t *testing.T, p *v1.Pod) {
-	t.Helper()
-	w.Await(t, "the service account", func(ctx context.Context) (bool, error) {
-		_, err := w.Client.CoreV1().Pods("default").Create(ctx, p, metav1.CreateOptions{})
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-}
-
-func (w *world) remove(t *testing.T, name string) {
-	t.Helper()
-	if err := w.Client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // placed waits until the pod has a node, and returns its address.
 func (w *world) placed(t *testing.T, name, node string) string {
 	t.Helper()
-	address := ""
-	w.Await(t, fmt.Sprintf("pod %s on node %q", name, node), func(ctx context.Context) (bool, error) {
-		p, err := w.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if on := p.Spec.NodeName; on != "" && node != "" && on != node {
-			return false, fmt.Errorf("it is on %s", on)
-		}
-		address = p.Annotations["berth.dev/ip-address"]
-		return p.Spec.NodeName != "", nil
-	})
-	return address
-}
-
-func (w *world) pending(t *testing.T, name, reason string) {
-	t.Helper()
-	w.Await(t, fmt.Sprintf("pod %s to be pending because %q", name, reason), func(ctx context.Context) (bool, error) {
-		p, err := w.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		if p.Spec.NodeName != "" {
-			return false, fmt.Errorf("it is on %s", p.Spec.NodeName)
-		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1.PodScheduled && strings.Contains(c.Message, reason) {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
+	return w.Bound(t, name, node).Annotations["berth.dev/ip-address"]
 }
 
 func (w *world) released(t *testing.T, name string) {
@@ -183,14 +131,14 @@ func (w *world) refuses(t *testing.T) {
 }
 
 func (w *world) race(t *testing.T) {
-	w.run(t, podNamed("early", "small"))
-	w.pending(t, "early", "there is no IPPool small")
+	w.Create(t, podNamed("early", "small"))
+	w.Pending(t, "early", "there is no IPPool small")
 	w.mustApply(t, "IPPool", "small", `{releasePolicy: OnPodDeletion, subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.1-10.0.0.2]}]}`)
 	if got := w.placed(t, "early", "one-0"); got != "10.0.0.1" {
 		t.Errorf("the first pod has address %q", got)
 	}
-	w.run(t, podNamed("left", "small"))
-	w.run(t, podNamed("right", "small"))
+	w.Create(t, podNamed("left", "small"))
+	w.Create(t, podNamed("right", "small"))
 	winner, loser := "left", "right"
 	w.Await(t, "one of two to run", func(ctx context.Context) (bool, error) {
 		for _, name := range []string{"left", "right"} {
@@ -211,18 +159,18 @@ func (w *world) race(t *testing.T) {
 	if got := w.placed(t, winner, "one-0"); got != "10.0.0.2" {
 		t.Errorf("the winner has address %q", got)
 	}
-	w.pending(t, loser, "pool small has no free address in domain rack=r1")
-	w.pending(t, loser, "node(s) outside the domains of pool small")
+	w.Pending(t, loser, "pool small has no free address in domain rack=r1")
+	w.Pending(t, loser, "node(s) outside the domains of pool small")
 	w.KillScheduler(t)
-	w.run(t, podNamed("later", "small"))
-	w.pending(t, "later", "pool small has no free address in domain rack=r1")
-	w.remove(t, "later")
-	w.remove(t, "early")
+	w.Create(t, podNamed("later", "small"))
+	w.Pending(t, "later", "pool small has no free address in domain rack=r1")
+	w.Remove(t, "later")
+	w.Remove(t, "early")
 	if got := w.placed(t, loser, "one-0"); got != "10.0.0.1" {
 		t.Errorf("the loser has address %q", got)
 	}
-	w.remove(t, winner)
-	w.remove(t, loser)
+	w.Remove(t, winner)
+	w.Remove(t, loser)
 	w.released(t, "ip-10-0-0-1")
 	w.released(t, "ip-10-0-0-2")
 }
@@ -233,9 +181,9 @@ func (w *world) gang(t *testing.T) {
 	for _, name := range names {
 		p := podNamed(name, "gang")
 		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
-		w.run(t, p)
+		w.Create(t, p)
 	}
-	w.pending(t, "g-0", "gang default/g needs 3 × pod, fits 2: 3 nodes outside the domains of pool gang")
+	w.Pending(t, "g-0", "gang default/g needs 3 × pod, fits 2: 3 nodes outside the domains of pool gang")
 	r, err := w.resource("IPReservation").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(r.Items) > 0 {
 		t.Errorf("a gang that only is planned has %d reservations (%v)", len(r.Items), err)
@@ -252,7 +200,7 @@ func (w *world) gang(t *testing.T) {
 		t.Errorf("the gang has addresses %v", given)
 	}
 	for _, name := range names {
-		w.remove(t, name)
+		w.Remove(t, name)
 	}
 	w.released(t, "ip-10-2-1-1")
 }
@@ -276,18 +224,18 @@ func (w *world) statefulSet(t *testing.T) {
 	}
 	had := map[int]string{}
 	for i := range 3 {
-		w.run(t, w.member(t, set, i))
+		w.Create(t, w.member(t, set, i))
 		had[i] = w.placed(t, fmt.Sprint("db-", i), "")
 	}
 	if had[0] == "" || had[0] == had[1] || had[1] == had[2] || had[0] == had[2] {
 		t.Fatalf("the members have addresses %v", had)
 	}
 	for i := range 3 {
-		w.remove(t, fmt.Sprint("db-", i))
+		w.Remove(t, fmt.Sprint("db-", i))
 	}
 	w.KillScheduler(t)
 	for i := 2; i >= 0; i-- {
-		w.run(t, w.member(t, set, i))
+		w.Create(t, w.member(t, set, i))
 		if got := w.placed(t, fmt.Sprint("db-", i), ""); got != had[i] {
 			t.Errorf("member %d has address %q, and had %q", i, got, had[i])
 		}
@@ -303,7 +251,7 @@ func (w *world) statefulSet(t *testing.T) {
 		if _, err := w.resource("IPReservation").Get(t.Context(), names[i], metav1.GetOptions{}); err != nil {
 			t.Errorf("the reservation of a pod that runs: %v", err)
 		}
-		w.remove(t, fmt.Sprint("db-", i))
+		w.Remove(t, fmt.Sprint("db-", i))
 	}
 	for i := range 3 {
 		w.released(t, names[i])
@@ -312,11 +260,11 @@ func (w *world) statefulSet(t *testing.T) {
 
 func (w *world) byHand(t *testing.T) {
 	w.mustApply(t, "IPReservation", "ip-10-5-0-1", `{address: 10.5.0.1, domain: {key: rack, value: r2}, pod: {namespace: default, name: server}, releasePolicy: OnPodDeletion, releaseAfter: 1h}`)
-	w.run(t, podNamed("server", ""))
+	w.Create(t, podNamed("server", ""))
 	if got := w.placed(t, "server", "two-0"); got != "10.5.0.1" {
 		t.Errorf("the pod has address %q", got)
 	}
-	w.remove(t, "server")
+	w.Remove(t, "server")
 	w.Await(t, "the reservation to be unused", func(ctx context.Context) (bool, error) {
 		r, err := w.resource("IPReservation").Get(ctx, "ip-10-5-0-1", metav1.GetOptions{})
 		if err != nil {
@@ -325,7 +273,7 @@ func (w *world) byHand(t *testing.T) {
 		since, _, _ := unstructured.NestedString(r.Object, "status", "unusedSince")
 		return since != "", nil
 	})
-	w.run(t, podNamed("server", ""))
+	w.Create(t, podNamed("server", ""))
 	if got := w.placed(t, "server", "two-0"); got != "10.5.0.1" {
 		t.Errorf("the pod that came back has address %q", got)
 	}
@@ -337,16 +285,16 @@ func (w *world) byHand(t *testing.T) {
 		_, unused, _ := unstructured.NestedString(r.Object, "status", "unusedSince")
 		return !unused, nil
 	})
-	w.remove(t, "server")
+	w.Remove(t, "server")
 }
 
 func (w *world) stranger(t *testing.T) {
 	w.mustApply(t, "IPReservation", "ip-10-6-0-1", `{address: 10.6.0.1, pod: {namespace: other, name: router}}`)
 	w.mustApply(t, "IPPool", "six", `{subnets: [{ranges: [10.6.0.1-10.6.0.2]}]}`)
-	w.run(t, podNamed("guest", "six"))
+	w.Create(t, podNamed("guest", "six"))
 	if got := w.placed(t, "guest", ""); got != "10.6.0.2" {
 		t.Errorf("the pod has address %q", got)
 	}
-	w.remove(t, "guest")
+	w.Remove(t, "guest")
 	w.released(t, "ip-10-6-0-2")
 }

@@ -73,10 +73,10 @@ func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
 		if _, bad := c.pool(t, "bad"); bad.Status.ObservedGeneration != bad.Generation || bad.Generation == 0 {
 			t.Errorf("the status is about generation %d of %d", bad.Status.ObservedGeneration, bad.Generation)
 		}
-		if len(c.recorder.Events) != 1 {
-			t.Fatalf("%d events", len(c.recorder.Events))
+		if len(c.framework.Recorder.Events) != 1 {
+			t.Fatalf("%d events", len(c.framework.Recorder.Events))
 		}
-		if e := <-c.recorder.Events; !strings.Contains(e, "Invalid no address is given out: spec.subnets[0].ranges") {
+		if e := <-c.framework.Recorder.Events; !strings.Contains(e, "Invalid no address is given out: spec.subnets[0].ranges") {
 			t.Errorf("the event says %q", e)
 		}
 		_, before := c.pool(t, "small")

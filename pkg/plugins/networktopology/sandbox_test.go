@@ -29,30 +29,12 @@ const racks = `shapes:
 func TestPodsGoNearTheirPeersOnARealControlPlane(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, racks, sandbox.Options{NoKubelet: true})
-	create := func(p *v1.Pod) {
-		t.Helper()
-		box.Await(t, "the service account", func(ctx context.Context) (bool, error) {
-			_, err := box.Client.CoreV1().Pods("default").Create(ctx, p, metav1.CreateOptions{})
-			if apierrors.IsForbidden(err) {
-				return false, nil // without the service account the API server admits no pod
-			}
-			return err == nil, err
-		})
-	}
 	node := func(name string) string {
 		t.Helper()
-		on := ""
-		box.Await(t, name+" to be bound", func(ctx context.Context) (bool, error) {
-			p, err := box.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-			if err == nil {
-				on = p.Spec.NodeName
-			}
-			return on != "", err
-		})
-		return on
+		return box.Bound(t, name, "").Spec.NodeName
 	}
 	cache := pod("cache", "").Label("app", "cache").NodeSelector(map[string]string{v1.LabelHostname: "dear-0"}).Obj()
-	create(cache)
+	box.Create(t, cache)
 	if got := node("cache"); got != "dear-0" {
 		t.Fatalf("the cache is on %s", got)
 	}
@@ -61,7 +43,7 @@ func TestPodsGoNearTheirPeersOnARealControlPlane(t *testing.T) {
 	}
 	for i := range 2 {
 		name := fmt.Sprintf("reader-%d", i)
-		create(reader(name))
+		box.Create(t, reader(name))
 		if got := node(name); !strings.HasPrefix(got, "dear-") {
 			t.Errorf("%s is on %s, its cache on dear-0", name, got)
 		}
@@ -70,13 +52,13 @@ func TestPodsGoNearTheirPeersOnARealControlPlane(t *testing.T) {
 	wants := []string{"dear-", "mixed-", "mixed-", "mixed-", "mixed-", ""}
 	for i, want := range wants {
 		name := fmt.Sprintf("late-reader-%d", i)
-		create(reader(name))
+		box.Create(t, reader(name))
 		if got := node(name); !strings.HasPrefix(got, want) {
 			t.Errorf("%s is on %s, want %s: the nearest that is free", name, got, want)
 		}
 	}
 	for i := range 4 {
-		create(sized(fmt.Sprintf("worker-%d", i), "", "7").Label("pod-group.scheduling.sigs.k8s.io/name", "train").
+		box.Create(t, sized(fmt.Sprintf("worker-%d", i), "", "7").Label("pod-group.scheduling.sigs.k8s.io/name", "train").
 			Label("pod-group.scheduling.sigs.k8s.io/min-available", "4").Obj())
 	}
 	for i := range 4 {
@@ -86,7 +68,7 @@ func TestPodsGoNearTheirPeersOnARealControlPlane(t *testing.T) {
 		}
 	}
 	bad := pod("bad", "").Annotation("berth.dev/near", "app=cache 50GB").Obj()
-	create(bad)
+	box.Create(t, bad)
 	box.Await(t, "the event that names the annotation", func(ctx context.Context) (bool, error) {
 		list, err := box.Client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=bad"})
 		if err != nil {

@@ -39,7 +39,7 @@ compliance: {rules: [{name: zone, pods: {expression: "pod.labels[?'tenant'].orVa
 		objects = append(objects, node(fmt.Sprintf("n%04d", i), "zone", fmt.Sprint("z", i%3), "kubernetes.io/hostname", fmt.Sprintf("n%04d", i)))
 	}
 	c := newCluster(b, specs, objects...)
-	infos := c.nodeInfos(b)
+	infos := c.framework.Infos(b)
 	step := func(i int) {
 		p := pod(fmt.Sprint("p", i)).Label("index", fmt.Sprint(i))
 		if concerned {

@@ -3,32 +3,19 @@ package placementpolicy
 import (
 	"context"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
-	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 const profile = "berth-scheduler"
@@ -36,68 +23,32 @@ const profile = "berth-scheduler"
 // cluster is a scheduler framework with PlacementPolicy alone in one profile, on an API in memory.
 type cluster struct {
 	api       *memapi.Server
-	framework framework.Framework
+	framework *plugintest.Framework
 	plugin    *Plugin
-	recorder  *events.FakeRecorder
-	woken     chan string
-}
-
-// activator stands for the scheduling queue, which is not part of a framework. It passes on the names of the pods.
-type activator struct{ woken chan string }
-
-func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
-	for _, pod := range pods {
-		a.woken <- pod.Name
-	}
 }
 
 // newCluster starts the plugin with policies, given as specs by name, and other objects.
 func newCluster(t testing.TB, policies map[string]string, objects ...runtime.Object) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	api := memapi.New()
 	api.Register(policyKind.Resource, "PlacementPolicy", false)
-	c := &cluster{api: api, recorder: events.NewFakeRecorder(100), woken: make(chan string, 1000)}
+	c := &cluster{api: api}
 	for name, spec := range policies {
-		c.apply(t, name, 1, spec)
+		c.apply(t, name, spec)
 	}
 	for _, object := range objects {
 		c.create(t, object)
 	}
-	client, err := kubernetes.NewForConfig(api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
 	nodes, pods := c.lists()
 	remember := func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := New(ctx, obj, handle)
 		c.plugin, _ = plugin.(*Plugin)
 		return plugin, err
 	}
-	c.framework, err = tf.NewFramework(ctx, []tf.RegisterPluginFunc{
-		tf.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
-		tf.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
-		tf.RegisterPluginAsExtensionsWithWeight(Name, 1, remember, "PreFilter", "Filter", "PreScore", "Score", "Reserve"),
-	}, profile,
-		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithKubeConfig(api.RESTConfig()),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
-		frameworkruntime.WithEventRecorder(c.recorder),
-		frameworkruntime.WithPodActivator(&activator{c.woken}),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.StartWithContext(ctx)
-	t.Cleanup(func() {
-		cancel()
-		factory.Shutdown()
+	c.framework = plugintest.Start(t, &plugintest.Setup{
+		Profile: profile, Name: Name, New: remember, Points: []string{"PreFilter", "Filter", "PreScore", "Score", "Reserve"},
+		API: api.RESTConfig(), Nodes: nodes, Pods: pods,
 	})
-	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.AsError() != nil {
-		t.Fatal(synced.AsError())
-	}
 	return c
 }
 
@@ -118,30 +69,9 @@ func (c *cluster) create(t testing.TB, object runtime.Object) {
 }
 
 // apply creates a policy, or puts another in its place.
-func (c *cluster) apply(t testing.TB, name string, generation int64, spec string) {
+func (c *cluster) apply(t testing.TB, name, spec string) {
 	t.Helper()
-	var fields map[string]any
-	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
-		t.Fatal(err)
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "spec": fields}}
-	object.SetName(name)
-	object.SetUID(types.UID(name))
-	object.SetGeneration(generation)
-	client, err := dynamic.NewForConfig(c.api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, _ := c.api.Get(policyKind.Resource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
-	if known == nil {
-		err = c.api.Create(object)
-	} else {
-		object.SetResourceVersion(known.GetResourceVersion())
-		_, err = client.Resource(policyKind.Resource).Update(t.Context(), object, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugintest.Apply(t, c.api, policyKind.Resource, plugintest.Object(t, "PlacementPolicy", name, spec))
 }
 
 func (c *cluster) lists() (nodes []*v1.Node, pods []*v1.Pod) {
@@ -154,15 +84,6 @@ func (c *cluster) lists() (nodes []*v1.Node, pods []*v1.Pod) {
 		}
 	}
 	return nodes, pods
-}
-
-func (c *cluster) nodeInfos(t testing.TB) []fwk.NodeInfo {
-	t.Helper()
-	infos, err := c.framework.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return infos
 }
 
 // outcome is what became of a pod: where it may run and its points there, why not elsewhere, or why nowhere.
@@ -184,7 +105,7 @@ func (c *cluster) schedule(t testing.TB, pod *v1.Pod) (outcome, fwk.CycleState) 
 	}
 	o := outcome{Scores: map[string]int64{}, Reasons: map[string]string{}}
 	var feasible []fwk.NodeInfo
-	for _, info := range c.nodeInfos(t) {
+	for _, info := range c.framework.Infos(t) {
 		if status := c.framework.RunFilterPlugins(ctx, state, pod, info); !status.IsSuccess() {
 			o.Reasons[info.Node().Name] = status.Message()
 			continue
@@ -215,20 +136,6 @@ func (c *cluster) place(t testing.TB, pod *v1.Pod, node string) (fwk.CycleState,
 		return state, reason
 	}
 	return state, c.framework.RunReservePluginsReserve(t.Context(), state, pod, node).Message()
-}
-
-// await waits for a condition.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // used is how many licenses are in use by the number of the rule.

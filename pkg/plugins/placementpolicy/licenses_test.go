@@ -13,6 +13,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
@@ -31,29 +33,29 @@ func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 		"it is bound, then its reservation is ended, because the answer was lost": {func(t *testing.T, c *cluster, s fwk.CycleState, p *v1.Pod) {
 			p.Spec.NodeName = "b"
 			c.create(t, p)
-			await(t, "the binding", func() bool { return c.bound(p) })
+			plugintest.Await(t, "the binding", func() bool { return c.bound(p) })
 			c.framework.RunReservePluginsUnreserve(t.Context(), s, p, "b")
 		}, none},
 		"it is bound, then deleted": {func(t *testing.T, c *cluster, _ fwk.CycleState, p *v1.Pod) {
 			p.Spec.NodeName = "b"
 			c.create(t, p)
-			await(t, "the binding", func() bool { return c.bound(p) })
+			plugintest.Await(t, "the binding", func() bool { return c.bound(p) })
 			c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: p.Name})
-			await(t, "the deletion", func() bool { return c.used()[0] == 1 })
+			plugintest.Await(t, "the deletion", func() bool { return c.used()[0] == 1 })
 		}, ""},
 		"it is bound and has failed": {func(t *testing.T, c *cluster, _ fwk.CycleState, p *v1.Pod) {
 			p.Spec.NodeName, p.Status.Phase = "b", v1.PodFailed
 			c.create(t, p)
-			await(t, "the failure", func() bool { return c.used()[0] == 1 })
+			plugintest.Await(t, "the failure", func() bool { return c.used()[0] == 1 })
 		}, ""},
 		"it is bound and has succeeded": {func(t *testing.T, c *cluster, _ fwk.CycleState, p *v1.Pod) {
 			p.Spec.NodeName, p.Status.Phase = "b", v1.PodSucceeded
 			c.create(t, p)
-			await(t, "the end", func() bool { return c.used()[0] == 1 })
+			plugintest.Await(t, "the end", func() bool { return c.used()[0] == 1 })
 		}, ""},
 		"there are three licenses": {func(t *testing.T, c *cluster, _ fwk.CycleState, _ *v1.Pod) {
-			c.apply(t, "tools", 2, `licenses: [{name: matlab, count: 3}]`)
-			await(t, "the policy", func() bool { return c.plugin.book.current().set.Limits()[0].Count == 3 })
+			c.apply(t, "tools", `licenses: [{name: matlab, count: 3}]`)
+			plugintest.Await(t, "the policy", func() bool { return c.plugin.book.current().set.Limits()[0].Count == 3 })
 		}, ""},
 	}
 	for name, test := range tests {
@@ -106,12 +108,12 @@ func TestAPolicyThatComesLaterCountsPodsThatAreAboutToRun(t *testing.T) {
 	c := newCluster(t, nil, twoPools()...)
 	user := pod("first").Label("app", "matlab").Obj()
 	c.create(t, user)
-	await(t, "the pod", func() bool { _, err := c.plugin.book.pods.Pods("default").Get("first"); return err == nil })
+	plugintest.Await(t, "the pod", func() bool { _, err := c.plugin.book.pods.Pods("default").Get("first"); return err == nil })
 	if _, reason := c.place(t, user, "a"); reason != "" {
 		t.Fatal(reason)
 	}
-	c.apply(t, "tools", 1, `licenses: [{name: matlab, count: 1, pods: {selector: {matchLabels: {app: matlab}}}}]`)
-	await(t, "the policy", func() bool { return len(c.plugin.book.current().set.Limits()) == 1 })
+	c.apply(t, "tools", `licenses: [{name: matlab, count: 1, pods: {selector: {matchLabels: {app: matlab}}}}]`)
+	plugintest.Await(t, "the policy", func() bool { return len(c.plugin.book.current().set.Limits()) == 1 })
 	if _, reason := c.place(t, pod("second").Label("app", "matlab").Obj(), "a"); !strings.Contains(reason, "1 of 1 in use") {
 		t.Errorf("the second pod: %q", reason)
 	}
@@ -126,7 +128,7 @@ func TestEvictingAHolderFreesALicense(t *testing.T) {
 	if _, status, _ := c.framework.RunPreFilterPlugins(ctx, state, p); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	info := c.nodeInfos(t)[slices.IndexFunc(c.nodeInfos(t), func(n fwk.NodeInfo) bool { return n.Node().Name == "a" })]
+	info := c.framework.Infos(t)[slices.IndexFunc(c.framework.Infos(t), func(n fwk.NodeInfo) bool { return n.Node().Name == "a" })]
 	filter := func(state fwk.CycleState) *fwk.Status { return c.framework.RunFilterPlugins(ctx, state, p, info) }
 	if status := filter(state); status.Code() != fwk.Unschedulable {
 		t.Fatalf("before: %v, want one that evicting pods may help", status)
@@ -157,7 +159,7 @@ func TestALicenseThatWasFreedByEvictionIsKept(t *testing.T) {
 	t.Parallel()
 	preemptor := pod("preemptor", "berth.dev/licenses", "matlab").Priority(10).NominatedNodeName("a").Obj()
 	c := newCluster(t, specs{"tools": `licenses: [{name: matlab, count: 1}]`}, append(twoPools(), preemptor)...)
-	await(t, "the nomination", func() bool { _, ok := c.plugin.book.nominated.Load(preemptor.UID); return ok })
+	plugintest.Await(t, "the nomination", func() bool { _, ok := c.plugin.book.nominated.Load(preemptor.UID); return ok })
 	for priority, free := range map[int32]bool{0: false, 10: true, 20: true} {
 		o, _ := c.schedule(t, pod(fmt.Sprint("p", priority), "berth.dev/licenses", "matlab").Priority(priority).Obj())
 		if fits := len(o.Scores) == 2; fits != free {
@@ -168,7 +170,7 @@ func TestALicenseThatWasFreedByEvictionIsKept(t *testing.T) {
 		t.Errorf("the pod for which others were evicted: %s", reason)
 	}
 	c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "preemptor"})
-	await(t, "its end", func() bool { _, ok := c.plugin.book.nominated.Load(preemptor.UID); return !ok && c.used()[0] == 0 })
+	plugintest.Await(t, "its end", func() bool { _, ok := c.plugin.book.nominated.Load(preemptor.UID); return !ok && c.used()[0] == 0 })
 	if o, _ := c.schedule(t, pod("last", "berth.dev/licenses", "matlab").Obj()); len(o.Scores) != 2 {
 		t.Errorf("a pod after its end: %v", o)
 	}
@@ -184,7 +186,7 @@ func TestADryRunSeesItsMembersAndLeavesNothingBehind(t *testing.T) {
 	if _, status, _ := c.framework.RunPreFilterPlugins(ctx, state, p); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	info := c.nodeInfos(t)[0]
+	info := c.framework.Infos(t)[0]
 	for i, fits := range []bool{true, true, false} {
 		if status := c.framework.RunFilterPlugins(ctx, state, p, info); status.IsSuccess() != fits {
 			t.Errorf("with %d members placed: %v, want it to fit: %t", i, status, fits)
@@ -217,7 +219,7 @@ func TestAHintFreesTheLicenseOfAPodThatIsGone(t *testing.T) {
 	// A binding that failed for the scheduler alone is told in the same way, and the pod runs.
 	user.Spec.NodeName = "a"
 	c.create(t, user)
-	await(t, "the binding", func() bool { return c.bound(user) })
+	plugintest.Await(t, "the binding", func() bool { return c.bound(user) })
 	if _, err := c.plugin.afterPodChange(klog.Background(), pod("next", "berth.dev/licenses", "matlab").Obj(), user, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +234,7 @@ func TestPoliciesChangeWhilePodsAreReserved(t *testing.T) {
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	wg.Go(func() {
-		for generation := int64(2); ; generation++ {
+		for {
 			select {
 			case <-stop:
 				return

@@ -39,27 +39,27 @@ func TestNativeGroupsStartWholeOrNotAtAll(t *testing.T) {
 	t.Run("of two groups one starts and the other follows it", func(t *testing.T) {
 		w.nativeGroup(t, "late", 2)
 		w.refused(t, "late", 2, "3 of 3 in use")
-		w.remove(t, "g-0")
+		w.Remove(t, "g-0")
 		w.refused(t, "late", 2, "3 of 3 in use")
 		w.noneBound(t, "late", 2)
-		w.remove(t, "g-1")
+		w.Remove(t, "g-1")
 		w.wholeBound(t, "late", 2)
 	})
 	t.Run("a single pod counts against a group", func(t *testing.T) {
 		for _, name := range []string{"g-2", "late-0", "late-1"} {
-			w.remove(t, name)
+			w.Remove(t, name)
 		}
 		w.run(t, pod("single", "berth.dev/licenses", "matlab").Obj())
-		w.bound(t, "single", "")
+		w.Bound(t, "single", "")
 		w.nativeGroup(t, "third", 3)
 		w.refused(t, "third", 3, "3 of 3 in use")
 		w.noneBound(t, "third", 3)
-		w.remove(t, "single")
+		w.Remove(t, "single")
 		w.wholeBound(t, "third", 3)
 	})
 	t.Run("pools on two nodes are counted each", func(t *testing.T) {
 		for i := range 3 {
-			w.remove(t, fmt.Sprint("third-", i))
+			w.Remove(t, fmt.Sprint("third-", i))
 		}
 		w.mustApply(t, "tools", `{licenses: [{name: a, license: matlab, count: 1, nodes: {selector: {matchLabels: {pool: a}}}},
 {name: b, license: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]}`)
@@ -72,7 +72,7 @@ func TestNativeGroupsStartWholeOrNotAtAll(t *testing.T) {
 	t.Run("the count holds over a restart", func(t *testing.T) {
 		w.KillScheduler(t)
 		w.run(t, pod("after", "berth.dev/licenses", "matlab").Obj())
-		w.pending(t, "after", "1 of 1 in use")
+		w.Pending(t, "after", "1 of 1 in use")
 		w.noneBound(t, "wide", 3)
 	})
 }
@@ -97,7 +97,7 @@ func (w *world) refused(t *testing.T, name string, members int, reason string) {
 	t.Helper()
 	w.Await(t, fmt.Sprintf("a member of %s to be pending because %q", name, reason), func(ctx context.Context) (bool, error) {
 		for i := range members {
-			for _, c := range w.pod(ctx, t, fmt.Sprint(name, "-", i)).Status.Conditions {
+			for _, c := range w.Pod(t, fmt.Sprint(name, "-", i)).Status.Conditions {
 				if c.Type == v1.PodScheduled && strings.Contains(c.Message, "without a free license matlab: "+reason) {
 					return true, nil
 				}
@@ -119,7 +119,7 @@ func (w *world) noneBound(t *testing.T, name string, members int) {
 	defer list.Stop()
 	for {
 		for i := range members {
-			if node := w.pod(t.Context(), t, fmt.Sprint(name, "-", i)).Spec.NodeName; node != "" {
+			if node := w.Pod(t, fmt.Sprint(name, "-", i)).Spec.NodeName; node != "" {
 				t.Fatalf("member %d of a group that cannot start is on %s", i, node)
 			}
 		}
@@ -132,6 +132,6 @@ func (w *world) noneBound(t *testing.T, name string, members int) {
 func (w *world) wholeBound(t *testing.T, name string, members int) {
 	t.Helper()
 	for i := range members {
-		w.bound(t, fmt.Sprint(name, "-", i), "")
+		w.Bound(t, fmt.Sprint(name, "-", i), "")
 	}
 }

@@ -16,6 +16,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
+
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 type specs = map[string]string
@@ -122,17 +124,17 @@ func TestABrokenPolicySaysSoAndRefusesAsItIsTold(t *testing.T) {
 				}
 				return conditions[0].(map[string]any)
 			}
-			await(t, "the condition", func() bool { return condition()["status"] == "False" })
+			plugintest.Await(t, "the condition", func() bool { return condition()["status"] == "False" })
 			for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'", "failurePolicy " + failure} {
 				if !strings.Contains(fmt.Sprint(condition()["message"]), part) {
 					t.Errorf("%q does not say %q", condition()["message"], part)
 				}
 			}
-			if event := <-c.recorder.Events; !strings.Contains(event, "Warning Invalid") || !strings.Contains(event, "lables") {
+			if event := <-c.framework.Recorder.Events; !strings.Contains(event, "Warning Invalid") || !strings.Contains(event, "lables") {
 				t.Errorf("the event is %q", event)
 			}
-			c.apply(t, "p", 2, onlyPoolA)
-			await(t, "the condition of the good policy", func() bool { return condition()["status"] == "True" })
+			c.apply(t, "p", onlyPoolA)
+			plugintest.Await(t, "the condition of the good policy", func() bool { return condition()["status"] == "True" })
 		})
 	}
 }
@@ -141,13 +143,13 @@ func TestPodsWakeWhenRulesChange(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, c *cluster){
 		"a policy is edited": func(t *testing.T, c *cluster) {
-			c.apply(t, "tenants", 2, strings.Replace(onlyPoolA, "pool: a", "pool: b", 1))
+			c.apply(t, "tenants", strings.Replace(onlyPoolA, "pool: a", "pool: b", 1))
 		},
 		"a policy is deleted": func(_ *testing.T, c *cluster) {
 			c.api.Delete(policyKind.Resource, types.NamespacedName{Name: "tenants"})
 		},
 		"a policy comes": func(t *testing.T, c *cluster) {
-			c.apply(t, "more", 1, `compliance: {rules: [{name: x, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "true"}}]}`)
+			c.apply(t, "more", `compliance: {rules: [{name: x, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "true"}}]}`)
 		},
 	}
 	for name, change := range tests {
@@ -157,11 +159,11 @@ func TestPodsWakeWhenRulesChange(t *testing.T) {
 				append(twoPools(), pod("concerned").Label("tenant", "acme").Obj(), pod("other").Obj(), pod("bound").Label("tenant", "acme").Node("a").Obj())...)
 			c.schedule(t, pod("any").Obj())
 			change(t, c)
-			if woken := <-c.woken; woken != "concerned" {
+			if woken := <-c.framework.Woken; woken != "concerned" {
 				t.Errorf("%s woke", woken)
 			}
-			if len(c.woken) > 0 {
-				t.Errorf("%s woke as well", <-c.woken)
+			if len(c.framework.Woken) > 0 {
+				t.Errorf("%s woke as well", <-c.framework.Woken)
 			}
 		})
 	}
@@ -176,7 +178,7 @@ func TestPodsWakeWhenTheirNamespaceComes(t *testing.T) {
 		t.Errorf("a pod of an unknown namespace: %v", o)
 	}
 	c.create(t, namespace("new", "kind", "secret"))
-	if woken := <-c.woken; woken != "p" {
+	if woken := <-c.framework.Woken; woken != "p" {
 		t.Errorf("%s woke", woken)
 	}
 	want := outcome{Scores: map[string]int64{"a": 0}, Reasons: map[string]string{"b": "node(s) that rule secret of placement policy n does not allow"}}
@@ -233,14 +235,14 @@ func TestAClassIsJudgedAsItsNodesAre(t *testing.T) {
 	}
 	c := newCluster(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`,
 		"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`}, objects...)
-	if _, reason := c.place(t, pod("holder", "berth.dev/licenses", "matlab").Obj(), c.nodeInfos(t)[0].Node().Name); reason != "" && !strings.Contains(reason, "outside") {
+	if _, reason := c.place(t, pod("holder", "berth.dev/licenses", "matlab").Obj(), c.framework.Infos(t)[0].Node().Name); reason != "" && !strings.Contains(reason, "outside") {
 		t.Fatal(reason)
 	}
 	for _, p := range []*v1.Pod{pod("plain").Obj(), pod("acme").Label("tenant", "acme").Obj(), pod("user", "berth.dev/licenses", "matlab").Obj(),
 		pod("reader", "berth.dev/datasets", "imagenet").Obj(), pod("all", "berth.dev/datasets", "imagenet", "berth.dev/licenses", "matlab").Obj()} {
 		o, state := c.schedule(t, p)
 		judge, first := c.plugin.Judge(t.Context(), state, p), map[string]any{}
-		for _, info := range c.nodeInfos(t) {
+		for _, info := range c.framework.Infos(t) {
 			key, class := c.plugin.Class(candidates.Key{}, info)
 			name := string(key.Fixed) + "|" + string(key.All)
 			if known, ok := first[name]; ok {

@@ -72,61 +72,12 @@ func (w *world) mustApply(t *testing.T, name, spec string) {
 	})
 }
 
+// run creates a pod of the tests without a server, as a tenant writes it.
 func (w *world) run(t *testing.T, p *v1.Pod) {
 	t.Helper()
 	p.UID = ""
 	p.Spec.Containers = []v1.Container{{Name: "main", Image: "image"}}
-	w.Await(t, "the service account", func(ctx context.Context) (bool, error) {
-		_, err := w.Client.CoreV1().Pods("default").Create(ctx, p, metav1.CreateOptions{})
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-}
-
-func (w *world) pod(ctx context.Context, t *testing.T, name string) *v1.Pod {
-	t.Helper()
-	p, err := w.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func (w *world) bound(t *testing.T, name, node string) {
-	t.Helper()
-	w.Await(t, fmt.Sprintf("pod %s on node %q", name, node), func(ctx context.Context) (bool, error) {
-		on := w.pod(ctx, t, name).Spec.NodeName
-		if on != "" && node != "" && on != node {
-			return false, fmt.Errorf("it is on %s", on)
-		}
-		return on != "", nil
-	})
-}
-
-func (w *world) pending(t *testing.T, name, reason string) {
-	t.Helper()
-	w.Await(t, fmt.Sprintf("pod %s to be pending because %q", name, reason), func(ctx context.Context) (bool, error) {
-		p := w.pod(ctx, t, name)
-		if p.Spec.NodeName != "" {
-			return false, fmt.Errorf("it is on %s", p.Spec.NodeName)
-		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1.PodScheduled && strings.Contains(c.Message, reason) {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
-}
-
-func (w *world) remove(t *testing.T, name string) {
-	t.Helper()
-	now := int64(0)
-	if err := w.Client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-		t.Fatal(err)
-	}
+	w.Create(t, p)
 }
 
 // status waits until the policy's status says so.
@@ -190,20 +141,20 @@ func (w *world) licenses(t *testing.T) {
 		}
 	}
 	w.run(t, user("early"))
-	w.pending(t, "early", "no placement policy has a license matlab")
+	w.Pending(t, "early", "no placement policy has a license matlab")
 	w.mustApply(t, "tools", `{licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: a}}}}]}`)
-	w.bound(t, "early", "eu-0")
+	w.Bound(t, "early", "eu-0")
 	w.run(t, user("second"))
-	w.pending(t, "second", "node(s) without a free license matlab: 1 of 1 in use, the pod uses 1 (rule matlab of placement policy tools)")
-	w.pending(t, "second", "node(s) outside the pools of license matlab (rule matlab of placement policy tools)")
+	w.Pending(t, "second", "node(s) without a free license matlab: 1 of 1 in use, the pod uses 1 (rule matlab of placement policy tools)")
+	w.Pending(t, "second", "node(s) outside the pools of license matlab (rule matlab of placement policy tools)")
 	w.status(t, "tools", "that one is in use", used(1))
 	w.KillScheduler(t)
 	w.run(t, user("third"))
-	w.pending(t, "third", "1 of 1 in use")
-	w.remove(t, "third")
-	w.remove(t, "early")
-	w.bound(t, "second", "eu-0")
-	w.remove(t, "second")
+	w.Pending(t, "third", "1 of 1 in use")
+	w.Remove(t, "third")
+	w.Remove(t, "early")
+	w.Bound(t, "second", "eu-0")
+	w.Remove(t, "second")
 	w.status(t, "tools", "that none is in use", used(0))
 }
 
@@ -213,15 +164,15 @@ func (w *world) preempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run(t, pod("patient", "berth.dev/licenses", "matlab").TerminationGracePeriodSeconds(0).Obj())
-	w.bound(t, "patient", "eu-0")
+	w.Bound(t, "patient", "eu-0")
 	p := pod("hasty", "berth.dev/licenses", "matlab").Obj()
 	p.Spec.PriorityClassName, p.Spec.Priority = "urgent", nil
 	w.run(t, p)
-	w.bound(t, "hasty", "eu-0")
+	w.Bound(t, "hasty", "eu-0")
 	if _, err := w.Client.CoreV1().Pods("default").Get(t.Context(), "patient", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the pod that had the license: %v", err)
 	}
-	w.remove(t, "hasty")
+	w.Remove(t, "hasty")
 }
 
 func (w *world) gang(t *testing.T) {
@@ -235,28 +186,28 @@ func (w *world) gang(t *testing.T) {
 	for i := range 3 {
 		w.run(t, pod(fmt.Sprint("g-", i), "berth.dev/licenses", "matlab").Label("scheduling.x-k8s.io/pod-group", "g").Obj())
 	}
-	w.pending(t, "g-0", "without a free license matlab")
+	w.Pending(t, "g-0", "without a free license matlab")
 	for i := range 3 {
-		if node := w.pod(t.Context(), t, fmt.Sprint("g-", i)).Spec.NodeName; node != "" {
+		if node := w.Pod(t, fmt.Sprint("g-", i)).Spec.NodeName; node != "" {
 			t.Errorf("member %d of a gang that cannot start is on %s", i, node)
 		}
 	}
 	w.mustApply(t, "tools", `{licenses: [{name: matlab, count: 3}]}`)
 	for i := range 3 {
-		w.bound(t, fmt.Sprint("g-", i), "")
-		w.remove(t, fmt.Sprint("g-", i))
+		w.Bound(t, fmt.Sprint("g-", i), "")
+		w.Remove(t, fmt.Sprint("g-", i))
 	}
 	// One that waits for a single pod's license starts when that pod is gone.
 	w.run(t, pod("single", "berth.dev/licenses", "matlab").Obj())
-	w.bound(t, "single", "")
+	w.Bound(t, "single", "")
 	for i := 3; i < 6; i++ {
 		w.run(t, pod(fmt.Sprint("g-", i), "berth.dev/licenses", "matlab").Label("scheduling.x-k8s.io/pod-group", "g").Obj())
 	}
-	w.pending(t, "g-3", "without a free license matlab")
-	w.remove(t, "single")
+	w.Pending(t, "g-3", "without a free license matlab")
+	w.Remove(t, "single")
 	since := time.Now()
 	for i := 3; i < 6; i++ {
-		w.bound(t, fmt.Sprint("g-", i), "")
+		w.Bound(t, fmt.Sprint("g-", i), "")
 	}
 	t.Logf("the gang started %s after the pod was deleted", time.Since(since).Round(time.Millisecond))
 }
@@ -271,24 +222,21 @@ func (w *world) tenants(t *testing.T) {
 	}
 	w.mustApply(t, "tenants", strings.Replace(good, "node.labels[", "node.lables[", 1))
 	w.run(t, pod("acme").Label("tenant", "acme").Obj())
-	w.pending(t, "acme", "node(s) for which rule europe of placement policy tenants cannot be evaluated")
+	w.Pending(t, "acme", "node(s) for which rule europe of placement policy tenants cannot be evaluated")
 	w.status(t, "tenants", "what is wrong", accepted("False", "undefined field 'lables'"))
-	w.Await(t, "the event of the broken policy", func(ctx context.Context) (bool, error) {
-		list, err := w.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=tenants"})
-		return err == nil && len(list.Items) > 0 && strings.Contains(list.Items[0].Message, "lables"), err
-	})
+	w.Told(t, "tenants", "lables")
 	w.run(t, pod("other").Obj())
-	w.bound(t, "other", "")
+	w.Bound(t, "other", "")
 	w.mustApply(t, "tenants", good)
-	w.bound(t, "acme", "eu-0")
+	w.Bound(t, "acme", "eu-0")
 	w.status(t, "tenants", "that all is well", accepted("True", "all rules can be evaluated"))
 	w.mustApply(t, "tenants", strings.Replace(good, "'eu'", "'asia'", 1))
 	w.run(t, pod("late").Label("tenant", "acme").Obj())
-	w.pending(t, "late", "node(s) that rule europe of placement policy tenants does not allow")
+	w.Pending(t, "late", "node(s) that rule europe of placement policy tenants does not allow")
 	if err := w.policies().Delete(t.Context(), "tenants", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.bound(t, "late", "")
+	w.Bound(t, "late", "")
 }
 
 func (w *world) crd(t *testing.T) {
@@ -308,9 +256,9 @@ func (w *world) crd(t *testing.T) {
 	// A scheduler that starts without the CRD works all the same.
 	w.KillScheduler(t)
 	w.run(t, pod("plain").Obj())
-	w.bound(t, "plain", "")
+	w.Bound(t, "plain", "")
 	w.run(t, pod("user", "berth.dev/licenses", "ansys").Obj())
-	w.pending(t, "user", "no placement policy has a license ansys")
+	w.Pending(t, "user", "no placement policy has a license ansys")
 	fresh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": crd.GetAPIVersion(), "kind": crd.GetKind(), "spec": crd.Object["spec"]}}
 	fresh.SetName(name)
 	fresh.SetAnnotations(crd.GetAnnotations())
@@ -324,5 +272,5 @@ func (w *world) crd(t *testing.T) {
 		_, err := w.policies().Create(ctx, object, metav1.CreateOptions{})
 		return err == nil, nil
 	})
-	w.bound(t, "user", "")
+	w.Bound(t, "user", "")
 }

@@ -7,15 +7,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
@@ -77,30 +74,15 @@ func TestServiceLevelsOnARealControlPlane(t *testing.T) {
 	create := func(name string, change func(*st.PodWrapper)) {
 		pod := st.MakePod().Name(name).Namespace("default").SchedulerName(profile).Req(map[v1.ResourceName]string{"cpu": "1", "memory": "1Gi"})
 		change(pod)
-		box.Await(t, "pod "+name+" to be created", func(ctx context.Context) (bool, error) {
-			_, err := box.Client.CoreV1().Pods("default").Create(ctx, pod.Obj(), metav1.CreateOptions{})
-			if apierrors.IsForbidden(err) { // there is no service account yet
-				return false, nil
-			}
-			return err == nil, err
-		})
+		box.Create(t, pod.Obj())
 	}
 	bound := func(name, node string) {
 		t.Helper()
-		box.Await(t, name+" to be bound", func(ctx context.Context) (bool, error) {
-			pod, err := box.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-			if err == nil && pod.Spec.NodeName != "" && pod.Spec.NodeName != node {
-				err = fmt.Errorf("it is on %s, want %s", pod.Spec.NodeName, node)
-			}
-			return err == nil && pod.Spec.NodeName == node, err
-		})
+		box.Bound(t, name, node)
 	}
 	told := func(name, text string) {
 		t.Helper()
-		box.Await(t, "an event of "+name+" that says "+text, func(ctx context.Context) (bool, error) {
-			n, err := events(ctx, box, name, text)
-			return n == 1, err
-		})
+		box.Told(t, name, text)
 	}
 
 	create("quick", func(p *st.PodWrapper) { p.Annotation("berth.dev/slo-latency-ms", "100") })
@@ -122,10 +104,7 @@ func TestServiceLevelsOnARealControlPlane(t *testing.T) {
 	if _, err := box.Client.CoreV1().Pods("default").Patch(t.Context(), "unclassed", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	box.Await(t, "the pod whose class was put right to be bound", func(ctx context.Context) (bool, error) {
-		pod, err := box.Client.CoreV1().Pods("default").Get(ctx, "unclassed", metav1.GetOptions{})
-		return err == nil && pod.Spec.NodeName != "", err
-	})
+	bound("unclassed", "")
 
 	inQueue := func(class string) func(p *st.PodWrapper) {
 		return func(p *st.PodWrapper) {
@@ -140,33 +119,13 @@ func TestServiceLevelsOnARealControlPlane(t *testing.T) {
 	told("younger", "Insufficient cpu")
 	// By now both have waited for longer than the queue puts off a pod that did not fit.
 	told("older", "the pod waits for longer than the 5 seconds that its class batch allows (berth.dev/sla-class)")
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-	if err := box.Client.CoreV1().Pods("default").Delete(t.Context(), "first", now); err != nil {
-		t.Fatal(err)
-	}
+	box.Remove(t, "first")
 	bound("younger", "narrow-0")
 
 	box.KillScheduler(t)
-	if err := box.Client.CoreV1().Pods("default").Delete(t.Context(), "younger", now); err != nil {
-		t.Fatal(err)
-	}
+	box.Remove(t, "younger")
 	bound("older", "narrow-0")
-	if n, err := events(t.Context(), box, "younger", "the pod waits for longer"); n != 0 || err != nil {
+	if n, err := box.Events(t.Context(), "younger", "the pod waits for longer"); n != 0 || err != nil {
 		t.Errorf("%d events about a timeout of a class that has none, %v", n, err)
 	}
-}
-
-// events counts the events about the pod that hold the text.
-func events(ctx context.Context, box *sandboxtest.Box, pod, text string) (int, error) {
-	list, err := box.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for i := range list.Items {
-		if strings.Contains(list.Items[i].Message, text) {
-			n++
-		}
-	}
-	return n, nil
 }
