@@ -6,8 +6,9 @@
 # three together (64 MB compressed instead of 17 to 24 MB), and would put the scheduler on the base that only the node agent
 # needs.
 
-# Another image of Go 1.26 with make and git does as well, for example one from your own registry.
-ARG GO_IMAGE=golang:1.26-bookworm
+# The toolchain of go.mod, so that the same commit gives the same binary. Another image of Go with make and git does as well, for
+# example one from your own registry, and one with a digest cannot be moved.
+ARG GO_IMAGE=golang:1.26.8-bookworm
 # The node agent starts nvidia-smi, which the container runtime adds and which needs glibc.
 ARG GLIBC_IMAGE=debian:bookworm-slim
 

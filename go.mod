@@ -2,6 +2,8 @@ module berth.dev/berth
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	charm.land/bubbletea/v2 v2.1.1
 	github.com/go-logr/logr v1.4.3

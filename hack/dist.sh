@@ -8,6 +8,13 @@ out=${1:?usage: hack/dist.sh DIR}
 : "${VERSION:?run make dist}" "${COMMIT:?}" "${BUILD_DATE:?}" "${LDFLAGS:?}"
 architectures=(${ARCHITECTURES:-amd64 arm64})
 
+# Another compiler gives other bytes. The go command takes the pinned one by itself unless GOTOOLCHAIN forbids it.
+pinned=$(sed -n 's/^toolchain //p' go.mod)
+if [ "$(go env GOVERSION)" != "$pinned" ]; then
+  echo "hack/dist.sh: Go is $(go env GOVERSION), and go.mod pins $pinned: set GOTOOLCHAIN=$pinned" >&2
+  exit 1
+fi
+
 rm -rf "$out"
 mkdir -p "$out"
 for architecture in "${architectures[@]}"; do

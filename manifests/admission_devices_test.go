@@ -160,6 +160,78 @@ func testDevices(t *testing.T, w *guarded) {
 	}
 }
 
+// testLicenses writes the annotation by which licenses are counted, once pods have their node.
+func testLicenses(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	const told = "annotation berth.dev/licenses counts what a pod with a node holds: it cannot be written or changed then"
+	pods := w.user.CoreV1().Pods("default")
+	expect := func(what, want string, err error) {
+		t.Helper()
+		if got := denial(err); got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	pod, err := pods.Create(ctx, podWith(map[string]string{kubeview.LicensesKey: "matlab"}), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(value string, sub ...string) error {
+		_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"berth.dev/licenses":`+value+`}}}`), metav1.PatchOptions{}, sub...)
+		return err
+	}
+	expect("a change before the pod has a node", "", patch(`"matlab=2"`))
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	more := binding.DeepCopy()
+	more.Annotations = map[string]string{kubeview.LicensesKey: "matlab=9"}
+	expect("a binding with it", told, pods.Bind(ctx, more, metav1.CreateOptions{}))
+	expect("a binding", "", pods.Bind(ctx, binding, metav1.CreateOptions{}))
+	expect("a change", told, patch(`"matlab=9"`))
+	expect("a change with the status", told, patch(`"matlab=9"`, "status"))
+	expect("removing it", told, patch("null"))
+	expect("the same value", "", patch(`"matlab=2"`))
+	squatter := podWith(map[string]string{kubeview.LicensesKey: "matlab=9"})
+	squatter.Spec.NodeName = "n"
+	_, err = pods.Create(ctx, squatter, dryRun)
+	expect("a pod with spec.nodeName", told, err)
+}
+
+// testDaemons refers to DaemonSets from pods that none has made.
+func testDaemons(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	const told = "pods of DaemonSets may run where others may not: only the DaemonSet controller makes them"
+	pods := w.user.CoreV1().Pods("default")
+	yes := true
+	owned := func(group string) *corev1.Pod {
+		pod := podWith(nil)
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: group, Kind: "DaemonSet", Name: "agent", UID: "1", Controller: &yes}}
+		return pod
+	}
+	for _, group := range []string{"apps/v1", "example.com/v1", "v1"} {
+		if _, err := pods.Create(ctx, owned(group), dryRun); denial(err) != told {
+			t.Errorf("a pod of a DaemonSet of %s: got %q, want %q", group, denial(err), told)
+		}
+	}
+	pod, err := pods.Create(ctx, podWith(nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.OwnerReferences = owned("apps/v1").OwnerReferences
+	if _, err := pods.Update(ctx, pod, metav1.UpdateOptions{}); denial(err) != told {
+		t.Errorf("a pod that becomes one of a DaemonSet: got %q, want %q", denial(err), told)
+	}
+	controller := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "daemon-set-controller"})
+	made, err := controller.CoreV1().Pods("default").Create(ctx, owned("apps/v1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its own namespace may change the rest of it.
+	made.Labels = map[string]string{"a": "b"}
+	if _, err := pods.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("changing a label of a DaemonSet's pod: %v", err)
+	}
+}
+
 // The scheduler of the control plane has the shipped role and no more.
 func testScheduled(t *testing.T, w *guarded) {
 	pod := podWith(map[string]string{"alibabacloud.com/gpu-milli": "300"})
@@ -276,7 +348,9 @@ func testTaint(t *testing.T, w *guarded) {
 			return err
 		}},
 		{"a pod that claims to be a DaemonSet's", refused, func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), owned(tolerant("", kubeview.SchedulerKey)), dryRun)
+			pod := owned(tolerant("", kubeview.SchedulerKey))
+			pod.OwnerReferences[0].Controller = nil // otherwise another policy refuses it, too
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, dryRun)
 			return err
 		}},
 		{"a pod of a DaemonSet", "", func() error {

@@ -56,6 +56,8 @@ func TestAdmission(t *testing.T) {
 		{"the example for Kueue refuses shares that quotas cannot count", testKueueExample},
 		{"a bad value from before does not stop other changes", testOldValues},
 		{"only the scheduler writes devices", testDevices},
+		{"licenses of a pod with a node stay", testLicenses},
+		{"only the DaemonSet controller makes pods of DaemonSets", testDaemons},
 		{"the scheduler places a pod with a share", testScheduled},
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},

@@ -49,6 +49,7 @@ var podValues = map[string][]string{
 		"app=cache 0.5 GiB/h", "a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p",
 		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x", "app=a;app=a", "a=b,", "app=cache 20GiB",
 		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
+		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" + strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
 	},
 	kubeview.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
 	kubeview.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},

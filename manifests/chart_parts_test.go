@@ -88,7 +88,7 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 	t.Parallel()
 	rendered := alike(t, unstructuredObjects(t, template(t, "--set=extender.enabled=true,extender.image.repository=you/extender,extender.image.tag=v2",
-		"--set=extender.replicas=3,extender.config=own,extender.resources=null,nodeAgent.enabled=true,nodeAgent.image.repository=you/agent",
+		"--set=extender.replicas=3,extender.config=own,extender.resources=null,nodeAgent.enabled=true,nodeAgent.image.repository=you/agent,nodeAgent.image.digest=sha256:"+strings.Repeat("a", 64),
 		"--set=nodeAgent.image.pullPolicy=Always,nodeAgent.runtimeClassName=nvidia", "--show-only=templates/extender.yaml", "--show-only=templates/node-agent.yaml")))
 	extender := rendered["Deployment kube-system/berth-extender"].(map[string]any)
 	agents := rendered["DaemonSet kube-system/berth-node-agent"].(map[string]any)
@@ -104,7 +104,7 @@ func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 		"image of the extender":         {container(extender)["image"], "you/extender:v2"},
 		"replicas of the extender":      {extender["spec"].(map[string]any)["replicas"], float64(3)},
 		"configuration of the extender": {strings.TrimSpace(config["data"].(map[string]any)["extender-config.yaml"].(string)), "own"},
-		"image of the node agent":       {container(agents)["image"], "you/agent"},
+		"image of the node agent":       {container(agents)["image"], "you/agent@sha256:" + strings.Repeat("a", 64)},
 		"pull policy of the node agent": {container(agents)["imagePullPolicy"], "Always"},
 	} {
 		if pair[0] != pair[1] {
@@ -128,6 +128,7 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 		"an anti-affinity that is none":     {"--set=antiAffinity=hard", "antiAffinity"},
 		"a value of a part that is none":    {"--set=extender.enable=true", "enable"},
 		"no extender at all":                {"--set=extender.enabled=true,extender.replicas=0", "replicas"},
+		"a digest that is none":             {"--set=image.digest=0.1.0", "digest"},
 		"a pull policy that is none":        {"--set=nodeAgent.image.pullPolicy=Sometimes", "pullPolicy"},
 		"a switch that is a word":           {"--set-string=nodeAgent.enabled=yes", "nodeAgent"},
 		"admission policies without a word": {"--set=admission.enabled=1", "admission"},

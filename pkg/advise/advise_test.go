@@ -54,7 +54,10 @@ func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority 
 
 func bare(p *v1.Pod) { p.OwnerReferences = nil }
 
-func daemon(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }
+func daemon(p *v1.Pod) {
+	p.OwnerReferences[0].Kind = "DaemonSet"
+	p.Spec.Affinity = onlyOn(p.Spec.NodeName)
+}
 
 // member makes the pod one of the gang g of two.
 func member(p *v1.Pod) {
@@ -250,4 +253,10 @@ func TestRequestsThatStrandGPUsAreFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
+func onlyOn(node string) *v1.Affinity {
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
 }

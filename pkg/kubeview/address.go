@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/address"
@@ -48,7 +47,7 @@ func PodIPPool(pod *v1.Pod) (string, *BadValue) {
 // its own name. A pod with a generated name does not come back; it has its name while it lives.
 func PodIdentities(pod *v1.Pod) []address.Identity {
 	own := address.Identity{Namespace: pod.Namespace, Pod: pod.Name}
-	owner := metav1.GetControllerOfNoCopy(pod)
+	owner := ControllerOf(pod)
 	if owner == nil || owner.Kind != "StatefulSet" || !strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
 		return []address.Identity{own}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // CapacityType is how a node was bought, and so whether it may be taken away.
@@ -119,15 +118,4 @@ func Undisturbed(pod *v1.Pod) string {
 		return evictableKey
 	}
 	return ""
-}
-
-// BelongsToNode says whether a pod is there because its node is: a DaemonSet's pod or a static one. It keeps no node
-// alive, and has no choice of nodes.
-func BelongsToNode(pod *v1.Pod) bool {
-	if _, static := pod.Annotations[v1.MirrorPodAnnotationKey]; static {
-		return true
-	}
-	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool {
-		return o.Kind == "DaemonSet" && o.Controller != nil && *o.Controller
-	})
 }

@@ -1,12 +1,14 @@
 package kubeview
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 )
@@ -168,13 +170,53 @@ func TestLeavingAndRemovable(t *testing.T) {
 	}
 }
 
+// daemonPod is as the DaemonSet controller makes it.
+func daemonPod(name, uid string) *v1.Pod {
+	node := v1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{"n"}}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: ptr.To(true)}}},
+		Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{node}}}}}}}}
+}
+
+func TestAReferenceToADaemonSetAloneMakesNoneOfItsPods(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*v1.Pod)
+		want   bool
+	}{
+		"as the controller makes it": {func(*v1.Pod) {}, true},
+		"with selectors of its DaemonSet beside the node": {func(pod *v1.Pod) {
+			term := &pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
+			term.MatchExpressions = []v1.NodeSelectorRequirement{{Key: "gpu", Operator: v1.NodeSelectorOpExists}}
+		}, true},
+		"with no node of its own": {func(pod *v1.Pod) { pod.Spec.Affinity = nil }, false},
+		"with a choice of nodes": {func(pod *v1.Pod) {
+			required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			required.NodeSelectorTerms = append(required.NodeSelectorTerms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
+				{Key: "gpu", Operator: v1.NodeSelectorOpExists}}})
+		}, false},
+		"of a group that no garbage collector knows": {func(pod *v1.Pod) { pod.OwnerReferences[0].APIVersion = "example.com/v1" }, false},
+		"of the core group, which has none":          {func(pod *v1.Pod) { pod.OwnerReferences[0].APIVersion = "v1" }, false},
+		"of a name that no object can have":          {func(pod *v1.Pod) { pod.OwnerReferences[0].Name = strings.Repeat("n", 2000) }, false},
+	} {
+		pod := daemonPod("p", "1")
+		tc.change(pod)
+		if got := BelongsToNode(pod); got != tc.want {
+			t.Errorf("a pod %s belongs to its node: %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	ordinary := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ordinary", UID: "1"}}
-	daemon := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "daemon", UID: "2", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}}}
+	daemon := daemonPod("daemon", "2")
 	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "static", UID: "3", Annotations: map[string]string{v1.MirrorPodAnnotationKey: "x"}}}
 	leaving := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "4", DeletionTimestamp: ptr.To(metav1.NewTime(time.Unix(1, 0)))}}
-	owned := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "owned", UID: "5", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet"}}}}
+	owned := daemonPod("owned", "5")
+	owned.OwnerReferences[0].Controller = nil
 	for name, tc := range map[string]struct {
 		pods []*v1.Pod
 		want bool

@@ -112,7 +112,7 @@ func (p *GangOwnerPolicy) owner(pod *v1.Pod) (GangOwner, error) {
 	case !asked && !p.covers(pod), pod.Spec.SchedulingGroup != nil:
 		return GangOwner{}, nil
 	}
-	controller := metav1.GetControllerOfNoCopy(pod)
+	controller := ControllerOf(pod)
 	if controller == nil {
 		if !asked {
 			return GangOwner{}, nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/plural"
@@ -33,7 +32,7 @@ func (s *GangOwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
 		return true
 	}
-	switch controller := metav1.GetControllerOfNoCopy(pod); {
+	switch controller := ControllerOf(pod); {
 	case controller == nil || s.UID == "":
 		return false
 	case controller.Kind == kind:

@@ -256,7 +256,8 @@ func parseModels(key, value string) ([]string, error) {
 			return nil, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
 				Allowed: "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10"}
 		}
-		models[i] = CanonicalModel(models[i])
+		// What is remembered of the pod must not keep the whole value in memory, which spaces may fill up.
+		models[i] = strings.Clone(CanonicalModel(models[i]))
 	}
 	slices.Sort(models)
 	return slices.Compact(models), nil

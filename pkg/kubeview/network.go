@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,8 +16,11 @@ import (
 const NearKey = "berth.dev/near"
 
 const (
-	// maxNear is how many selectors a pod may name.
-	maxNear = 8
+	// maxNear is how many selectors a pod may name, maxNearRequirements how many requirements each may have, and longestNear how
+	// long all of them may be: other pods are compared with them at each change.
+	maxNear             = 8
+	maxNearRequirements = 8
+	longestNear         = 4096
 	// maxGiBPerHour is the most that a pod can say it exchanges: more than 2,000 Gbit/s.
 	maxGiBPerHour = 1_000_000
 	// KiBPerGiB turns what people write into what is counted with.
@@ -57,6 +61,9 @@ func parseNear(value string) (near []Near, allowed string) {
 	if len(items) > maxNear {
 		return nil, fmt.Sprintf("a list of at most %d label selectors", maxNear)
 	}
+	if utf8.RuneCountInString(value) > longestNear {
+		return nil, fmt.Sprintf("a list of label selectors of at most %d characters", longestNear)
+	}
 	for i, item := range items {
 		item = strings.TrimSpace(item)
 		n := Near{Selector: item}
@@ -73,6 +80,9 @@ func parseNear(value string) (near []Near, allowed string) {
 		}
 		if selector.Empty() {
 			return nil, fmt.Sprintf("%s: item %d selects all pods", allowedNear, i+1)
+		}
+		if requirements, _ := selector.Requirements(); len(requirements) > maxNearRequirements {
+			return nil, fmt.Sprintf("a list of label selectors with at most %d requirements each: see item %d", maxNearRequirements, i+1)
 		}
 		n.Matches, n.Selector = selector, selector.String()
 		for _, other := range near {

@@ -46,6 +46,9 @@ func TestPodNamesWhatItTalksTo(t *testing.T) {
 		{name: "far too much traffic", value: "app=cache 1" + strings.Repeat("0", 400) + "GiB/h", bad: "at most 1000000"},
 		{name: "the same twice", value: "a=1,b=2;b=2,a=1 3GiB/h", bad: "item 2 repeats"},
 		{name: "too many", value: strings.Repeat("a=1;", 8) + "a=1", bad: "at most 8"},
+		{name: "as many requirements as there may be", value: "a,b,c,d,e,f,g,h in (i,j,k)", want: []near{{"a,b,c,d,e,f,g,h in (i,j,k)", 0}}},
+		{name: "too many requirements", value: "a;b,c,d,e,f,g,h,i,j", bad: "at most 8 requirements each: see item 2"},
+		{name: "too long", value: "a in (" + strings.Repeat("x,", 2048) + "x)", bad: "at most 4096 characters"},
 	} {
 		got, bad := PodNear(nearPod(test.value))
 		if test.bad != "" {

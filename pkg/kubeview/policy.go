@@ -65,6 +65,8 @@ func parseLicenses(value string) (licenses []License, ok bool) {
 		if !policyName.MatchString(license.Name) || twice || len(licenses) == mostPolicyNames {
 			return nil, false
 		}
+		// What is remembered of the pod must not keep the whole value in memory, which spaces may fill up.
+		license.Name = strings.Clone(license.Name)
 		licenses = append(licenses, license)
 	}
 	slices.SortFunc(licenses, func(a, b License) int { return strings.Compare(a.Name, b.Name) })
@@ -103,7 +105,7 @@ func parseDatasets(value string) (datasets []string, ok bool) {
 		if !policyName.MatchString(name) || slices.Contains(datasets, name) || len(datasets) == mostPolicyNames {
 			return nil, false
 		}
-		datasets = append(datasets, name)
+		datasets = append(datasets, strings.Clone(name)) // as with licenses
 	}
 	slices.Sort(datasets)
 	return datasets, true

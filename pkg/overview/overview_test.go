@@ -161,7 +161,8 @@ func TestTheStateOfGPUs(t *testing.T) {
 			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 900, IdleMilliGPU: 1100, StrandedMilliGPU: 100, NodesWithoutPrice: 1}},
 		"a DaemonSet's pod does not use the node": {objects: []any{node("a", "nvidia.com/gpu=1"), pod("p", "a", "cpu=1", func(p *v1.Pod) {
 			yes := true
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &yes}}
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Controller: &yes}}
+			p.Spec.Affinity = onlyOn("a")
 		})}, want: map[string]string{"a": "F"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, IdleMilliGPU: 1000, NodesWithoutPrice: 1}},
 	}
 	for name, test := range tests {
@@ -377,4 +378,10 @@ func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "a-9", "a-09", "a-10", "b-1"}, names); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
+}
+
+// onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
+func onlyOn(node string) *v1.Affinity {
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
 }

@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,27 +19,85 @@ const (
 	byNode, byAdmin = "the nodes that there are", "what administrators write"
 	// oneCycle: the map goes with the cycle, or with the answer that it is made for.
 	oneCycle = "one cycle or answer"
+	// inSource: the map is a table that nothing is added to.
+	inSource = "what the source says"
+	// byAnswer: the map is an answer of Prometheus, of bounded size, and is replaced by the next one.
+	byAnswer = "the last answer of Prometheus, of which maxResponseMiB bounds the size"
 )
 
 // bounds says of each map of a type in the scheduler what keeps it from growing for ever: tenants create and delete as many pods
 // as they like, with any text in them. What is bounded by a number has texts of a bounded length as keys, too.
 var bounds = map[string]map[string]string{
-	"address": {
+	"pkg/signals": {
+		"GPUReader.fatal":         byAdmin,
+		"GPUSnapshot.faults":      byAnswer,
+		"GPUSnapshot.memory":      byAnswer,
+		"GPUSnapshot.otherFaults": byAnswer,
+		"GPUSnapshot.utilisation": byAnswer,
+		"GPUSnapshot.xidFaults":   byAnswer,
+		"PriceSnapshot.nodes":     byAnswer,
+		"PriceSnapshot.offerings": byAnswer,
+		"figures.byNode":          byAnswer,
+		"readings.taken":          byAnswer,
+		"readings.values":         byAnswer,
+		"origin.nodes":            byNode,
+		"reporter.told":           byAdmin,
+	},
+	"pkg/showback": {
+		"Pod.Labels":    oneCycle,
+		"daySums.lines": oneCycle,
+		"tenants.keys":  oneCycle,
+	},
+	"pkg/kubeview": {
+		"DeviceNode.byID":            byNode,
+		"DeviceSlices.known":         byNode,
+		"DeviceSlices.locals":        byNode,
+		"DeviceSlices.nodes":         byNode,
+		"GangOwnerPolicy.Kinds":      byAdmin,
+		"GangOwnerPolicy.Namespaces": byAdmin,
+		"GangOwnerPolicy.Profiles":   byAdmin,
+		"aliases":                    inSource,
+		"claimDevice.capacity":       byNode,
+		"deviceNodeReader.byKey":     byNode,
+		"deviceNodeReader.counters":  byNode,
+		"domains":                    inSource,
+		"generations":                inSource,
+		"machines":                   inSource,
+		"objectReader.fields":        oneCycle,
+		"objectReader.kept":          oneCycle,
+		"ordinalKeys":                inSource,
+	},
+	"pkg/decisions": {
+		"profile.weights": byAdmin,
+	},
+	"pkg/crd": {
+		"document.Components":   oneCycle,
+		"properties.Properties": oneCycle,
+	},
+	"pkg/apis/config": {
+		"Prometheus.MatchLabels": byAdmin,
+		"nodeOperators":          inSource,
+	},
+	"cmd/scheduler": {
+		"demoted": inSource,
+	},
+	"pkg/address": {
 		"Ledger.byIdentity": byPod, "Ledger.held": byPod, "Ledger.leaving": byPod, "Ledger.pools": byAdmin,
 		"Ledger.promised": byPod, "Ledger.promises": byPod, "Plan.planned": oneCycle, "Plan.promised": oneCycle,
 		"places.subnets": byAdmin,
 	},
-	"candidates": {
+	"pkg/candidates": {
 		"cycle.statuses": oneCycle, "images.bySlot": byNode, "images.nodes": byNode, "index.byInfo": byNode,
 		"index.byKey": byNode, "plugins.weights": byAdmin, "varieties.byKey": byNode,
 	},
-	"clusterstate": {
+	"pkg/clusterstate": {
 		"ByNode.byName": byNode, "ByNode.byObject": byNode, "ClaimState.stamps": byNode,
 		"GPUClaims.demands": "256 shapes of at most 16 KiB", "GPUClaims.late": "256 shapes of at most 4 KiB",
 		"GPUClaims.outcomes": "256 shapes of at most 16 KiB", "GPUClaims.untold": byNode,
 		"badValueReporter.reported": byNode, "remembered.byNode": byNode,
 	},
-	"gang": {
+	"pkg/gang": {
+		"stageTable":     inSource,
 		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.groups": byGang,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
@@ -49,20 +107,26 @@ var bounds = map[string]map[string]string{
 		"plan.assignments": byGang, "plan.refused": byGang, "reserver.counts": oneCycle,
 		"reserver.nodes": oneCycle,
 	},
-	"gpu": {
+	"pkg/gpu": {
+		"usual":           inSource,
 		"Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
 		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",
-		"owners.lives": "1024 owners (mostOwners)", "shares.arrived": "1024 owners (mostOwners)",
+		"owners.lives": "1024 owners (mostOwners)", "shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
 		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one", "strandingShard.values": "the cache of packing values (maxCached)",
 	},
-	"informers": {
+	"pkg/informers": {
 		"carrier.values": byAdmin,
 	},
-	"price": {
+	"pkg/price": {
 		"ModelRates.GPU": byAdmin,
 	},
-	"plugins/coscheduling": {
-		"statusWriter.mixed": byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin, "namespaceTroubles.well": byAdmin,
+	"pkg/plugins/coscheduling": {
+		"checking.gone":       oneCycle,
+		"checking.said":       oneCycle,
+		"dryRun.claims":       oneCycle,
+		"headroom.priorities": byPod,
+		"stockWords":          inSource,
+		"statusWriter.mixed":  byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin, "namespaceTroubles.well": byAdmin,
 		"plans.parked": byGang, "reservationHolders.namespaces": byAdmin, "standInRefusals.never": byGang, "standInRefusals.by": byAdmin, "standInPause.skipped": byGang,
 		"modelChoice.node": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
 		"dryRun.classNames": oneCycle, "dryRun.generations": oneCycle, "dryRun.gone": oneCycle, "dryRun.displaced": oneCycle, "meanNode.scalar": oneCycle, "modelLimits.byClass": oneCycle,
@@ -81,12 +145,12 @@ var bounds = map[string]map[string]string{
 		"statusWriter.wrote": byGang, "storageAccount.taken": oneCycle, "told.pods": byPod,
 		"waker.byShape": byGang, "waker.dirty": byGang, "waker.touches": byPod, "waker.waiting": byGang,
 	},
-	"plugins/costoptimized": {
+	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,
 		"billCollector.byProfile": byAdmin, "runningPods.gangs": byGang, "settings.interruptions": byAdmin,
 		"waiting.pods": byPod,
 	},
-	"plugins/gpuaware": {
+	"pkg/plugins/gpuaware": {
 		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,
 		"fleet.dirty": byNode, "fleet.parts": byNode, "kin.byGroup": byPod, "kin.groups": byPod,
 		"learner.capacity": byNode, "learner.doors": byNode,
@@ -96,96 +160,174 @@ var bounds = map[string]map[string]string{
 		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.pods": byPod, "roll.waiting": byPod,
 		"siblings.byClique": byNode, "totals.nodes": byNode,
 	},
-	"plugins/ipreservation": {
+	"pkg/plugins/ipreservation": {
 		"book.nominated": byPod, "book.profiles": byAdmin, "book.unseen": byPod, "calls.of": byPod,
 	},
-	"plugins/networktopology": {
+	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
 		"peers.spaces": byPod, "space.pods": byPod, "space.terms": byPod,
 	},
-	"plugins/placementpolicy": {
+	"pkg/plugins/placementpolicy": {
 		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "book.wake": byPod,
 		"view.demands": "4096 pods (maxDemands)", "view.marks": byNode, "view.problems": byAdmin,
 	},
-	"policy": {
+	"pkg/policy": {
 		"Free.freed": byPod, "Free.taken": byPod, "Free.why": byPod, "Ledger.holders": byAdmin,
 		"marksTable.known": byNode, "subject.input": oneCycle, "subject.labels": oneCycle,
 		"subject.ofNamespace": oneCycle,
 	},
-	"reload": {
+	"pkg/reload": {
 		"Config.counts": byAdmin, "handedOver.Counts": byAdmin,
 	},
-	"rights": {
+	"pkg/rights": {
 		"StandIn.away": byAdmin, "StandIn.listed": byAdmin, "StandIn.lost": byAdmin, "StandIn.vital": byAdmin,
 	},
-	"topology": {
+	"pkg/topology": {
 		"Tally.domains": oneCycle, "Tally.nodes": oneCycle,
 	},
 }
 
-// TestEveryMapIsBounded fails for a map, or a cache, of which the list above does not say what bounds it.
+// TestEveryMapIsBounded fails for a map, or a cache, of a package in the scheduler of which the list above does not say what
+// bounds it: fields of types, also by the name of a type that is a map, and variables of packages.
 func TestEveryMapIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, root := range []string{
-		".", "../address", "../candidates", "../clusterstate", "../gang", "../gpu", "../informers", "../policy", "../price", "../reasons",
-		"../reload", "../rights", "../sla", "../topology",
-	} {
-		found := map[string][]string{}
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+	found := map[string][]string{}
+	for _, dir := range linked(t) {
+		found[dir] = mapsOf(t, dir)
+	}
+	for dir, fields := range found {
+		for _, field := range fields {
+			if bounds[dir][field] == "" {
+				t.Errorf("package %s: nothing says what bounds %s", dir, field)
 			}
-			dir := filepath.ToSlash(filepath.Join("plugins", filepath.Dir(path)))
-			found[dir] = append(found[dir], mapsOf(t, path)...)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
-		for dir, fields := range found {
-			for _, field := range fields {
-				if bounds[dir][field] == "" {
-					t.Errorf("package %s: nothing says what bounds %s", dir, field)
-				}
-			}
-			for field := range bounds[dir] {
-				if !slices.Contains(fields, field) {
-					t.Errorf("package %s: %s is listed and does not exist", dir, field)
-				}
+	}
+	for dir, fields := range bounds {
+		for field := range fields {
+			if !slices.Contains(found[dir], field) {
+				t.Errorf("package %s: %s is listed and does not exist", dir, field)
 			}
 		}
 	}
 }
 
-// mapsOf are the fields of a file that hold maps or caches.
-func mapsOf(t *testing.T, path string) []string {
+// module is what the paths of our own packages begin with.
+const module = "berth.dev/berth/"
+
+// linked are the folders of our own packages in the scheduler: the command and all that it imports.
+func linked(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var fields []string
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.TypeSpec)
-		if !ok {
-			return true
+	const root = "cmd/scheduler"
+	seen, next := map[string]bool{root: true}, []string{root}
+	for len(next) > 0 {
+		dir := next[0]
+		next = next[1:]
+		for _, file := range parsed(t, dir, parser.ImportsOnly) {
+			for _, spec := range file.Imports {
+				if path, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); ours && !seen[path] {
+					seen[path] = true
+					next = append(next, path)
+				}
+			}
 		}
-		if of, ok := spec.Type.(*ast.StructType); ok {
-			for _, field := range of.Fields.List {
-				for _, name := range field.Names {
-					if grows(field.Type) {
-						fields = append(fields, spec.Name.Name+"."+name.Name)
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// parsed are the files of a package without its tests.
+func parsed(t *testing.T, dir string, mode parser.Mode) []*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("package %s has no files, %v", dir, err)
+	}
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "zz_generated.deepcopy.go" {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, mode|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// mapsOf are the fields of types and the variables of a package that hold maps or caches.
+func mapsOf(t *testing.T, dir string) []string {
+	t.Helper()
+	files := parsed(t, dir, 0)
+	// named are the types of the package that are maps or lists of maps.
+	named := map[string]bool{}
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				if of, ok := spec.(*ast.TypeSpec); ok {
+					if _, isStruct := of.Type.(*ast.StructType); !isStruct && grows(of.Type, nil) {
+						named[of.Name.Name] = true
 					}
 				}
 			}
 		}
-		return true
-	})
-	return fields
+	}
+	var found []string
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.VAR {
+				for _, spec := range gen.Specs {
+					found = append(found, variables(spec.(*ast.ValueSpec), named)...)
+				}
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if of, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range of.Fields.List {
+					for _, name := range field.Names {
+						if grows(field.Type, named) {
+							found = append(found, spec.Name.Name+"."+name.Name)
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// variables are those of a declaration that hold maps or caches. What a function makes is seen by what it is declared as only.
+func variables(spec *ast.ValueSpec, named map[string]bool) []string {
+	var found []string
+	for i, name := range spec.Names {
+		switch {
+		case spec.Type != nil && grows(spec.Type, named):
+			found = append(found, name.Name)
+		case spec.Type == nil && i < len(spec.Values):
+			if of, ok := spec.Values[i].(*ast.CompositeLit); ok && of.Type != nil && grows(of.Type, named) {
+				found = append(found, name.Name)
+			}
+			if of, ok := spec.Values[i].(*ast.CallExpr); ok && len(of.Args) > 0 {
+				if making, ok := of.Fun.(*ast.Ident); ok && making.Name == "make" && grows(of.Args[0], named) {
+					found = append(found, name.Name)
+				}
+			}
+		}
+	}
+	return found
 }
 
 // grows reports whether the type holds a map or a cache.
-func grows(of ast.Expr) bool {
+func grows(of ast.Expr, named map[string]bool) bool {
 	found := false
 	ast.Inspect(of, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -193,9 +335,13 @@ func grows(of ast.Expr) bool {
 			found = true
 		case *ast.FuncType:
 			return false
+		case *ast.Ident:
+			found = found || named[n.Name]
 		case *ast.SelectorExpr:
 			pkg, ok := n.X.(*ast.Ident)
-			found = found || ok && (pkg.Name == "sync" && n.Sel.Name == "Map" || pkg.Name == "lru" && n.Sel.Name == "Cache")
+			found = found || ok && (pkg.Name == "sync" && n.Sel.Name == "Map" || pkg.Name == "lru" && n.Sel.Name == "Cache" ||
+				pkg.Name == "sets" && n.Sel.Name == "Set")
+			return false
 		}
 		return true
 	})

@@ -178,7 +178,8 @@ func TestWhereAPodMayRun(t *testing.T) {
 			s := setOf(t, test.specs)
 			pod := podWith(test.labels, test.annotations)
 			if test.daemon {
-				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+				pod.Spec.Affinity = onlyOn("n")
 			}
 			d := s.DemandOf(pod, test.namespace)
 			if d.Refusal != test.refusal {
@@ -337,4 +338,10 @@ func TestPodsThatRulesTreatAlikeHaveOneKey(t *testing.T) {
 	if key(s, nil, nil) != key(after, nil, nil) {
 		t.Error("an edit of the policy changes the key of a pod that it does not concern")
 	}
+}
+
+// onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
+func onlyOn(node string) *v1.Affinity {
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
 }

@@ -17,7 +17,8 @@ bindings stay: the leases and the request-header CA are in kube-system. Takes th
 {{- end }}
 {{- end }}
 
-{{- /* The name of an image. */ -}}
+{{- /* The name of an image, by its digest if there is one, else by its tag. Takes the image and the tag of this release. */ -}}
 {{- define "berth.image" -}}
-{{ .repository }}{{ with .tag }}:{{ . }}{{ end }}
+{{- $image := index . 0 -}}
+{{ $image.repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (index . 1) }}{{ end }}
 {{- end }}

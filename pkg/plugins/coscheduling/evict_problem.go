@@ -202,8 +202,7 @@ func (b *problemBuilder) addVictim(n int, pod *podCopy) {
 		g.Bound++
 		b.problem.Groups[id] = g
 	}
-	if owner := metav1.GetControllerOf(pod.pod); priority >= b.request.priority || (owner != nil && owner.Kind == "DaemonSet") ||
-		pod.pod.Annotations[v1.MirrorPodAnnotationKey] != "" {
+	if priority >= b.request.priority || kubeview.BelongsToNode(pod.pod) {
 		return
 	}
 	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: kubeview.GangRole(pod.pod, b.groups.get(id)),

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // promiseKind says why capacity is promised to a gang.
@@ -283,7 +283,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	if len(promised) == 0 {
 		return gang.ID{}, false
 	}
-	if isDaemon(pod) {
+	if kubeview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}
 	id := p.members.id(pod)
@@ -318,10 +318,4 @@ func (p *promises) note(pod *v1.Pod) {
 	if _, known := p.turnedAway.Load(ref.UID); !known {
 		p.turnedAway.LoadOrStore(ref.UID, turnedAway{ref: ref, at: p.arrivals.Add(1)})
 	}
-}
-
-// isDaemon reports whether the pod belongs to its node, for which no gang's claim matters.
-func isDaemon(pod *v1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "DaemonSet"
 }

@@ -35,7 +35,7 @@ func isStandIn(pg *schedulingv1alpha1.PodGroup) bool {
 func standInOwners(members []*v1.Pod) []metav1.OwnerReference {
 	var shared *metav1.OwnerReference
 	for i, pod := range members {
-		controller := metav1.GetControllerOf(pod)
+		controller := kubeview.ControllerOf(pod)
 		if controller == nil || (i > 0 && controller.UID != shared.UID) {
 			shared = nil
 			break

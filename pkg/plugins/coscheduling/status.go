@@ -24,6 +24,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -304,7 +305,7 @@ func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulin
 	status := podGroupStatus(pg, v, s.reserved(id), now)
 	if status.OccupiedBy == "" {
 		if pod := s.pods.pod(v.Any); pod != nil {
-			if owner := metav1.GetControllerOf(pod); owner != nil {
+			if owner := kubeview.ControllerOf(pod); owner != nil {
 				status.OccupiedBy = pod.Namespace + "/" + owner.Name
 			}
 		}

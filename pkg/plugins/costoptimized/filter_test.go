@@ -54,7 +54,7 @@ func TestSpotFilter(t *testing.T) {
 		"a node selector for spot tolerates it":              {pod: eighth("p").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(), want: all},
 		"a toleration of a spot taint tolerates it":          {pod: eighth("p").Toleration("cloud.google.com/gke-spot").Obj(), want: all},
 		"a DaemonSet's pod goes where its node is": {
-			pod:  eighth("p").OwnerReference("agent", v1.SchemeGroupVersion.WithKind("DaemonSet")).Obj(),
+			pod:  ofDaemonSet(eighth("p"), "n"),
 			want: all,
 		},
 		"a pod that says something else stays pending": {

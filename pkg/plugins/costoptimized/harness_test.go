@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -219,4 +221,9 @@ func eighth(name string) *st.PodWrapper {
 func TestMain(m *testing.M) {
 	metrics.Register()
 	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+}
+
+// ofDaemonSet makes the pod as the DaemonSet controller makes that of a node.
+func ofDaemonSet(pod *st.PodWrapper, node string) *v1.Pod {
+	return pod.OwnerReference("agent", appsv1.SchemeGroupVersion.WithKind("DaemonSet")).NodeAffinityIn(metav1.ObjectNameField, []string{node}, st.NodeSelectorTypeMatchFields).Obj()
 }

@@ -37,7 +37,7 @@ func TestSignPodTellsPodsApartThatAreTreatedApart(t *testing.T) {
 		"PriorityClass":           ofClass(eighth("a"), "cheap"),
 		"node selector for spot":  eighth("a").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(),
 		"gang":                    eighth("a").Label("scheduling.x-k8s.io/pod-group", "training").Obj(),
-		"owner":                   eighth("a").OwnerReference("agent", v1.SchemeGroupVersion.WithKind("DaemonSet")).Obj(),
+		"owner":                   ofDaemonSet(eighth("a"), "n"),
 		"CPU and memory requests": eighth("a").Req(map[v1.ResourceName]string{"cpu": "1"}).Obj(),
 	} {
 		if sign(pod) == base {

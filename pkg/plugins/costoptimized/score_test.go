@@ -20,9 +20,8 @@ func TestScores(t *testing.T) {
 	t.Parallel()
 	on := func(node string) *v1.Pod { return eighth("on-" + node).Node(node).Obj() }
 	daemonOn := func(node string) *v1.Pod {
-		return st.MakePod().Namespace("default").Name("daemon-"+node).UID("daemon-"+node).Node(node).
-			OwnerReference("agent", v1.SchemeGroupVersion.WithKind("DaemonSet")).
-			Req(map[v1.ResourceName]string{"cpu": "1"}).Obj()
+		return ofDaemonSet(st.MakePod().Namespace("default").Name("daemon-"+node).UID("daemon-"+node).Node(node).
+			Req(map[v1.ResourceName]string{"cpu": "1"}), node)
 	}
 	tainted := func(n *v1.Node, key string) *v1.Node {
 		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key, Effect: v1.TaintEffectPreferNoSchedule})

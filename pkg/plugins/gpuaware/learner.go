@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
@@ -148,7 +147,7 @@ func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mi
 // ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what follows
 // the last hyphen, are one controller.
 func ownerOf(pod *v1.Pod) gpu.Owner {
-	owner := metav1.GetControllerOf(pod)
+	owner := kubeview.ControllerOf(pod)
 	if owner == nil {
 		return gpu.Owner{Namespace: pod.Namespace}
 	}

@@ -4,11 +4,11 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // siblings counts the pods that a pod works with by the NVLink domain that they run in.
@@ -23,7 +23,7 @@ func groupOf(gangs *clusterstate.Gangs, pod *v1.Pod) string {
 	if id := gangs.Of(pod); id != (gang.ID{}) {
 		return "gang/" + id.String()
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil {
+	if owner := kubeview.ControllerOf(pod); owner != nil {
 		return "controller/" + string(owner.UID)
 	}
 	return ""

@@ -2,7 +2,6 @@ package networktopology
 
 import (
 	"maps"
-	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -57,6 +56,10 @@ type space struct {
 	terms map[string]*term
 }
 
+// maxTerms bounds how many selectors of a namespace are followed: each change of a pod is compared with all of them, while cycles
+// of others wait. Pods that name further ones are put near those that these select, and not the other way round.
+const maxTerms = 256
+
 // term is a selector that pods of a namespace name.
 type term struct {
 	selector string
@@ -76,7 +79,7 @@ type member struct {
 	node    string
 	groups  []*group
 	keys    []groupKey
-	matched []*term
+	space   *space
 	near    []named
 }
 
@@ -171,12 +174,12 @@ func (p *peers) release(uid types.UID) {
 func (p *peers) enrol(pod *v1.Pod) *member {
 	m := p.pods[pod.UID]
 	if m != nil {
-		before := m.pod
-		m.pod = pod
-		if maps.Equal(before.Labels, pod.Labels) && maps.Equal(before.Annotations, pod.Annotations) {
+		if maps.Equal(m.pod.Labels, pod.Labels) && maps.Equal(m.pod.Annotations, pod.Annotations) {
+			m.pod = pod
 			return m
 		}
 		p.withdraw(m)
+		m.pod = pod
 	} else {
 		m = &member{pod: pod}
 		p.pods[pod.UID] = m
@@ -203,14 +206,17 @@ func (p *peers) join(m *member) {
 		s = &space{pods: map[types.UID]*member{}, terms: map[string]*term{}}
 		p.spaces[pod.Namespace] = s
 	}
-	m.matched = s.selecting(pod)
+	m.space = s
 	s.pods[pod.UID] = m
 	// A pod with a bad value stays pending, or ran before the value had a meaning.
 	near, _ := kubeview.PodNear(pod)
 	for _, n := range near {
 		t := s.terms[n.Selector]
-		if t == nil {
+		if t == nil && len(s.terms) < maxTerms {
 			t = s.open(n)
+		}
+		if t == nil {
+			continue
 		}
 		t.carriers.members++
 		m.near = append(m.near, named{t, n.KiBPerHour})
@@ -252,11 +258,8 @@ func (s *space) open(n kubeview.Near) *term {
 	t := &term{selector: n.Selector, matches: n.Matches, matched: *newGroup(), carriers: *newGroup(), silent: *newGroup()}
 	s.terms[n.Selector] = t
 	for _, m := range s.pods {
-		if t.matches.Matches(labels.Set(m.pod.Labels)) {
-			m.matched = append(slices.Clip(m.matched), t)
-			if m.node != "" {
-				t.matched.add(m.node, 1)
-			}
+		if m.node != "" && t.matches.Matches(labels.Set(m.pod.Labels)) {
+			t.matched.add(m.node, 1)
 		}
 	}
 	return t
@@ -289,7 +292,7 @@ func (m *member) count(n int64) {
 	for _, g := range m.groups {
 		g.add(m.node, n)
 	}
-	for _, t := range m.matched {
+	for _, t := range m.space.selecting(m.pod) {
 		t.matched.add(m.node, n)
 	}
 	for _, t := range m.near {
@@ -313,23 +316,12 @@ func (p *peers) withdraw(m *member) {
 	s := p.spaces[m.pod.Namespace]
 	for _, t := range m.near {
 		if t.carriers.members--; t.carriers.members == 0 {
-			s.close(t.term)
+			delete(s.terms, t.selector)
 		}
 	}
-	m.groups, m.keys, m.matched, m.near = nil, nil, nil, nil
+	m.groups, m.keys, m.near = nil, nil, nil
 	if delete(s.pods, m.pod.UID); len(s.pods) == 0 {
 		delete(p.spaces, m.pod.Namespace)
-	}
-}
-
-// close forgets a term that nobody names any more.
-func (s *space) close(t *term) {
-	delete(s.terms, t.selector)
-	for _, m := range s.pods {
-		if i := slices.Index(m.matched, t); i >= 0 {
-			// A cycle may still read the old list.
-			m.matched = slices.Concat(m.matched[:i], m.matched[i+1:])
-		}
 	}
 }
 

@@ -51,12 +51,12 @@ func (p *peers) relate(pod *v1.Pod, near []kubeview.Near, t traffic) *relation {
 	defer p.mu.RUnlock()
 	m := p.pods[pod.UID]
 	seen := m != nil && maps.Equal(m.pod.Labels, pod.Labels) && maps.Equal(m.pod.Annotations, pod.Annotations)
+	named := p.spaces[pod.Namespace].selecting(pod)
 	var keys []groupKey
-	var named []*term
 	if seen {
-		keys, named = m.keys, m.matched
+		keys = m.keys
 	} else {
-		keys, named = p.keysOf(pod), p.spaces[pod.Namespace].selecting(pod)
+		keys = p.keysOf(pod)
 	}
 	for _, key := range keys {
 		amount := t.gang
