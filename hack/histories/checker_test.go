@@ -203,6 +203,22 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.remove("b")
 			s.bind("a", "n", 0)
 		}},
+		"a gang that comes again in part": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
+			for _, name := range []string{"a", "b"} {
+				s.pod(Pod{Name: name, Gang: "g"})
+				s.bind(name, "n", 0)
+			}
+			s.remove("a")
+			s.remove("b")
+			s.pod(Pod{Name: "c", Gang: "g"})
+			s.pod(Pod{Name: "d", Gang: "g"})
+			s.bind("c", "n", 0)
+		}},
+		"a gang that gets a larger minimum while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.checker.Observe(watch.Modified, (&Gang{Name: "g", MinMember: 3}).object(), gang)
+			s.bind("a", "n", 0)
+		}},
 		"a gang that has lost a member": {made: []runtime.Object{gang}, do: func(s *script) {
 			s.pod(Pod{Name: "a", Gang: "g"})
 			s.pod(Pod{Name: "b", Gang: "g"})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,10 +71,7 @@ func (w *world) overlooks() *invariants.Fault {
 			single = append(single, t.pending...)
 		}
 	}
-	waiting := false
-	for _, t := range teams {
-		waiting = waiting || t.waits() || t.started && !t.told && len(t.waiting) > 0
-	}
+	waiting := promisedTo(teams)
 	// An eviction whose request is lost may not be tried again.
 	evicts := w.weather.lostPercent == 0
 	for _, name := range slices.Sorted(maps.Keys(teams)) {
@@ -132,6 +130,7 @@ func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 	numbered := slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.gpus != nil })
 	for _, v := range rooms {
 		v.doubtful, v.claimable = numbered, 0
+		v.port, v.apart, v.volumes = true, true, 0 // which the account does not know either
 	}
 	return rooms
 }
@@ -157,12 +156,30 @@ func (t *team) priority() int32 {
 	return least
 }
 
-// excused reports whether one of the pods says that its room is promised to a gang, while there is a gang that waits, or that others
-// make way for it, see preempting.
-func (w *world) excused(waiting bool, pods ...*v1.Pod) bool {
+// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members, and those of which a
+// scheduler that was restarted cannot know that they have started.
+func promisedTo(teams map[string]*team) map[string]bool {
+	gangs := map[string]bool{}
+	for name, t := range teams {
+		total, _ := t.lacks()
+		gangs[name] = t.waits() || t.started && (total > 0 || !t.told && len(t.waiting) > 0)
+	}
+	return gangs
+}
+
+// saysPromised finds the gangs for which a pod says that it has to wait.
+var saysPromised = regexp.MustCompile(promised + " " + namespace + "/([a-z0-9]+)")
+
+// excused reports whether one of the pods says that its room is promised to one of the gangs, or that others make way for it, see
+// preempting.
+func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
-		reason := w.reason(pod)
-		return waiting && strings.Contains(reason, "promised to") || strings.Contains(reason, preempting)
+		for _, said := range saysPromised.FindAllStringSubmatch(w.reason(pod), -1) {
+			if gangs[said[1]] {
+				return true
+			}
+		}
+		return strings.Contains(w.reason(pod), preempting)
 	})
 }
 
@@ -196,6 +213,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 			single = append(single, pod)
 		case t != nil:
 			t.waiting = append(t.waiting, pod)
+			t.oneZone = t.oneZone || w.made[pod.Name].Near
 			if w.placeable(pod) {
 				t.pending = append(t.pending, pod)
 			}
@@ -204,10 +222,29 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	return teams, single
 }
 
-// placeable reports whether the account knows where the pod can go. Devices that are allocated already say where it has to.
+// placeable reports whether the account knows where the pod can go. Devices and volumes that it has already say where it has to,
+// and the gang of which it wants to be near if it has left that.
 func (w *world) placeable(pod *v1.Pod) bool {
+	p := w.made[pod.Name]
+	if p.Near && near(pod) != pod.Labels[schedulingv1alpha1.PodGroupLabel] {
+		return false
+	}
+	if p.LocalVolume {
+		volume, ok := w.api.Get(volumeClaims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*v1.PersistentVolumeClaim)
+		if !ok || volume.Spec.VolumeName != "" {
+			return false
+		}
+	}
 	claim, ok := w.api.Get(claims, claimOf(pod)).(*resourcev1.ResourceClaim)
 	return (!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
+}
+
+// near is the gang of which the pod wants to be near, if any.
+func near(pod *v1.Pod) string {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
+		return ""
+	}
+	return pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels[schedulingv1alpha1.PodGroupLabel]
 }
 
 // starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes it, the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,12 +69,19 @@ type world struct {
 	weather       *weather
 	checker       *invariants.Checker
 	leaving       leaving
+	rest          rest
 	removed       []types.NamespacedName // nodes
-	stop          func()
-	made          map[string]*Pod
-	returned      int
+	// local is set if nodes have volumes.
+	local    bool
+	stop     func()
+	made     map[string]*Pod
+	returned int
 	// evicted is when the scheduler evicted a pod last.
 	evicted time.Time
+	// late is the first fault that was found when the cluster had come to rest.
+	late *invariants.Fault
+	// runs is set while there is a scheduler.
+	runs bool
 	// logs lets the scheduler log.
 	logs bool
 }
@@ -85,12 +93,18 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
+		w.local = slices.ContainsFunc(h.Nodes, func(n Node) bool { return n.Volumes > 0 })
+		w.checker.UnderWay = w.weather.underWay()
+		if w.local {
+			w.checker.UnderWay += volumesAfter + time.Second // the scheduler looks each second whether a volume is bound
+		}
 		simulation.ServeCustomKinds(w.api, nil)
 		w.api.Weather = w.weather
 		w.api.Graceful = true
 		w.api.Observe = func(e memapi.Event) {
 			w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old)
 			w.leaving.observe(e)
+			w.rest.observe(e)
 		}
 		rest := w.api.RESTConfig()
 		rest.UserAgent = userAgent
@@ -116,22 +130,26 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 
 func (w *world) run(h *History, settle func()) error {
 	for i, step := range h.Steps {
-		w.pass(step.After.Duration)
+		if err := w.pass(step.After.Duration); err != nil {
+			return err
+		}
 		if err := w.do(&step); err != nil {
 			return fmt.Errorf("step %d, %s: %w", i, step, err)
 		}
-		if fault := w.checker.First(); fault != nil {
+		if fault := w.first(); fault != nil {
 			return fault
 		}
 	}
 	w.weather.calm.Store(true)
 	w.checker.Excuse()
-	w.pass(quiet)
+	if err := w.pass(quiet); err != nil {
+		return err
+	}
 	settle()
 	if h.LostPercent == 0 { // a lost reason is written again with the next attempt only
 		w.checker.Explained()
 	}
-	if fault := w.checker.First(); fault != nil {
+	if fault := w.first(); fault != nil {
 		return fault
 	}
 	if time.Since(w.evicted) < quiet/4 {
@@ -157,7 +175,9 @@ func (w *world) forgotten(settle func()) error {
 	if err := w.start(); err != nil {
 		return err
 	}
-	w.pass(again)
+	if err := w.pass(again); err != nil {
+		return err
+	}
 	settle()
 	if fault := w.checker.First(); fault != nil {
 		return fault
@@ -205,6 +225,8 @@ func (w *world) start() error {
 		cancel()
 		return &invariants.Fault{Kind: broken, Detail: err.Error()}
 	}
+	w.runs = true
+	w.rest.stir()
 	sched.SchedulingQueue.Run(klog.FromContext(ctx))
 	done := make(chan struct{})
 	go func() {
@@ -214,6 +236,7 @@ func (w *world) start() error {
 		}
 	}()
 	w.stop = func() {
+		w.runs = false
 		cancel()
 		sched.Stop()
 		<-done
@@ -255,7 +278,9 @@ func (w *world) do(s *Step) error {
 		w.removeNode(node)
 	case restart:
 		w.stop()
-		w.pass(s.Down.Duration)
+		if err := w.pass(s.Down.Duration); err != nil {
+			return err
+		}
 		w.checker.Excuse()
 		return w.start()
 	default:
@@ -358,7 +383,7 @@ func (w *world) merge(gvr schema.GroupVersionResource, name string, change map[s
 		return fmt.Errorf("writing a patch: %w", err)
 	}
 	var client dynamic.ResourceInterface = w.user.Resource(gvr)
-	if gvr != nodes {
+	if gvr != nodes && gvr != volumes {
 		client = w.user.Resource(gvr).Namespace(namespace)
 	}
 	_, err = client.Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{})

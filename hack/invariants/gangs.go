@@ -30,7 +30,7 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 	delete(c.broken, name)
 	if event == watch.Modified {
 		// Bindings may be under way that were decided on before.
-		c.bereft[name] = time.Now()
+		c.revised[name] = time.Now()
 	}
 	if event == watch.Deleted {
 		delete(c.groups, name)
@@ -52,8 +52,8 @@ func minMember(group *unstructured.Unstructured) int64 {
 	return n
 }
 
-// started keeps since when a gang is bound in part.
-func (c *Checker) started(gang string) {
+// started keeps since when a gang is bound in part, of which a member was bound.
+func (c *Checker) started(gang string, pod *v1.Pod) {
 	group := c.groups[gang]
 	if group == nil {
 		return
@@ -69,16 +69,28 @@ func (c *Checker) started(gang string) {
 			bound++
 		}
 	}
-	if lost, ok := c.bereft[gang]; bound == 1 && (!ok || time.Since(lost) >= underWay) {
+	if bound == 1 && !c.mayBeUnderWay(gang, pod) {
 		c.partial[gang] = time.Now()
 	}
 }
 
+// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another or got another minimum.
+func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
+	lost, isBereft := c.bereft[gang]
+	revised, isRevised := c.revised[gang]
+	return isRevised && time.Since(revised) < c.UnderWay ||
+		isBereft && time.Since(lost) < c.UnderWay && !c.made[pod.UID].After(lost)
+}
+
 // sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
+	numbered := false
+	for _, node := range c.nodes {
+		numbered = numbered || node.Labels[kubeview.GPUModeKey] == sharedMode
+	}
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 || len(pod.Spec.ResourceClaims) > 0) {
+		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 && numbered || len(pod.Spec.ResourceClaims) > 0) {
 			return true
 		}
 	}
@@ -134,7 +146,7 @@ type breach struct {
 func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound bool) {
 	switch {
 	case bound:
-		c.started(gang)
+		c.started(gang, pod)
 	case event == watch.Deleted && Evicted(pod):
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
