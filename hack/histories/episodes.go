@@ -72,13 +72,43 @@ func (g *generator) rivals(gang string) {
 		return
 	}
 	like := members[g.random.IntN(len(members))]
-	like.Gang, like.Role, like.Near, like.Gated = "", "", false, false
+	like.Gang, like.Role, like.MinAvailable, like.Near, like.Gated = "", "", 0, false, false
 	if g.one(1, 4) {
 		g.gangOf(&like)
 		return
 	}
 	for range 1 + g.random.IntN(4) {
 		g.another(like, g.soon())
+	}
+}
+
+// reinforce makes more members of a gang.
+func (g *generator) reinforce(gang string) {
+	members := g.members[gang]
+	if len(members) == 0 {
+		return
+	}
+	for range 1 + g.random.IntN(2) {
+		g.members[gang] = append(g.members[gang], g.another(members[g.random.IntN(len(members))], g.soon()))
+	}
+}
+
+// interrupt restarts the scheduler while a gang starts, often where its plan does not hold any more.
+func (g *generator) interrupt() {
+	like := g.pod()
+	g.forgetLast(like)
+	gang := g.gangOf(like)
+	node := g.name(g.nodes)
+	shut := g.one(1, 2)
+	if shut {
+		g.add(Step{Do: cordonNode, Name: node, After: metav1.Duration{Duration: g.soon()}})
+	}
+	g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}, After: metav1.Duration{Duration: g.soon()}})
+	if g.one(1, 3) {
+		g.rivals(gang)
+	}
+	if shut && g.one(1, 2) {
+		g.add(Step{Do: openNode, Name: node})
 	}
 }
 

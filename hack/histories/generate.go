@@ -155,7 +155,7 @@ func (g *generator) after() time.Duration {
 }
 
 func (g *generator) step() {
-	switch g.random.IntN(29) {
+	switch g.random.IntN(32) {
 	case 0, 1, 2, 3, 4, 5:
 		g.add(Step{Do: createPod, Pod: g.pod()})
 	case 6, 7, 8:
@@ -203,8 +203,12 @@ func (g *generator) step() {
 		g.roll(g.name(g.gangs))
 	case 27:
 		g.fill()
-	default:
+	case 28:
 		g.rivals(g.name(g.gangs))
+	case 29:
+		g.reinforce(g.name(g.gangs))
+	default:
+		g.interrupt()
 	}
 }
 
@@ -265,9 +269,10 @@ func (g *generator) gangOf(like *Pod) string {
 		gang.MinByRole = fmt.Sprintf("leader=1,worker=%d", gang.MinMember-1)
 	}
 	odd, near := g.one(1, 3), g.one(1, 12)
+	labels := !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && g.one(1, 5)
 	create := Step{Do: createGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
 	first := g.one(3, 4)
-	if first {
+	if first && !labels {
 		g.add(create)
 	}
 	leaver := -1 // who leaves the gang before its last member comes
@@ -287,6 +292,9 @@ func (g *generator) gangOf(like *Pod) string {
 			g.keep(&p)
 		}
 		p.Gang, p.Near = gang.Name, near
+		if labels {
+			p.MinAvailable = gang.MinMember
+		}
 		if roles {
 			p.Role = "worker"
 			if i == 0 {
@@ -297,7 +305,7 @@ func (g *generator) gangOf(like *Pod) string {
 		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
 		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
 	}
-	if !first {
+	if !first && !labels {
 		g.add(create)
 	}
 	if g.one(1, 5) {

@@ -49,13 +49,15 @@ type Node struct {
 
 // Pod is what a history says of a pod.
 type Pod struct {
-	Name     string `json:"name"`
-	Gang     string `json:"gang,omitempty"`
-	Role     string `json:"role,omitempty"`
-	MilliCPU int64  `json:"milliCPU"`
-	MemGiB   int64  `json:"memGiB"`
-	GPUs     int    `json:"gpus,omitempty"`
-	MilliGPU int    `json:"milliGPU,omitempty"`
+	Name string `json:"name"`
+	Gang string `json:"gang,omitempty"`
+	Role string `json:"role,omitempty"`
+	// MinAvailable is the minimum of the gang where labels of its pods say it, and there is no PodGroup.
+	MinAvailable int   `json:"minAvailable,omitempty"`
+	MilliCPU     int64 `json:"milliCPU"`
+	MemGiB       int64 `json:"memGiB"`
+	GPUs         int   `json:"gpus,omitempty"`
+	MilliGPU     int   `json:"milliGPU,omitempty"`
 	// ClaimedGPUs are asked for by a ResourceClaim.
 	ClaimedGPUs int64    `json:"claimedGPUs,omitempty"`
 	Models      []string `json:"models,omitempty"`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -14,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -31,6 +32,7 @@ const (
 	taintKey     = "histories/taint"
 	guardedLabel = "histories/guarded"
 	editedLabel  = "histories/edited"
+	nearLabel    = "histories/near"
 	apartLabel   = "histories/apart"
 	hostPort     = 9400
 )
@@ -125,7 +127,10 @@ func (p *Pod) objects() []runtime.Object {
 	if len(p.Models) > 0 {
 		kubeview.AcceptModels(pod, p.Models)
 	}
-	if p.Gang != "" {
+	switch {
+	case p.MinAvailable > 0:
+		pod.Labels[invariants.NameLabel], pod.Labels[invariants.MinAvailableLabel] = p.Gang, strconv.Itoa(p.MinAvailable)
+	case p.Gang != "":
 		kubeview.JoinGang(pod, p.Gang)
 	}
 	if p.Role != "" {
@@ -187,8 +192,9 @@ func (p *Pod) surround(pod *v1.Pod) {
 		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(apartLabel, "true", v1.LabelHostname)}
 	}
 	if p.Near && p.Gang != "" {
+		pod.Labels[nearLabel] = p.Gang
 		pod.Spec.Affinity.PodAffinity = &v1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: term(schedulingv1alpha1.PodGroupLabel, p.Gang, v1.LabelTopologyZone),
+			RequiredDuringSchedulingIgnoredDuringExecution: term(nearLabel, p.Gang, v1.LabelTopologyZone),
 		}
 	}
 }

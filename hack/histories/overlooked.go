@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/invariants"
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -142,7 +141,7 @@ func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[guardedLabel] == ""
 	}
 	return func(pod *v1.Pod) bool {
-		t := teams[pod.Labels[schedulingv1alpha1.PodGroupLabel]]
+		t := teams[invariants.GangOf(pod)]
 		return weak(pod) && (t == nil || !slices.ContainsFunc(t.bound, func(o *v1.Pod) bool { return !weak(o) }))
 	}
 }
@@ -199,7 +198,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
-		gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]
+		gang := invariants.GangOf(pod)
 		t := teams[gang]
 		switch {
 		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
@@ -226,7 +225,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 // and the gang of which it wants to be near if it has left that.
 func (w *world) placeable(pod *v1.Pod) bool {
 	p := w.made[pod.Name]
-	if p.Near && near(pod) != pod.Labels[schedulingv1alpha1.PodGroupLabel] {
+	if p.Near && pod.Labels[nearLabel] != invariants.GangOf(pod) {
 		return false
 	}
 	if p.LocalVolume {
@@ -237,14 +236,6 @@ func (w *world) placeable(pod *v1.Pod) bool {
 	}
 	claim, ok := w.api.Get(claims, claimOf(pod)).(*resourcev1.ResourceClaim)
 	return (!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
-}
-
-// near is the gang of which the pod wants to be near, if any.
-func near(pod *v1.Pod) string {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
-		return ""
-	}
-	return pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels[schedulingv1alpha1.PodGroupLabel]
 }
 
 // starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes it, the

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -179,9 +179,9 @@ func (v *vacancy) takeGPUs(p *Pod) bool {
 func (v *vacancy) admits(pod *v1.Pod, p *Pod) bool {
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(v.node)
 	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations, nil, false)
-	mine := pod.Labels[schedulingv1alpha1.PodGroupLabel]
+	mine := invariants.GangOf(pod)
 	others := slices.ContainsFunc(v.nominated, func(other *v1.Pod) bool {
-		return other.UID != pod.UID && (mine == "" || other.Labels[schedulingv1alpha1.PodGroupLabel] != mine)
+		return other.UID != pod.UID && (mine == "" || invariants.GangOf(other) != mine)
 	})
 	return err == nil && matches && !tainted && !others && !v.node.Spec.Unschedulable &&
 		(p.VolumeZone == "" || p.VolumeZone == v.node.Labels[v1.LabelTopologyZone])

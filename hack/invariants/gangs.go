@@ -17,6 +17,20 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
+// The labels of a gang that has no PodGroup of its own.
+const (
+	NameLabel         = "pod-group.scheduling.sigs.k8s.io/name"
+	MinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
+)
+
+// GangOf is the gang of a pod by its labels, empty if it is in none.
+func GangOf(pod *v1.Pod) string {
+	if gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]; gang != "" {
+		return gang
+	}
+	return pod.Labels[NameLabel]
+}
+
 // group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
 func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
 	name := group.GetName()
@@ -65,7 +79,7 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 	// A gang that has lost members gets others one by one.
 	bound := 0
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" {
 			bound++
 		}
 	}
@@ -90,7 +104,7 @@ func (c *Checker) sharesOrClaims(gang string) bool {
 	}
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 && numbered || len(pod.Spec.ResourceClaims) > 0) {
+		if GangOf(pod) == gang && (err != nil || asked.Count > 0 && numbered || len(pod.Spec.ResourceClaims) > 0) {
 			return true
 		}
 	}
@@ -120,7 +134,7 @@ func MinimumOf(group *unstructured.Unstructured) Minimum {
 func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := 0, map[string]int{}
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodFailed || pod.Status.Phase == v1.PodSucceeded) {
+		if GangOf(pod) == gang && (pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodFailed || pod.Status.Phase == v1.PodSucceeded) {
 			total++
 			roles[pod.Labels[kubeview.RoleKey]]++
 		}
@@ -180,7 +194,7 @@ func (c *Checker) boundBefore(gang string, at time.Time) []types.UID {
 func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 	running := map[types.UID]*v1.Pod{}
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
 			running[pod.UID] = pod
 		}
 	}
@@ -199,7 +213,7 @@ func (c *Checker) follow(gang string) {
 	placed, bound := false, false
 	for _, pod := range c.pods {
 		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (runs || kubeview.Finished(pod)) {
+		if GangOf(pod) == gang && (runs || kubeview.Finished(pod)) {
 			placed, bound = true, bound || !kubeview.Finished(pod)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/component-helpers/resource"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -166,11 +165,11 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 		c.fits(pod)
 		c.assigned(pod)
 	}
-	if gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]; gang != "" {
+	if gang := GangOf(pod); gang != "" {
 		c.member(gang, event, pod, bound && event == watch.Modified)
 	}
 	if before != nil {
-		if gang := before.Labels[schedulingv1alpha1.PodGroupLabel]; gang != pod.Labels[schedulingv1alpha1.PodGroupLabel] {
+		if gang := GangOf(before); gang != GangOf(pod) {
 			c.left(gang)
 		}
 	}
