@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -169,8 +168,7 @@ func promisedTo(teams map[string]*team) map[string]bool {
 // saysPromised finds the gangs for which a pod says that it has to wait.
 var saysPromised = regexp.MustCompile(promised + " " + namespace + "/([a-z0-9]+)")
 
-// excused reports whether one of the pods says that its room is promised to one of the gangs, or that others make way for it, see
-// preempting.
+// excused reports whether one of the pods says that its room is promised to one of the gangs.
 func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
 		for _, said := range saysPromised.FindAllStringSubmatch(w.reason(pod), -1) {
@@ -178,7 +176,7 @@ func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
 				return true
 			}
 		}
-		return strings.Contains(w.reason(pod), preempting)
+		return false
 	})
 }
 

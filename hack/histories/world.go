@@ -36,9 +36,6 @@ const (
 	// promised is in the reason of a pod that waits for a gang that is to start before it. A fresh scheduler has promised
 	// nothing yet.
 	promised = "promised to gang"
-	// preempting is in the reason of a pod for which others were evicted. Where two pods have chosen the same victims, the
-	// scheduler's own preemption may miss that the last of them is gone: it finds it deleted already, and the event came before.
-	preempting = "found a potential placement"
 )
 
 // The kinds of faults that the checker does not see.
@@ -191,7 +188,7 @@ func (w *world) forgotten(settle func()) error {
 		return nil
 	}
 	for name, node := range before {
-		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) && !strings.Contains(reasons[name], preempting) {
+		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) {
 			return &invariants.Fault{Kind: kind, Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
 		}
 	}
