@@ -76,10 +76,10 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 		delete(c.partial, gang)
 		return
 	}
-	// A gang that has lost members gets others one by one.
+	// A gang that has lost members gets others one by one, as long as one is left that is not on its way out.
 	bound := 0
 	for _, pod := range c.pods {
-		if GangOf(pod) == gang && pod.Spec.NodeName != "" {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
 			bound++
 		}
 	}
@@ -130,11 +130,12 @@ func MinimumOf(group *unstructured.Unstructured) Minimum {
 	return m
 }
 
-// enough says whether as many members have a node, in total and of each role, as have to start together.
+// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to start together.
 func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := 0, map[string]int{}
 	for _, pod := range c.pods {
-		if GangOf(pod) == gang && (pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodFailed || pod.Status.Phase == v1.PodSucceeded) {
+		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed
+		if GangOf(pod) == gang && (runs || pod.Status.Phase == v1.PodSucceeded) {
 			total++
 			roles[pod.Labels[kubeview.RoleKey]]++
 		}
@@ -157,7 +158,11 @@ type breach struct {
 }
 
 // member follows a member that was bound, changed or went.
-func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound bool) {
+func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
+	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
+		kubeview.Finished(pod) {
+		c.left(gang)
+	}
 	switch {
 	case bound:
 		c.started(gang, pod)
@@ -165,15 +170,13 @@ func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound 
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
 		}
-		c.left(gang)
 	case event == watch.Deleted || kubeview.Finished(pod):
 		delete(c.broken, gang)
-		c.left(gang)
 	}
 	c.follow(gang)
 }
 
-// left notes that a gang has lost a member. It is not the scheduler's doing, and bindings that are under way cannot be called back.
+// left notes that a gang has lost a member, which it has as soon as the member is on its way out. It is not the scheduler's doing, and bindings that are under way cannot be called back.
 func (c *Checker) left(gang string) {
 	delete(c.partial, gang)
 	c.bereft[gang] = time.Now()

@@ -166,7 +166,7 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 		c.assigned(pod)
 	}
 	if gang := GangOf(pod); gang != "" {
-		c.member(gang, event, pod, bound && event == watch.Modified)
+		c.member(gang, event, pod, before, bound && event == watch.Modified)
 	}
 	if before != nil {
 		if gang := GangOf(before); gang != GangOf(pod) {
