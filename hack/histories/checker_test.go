@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -88,6 +89,15 @@ func (s *script) finish(name string) {
 	before := s.pods[name]
 	after := before.DeepCopy()
 	after.Status.Phase = v1.PodSucceeded
+	s.pods[name] = after
+	s.checker.Observe(watch.Modified, after, before)
+}
+
+// leave marks a pod as one on its way out.
+func (s *script) leave(name string) {
+	before := s.pods[name]
+	after := before.DeepCopy()
+	after.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	s.pods[name] = after
 	s.checker.Observe(watch.Modified, after, before)
 }
@@ -201,6 +211,41 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.pod(Pod{Name: "a", Gang: "g"})
 			s.pod(Pod{Name: "b", Gang: "g"})
 			s.remove("b")
+			s.bind("a", "n", 0)
+		}},
+		"a gang that comes again in part": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
+			for _, name := range []string{"a", "b"} {
+				s.pod(Pod{Name: name, Gang: "g"})
+				s.bind(name, "n", 0)
+			}
+			s.remove("a")
+			s.remove("b")
+			s.pod(Pod{Name: "c", Gang: "g"})
+			s.pod(Pod{Name: "d", Gang: "g"})
+			s.bind("c", "n", 0)
+		}},
+		"a gang whose last member is on its way out": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
+			for _, name := range []string{"a", "b"} {
+				s.pod(Pod{Name: name, Gang: "g"})
+				s.bind(name, "n", 0)
+			}
+			s.leave("a")
+			s.leave("b")
+			s.pod(Pod{Name: "c", Gang: "g"})
+			s.bind("c", "n", 0)
+		}},
+		"a gang that gets a member while another is on its way out": {made: []runtime.Object{gang}, do: func(s *script) {
+			for _, name := range []string{"a", "b"} {
+				s.pod(Pod{Name: name, Gang: "g"})
+				s.bind(name, "n", 0)
+			}
+			s.leave("a")
+			s.pod(Pod{Name: "c", Gang: "g"})
+			s.bind("c", "n", 0)
+		}},
+		"a gang that gets a larger minimum while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.checker.Observe(watch.Modified, (&Gang{Name: "g", MinMember: 3}).object(), gang)
 			s.bind("a", "n", 0)
 		}},
 		"a gang that has lost a member": {made: []runtime.Object{gang}, do: func(s *script) {

@@ -22,7 +22,8 @@ func (g *generator) soon() time.Duration {
 	return time.Duration(1+g.random.IntN(20)) * time.Millisecond
 }
 
-// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name. Others may be faster.
+// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name. Others may be faster, and
+// the last members may come late or never.
 func (g *generator) rerun(gang string) {
 	members := g.members[gang]
 	for i := range members {
@@ -31,12 +32,136 @@ func (g *generator) rerun(gang string) {
 	if len(members) > 0 && g.one(1, 2) {
 		g.burst(1 + g.random.IntN(4))
 	}
+	late := -1
+	if g.one(1, 3) {
+		late = g.random.IntN(len(members) + 1)
+	}
 	for i := range members {
 		after := g.soon()
-		if i == 0 {
+		switch {
+		case i == late && g.one(1, 3):
+			return
+		case i == 0 || i == late:
 			after = g.after()
 		}
 		members[i] = g.another(members[i], after)
+	}
+}
+
+// roll replaces the members of a gang one by one, often where others want the places that they leave.
+func (g *generator) roll(gang string) {
+	if g.one(1, 2) {
+		g.rivals(gang)
+	}
+	members := g.members[gang]
+	pause := g.pick(0, 0, 1)
+	for i := range members {
+		g.add(Step{Do: deletePod, Name: members[i].Name, After: metav1.Duration{Duration: g.soon()}})
+		after := g.soon()
+		if pause > 0 {
+			after = g.after()
+		}
+		members[i] = g.another(members[i], after)
+	}
+}
+
+// rivals makes pods like the members of a gang, or a gang of them, that want the same places.
+func (g *generator) rivals(gang string) {
+	members := g.members[gang]
+	if len(members) == 0 {
+		return
+	}
+	like := members[g.random.IntN(len(members))]
+	like.Gang, like.Role, like.MinAvailable, like.Near, like.Gated = "", "", 0, false, false
+	if g.one(1, 4) {
+		g.gangOf(&like)
+		return
+	}
+	for range 1 + g.random.IntN(4) {
+		g.another(like, g.soon())
+	}
+}
+
+// reinforce makes more members of a gang.
+func (g *generator) reinforce(gang string) {
+	members := g.members[gang]
+	if len(members) == 0 {
+		return
+	}
+	for range 1 + g.random.IntN(2) {
+		g.members[gang] = append(g.members[gang], g.another(members[g.random.IntN(len(members))], g.soon()))
+	}
+}
+
+// interrupt restarts the scheduler while a gang starts, often where its plan does not hold any more.
+func (g *generator) interrupt() {
+	like := g.pod()
+	g.forgetLast(like)
+	gang := g.gangOf(like)
+	node := g.name(g.nodes)
+	shut := g.one(1, 2)
+	if shut {
+		g.add(Step{Do: cordonNode, Name: node, After: metav1.Duration{Duration: g.soon()}})
+	}
+	g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}, After: metav1.Duration{Duration: g.soon()}})
+	if g.one(1, 3) {
+		g.rivals(gang)
+	}
+	if shut && g.one(1, 2) {
+		g.add(Step{Do: openNode, Name: node})
+	}
+}
+
+// fill takes most of the CPUs, or of the GPUs, of most nodes.
+func (g *generator) fill() {
+	back, ends := g.one(1, 4), int64(g.pick(0, 0, 5, 30))
+	for _, name := range g.nodes {
+		node, parts := g.made[name], g.pick(1, 1, 2, 3)
+		if g.one(1, 5) {
+			continue
+		}
+		p := Pod{
+			MilliCPU: node.CPUs*1000/int64(parts) - int64(g.pick(0, 0, 100, 500)), MemGiB: 1, Zone: node.Zone, Tolerates: true,
+			Priority: int32(g.pick(0, 0, 0, 100)), Returns: back, EndsSeconds: ends, //nolint:gosec // small
+		}
+		if node.GPUs >= parts && node.Mode != claimedMode && g.one(1, 2) {
+			p.MilliCPU, p.GPUs = 100, node.GPUs/parts
+		}
+		for range parts {
+			g.another(p, time.Microsecond)
+		}
+	}
+}
+
+// contend lets an important gang come to a full cluster. It may change its mind while others make way for it.
+func (g *generator) contend() {
+	g.fill()
+	like := g.pod()
+	g.forgetLast(like)
+	like.Priority, like.Gated = 1000, false
+	name := g.gangOf(like)
+	members := g.members[name]
+	after := metav1.Duration{Duration: g.after()}
+	switch g.random.IntN(6) {
+	case 0:
+		g.add(Step{Do: deleteGang, Name: name, After: after})
+	case 1:
+		g.add(Step{Do: scaleGang, Name: name, Count: 1 + g.random.IntN(8), After: after})
+	case 2:
+		for i := range members {
+			g.add(Step{Do: deletePod, Name: members[i].Name, After: after})
+			after = metav1.Duration{Duration: time.Millisecond}
+			if g.one(1, 3) {
+				break
+			}
+		}
+	case 3:
+		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}, After: after})
+	case 4:
+		g.add(Step{Do: moveToGang, Name: g.name(g.pods), After: after})
+	}
+	if g.one(1, 2) {
+		g.rivals(name)
 	}
 }
 

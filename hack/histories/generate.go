@@ -16,9 +16,11 @@ type generator struct {
 	zones  []string
 	// modes are those that nodes may have, of which one is chosen, and "" for one without GPUs.
 	modes []string
+	// local is set if nodes have volumes.
+	local bool
 	// pods, gated, gangs and nodes that were made, of which some may be gone.
 	pods, gated, gangs, nodes []string
-	sizes                     map[string]int
+	made                      map[string]*Node
 	// members of each gang as they were made first.
 	members map[string][]Pod
 }
@@ -29,7 +31,7 @@ func generate(seed uint64) *History {
 	g := &generator{
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		out:    &History{Seed: seed},
-		zones:  []string{"a", "b"}, sizes: map[string]int{}, members: map[string][]Pod{},
+		zones:  []string{"a", "b"}, made: map[string]*Node{}, members: map[string][]Pod{},
 	}
 	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]
 	if g.one(2, 3) {
@@ -38,12 +40,16 @@ func generate(seed uint64) *History {
 	if g.one(1, 3) {
 		g.out.LostPercent = g.pick(1, 5, 20)
 	}
+	g.local = g.one(1, 4)
 	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
 	if g.one(1, 2) { // all nodes alike, as most clusters are
 		g.modes = []string{g.modes[g.random.IntN(len(g.modes))]}
 	}
 	for range 2 + g.random.IntN(11) {
 		g.out.Nodes = append(g.out.Nodes, *g.node())
+	}
+	if g.one(1, 3) { // most of what goes wrong goes wrong where there is little room
+		g.fill()
 	}
 	for steps := 10 + g.random.IntN(51); len(g.out.Steps) < steps; {
 		g.step()
@@ -72,10 +78,13 @@ func (g *generator) node() *Node {
 	if n.Mode = g.modes[g.random.IntN(len(g.modes))]; n.Mode != "" {
 		n.GPUs, n.Model = g.pick(1, 2, 4, 8, 8), g.models[g.random.IntN(len(g.models))]
 	}
+	if g.local {
+		n.Volumes = g.pick(0, 1, 1, 2, 3)
+	}
 	if g.one(1, 2) {
 		n.Price = fmt.Sprintf("%d.%02d", 1+g.random.IntN(30), g.random.IntN(100))
 	}
-	g.nodes, g.sizes[n.Name] = append(g.nodes, n.Name), n.GPUs
+	g.nodes, g.made[n.Name] = append(g.nodes, n.Name), n
 	return n
 }
 
@@ -105,7 +114,11 @@ func (g *generator) pod() *Pod {
 	if g.one(1, 8) {
 		p.Zone = g.zones[g.random.IntN(len(g.zones))]
 	}
-	if g.one(1, 12) {
+	p.Port, p.Apart = g.one(1, 20), g.one(1, 20)
+	switch {
+	case g.local && g.one(1, 4):
+		p.LocalVolume = true
+	case g.one(1, 12):
 		p.VolumeZone = g.zones[g.random.IntN(len(g.zones))]
 	}
 	p.Gated = g.one(1, 10)
@@ -137,12 +150,12 @@ func (g *generator) after() time.Duration {
 	case 2:
 		return time.Duration(1+g.random.IntN(3000)) * time.Millisecond
 	default:
-		return time.Duration(1+g.random.IntN(40)) * time.Second
+		return time.Duration(1+g.random.IntN(60)) * time.Second
 	}
 }
 
 func (g *generator) step() {
-	switch g.random.IntN(24) {
+	switch g.random.IntN(32) {
 	case 0, 1, 2, 3, 4, 5:
 		g.add(Step{Do: createPod, Pod: g.pod()})
 	case 6, 7, 8:
@@ -182,8 +195,20 @@ func (g *generator) step() {
 		g.degrade(g.name(g.gangs))
 	case 21:
 		g.maintain(g.name(g.nodes))
-	default:
+	case 22, 23:
 		g.burst(2 + g.random.IntN(5))
+	case 24, 25:
+		g.contend()
+	case 26:
+		g.roll(g.name(g.gangs))
+	case 27:
+		g.fill()
+	case 28:
+		g.rivals(g.name(g.gangs))
+	case 29:
+		g.reinforce(g.name(g.gangs))
+	default:
+		g.interrupt()
 	}
 }
 
@@ -207,7 +232,7 @@ func (g *generator) change() {
 	case 3:
 		g.add(Step{Do: untaintNode, Name: name})
 	case 4:
-		g.add(Step{Do: resizeNode, Name: name, Count: g.random.IntN(g.sizes[name] + 1)})
+		g.add(Step{Do: resizeNode, Name: name, Count: g.random.IntN(g.made[name].GPUs + 1)})
 	case 5:
 		g.add(Step{Do: moveNode, Name: name, Value: g.zones[g.random.IntN(len(g.zones))]})
 	default:
@@ -218,6 +243,21 @@ func (g *generator) change() {
 // gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with roles, and
 // the pods may come first.
 func (g *generator) gang() {
+	like := g.pod()
+	g.forgetLast(like) // it is the pattern of the members only
+	g.gangOf(like)
+}
+
+// forgetLast takes back that the pod was made.
+func (g *generator) forgetLast(p *Pod) {
+	g.pods = g.pods[:len(g.pods)-1]
+	if p.Gated {
+		g.gated = g.gated[:len(g.gated)-1]
+	}
+}
+
+// gangOf makes a gang of pods like this one, and returns its name.
+func (g *generator) gangOf(like *Pod) string {
 	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: 1 + g.random.IntN(6), OneZone: g.one(1, 6)}
 	g.gangs = append(g.gangs, gang.Name)
 	if g.one(1, 4) {
@@ -228,14 +268,11 @@ func (g *generator) gang() {
 	if roles {
 		gang.MinByRole = fmt.Sprintf("leader=1,worker=%d", gang.MinMember-1)
 	}
-	like, odd := g.pod(), g.one(1, 3)
-	g.pods = g.pods[:len(g.pods)-1] // it is the pattern of the members only
-	if like.Gated {
-		g.gated = g.gated[:len(g.gated)-1]
-	}
+	odd, near := g.one(1, 3), g.one(1, 12)
+	labels := !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && g.one(1, 5)
 	create := Step{Do: createGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
 	first := g.one(3, 4)
-	if first {
+	if first && !labels {
 		g.add(create)
 	}
 	leaver := -1 // who leaves the gang before its last member comes
@@ -254,7 +291,10 @@ func (g *generator) gang() {
 			p.Name = fmt.Sprintf("p%d", len(g.pods))
 			g.keep(&p)
 		}
-		p.Gang = gang.Name
+		p.Gang, p.Near = gang.Name, near
+		if labels {
+			p.MinAvailable = gang.MinMember
+		}
 		if roles {
 			p.Role = "worker"
 			if i == 0 {
@@ -265,7 +305,11 @@ func (g *generator) gang() {
 		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
 		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
 	}
-	if !first {
+	if !first && !labels {
 		g.add(create)
 	}
+	if g.one(1, 5) {
+		g.rivals(gang.Name)
+	}
+	return gang.Name
 }

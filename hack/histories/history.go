@@ -41,19 +41,23 @@ type Node struct {
 	Zone   string `json:"zone"`
 	// Tainted nodes come with the taint that "untaint node" takes away, as those do that are not ready at first.
 	Tainted bool `json:"tainted,omitempty"`
+	// Volumes is how many local volumes it has.
+	Volumes int `json:"volumes,omitempty"`
 	// Price in dollars an hour, as an annotation says it.
 	Price string `json:"price,omitempty"`
 }
 
 // Pod is what a history says of a pod.
 type Pod struct {
-	Name     string `json:"name"`
-	Gang     string `json:"gang,omitempty"`
-	Role     string `json:"role,omitempty"`
-	MilliCPU int64  `json:"milliCPU"`
-	MemGiB   int64  `json:"memGiB"`
-	GPUs     int    `json:"gpus,omitempty"`
-	MilliGPU int    `json:"milliGPU,omitempty"`
+	Name string `json:"name"`
+	Gang string `json:"gang,omitempty"`
+	Role string `json:"role,omitempty"`
+	// MinAvailable is the minimum of the gang where labels of its pods say it, and there is no PodGroup.
+	MinAvailable int   `json:"minAvailable,omitempty"`
+	MilliCPU     int64 `json:"milliCPU"`
+	MemGiB       int64 `json:"memGiB"`
+	GPUs         int   `json:"gpus,omitempty"`
+	MilliGPU     int   `json:"milliGPU,omitempty"`
 	// ClaimedGPUs are asked for by a ResourceClaim.
 	ClaimedGPUs int64    `json:"claimedGPUs,omitempty"`
 	Models      []string `json:"models,omitempty"`
@@ -61,12 +65,19 @@ type Pod struct {
 	Zone        string   `json:"zone,omitempty"`
 	// VolumeZone is where its volume is.
 	VolumeZone string `json:"volumeZone,omitempty"`
-	Tolerates  bool   `json:"tolerates,omitempty"`
-	Gated      bool   `json:"gated,omitempty"`
+	// LocalVolume is set if it has a volume of its node, which is bound when the pod is.
+	LocalVolume bool `json:"localVolume,omitempty"`
+	Tolerates   bool `json:"tolerates,omitempty"`
+	Gated       bool `json:"gated,omitempty"`
 	// Guarded pods are covered by a budget that allows no disruption.
 	Guarded bool `json:"guarded,omitempty"`
 	// Backfill lets it run in what is promised to a gang, until that gang can start.
 	Backfill bool `json:"backfill,omitempty"`
+	// Port is set if it needs the one port of its node that such pods share, Apart if no two such pods may be on a node.
+	Port  bool `json:"port,omitempty"`
+	Apart bool `json:"apart,omitempty"`
+	// Near members of a gang want to be in one zone, by an affinity of theirs.
+	Near bool `json:"near,omitempty"`
 	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does; of the same name if it
 	// KeepsName, as a StatefulSet does.
 	Returns   bool `json:"returns,omitempty"`

@@ -48,10 +48,20 @@ func (l *leaving) look() (marked, ended []*v1.Pod) {
 	return marked, ended
 }
 
+// any reports whether pods are on their way out.
+func (l *leaving) any() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.marked)+len(l.ending) > 0
+}
+
 // pass lets time go by. Pods that were evicted come back meanwhile, and what belonged to them goes.
-func (w *world) pass(d time.Duration) {
+func (w *world) pass(d time.Duration) error {
 	for d > 0 {
 		slice := min(d, returnAfter)
+		if w.local {
+			slice = min(slice, volumesAfter)
+		}
 		time.Sleep(slice) //nolint:forbidigo // virtual time
 		d -= slice
 		w.checker.Tick()
@@ -75,11 +85,21 @@ func (w *world) pass(d time.Duration) {
 				w.noteEviction(pod)
 			}
 			w.api.Delete(claims, claimOf(pod))
+			w.giveBackVolume(pod)
 			if p := w.made[pod.Name]; p != nil && p.Returns && (p.KeepsName || pod.DeletionTimestamp == nil) {
 				w.again(p, p.KeepsName)
 			}
 		}
+		if w.local {
+			if err := w.bindVolumes(); err != nil {
+				return err
+			}
+		}
+		if w.runs {
+			w.lookIfAtRest()
+		}
 	}
+	return nil
 }
 
 // collect removes pods of nodes that are gone, to which they may have been bound after that.

@@ -2,16 +2,20 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -28,6 +32,9 @@ const (
 	taintKey     = "histories/taint"
 	guardedLabel = "histories/guarded"
 	editedLabel  = "histories/edited"
+	nearLabel    = "histories/near"
+	apartLabel   = "histories/apart"
+	hostPort     = 9400
 )
 
 var startTaints = []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}
@@ -39,6 +46,10 @@ func furniture() []runtime.Object {
 		&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
 			{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}},
 		}}},
+		&storagev1.StorageClass{
+			ObjectMeta:  metav1.ObjectMeta{Name: localClass},
+			Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
+		},
 		&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: "guarded", Namespace: namespace},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{guardedLabel: "true"}}},
@@ -66,14 +77,15 @@ func (n *Node) objects() []runtime.Object {
 	if n.Price != "" {
 		node.Annotations = map[string]string{kubeview.PricePerHourKey: n.Price}
 	}
+	objects := []runtime.Object{node}
 	switch {
 	case n.GPUs == 0:
 	case n.Mode == claimedMode:
-		return []runtime.Object{node, n.slice()}
+		objects = append(objects, n.slice())
 	default:
 		kubeview.SetGPUs(node, n.Model, n.GPUs, n.Mode == sharedMode)
 	}
-	return []runtime.Object{node}
+	return append(objects, n.volumes()...)
 }
 
 func (n *Node) slice() *resourcev1.ResourceSlice {
@@ -115,7 +127,10 @@ func (p *Pod) objects() []runtime.Object {
 	if len(p.Models) > 0 {
 		kubeview.AcceptModels(pod, p.Models)
 	}
-	if p.Gang != "" {
+	switch {
+	case p.MinAvailable > 0:
+		pod.Labels[invariants.NameLabel], pod.Labels[invariants.MinAvailableLabel] = p.Gang, strconv.Itoa(p.MinAvailable)
+	case p.Gang != "":
 		kubeview.JoinGang(pod, p.Gang)
 	}
 	if p.Role != "" {
@@ -127,6 +142,10 @@ func (p *Pod) objects() []runtime.Object {
 	if p.Tolerates {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: taintKey, Operator: v1.TolerationOpExists}}
 	}
+	if p.Port {
+		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort, Protocol: v1.ProtocolTCP}}
+	}
+	p.surround(pod)
 	if p.EndsSeconds > 0 {
 		pod.Spec.TerminationGracePeriodSeconds = &p.EndsSeconds
 	}
@@ -151,13 +170,33 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &claim}}
 		pod.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpus"}}
 	}
-	if p.VolumeZone != "" {
+	if p.VolumeZone != "" || p.LocalVolume {
 		before = append(before, p.volume()...)
 		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
 			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: p.Name},
 		}}}
 	}
 	return append(before, pod)
+}
+
+// surround says which pods have to be near, and which must not be.
+func (p *Pod) surround(pod *v1.Pod) {
+	term := func(label, value, of string) []v1.PodAffinityTerm {
+		return []v1.PodAffinityTerm{{TopologyKey: of, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
+	}
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &v1.Affinity{}
+	}
+	if p.Apart {
+		pod.Labels[apartLabel] = "true"
+		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(apartLabel, "true", v1.LabelHostname)}
+	}
+	if p.Near && p.Gang != "" {
+		pod.Labels[nearLabel] = p.Gang
+		pod.Spec.Affinity.PodAffinity = &v1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: term(nearLabel, p.Gang, v1.LabelTopologyZone),
+		}
+	}
 }
 
 // claimOf names the claim of a pod, which need not have one.
@@ -167,32 +206,6 @@ func claimOf(pod *v1.Pod) types.NamespacedName {
 		name.Name = *claim.ResourceClaimName
 	}
 	return name
-}
-
-// volume is one that is in a zone, and the bound claim to it.
-func (p *Pod) volume() []runtime.Object {
-	modes, size := []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
-	none := ""
-	return []runtime.Object{
-		&v1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-			Spec: v1.PersistentVolumeSpec{
-				Capacity: size, AccessModes: modes, ClaimRef: &v1.ObjectReference{Namespace: namespace, Name: p.Name},
-				PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/data"}},
-				NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-					MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelTopologyZone, Operator: v1.NodeSelectorOpIn, Values: []string{p.VolumeZone}}},
-				}}}},
-			},
-			Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound},
-		},
-		&v1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
-			Spec: v1.PersistentVolumeClaimSpec{
-				AccessModes: modes, VolumeName: p.Name, StorageClassName: &none, Resources: v1.VolumeResourceRequirements{Requests: size},
-			},
-			Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound, AccessModes: modes, Capacity: size},
-		},
-	}
 }
 
 func (g *Gang) object() *unstructured.Unstructured {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/invariants"
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -70,10 +69,7 @@ func (w *world) overlooks() *invariants.Fault {
 			single = append(single, t.pending...)
 		}
 	}
-	waiting := false
-	for _, t := range teams {
-		waiting = waiting || t.waits() || t.started && !t.told && len(t.waiting) > 0
-	}
+	waiting := promisedTo(teams)
 	// An eviction whose request is lost may not be tried again.
 	evicts := w.weather.lostPercent == 0
 	for _, name := range slices.Sorted(maps.Keys(teams)) {
@@ -132,6 +128,7 @@ func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 	numbered := slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.gpus != nil })
 	for _, v := range rooms {
 		v.doubtful, v.claimable = numbered, 0
+		v.port, v.apart, v.volumes = true, true, 0 // which the account does not know either
 	}
 	return rooms
 }
@@ -143,7 +140,7 @@ func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[guardedLabel] == ""
 	}
 	return func(pod *v1.Pod) bool {
-		t := teams[pod.Labels[schedulingv1alpha1.PodGroupLabel]]
+		t := teams[invariants.GangOf(pod)]
 		return weak(pod) && (t == nil || !slices.ContainsFunc(t.bound, func(o *v1.Pod) bool { return !weak(o) }))
 	}
 }
@@ -157,12 +154,29 @@ func (t *team) priority() int32 {
 	return least
 }
 
-// excused reports whether one of the pods says that its room is promised to a gang, while there is a gang that waits, or that others
-// make way for it, see preempting.
-func (w *world) excused(waiting bool, pods ...*v1.Pod) bool {
+// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members, and those of which a
+// scheduler that was restarted cannot know that they have started.
+func promisedTo(teams map[string]*team) map[string]bool {
+	gangs := map[string]bool{}
+	for name, t := range teams {
+		total, _ := t.lacks()
+		gangs[name] = t.waits() || t.started && (total > 0 || !t.told && len(t.waiting) > 0)
+	}
+	return gangs
+}
+
+// saysPromised finds the gangs for which a pod says that it has to wait.
+var saysPromised = regexp.MustCompile(promised + " " + namespace + "/([a-z0-9]+)")
+
+// excused reports whether one of the pods says that its room is promised to one of the gangs.
+func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
-		reason := w.reason(pod)
-		return waiting && strings.Contains(reason, "promised to") || strings.Contains(reason, preempting)
+		for _, said := range saysPromised.FindAllStringSubmatch(w.reason(pod), -1) {
+			if gangs[said[1]] {
+				return true
+			}
+		}
+		return false
 	})
 }
 
@@ -182,7 +196,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
-		gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]
+		gang := invariants.GangOf(pod)
 		t := teams[gang]
 		switch {
 		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
@@ -196,6 +210,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 			single = append(single, pod)
 		case t != nil:
 			t.waiting = append(t.waiting, pod)
+			t.oneZone = t.oneZone || w.made[pod.Name].Near
 			if w.placeable(pod) {
 				t.pending = append(t.pending, pod)
 			}
@@ -204,8 +219,19 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	return teams, single
 }
 
-// placeable reports whether the account knows where the pod can go. Devices that are allocated already say where it has to.
+// placeable reports whether the account knows where the pod can go. Devices and volumes that it has already say where it has to,
+// and the gang of which it wants to be near if it has left that.
 func (w *world) placeable(pod *v1.Pod) bool {
+	p := w.made[pod.Name]
+	if p.Near && pod.Labels[nearLabel] != invariants.GangOf(pod) {
+		return false
+	}
+	if p.LocalVolume {
+		volume, ok := w.api.Get(volumeClaims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*v1.PersistentVolumeClaim)
+		if !ok || volume.Spec.VolumeName != "" {
+			return false
+		}
+	}
 	claim, ok := w.api.Get(claims, claimOf(pod)).(*resourcev1.ResourceClaim)
 	return (!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
 }

@@ -18,6 +18,7 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 	whole := Node{Name: "w", CPUs: 4, MemGiB: 8, Zone: "b", GPUs: 2, Model: "m", Mode: wholeMode}
 	shared := Node{Name: "s", CPUs: 4, MemGiB: 8, Zone: "a", GPUs: 1, Model: "m", Mode: sharedMode}
 	claimed := Node{Name: "d", CPUs: 4, MemGiB: 8, Zone: "a", GPUs: 1, Model: "m", Mode: claimedMode}
+	disks := Node{Name: "v", CPUs: 4, MemGiB: 8, Zone: "a", Volumes: 1}
 	two, roles := &Gang{Name: "g", MinMember: 2}, &Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}
 	for name, test := range map[string]struct {
 		nodes []Node
@@ -25,7 +26,9 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 		// on are pods that have the first node already.
 		on, wait []Pod
 		closed   bool
-		want     string
+		// says is the reason that the last pod gives.
+		says string
+		want string
 	}{
 		"nobody waits":                {nodes: []Node{plain}},
 		"a pod that fits":             {nodes: []Node{plain}, wait: []Pod{{Name: "a", MilliCPU: 4000}}, want: overlooked},
@@ -39,9 +42,23 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 		"a share where none is given": {nodes: []Node{whole}, wait: []Pod{{Name: "a", MilliGPU: 100}}},
 		"a share":                     {nodes: []Node{shared}, wait: []Pod{{Name: "a", MilliGPU: 100}}, want: overlooked},
 		"a claim":                     {nodes: []Node{claimed}, wait: []Pod{{Name: "a", ClaimedGPUs: 1}}, want: overlooked},
-		"too large a claim":           {nodes: []Node{claimed}, wait: []Pod{{Name: "a", ClaimedGPUs: 2}}},
-		"a gang that fits":            {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 2000}}, want: overlooked},
-		"a gang of which one fits":    {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 3000}}},
+		"the port of the node":        {nodes: []Node{plain}, wait: []Pod{{Name: "a", Port: true}}, want: overlooked},
+		"a port that is taken":        {nodes: []Node{plain}, on: []Pod{{Name: "a", Port: true}}, wait: []Pod{{Name: "b", Port: true}}},
+		"pods that must be apart":     {nodes: []Node{plain}, on: []Pod{{Name: "a", Apart: true}}, wait: []Pod{{Name: "b", Apart: true}}},
+		"a volume of the node":        {nodes: []Node{disks}, wait: []Pod{{Name: "a", LocalVolume: true}}, want: overlooked},
+		"a node without volumes":      {nodes: []Node{plain}, wait: []Pod{{Name: "a", LocalVolume: true}}},
+		"a gang for one port":         {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", Port: true}, {Name: "b", Gang: "g", Port: true}}},
+		"a gang for one volume":       {nodes: []Node{disks}, gang: two, wait: []Pod{{Name: "a", Gang: "g", LocalVolume: true}, {Name: "b", Gang: "g", LocalVolume: true}}},
+		"a gang that wants to be in one zone": {nodes: []Node{plain, whole}, gang: two,
+			wait: []Pod{{Name: "a", Gang: "g", Near: true, MilliCPU: 4000}, {Name: "b", Gang: "g", Near: true, MilliCPU: 4000}}},
+		"a pod that says that its room is promised to a gang that waits": {nodes: []Node{plain}, gang: two,
+			says: "1 node(s) whose free capacity is promised to gang histories/g.",
+			wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 4000}, {Name: "b", Gang: "g", MilliCPU: 4000}, {Name: "c", MilliCPU: 4000}}},
+		"a pod that says that its room is promised to a gang that does not wait": {nodes: []Node{plain}, gang: two, want: overlooked,
+			says: "1 node(s) whose free capacity is promised to gang histories/g.", wait: []Pod{{Name: "a", Gang: "g"}, {Name: "c"}}},
+		"too large a claim":        {nodes: []Node{claimed}, wait: []Pod{{Name: "a", ClaimedGPUs: 2}}},
+		"a gang that fits":         {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 2000}}, want: overlooked},
+		"a gang of which one fits": {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 3000}}},
 		"a gang of which two of three fit": {nodes: []Node{plain}, gang: two, want: overlooked,
 			wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 5000}, {Name: "b", Gang: "g", MilliCPU: 2000}, {Name: "c", Gang: "g", MilliCPU: 2000}}},
 		"a gang of which the leader does not fit": {nodes: []Node{plain}, gang: roles, wait: []Pod{
@@ -76,6 +93,9 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 			for i := range test.wait {
 				w.made[test.wait[i].Name] = &test.wait[i]
 				objects = append(objects, test.wait[i].objects()...)
+			}
+			if test.says != "" {
+				objects[len(objects)-1].(*v1.Pod).Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: test.says}}
 			}
 			if err := w.create(objects...); err != nil {
 				t.Fatal(err)

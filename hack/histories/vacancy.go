@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -30,6 +30,10 @@ type vacancy struct {
 	claimable int64
 	// doubtful is set if it is not known what the GPUs are used for.
 	doubtful bool
+	// volumes is how many volumes no claim has.
+	volumes int
+	// port is set if a pod has the node's port, apart if one is there that must be apart from its like.
+	port, apart bool
 	// nominated are pods on their way to the node.
 	nominated []*v1.Pod
 }
@@ -53,6 +57,12 @@ func (w *world) vacancies(gone func(*v1.Pod) bool) []*vacancy {
 		}
 		byName[v.node.Name] = v
 		all = append(all, v)
+	}
+	for _, obj := range w.api.List(volumes) {
+		pv := obj.(*v1.PersistentVolume)
+		if node := byName[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]; node != nil && pv.Spec.ClaimRef == nil {
+			node.volumes++
+		}
 	}
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
@@ -88,6 +98,8 @@ func newVacancy(node *v1.Node) *vacancy {
 // add takes off what a pod on the node uses.
 func (v *vacancy) add(pod *v1.Pod) {
 	v.use(pod, -1)
+	v.port = v.port || len(pod.Spec.Containers[0].Ports) > 0
+	v.apart = v.apart || pod.Labels[apartLabel] != ""
 	keys := kubeview.DefaultGPUKeys()
 	asked, err := keys.PodGPURequest(pod)
 	if err != nil || asked.Count == 0 || v.gpus == nil {
@@ -119,10 +131,17 @@ func (v *vacancy) take(pod *v1.Pod, p *Pod) bool {
 			return false
 		}
 	}
+	if p.Port && v.port || p.Apart && v.apart || p.LocalVolume && v.volumes == 0 {
+		return false
+	}
 	if v.amounts[v1.ResourcePods] < 1000 || v.claimable < p.ClaimedGPUs || !v.takeGPUs(p) {
 		return false
 	}
 	v.claimable -= p.ClaimedGPUs
+	if p.LocalVolume {
+		v.volumes--
+	}
+	v.port, v.apart = v.port || p.Port, v.apart || p.Apart
 	v.use(pod, -1)
 	return true
 }
@@ -160,9 +179,9 @@ func (v *vacancy) takeGPUs(p *Pod) bool {
 func (v *vacancy) admits(pod *v1.Pod, p *Pod) bool {
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(v.node)
 	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations, nil, false)
-	mine := pod.Labels[schedulingv1alpha1.PodGroupLabel]
+	mine := invariants.GangOf(pod)
 	others := slices.ContainsFunc(v.nominated, func(other *v1.Pod) bool {
-		return other.UID != pod.UID && (mine == "" || other.Labels[schedulingv1alpha1.PodGroupLabel] != mine)
+		return other.UID != pod.UID && (mine == "" || invariants.GangOf(other) != mine)
 	})
 	return err == nil && matches && !tainted && !others && !v.node.Spec.Unschedulable &&
 		(p.VolumeZone == "" || p.VolumeZone == v.node.Labels[v1.LabelTopologyZone])

@@ -36,6 +36,16 @@ func newWeather(h *History) *weather {
 	return &weather{seed: h.Seed, lostPercent: h.LostPercent, maxDelay: time.Duration(h.MaxDelayMillis) * time.Millisecond, seen: map[string]uint64{}}
 }
 
+// underWay is how long it takes at most from the decision about a pod, which may be made before an event that is late, to its binding:
+// the scheduler writes devices, claims and nominations before, each of which may be late and its answer, too.
+func (w *weather) underWay() time.Duration {
+	longest := 100*time.Millisecond + 10*w.maxDelay
+	if w.lostPercent > 0 {
+		longest += noticed + 2*w.maxDelay
+	}
+	return longest
+}
+
 // roll is a number that looks random.
 func (w *weather) roll(of string, n uint64) uint64 {
 	hash := fnv.New64a()

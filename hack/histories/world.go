@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,9 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/hack/invariants"
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -40,9 +36,6 @@ const (
 	// promised is in the reason of a pod that waits for a gang that is to start before it. A fresh scheduler has promised
 	// nothing yet.
 	promised = "promised to gang"
-	// preempting is in the reason of a pod for which others were evicted. Where two pods have chosen the same victims, the
-	// scheduler's own preemption may miss that the last of them is gone: it finds it deleted already, and the event came before.
-	preempting = "found a potential placement"
 )
 
 // The kinds of faults that the checker does not see.
@@ -68,12 +61,19 @@ type world struct {
 	weather       *weather
 	checker       *invariants.Checker
 	leaving       leaving
+	rest          rest
 	removed       []types.NamespacedName // nodes
-	stop          func()
-	made          map[string]*Pod
-	returned      int
+	// local is set if nodes have volumes.
+	local    bool
+	stop     func()
+	made     map[string]*Pod
+	returned int
 	// evicted is when the scheduler evicted a pod last.
 	evicted time.Time
+	// late is the first fault that was found when the cluster had come to rest.
+	late *invariants.Fault
+	// runs is set while there is a scheduler.
+	runs bool
 	// logs lets the scheduler log.
 	logs bool
 }
@@ -85,12 +85,18 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
+		w.local = slices.ContainsFunc(h.Nodes, func(n Node) bool { return n.Volumes > 0 })
+		w.checker.UnderWay = w.weather.underWay()
+		if w.local {
+			w.checker.UnderWay += volumesAfter + time.Second // the scheduler looks each second whether a volume is bound
+		}
 		simulation.ServeCustomKinds(w.api, nil)
 		w.api.Weather = w.weather
 		w.api.Graceful = true
 		w.api.Observe = func(e memapi.Event) {
 			w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old)
 			w.leaving.observe(e)
+			w.rest.observe(e)
 		}
 		rest := w.api.RESTConfig()
 		rest.UserAgent = userAgent
@@ -116,22 +122,26 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 
 func (w *world) run(h *History, settle func()) error {
 	for i, step := range h.Steps {
-		w.pass(step.After.Duration)
+		if err := w.pass(step.After.Duration); err != nil {
+			return err
+		}
 		if err := w.do(&step); err != nil {
 			return fmt.Errorf("step %d, %s: %w", i, step, err)
 		}
-		if fault := w.checker.First(); fault != nil {
+		if fault := w.first(); fault != nil {
 			return fault
 		}
 	}
 	w.weather.calm.Store(true)
 	w.checker.Excuse()
-	w.pass(quiet)
+	if err := w.pass(quiet); err != nil {
+		return err
+	}
 	settle()
 	if h.LostPercent == 0 { // a lost reason is written again with the next attempt only
 		w.checker.Explained()
 	}
-	if fault := w.checker.First(); fault != nil {
+	if fault := w.first(); fault != nil {
 		return fault
 	}
 	if time.Since(w.evicted) < quiet/4 {
@@ -157,7 +167,9 @@ func (w *world) forgotten(settle func()) error {
 	if err := w.start(); err != nil {
 		return err
 	}
-	w.pass(again)
+	if err := w.pass(again); err != nil {
+		return err
+	}
 	settle()
 	if fault := w.checker.First(); fault != nil {
 		return fault
@@ -176,7 +188,7 @@ func (w *world) forgotten(settle func()) error {
 		return nil
 	}
 	for name, node := range before {
-		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) && !strings.Contains(reasons[name], preempting) {
+		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) {
 			return &invariants.Fault{Kind: kind, Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
 		}
 	}
@@ -205,6 +217,8 @@ func (w *world) start() error {
 		cancel()
 		return &invariants.Fault{Kind: broken, Detail: err.Error()}
 	}
+	w.runs = true
+	w.rest.stir()
 	sched.SchedulingQueue.Run(klog.FromContext(ctx))
 	done := make(chan struct{})
 	go func() {
@@ -214,6 +228,7 @@ func (w *world) start() error {
 		}
 	}()
 	w.stop = func() {
+		w.runs = false
 		cancel()
 		sched.Stop()
 		<-done
@@ -228,144 +243,6 @@ func (w *world) create(objects ...runtime.Object) error {
 		}
 	}
 	return nil
-}
-
-func (w *world) do(s *Step) error {
-	pod, node := types.NamespacedName{Namespace: namespace, Name: s.Name}, types.NamespacedName{Name: s.Name}
-	switch s.Do {
-	case createPod:
-		w.made[s.Pod.Name] = s.Pod
-		return w.create(s.Pod.objects()...)
-	case createGang:
-		return w.create(s.Gang.object())
-	case addNode:
-		return w.create(s.Node.objects()...)
-	case deletePod:
-		delete(w.made, s.Name)
-		return w.remove(s.Name)
-	case killPod:
-		return w.remove(s.Name)
-	case failPod:
-		return w.fail(s.Name)
-	case moveToGang:
-		return w.moveToGang(s)
-	case deleteGang:
-		w.api.Delete(podGroups, pod)
-	case removeNode:
-		w.removeNode(node)
-	case restart:
-		w.stop()
-		w.pass(s.Down.Duration)
-		w.checker.Excuse()
-		return w.start()
-	default:
-		return w.patch(s)
-	}
-	return nil
-}
-
-func (w *world) removeNode(node types.NamespacedName) {
-	if w.api.Delete(nodes, node) {
-		w.api.Delete(slicesOfDevices, node)
-		w.removed = append(w.removed, node)
-		w.collect()
-	}
-}
-
-// patch does the steps that change an object.
-func (w *world) patch(s *Step) error {
-	var resource schema.GroupVersionResource
-	var change map[string]any
-	switch s.Do {
-	case finishPod:
-		return w.end(s.Name, v1.PodSucceeded)
-	case ungatePod:
-		resource, change = pods, object("spec", object("schedulingGates", nil))
-	case editPod:
-		resource, change = pods, object("metadata", object("labels", object(editedLabel, s.Value)))
-	case scaleGang:
-		resource, change = podGroups, object("spec", object("minMember", s.Count))
-	case cordonNode, openNode:
-		resource, change = nodes, object("spec", object("unschedulable", s.Do == cordonNode))
-	case taintNode:
-		resource, change = nodes, object("spec", object("taints", startTaints))
-	case untaintNode:
-		resource, change = nodes, object("spec", object("taints", nil))
-	case moveNode:
-		resource, change = nodes, object("metadata", object("labels", object(v1.LabelTopologyZone, s.Value)))
-	case resizeNode:
-		return w.resize(s)
-	default:
-		return fmt.Errorf("%q is no step", s.Do)
-	}
-	return w.merge(resource, s.Name, change)
-}
-
-// end ends a pod. What has not run has not ended.
-func (w *world) end(name string, phase v1.PodPhase) error {
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	pod, ok := w.api.Get(pods, key).(*v1.Pod)
-	if !ok || pod.Spec.NodeName == "" || kubeview.Finished(pod) {
-		return nil
-	}
-	w.api.Delete(claims, claimOf(pod))
-	return w.merge(pods, name, object("status", object("phase", phase)))
-}
-
-// fail lets a pod fail. A Job makes another one for it.
-func (w *world) fail(name string) error {
-	pod, ok := w.api.Get(pods, types.NamespacedName{Namespace: namespace, Name: name}).(*v1.Pod)
-	if err := w.end(name, v1.PodFailed); err != nil {
-		return err
-	}
-	if p := w.made[name]; ok && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) && p != nil && p.Returns {
-		w.again(p, false)
-	}
-	return nil
-}
-
-// moveToGang changes the gang of a pod, or takes it out of its gang.
-func (w *world) moveToGang(s *Step) error {
-	p := w.made[s.Name]
-	if p == nil {
-		return nil
-	}
-	moved := *p
-	moved.Gang = s.Value
-	w.made[s.Name] = &moved
-	var label any
-	if s.Value != "" {
-		label = s.Value
-	}
-	return w.merge(pods, s.Name, object("metadata", object("labels", object(schedulingv1alpha1.PodGroupLabel, label))))
-}
-
-func object(key string, value any) map[string]any { return map[string]any{key: value} }
-
-// resize changes the GPUs that are allocatable, of a node that has some.
-func (w *world) resize(s *Step) error {
-	node, ok := w.api.Get(nodes, types.NamespacedName{Name: s.Name}).(*v1.Node)
-	name := v1.ResourceName(kubeview.DefaultGPUKeys().Resources[0])
-	if !ok || node.Status.Allocatable.Name(name, resource.DecimalSI).IsZero() {
-		return nil
-	}
-	return w.merge(nodes, s.Name, object("status", object("allocatable", object(string(name), fmt.Sprint(s.Count)))))
-}
-
-func (w *world) merge(gvr schema.GroupVersionResource, name string, change map[string]any) error {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return fmt.Errorf("writing a patch: %w", err)
-	}
-	var client dynamic.ResourceInterface = w.user.Resource(gvr)
-	if gvr != nodes {
-		client = w.user.Resource(gvr).Namespace(namespace)
-	}
-	_, err = client.Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // faultOf tells a fault of the scheduler from other errors.

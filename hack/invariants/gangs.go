@@ -17,6 +17,20 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
+// The labels of a gang that has no PodGroup of its own.
+const (
+	NameLabel         = "pod-group.scheduling.sigs.k8s.io/name"
+	MinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
+)
+
+// GangOf is the gang of a pod by its labels, empty if it is in none.
+func GangOf(pod *v1.Pod) string {
+	if gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]; gang != "" {
+		return gang
+	}
+	return pod.Labels[NameLabel]
+}
+
 // group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
 func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
 	name := group.GetName()
@@ -30,7 +44,7 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 	delete(c.broken, name)
 	if event == watch.Modified {
 		// Bindings may be under way that were decided on before.
-		c.bereft[name] = time.Now()
+		c.revised[name] = time.Now()
 	}
 	if event == watch.Deleted {
 		delete(c.groups, name)
@@ -52,8 +66,8 @@ func minMember(group *unstructured.Unstructured) int64 {
 	return n
 }
 
-// started keeps since when a gang is bound in part.
-func (c *Checker) started(gang string) {
+// started keeps since when a gang is bound in part, of which a member was bound.
+func (c *Checker) started(gang string, pod *v1.Pod) {
 	group := c.groups[gang]
 	if group == nil {
 		return
@@ -62,23 +76,35 @@ func (c *Checker) started(gang string) {
 		delete(c.partial, gang)
 		return
 	}
-	// A gang that has lost members gets others one by one.
+	// A gang that has lost members gets others one by one, as long as one is left that is not on its way out.
 	bound := 0
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
 			bound++
 		}
 	}
-	if lost, ok := c.bereft[gang]; bound == 1 && (!ok || time.Since(lost) >= underWay) {
+	if bound == 1 && !c.mayBeUnderWay(gang, pod) {
 		c.partial[gang] = time.Now()
 	}
 }
 
+// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another or got another minimum.
+func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
+	lost, isBereft := c.bereft[gang]
+	revised, isRevised := c.revised[gang]
+	return isRevised && time.Since(revised) < c.UnderWay ||
+		isBereft && time.Since(lost) < c.UnderWay && !c.made[pod.UID].After(lost)
+}
+
 // sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
+	numbered := false
+	for _, node := range c.nodes {
+		numbered = numbered || node.Labels[kubeview.GPUModeKey] == sharedMode
+	}
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (err != nil || asked.Count > 0 || len(pod.Spec.ResourceClaims) > 0) {
+		if GangOf(pod) == gang && (err != nil || asked.Count > 0 && numbered || len(pod.Spec.ResourceClaims) > 0) {
 			return true
 		}
 	}
@@ -104,11 +130,12 @@ func MinimumOf(group *unstructured.Unstructured) Minimum {
 	return m
 }
 
-// enough says whether as many members have a node, in total and of each role, as have to start together.
+// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to start together.
 func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := 0, map[string]int{}
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodFailed || pod.Status.Phase == v1.PodSucceeded) {
+		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed
+		if GangOf(pod) == gang && (runs || pod.Status.Phase == v1.PodSucceeded) {
 			total++
 			roles[pod.Labels[kubeview.RoleKey]]++
 		}
@@ -131,23 +158,25 @@ type breach struct {
 }
 
 // member follows a member that was bound, changed or went.
-func (c *Checker) member(gang string, event watch.EventType, pod *v1.Pod, bound bool) {
+func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
+	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
+		kubeview.Finished(pod) {
+		c.left(gang)
+	}
 	switch {
 	case bound:
-		c.started(gang)
+		c.started(gang, pod)
 	case event == watch.Deleted && Evicted(pod):
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
 		}
-		c.left(gang)
 	case event == watch.Deleted || kubeview.Finished(pod):
 		delete(c.broken, gang)
-		c.left(gang)
 	}
 	c.follow(gang)
 }
 
-// left notes that a gang has lost a member. It is not the scheduler's doing, and bindings that are under way cannot be called back.
+// left notes that a gang has lost a member, which it has as soon as the member is on its way out. It is not the scheduler's doing, and bindings that are under way cannot be called back.
 func (c *Checker) left(gang string) {
 	delete(c.partial, gang)
 	c.bereft[gang] = time.Now()
@@ -168,7 +197,7 @@ func (c *Checker) boundBefore(gang string, at time.Time) []types.UID {
 func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 	running := map[types.UID]*v1.Pod{}
 	for _, pod := range c.pods {
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
 			running[pod.UID] = pod
 		}
 	}
@@ -187,7 +216,7 @@ func (c *Checker) follow(gang string) {
 	placed, bound := false, false
 	for _, pod := range c.pods {
 		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil
-		if pod.Labels[schedulingv1alpha1.PodGroupLabel] == gang && (runs || kubeview.Finished(pod)) {
+		if GangOf(pod) == gang && (runs || kubeview.Finished(pod)) {
 			placed, bound = true, bound || !kubeview.Finished(pod)
 		}
 	}

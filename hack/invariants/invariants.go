@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/component-helpers/resource"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -49,8 +48,8 @@ const (
 	// Patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad weather
 	// is tried again after a back-off.
 	Patience = 2 * time.Second
-	// underWay is how long a binding may take.
-	underWay = 5 * time.Second
+	// UnderWay is how long a binding may take from its decision on.
+	UnderWay = 5 * time.Second
 	// PatienceInStorm is long enough for several back-offs of ten seconds in a row.
 	PatienceInStorm = 3 * time.Minute
 )
@@ -61,6 +60,8 @@ type Checker struct {
 	keys kubeview.GPUKeys
 	// Patience is how long a gang may be bound in part. It may be changed before the first change is observed.
 	Patience time.Duration
+	// UnderWay is how long a binding may take. It may be changed before the first change is observed.
+	UnderWay time.Duration
 
 	mu      sync.Mutex
 	faults  []*Fault
@@ -71,10 +72,12 @@ type Checker struct {
 	devices map[string]string // claimed devices, and the claim that has each
 	claims  map[string][]string
 	partial map[string]time.Time    // gangs that are bound in part, since when
-	bereft  map[string]time.Time    // gangs, when they last lost a member or got another minimum
+	bereft  map[string]time.Time    // gangs, when they last lost a member
+	revised map[string]time.Time    // gangs, when they last got another minimum
 	begun   map[string]bool         // gangs that have had their minimum, until no member is left that had a node
 	told    map[string]bool         // those of them whose PodGroup has said so
 	broken  map[string]breach       // gangs that an eviction has left with less than their minimum
+	made    map[types.UID]time.Time // pods, when they came
 	bound   map[types.UID]time.Time // pods, when they got their node
 	marked  map[types.UID]time.Time // pods, when their eviction began
 	evicted []*v1.Pod
@@ -83,11 +86,11 @@ type Checker struct {
 // New returns a checker that lets a gang be bound in part for so long.
 func New(patience time.Duration) *Checker {
 	return &Checker{
-		keys: kubeview.DefaultGPUKeys(), Patience: patience, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
+		keys: kubeview.DefaultGPUKeys(), Patience: patience, UnderWay: UnderWay, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
 		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, devices: map[string]string{},
-		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
+		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{}, revised: map[string]time.Time{},
 		begun: map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
-		bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
+		made: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
 	}
 }
 
@@ -147,6 +150,9 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 	} else {
 		c.pods[key] = pod
 	}
+	if event == watch.Added {
+		c.made[pod.UID] = time.Now()
+	}
 	bound := before != nil && before.Spec.NodeName == "" && pod.Spec.NodeName != ""
 	if before != nil && before.Spec.NodeName != "" && before.UID == pod.UID && pod.Spec.NodeName != before.Spec.NodeName {
 		c.fault(BoundTwice, "%s was bound to %s, then to %s", pod.Name, before.Spec.NodeName, pod.Spec.NodeName)
@@ -159,11 +165,11 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 		c.fits(pod)
 		c.assigned(pod)
 	}
-	if gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]; gang != "" {
-		c.member(gang, event, pod, bound && event == watch.Modified)
+	if gang := GangOf(pod); gang != "" {
+		c.member(gang, event, pod, before, bound && event == watch.Modified)
 	}
 	if before != nil {
-		if gang := before.Labels[schedulingv1alpha1.PodGroupLabel]; gang != pod.Labels[schedulingv1alpha1.PodGroupLabel] {
+		if gang := GangOf(before); gang != GangOf(pod) {
 			c.left(gang)
 		}
 	}

@@ -36,9 +36,11 @@ type coordinator struct {
 	plans    plans
 	evictor  *evictor
 	waker    *waker
-	owners   *ownerFollower
-	status   *statusWriter
-	overdue  *overdue
+	// preemptors are pods for which others are evicted one by one.
+	preemptors preemptors
+	owners     *ownerFollower
+	status     *statusWriter
+	overdue    *overdue
 	// toldTwice are the pods that were told that they are in two groups.
 	toldTwice told
 	words     pluginWords

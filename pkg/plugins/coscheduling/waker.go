@@ -70,6 +70,8 @@ type waker struct {
 	lookAt       time.Time
 	reservations reservations
 	anywayAt     time.Time
+	// preemptorsAt is when preemptors are looked at next.
+	preemptorsAt time.Time
 	// ruledOut holds the gangs that the account rules out, in the order in which to look at them again.
 	ruledOut   []gang.ID
 	rewordedAt time.Time
@@ -222,6 +224,10 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 		pause = min(pause, gang.Breath)
 	}
 	effects = append(effects, w.summon(now)...)
+	if !now.Before(w.preemptorsAt) {
+		w.preemptorsAt = nextLook(now)
+		w.helpPreemptors(ctx)
+	}
 	w.carrier.carry(ctx, append(effects, w.ledger.Expire(w.settings.backoff, now))...)
 	w.reserve(ctx, now)
 	w.reword(now)
