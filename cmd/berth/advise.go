@@ -143,6 +143,9 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return badInput(fmt.Errorf("--search: %s is over before the scheduler has run once: %w", f.search, err))
+	}
 	if err != nil {
 		return badInput(err)
 	}

@@ -101,6 +101,9 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 	if flags.parallel < 1 || flags.parallel > 64 {
 		return badInput(fmt.Errorf("--parallel: %d is not allowed; want 1 to 64", flags.parallel))
 	}
+	if err := writable("html", flags.html); err != nil {
+		return err
+	}
 	conditions := make([]report.Condition, len(flags.failIf))
 	for i, text := range flags.failIf {
 		var err error

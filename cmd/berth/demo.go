@@ -50,6 +50,9 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 }
 
 func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat, mapFile string) error {
+	if err := writable("map", mapFile); err != nil {
+		return err
+	}
 	outcome, err := demo.Run(ctx, opts, stepPrinter(progress))
 	if outcome == nil {
 		return err

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -72,8 +70,8 @@ func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames 
 		_, err := dump.Take(ctx, collector, out, hashNames)
 		return err
 	}
-	if _, err := os.Stat(filepath.Dir(file)); err != nil {
-		return badInput(fmt.Errorf("writing the dump: %w", err))
+	if err := writable("file", file); err != nil {
+		return err
 	}
 	taken, err := dump.TakeFile(ctx, collector, file, hashNames)
 	if err != nil {
@@ -82,6 +80,10 @@ func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames 
 	for _, kind := range taken.LeftOut {
 		fmt.Fprintf(progress, "left out: %s\n", kind)
 	}
-	fmt.Fprintf(progress, "%s: %s, %d KiB\n", file, plural.Of(taken.Objects, "object"), (taken.Bytes+1023)/1024)
+	size := ""
+	if taken.Bytes > 0 { // of a pipe nobody knows
+		size = fmt.Sprintf(", %d KiB", (taken.Bytes+1023)/1024)
+	}
+	fmt.Fprintf(progress, "%s: %s%s\n", file, plural.Of(taken.Objects, "object"), size)
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +60,20 @@ func printValue(out io.Writer, format outputFormat, value any) error {
 		return output.WriteYAML(out, value)
 	}
 	return output.WriteJSON(out, value)
+}
+
+// writable finds out that a file cannot be written before the work for it is done.
+func writable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return badInput(fmt.Errorf("--%s: %s is a folder; must be a file", flag, path))
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return badInput(fmt.Errorf("--%s: %w", flag, err))
+	}
+	return nil
 }
 
 // stepPrinter returns a function that prints each step with the seconds since now.

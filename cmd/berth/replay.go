@@ -21,6 +21,8 @@ type replayInput struct {
 	options replay.Options
 	mode    string
 	start   string
+	// loads is set where there is a flag for the load.
+	loads bool
 }
 
 const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
@@ -64,6 +66,7 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 
 // addModeFlags adds those of the commands for which time need not pass.
 func (in *replayInput) addModeFlags(cmd *cobra.Command) {
+	in.loads = true
 	cmd.Flags().StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
 	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
 	modes := cobra.FixedCompletions([]string{string(replay.ArrivalOrder), string(replay.VirtualTime)}, cobra.ShellCompDirectiveNoFileComp)
@@ -72,6 +75,13 @@ func (in *replayInput) addModeFlags(cmd *cobra.Command) {
 
 func (in *replayInput) load() (replay.Input, error) {
 	in.options.Mode = replay.Mode(in.mode)
+	// To the replay nothing means the default, which the flags have already.
+	if in.options.CycleTime == 0 {
+		return replay.Input{}, badInput(errors.New("--cycle-time: 0s is not allowed; want whole microseconds up to 1m"))
+	}
+	if in.loads && in.options.Load == 0 {
+		return replay.Input{}, badInput(errors.New("--load: 0 is not allowed; want 1 to 100000"))
+	}
 	if in.start != "" {
 		start, err := time.Parse(time.RFC3339, in.start)
 		if err != nil {

@@ -84,6 +84,9 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 	if err != nil {
 		return badInput(fmt.Errorf("--by: %w", err))
 	}
+	if err := writable("page", flags.page); err != nil {
+		return err
+	}
 	var statement *showback.Statement
 	if flags.metrics.server.Prometheus.URL != "" {
 		statement, err = flags.metrics.read(ctx, by)

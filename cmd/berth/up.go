@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
+	"berth.dev/berth/pkg/tables"
 )
 
 func newUpCommand() *cobra.Command {
@@ -129,7 +130,7 @@ func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, fore
 		return err
 	}
 	say("up; logs in " + sb.LogDir())
-	fmt.Fprintln(progress, sandbox.WhoSchedules(profiles))
+	fmt.Fprintln(progress, tables.NewOutput(progress, false).Screen.Wrap(sandbox.WhoSchedules(profiles)))
 	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
 	if !foreground {
 		return nil

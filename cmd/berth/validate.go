@@ -47,6 +47,7 @@ Other kinds are said to be not checked. Then they are searched for what Berth wo
   no-effect        an annotation that no plugin of the pod's profile reads, where configurations are among the
                    files, and one on a PodGroup that is read from pods alone
   no-group         a pod's label names a PodGroup that is not among the files
+  no-profile       a pod's schedulerName is almost that of a profile
   no-model         a pod accepts only GPU models that none of the nodes among the files has
   resource         an extended resource that is misspelt, or that none of the nodes among the files offers
   unenforced-shares a node is labelled to share its GPUs, but no agent enforces shares

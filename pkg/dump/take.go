@@ -19,17 +19,20 @@ type Taken struct {
 	Objects int
 	// LeftOut are the kinds that are not in it, each with the reason.
 	LeftOut []string
-	// Bytes of the file.
+	// Bytes of the file, 0 if it is none.
 	Bytes int64
 }
 
 // TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or if it
-// never is, it stays as it was.
+// never is, it stays as it was. A pipe or a device is written into as it is: a file must not take its place.
 func TakeFile(ctx context.Context, collector *Collector, path string, hashNames bool) (Taken, error) {
 	// Before there is a file of it: it may take long to learn that the cluster does not answer.
 	header, err := collector.Header(ctx, time.Now())
 	if err != nil {
 		return Taken{}, err
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeInto(ctx, collector, header, path, hashNames)
 	}
 	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".partial-*")
 	if err != nil {
@@ -49,6 +52,15 @@ func TakeFile(ctx context.Context, collector *Collector, path string, hashNames 
 		return taken, fmt.Errorf("writing the dump: %w", err)
 	}
 	return taken, nil
+}
+
+func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashNames bool) (Taken, error) {
+	into, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return Taken{}, fmt.Errorf("writing the dump: %w", err)
+	}
+	taken, err := write(ctx, collector, header, into, hashNames)
+	return taken, errors.Join(err, into.Close())
 }
 
 // Take writes a dump of a cluster.

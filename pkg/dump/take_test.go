@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -70,6 +71,37 @@ func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
 	}
 	if left := strings.Join(taken.LeftOut, "\n"); !strings.Contains(left, "does not serve it") {
 		t.Errorf("left out:\n%s\nwant the kinds that the server does not serve", left)
+	}
+}
+
+func TestADumpGoesIntoAPipeThatStays(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type content struct {
+		data []byte
+		err  error
+	}
+	read := make(chan content, 1)
+	go func() {
+		data, err := os.ReadFile(pipe)
+		read <- content{data, err}
+	}()
+	taken, err := TakeFile(t.Context(), apiServer(t, nil), pipe, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := <-read
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if dumped, err := Read(bytes.NewReader(got.data), "pipe"); err != nil || len(dumped.Objects) != 2 || taken.Objects != 2 {
+		t.Errorf("%+v, %v, %v; want a node and a pod", taken, dumped, err)
+	}
+	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("%v, %v; want the pipe", info, err)
 	}
 }
 

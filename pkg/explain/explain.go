@@ -138,7 +138,7 @@ func Pod(q Question) (*Explanation, error) {
 		target.Spec.SchedulerName = v1.DefaultSchedulerName
 	}
 	if _, err := q.Configuration.Profile(target.Spec.SchedulerName); err != nil {
-		return nil, fmt.Errorf("pod %s/%s is for another scheduler: %w", target.Namespace, target.Name, err)
+		return nil, fmt.Errorf("pod %s/%s is for another scheduler: %w; --profile explains it as if it named one of them", target.Namespace, target.Name, err)
 	}
 	e := &Explanation{
 		Pod:   PodName{Namespace: target.Namespace, Name: target.Name},

@@ -31,6 +31,9 @@ func (e *Explanation) sentence() string {
 	scored := e.scored()
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
+		if what, waits := strings.CutPrefix(e.Gang.Missing, "waiting "); waits {
+			return "It waits " + what + e.Gang.help() + "."
+		}
 		return "It waits: " + e.Gang.Missing + e.Gang.help() + "."
 	case e.Gang.node(e.Pod.Name) != "" && e.Gang.Bound > 0:
 		return fmt.Sprintf("Its gang has started: %s bound, and the plan gives this one %s.",
@@ -254,7 +257,7 @@ func (g *Gang) help() string {
 		if g.Gated >= missing {
 			return fmt.Sprintf("; removing the scheduling gates of %s would help", plural.Of(missing, "pod"))
 		}
-		return fmt.Sprintf("; it is planned when %s more %s", plural.Of(missing, "pod"), plural.Choose(missing, "exists", "exist"))
+		return fmt.Sprintf("; it is planned when %d more %s", missing, plural.Choose(missing, "pod exists", "pods exist"))
 	}
 	return ""
 }

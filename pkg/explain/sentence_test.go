@@ -48,7 +48,7 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 			"No node fits: of 1 node, 1 with too few free GPUs (need 8, have 6) (GPUAware); a comes closest and would need 8 nvidia.com/gpu free instead of 6."},
 		{"no node is large enough", pod("p", "", "16", 0), []runtime.Object{node("a", "8")}, "; no node has 16 nvidia.com/gpu in all: ask for at most 8, or add a larger node."},
 		{"pods in the way", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)}, "; evicting default/q makes room on a."},
-		{"a gang that lacks members", member("g-0"), []runtime.Object{node("a", "8"), member("g-0")}, "; it is planned when 2 pods more exist."},
+		{"a gang that lacks members", member("g-0"), []runtime.Object{node("a", "8"), member("g-0")}, "; it is planned when 2 more pods exist."},
 		{"a gang that fits", member("g-0"), []runtime.Object{node("a", "8"), member("g-0"), member("g-1"), member("g-2")},
 			"Its gang starts as a whole: 3 members fit on 1 node, this one on a."},
 		{"a bound member of a gang", bound("g-0"), []runtime.Object{node("a", "8"), bound("g-0"), bound("g-1"), bound("g-2")},
@@ -60,6 +60,15 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 				t.Errorf("got %q, want %q in it", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestAMemberWaitsForItsPodGroup(t *testing.T) {
+	t.Parallel()
+	e := &Explanation{Gang: &Gang{Name: "ns/train", Pending: 1, Missing: "waiting for PodGroup ns/train, which does not exist"}}
+	const want = "It waits for PodGroup ns/train, which does not exist."
+	if got := e.sentence(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

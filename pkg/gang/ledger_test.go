@@ -25,7 +25,7 @@ func TestAdmit(t *testing.T) {
 			l := NewLedger(time.Minute, nil)
 			l.Observe(g1, pending(0), t0)
 			return l
-		}, uid(0), false, "waiting for PodGroup ns/one"},
+		}, uid(0), false, "waiting for PodGroup ns/one, which does not exist"},
 		{"a note says why there is no specification", func() *Ledger {
 			l := NewLedger(time.Minute, nil)
 			l.Observe(g1, pending(0), t0)
@@ -82,7 +82,7 @@ func TestAdmit(t *testing.T) {
 			l := gangOf(4, 4)
 			l.Undefine(g1, Object, t0)
 			return l
-		}, uid(0), false, "waiting for PodGroup ns/one"},
+		}, uid(0), false, "waiting for PodGroup ns/one, which does not exist"},
 		{"surplus members of a started gang are ordinary pods", func() *Ledger {
 			l := runningGangOf(4, 4)
 			l.Observe(g1, pending(4), t0)

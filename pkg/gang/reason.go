@@ -119,7 +119,7 @@ func (o Obstacle) Kind() string { return kinds[o.Cause] }
 func (o Obstacle) String() string {
 	switch o.Cause {
 	case NoPodGroup:
-		return fmt.Sprintf("waiting for PodGroup %s", o.Group)
+		return fmt.Sprintf("waiting for PodGroup %s, which does not exist", o.Group)
 	case TooFewMembers:
 		if o.Role != "" {
 			return fmt.Sprintf("gang %s has %d of the %s with role %s that it needs",

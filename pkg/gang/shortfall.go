@@ -15,9 +15,9 @@ type Shortfall struct {
 	// Of is the whole minimum, Members how many can be placed or are, Fits how many find a node or have one.
 	Of            Minimum
 	Members, Fits int
-	// Alike is set if all members ask for the same and all are needed: the one class is then the whole group.
+	// Alike is set if all members ask for the same and all are needed: the one entry of Classes is then the whole group.
 	Alike bool
-	// Classes are those of which not every member finds a node.
+	// Classes are those of which not every member finds a node; those that ask for the same are one.
 	Classes []ClassShortfall
 	// Within is the kind of domain that all have to share, if any.
 	Within string
@@ -35,12 +35,24 @@ type ClassShortfall struct {
 func NewShortfall(id ID, t Turn, r Result, asks func(class string) string, within string,
 	nodes []NodeCause) *Shortfall {
 	members := len(t.Members)
-	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
-		Nodes: nodes, Alike: len(r.Short) == 1 && t.Need.Total == members && r.Short[0].Wanted == members}
+	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within, Nodes: nodes}
 	for _, c := range r.Short {
-		s.Classes = append(s.Classes, ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
+		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
+	s.Alike = len(s.Classes) == 1 && t.Need.Total == members && s.Classes[0].Wanted == members
 	return s
+}
+
+// add counts classes that ask for the same together: what else tells them apart, such as a label, is not said.
+func (s *Shortfall) add(c ClassShortfall) {
+	for i := range s.Classes {
+		if s.Classes[i].Asks == c.Asks {
+			s.Classes[i].Wanted += c.Wanted
+			s.Classes[i].Fits += c.Fits
+			return
+		}
+	}
+	s.Classes = append(s.Classes, c)
 }
 
 // Kind names the cause that keeps members off the most nodes. Causes that differ in amounts alone count together.

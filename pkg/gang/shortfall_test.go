@@ -4,7 +4,9 @@ import "testing"
 
 func TestShortfall(t *testing.T) {
 	t.Parallel()
-	asks := func(class string) string { return map[string]string{"a": "4 gpu", "b": "1 cpu"}[class] }
+	asks := func(class string) string {
+		return map[string]string{"a": "4 gpu", "b": "1 cpu", "a with a label": "4 gpu"}[class]
+	}
 	one := Turn{Need: Minimum{Total: 1}, Of: Minimum{Total: 1}, Members: make([]Member, 1)}
 	free := func(have string, nodes int) NodeCause {
 		return NodeCause{Says: "node(s) with too few free GPUs (need 4, have " + have + ")", Kind: "node(s) with too few free GPUs", Nodes: nodes}
@@ -31,6 +33,11 @@ func TestShortfall(t *testing.T) {
 		{"several classes are short", Turn{Need: Minimum{Total: 4}, Of: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Members: make([]Member, 4)},
 			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil, "gang ns/one needs at least 4 (leader=1) of 4 members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu)",
 			"gang does not fit"},
+		{"classes that ask for the same count together", Turn{Need: Minimum{Total: 3}, Of: Minimum{Total: 3}, Members: make([]Member, 3)},
+			[]Shortage{{"a", 2, 1}, {"a with a label", 1, 0}}, 1, "", nil, "gang ns/one needs 3 × 4 gpu, fits 1", "gang does not fit"},
+		{"so do some of several", Turn{Need: Minimum{Total: 2}, Of: Minimum{Total: 2}, Members: make([]Member, 4)},
+			[]Shortage{{"a", 2, 1}, {"b", 1, 0}, {"a with a label", 1, 0}}, 1, "", nil,
+			"gang ns/one needs at least 2 of 4 members, fits 1 (1 of 3 × 4 gpu, 0 of 1 × 1 cpu)", "gang does not fit"},
 		{"with what keeps them off nodes", one, []Shortage{{"b", 1, 0}}, 0, "",
 			[]NodeCause{says("node(s) without room", 2), says("claims are missing", 0), {Short: "gpu", Nodes: 3}, says("node(s) were unschedulable", 1), says("Too many pods", 1)},
 			"gang ns/one needs 1 × 1 cpu, fits 0: 3 nodes short of gpu, 2 nodes without room, 1 node was unschedulable, 1 node: Too many pods, claims are missing",

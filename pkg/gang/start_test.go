@@ -354,7 +354,7 @@ func TestPodGroupIsDeletedAndCreatedAgain(t *testing.T) {
 		t.Errorf("members that were let go are asked to come back: %v", e.Reject)
 	}
 	l.Observe(g1, bound(1, node(1)), t0)
-	if ok, why := l.Admit(uid(2)); ok || words(why) != "waiting for PodGroup ns/one" {
+	if ok, why := l.Admit(uid(2)); ok || words(why) != "waiting for PodGroup ns/one, which does not exist" {
 		t.Errorf("Admit = %t, %q", ok, why)
 	}
 	spec := minimumOf(3)

@@ -1,6 +1,10 @@
 package kubeview
 
-import "maps"
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // ordinalKeys are the labels and annotations by which controllers tell the pods of one set apart: their number, the hash
 // of their own or their parent's name, the attempt that they belong to. Filters and scores treat pods alike that differ
@@ -42,6 +46,8 @@ var ordinalKeys = map[string]bool{
 	"ray.io/worker-group-replica-name":  true,
 	"ray.io/replica-host-index":         true,
 	"replicaIndex":                      true,
+	// "kubectl apply" repeats the whole object in it, and with it the name.
+	v1.LastAppliedConfigAnnotation: true,
 }
 
 // withoutOrdinals returns m without ordinalKeys, and m itself if it has none.

@@ -99,6 +99,9 @@ func TestPlacementClass(t *testing.T) {
 	}{
 		{"another name", true, func(p *v1.Pod) { p.Name, p.UID = "q", "q" }},
 		{"another index in its Job", true, func(p *v1.Pod) { p.Labels["batch.kubernetes.io/job-completion-index"] = "7" }},
+		{"what kubectl applied", true, func(p *v1.Pod) {
+			p.Annotations = map[string]string{v1.LastAppliedConfigAnnotation: `{"metadata":{"name":"p"}}`}
+		}},
 		{"a request written differently", true, func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests["cpu"] = *resource.NewMilliQuantity(2000, resource.DecimalSI)
 		}},

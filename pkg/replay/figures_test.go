@@ -56,6 +56,11 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 		pod.Spec.NodeName, pod.Status.Phase = node, v1.PodRunning
 		return pod
 	}
+	linked := func(name, node string, gpus int) *v1.Pod {
+		pod := bound(name, node, gpus)
+		pod.Annotations = map[string]string{kubeview.GPUInterconnectKey: "required"}
+		return pod
+	}
 	share := func(name string, milli int) *v1.Pod {
 		job := gpuJob(name, 1, milli)
 		return podObject(&job, 0, 0, "", shares)
@@ -79,6 +84,10 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 		}},
 		"nothing moves": {4, []*v1.Pod{bound("a", "n0", 3)}, 0, false, map[string]figures{
 			schedulerconfig.Stock: {Basis: EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+		}},
+		"GPUs that have to be linked are held whatever their links": {4, []*v1.Pod{linked("a", "n0", 3)}, 0, false, map[string]figures{
+			schedulerconfig.Stock: {Basis: EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+			shipped:               {Basis: EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
 		}},
 		"a share counts as what it asks for": {2, []*v1.Pod{share("a", 300), share("b", 300)}, 0, true, map[string]figures{
 			schedulerconfig.Stock: {Basis: EndState, Allocated: 600, Held: 1400, Nodes: 2, Shares: 2, Placed: 2, MapAllocated: 600, MapHeld: 1400},

@@ -121,10 +121,12 @@ func (l *ledger) place(pod *v1.Pod, needMilli int64) *holding {
 	if ok && r.Count > 0 {
 		h.share = gpu.Share{Milli: share.Milli}
 		h.devices = kubeview.AssignedDevices(pod)
-		if len(h.devices) == 0 || !n.inv.CanTake(h.devices, h.share) {
+		if len(h.devices) != r.Count || !n.inv.CanTake(h.devices, h.share) {
+			// The scheduler has seen to the links, of which nothing is known here.
+			r.Interconnect = gpu.InterconnectAny
 			h.devices, _, _ = gpu.Choose(&n.inv, &r)
 		}
-		if n.inv.Take(h.devices, h.share) {
+		if len(h.devices) > 0 && n.inv.Take(h.devices, h.share) {
 			h.taken = int64(len(h.devices) * h.share.Milli)
 		} else {
 			h.devices = nil // more than the node has, as where the kubelet hands out time slices

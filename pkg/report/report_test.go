@@ -249,3 +249,20 @@ func TestDurationsOfAComparisonHaveUnits(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestNounsAgreeWithTheirNumbers(t *testing.T) {
+	t.Parallel()
+	r := result("c", 1, 1000, 1_000_000, nil)
+	r.Nodes, r.NodesInUse, r.Gangs, r.GangsStarted, r.Preemptions, r.Jobs = 4, 1, 2, 1, 2, 0
+	r.Pods, r.Placed, r.Pending = 7, 5, 2
+	var out bytes.Buffer
+	if err := WriteResult(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ", "Pods 7; 5 placed, 2 pending "} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}

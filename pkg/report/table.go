@@ -79,7 +79,11 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	screen := tables.ScreenOf(w)
 	t := tables.New(screen, tables.Column{}, tables.Column{})
 	t.Row("Nodes", fmt.Sprintf("%d with %s %s", r.Nodes, number(gpus(r.CapacityMilli)), gpuNoun(gpus(r.CapacityMilli))))
-	t.Row("Pods", fmt.Sprintf("%d in %s; %d placed, %d pending", r.Pods, plural.Of(r.Jobs, "job"), r.Placed, r.Pending))
+	pods := fmt.Sprint(r.Pods)
+	if r.Jobs > 0 { // a dump has none
+		pods += " in " + plural.Of(r.Jobs, "job")
+	}
+	t.Row("Pods", fmt.Sprintf("%s; %d placed, %d pending", pods, r.Placed, r.Pending))
 	for _, m := range ordered(r) {
 		if m.key == "pending" || nothingOf(m.key, r) {
 			continue
@@ -247,6 +251,11 @@ func quantity(x float64, unit string) string {
 		return tables.Seconds(x)
 	case "$", "$/h":
 		return "$" + number(x) + strings.TrimPrefix(unit, "$")
+	case "GPUs", "nodes", "pods", "gangs", "jobs":
+		if x == 1 {
+			unit = strings.TrimSuffix(unit, "s")
+		}
+		return number(x) + " " + unit
 	default:
 		return number(x) + " " + unit
 	}

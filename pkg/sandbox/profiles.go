@@ -53,7 +53,7 @@ func WhoSchedules(profiles []string) string {
 	case len(profiles) == 0:
 		return "no scheduler runs here: pods stay pending until you start one with this kubeconfig"
 	case slices.Contains(profiles, corev1.DefaultSchedulerName):
-		return "every pod is scheduled; spec.schedulerName chooses the profile: " + named
+		return "pods are scheduled if spec.schedulerName is left out or one of " + named
 	default:
 		return "pods are scheduled if spec.schedulerName is one of " + named +
 			"; others stay pending, unless you start with --replace-default"

@@ -26,14 +26,14 @@ func TestWhoSchedules(t *testing.T) {
 		},
 		"the replacement serves all": {
 			configuration: shipped(Options{ReplaceDefault: true}),
-			want: "every pod is scheduled; spec.schedulerName chooses the profile: default-scheduler, gpu-aware-scheduler, cost-optimized-scheduler, " +
+			want: "pods are scheduled if spec.schedulerName is left out or one of default-scheduler, gpu-aware-scheduler, cost-optimized-scheduler, " +
 				"gang-scheduler, scheduler-plugins-scheduler, berth-scheduler",
 		},
 		"a profile without a name is the default one": {
-			configuration: "profiles: [{schedulerName: mine}, {}]", want: "every pod is scheduled; spec.schedulerName chooses the profile: mine, default-scheduler",
+			configuration: "profiles: [{schedulerName: mine}, {}]", want: "pods are scheduled if spec.schedulerName is left out or one of mine, default-scheduler",
 		},
 		"a configuration without profiles is the default one": {
-			configuration: "kind: KubeSchedulerConfiguration", want: "every pod is scheduled; spec.schedulerName chooses the profile: default-scheduler",
+			configuration: "kind: KubeSchedulerConfiguration", want: "pods are scheduled if spec.schedulerName is left out or one of default-scheduler",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

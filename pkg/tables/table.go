@@ -99,17 +99,27 @@ func (t *Table) widths(shown []int) []int {
 	return widths
 }
 
-// fit narrows the widest columns until all have room, and says whether they have. Words that are longer than the
-// longest are broken.
+// fit narrows the widest columns until all have room, and says whether they have. The names of columns of numbers are
+// broken first. Words that are longer than the longest are broken.
 func (t *Table) fit(shown, widths []int, longest int) bool {
 	over := padding*len(shown) - t.screen.Width
 	for _, w := range widths {
 		over += w
 	}
-	floors := make([]int, len(shown))
-	for i, c := range shown {
-		floors[i] = t.floor(c, widths[i], longest)
+	floors := slices.Clone(widths)
+	for _, numbers := range []bool{true, false} {
+		for i, c := range shown {
+			if t.columns[c].Number || !numbers {
+				floors[i] = t.floor(c, widths[i], longest)
+			}
+		}
+		over = narrow(widths, floors, over)
 	}
+	return over <= 0
+}
+
+// narrow takes columns from the widest down to their floors, and returns by how much they are still too wide.
+func narrow(widths, floors []int, over int) int {
 	for ; over > 0; over-- {
 		widest := -1
 		for i := range widths {
@@ -118,11 +128,11 @@ func (t *Table) fit(shown, widths []int, longest int) bool {
 			}
 		}
 		if widest < 0 {
-			return false
+			return over
 		}
 		widths[widest]--
 	}
-	return true
+	return 0
 }
 
 // floor is how narrow a column may be.
@@ -159,6 +169,7 @@ func (t *Table) render(shown, widths []int) string {
 		}
 		if t.columns[c].Number {
 			configs[i].Align, configs[i].AlignHeader = text.AlignRight, text.AlignRight
+			configs[i].WidthMaxEnforcer = wrapTight
 		}
 	}
 	w.SetColumnConfigs(configs)
@@ -177,6 +188,15 @@ func (t *Table) render(shown, widths []int) string {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
+}
+
+// wrapTight breaks text into lines that are not filled up with spaces, or only the last of them would be brought to the right.
+func wrapTight(s string, width int) string {
+	lines := strings.Split(text.WrapSoft(s, width), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // headerOf breaks a name into lines at spaces and behind hyphens: names of profiles are long, what they head is often

@@ -85,12 +85,43 @@ func TestNamesOfColumnsBreakAtHyphens(t *testing.T) {
 	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true}, Column{Name: "cost-optimized-profile", Number: true})
 	table.Row("TaintToleration", 3, 3)
 	const want = `
-                  gpu-       cost-
- weights by       aware-     optimized-
+                       gpu-       cost-
+ weights by          aware-  optimized-
  profile          scheduler     profile
  TaintToleration          3           3
 `
 	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
+func TestWordsAreNotBrokenWhereNamesOfColumnsCanBe(t *testing.T) {
+	t.Parallel()
+	table := New(Screen{Width: 70}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true},
+		Column{Name: "cost-optimized-scheduler", Number: true}, Column{Name: "scheduler-plugins-scheduler", Number: true})
+	table.Row("NodeResourcesBalancedAllocation", 1, 1, 1)
+	const want = `
+                                                   cost-  scheduler-
+                                  gpu-aware-  optimized-    plugins-
+ weights by profile                scheduler   scheduler   scheduler
+ NodeResourcesBalancedAllocation           1           1           1
+`
+	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
+func TestBrokenNumbersStayToTheRight(t *testing.T) {
+	t.Parallel()
+	screen := Screen{Width: 40, Color: true}
+	table := New(screen, Column{Name: "metric"}, Column{Name: "A", Number: true}, Column{Name: "B", Number: true})
+	table.Row("GPUs stranded", "117.73 [116.02,119.44]", "20.61 "+screen.Paint(Green, "better"))
+	const want = `
+ metric                       A       B
+ GPUs stranded           117.73   20.61
+                [116.02,119.44]  better
+`
+	if diff := cmp.Diff(want, "\n"+text.StripEscape(table.String())); diff != "" {
 		t.Errorf("the table (-want +got):\n%s", diff)
 	}
 }

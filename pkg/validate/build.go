@@ -48,6 +48,19 @@ func (p *Profile) weight(plugin string) int64 {
 	return 0
 }
 
+// knownProfiles are the names of the profiles in the files and of the shipped ones.
+func (r *Report) knownProfiles() []string {
+	names := r.profileNames()
+	shipped, err := schedulerconfig.Shipped()
+	if err != nil {
+		return names
+	}
+	for i := range shipped.Component.Profiles {
+		names = append(names, shipped.Component.Profiles[i].SchedulerName)
+	}
+	return names
+}
+
 // build makes the scheduler of the configuration, with an empty cluster in memory, as the command would at its start.
 func build(c *schedulerconfig.Configuration) ([]Profile, error) {
 	c, _ = c.WithoutSignals()

@@ -90,7 +90,7 @@ func (d *document) configurationFields() bool {
 			}
 		}
 	}
-	return !s.mistyped && len(s.unknown) == 0
+	return len(s.wrong)+len(s.unknown) == 0
 }
 
 // badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,15 @@ profiles:
 	for _, c := range given.Component.Profiles[0].PluginConfig {
 		if diff := cmp.Diff(any(c.Args), args[c.Name]); diff != "" {
 			t.Errorf("args of %s (-given +printed):\n%s", c.Name, diff)
+		}
+	}
+	report := &Report{}
+	if err := report.Read(bytes.NewReader(printed), "printed"); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		if f.Rule == "weight" {
+			t.Errorf("a weight that the scheduler printed itself: %s", f)
 		}
 	}
 	again, err := WithDefaults(full)

@@ -80,7 +80,7 @@ func (d *document) check() {
 		}
 	}
 	if err != nil {
-		d.report.add(yamlFindings(d.file, d.offset, err)...)
+		d.report.add(yamlFindings(d.file, d.offset, d.root.Line, err)...)
 		return
 	}
 	if err := json.Unmarshal(d.json, &d.TypeMeta); err != nil || d.root.Kind != yaml.MappingNode {

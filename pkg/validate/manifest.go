@@ -82,11 +82,11 @@ func (d *document) manifest() {
 		return
 	}
 	s := d.structureOf(obj)
-	if s.mistyped {
+	if d.json, err = s.rest(); err != nil {
 		return
 	}
 	if obj, _, err = strictManifests.Decode(d.json, nil, nil); err != nil {
-		if len(s.unknown) == 0 {
+		if len(s.unknown)+len(s.wrong) == 0 {
 			d.decodingErrors(err)
 		}
 		if obj, _, err = manifests.Decode(d.json, nil, nil); err != nil {
@@ -94,7 +94,7 @@ func (d *document) manifest() {
 		}
 	}
 	d.keys(obj)
-	d.refused(s.unknown)
+	d.refused(s)
 	d.report.together.add(d, obj)
 }
 
@@ -108,7 +108,7 @@ func elements(list *yaml.Node) []*yaml.Node {
 
 // strict decodes what no scheme knows.
 func (d *document) strict(into any) {
-	if s := d.structureOf(into); s.mistyped || len(s.unknown) > 0 {
+	if s := d.structureOf(into); len(s.wrong)+len(s.unknown) > 0 {
 		return
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(d.json)))

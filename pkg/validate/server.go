@@ -42,16 +42,19 @@ func (r *Report) serverOf(kind schema.GroupVersionKind) *admit.Server {
 }
 
 // refused finds why the API server would not create the object, of what is not found yet. In objects with a field that
-// is unknown no required field is missed: it may be there, misspelt.
-func (d *document) refused(unknown map[string]bool) {
+// is unknown no required field is missed: it may be there, misspelt. Where a value of a wrong type was left out, what
+// refers to it is not missed either.
+func (d *document) refused(s *structure) {
 	kind := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
-	s := d.report.serverOf(kind)
-	if s == nil {
+	server := d.report.serverOf(kind)
+	if server == nil {
 		return
 	}
-	errs, warnings, err := s.Create(context.Background(), kind, d.json)
+	errs, warnings, err := server.Create(context.Background(), kind, d.json)
 	if err != nil {
-		d.decodingErrors(err)
+		if len(s.wrong) == 0 {
+			d.decodingErrors(err)
+		}
 		return
 	}
 	selects := false
@@ -60,10 +63,10 @@ func (d *document) refused(unknown map[string]bool) {
 	}
 	for _, e := range errs {
 		parent := e.Field[:max(0, strings.LastIndexByte(e.Field, '.'))]
-		if e.Type == field.ErrorTypeRequired && (unknown[parent] || unknown[e.Field]) {
+		if e.Type == field.ErrorTypeRequired && (s.unknown[parent] || s.unknown[e.Field]) {
 			continue
 		}
-		if d.faulty(fieldName(e)) {
+		if d.faulty(fieldName(e)) || !s.beside(e.Field) || len(s.wrong) > 0 && e.Type == field.ErrorTypeNotFound {
 			continue
 		}
 		if selects && e.Field == "spec.template.metadata.labels" {
@@ -173,8 +176,7 @@ func (d *document) customResource() {
 		d.find(Note, "not-checked", "kind", "not checked: no definition of this kind in "+d.APIVersion+" is known here")
 		return
 	}
-	unknown := map[string]bool{}
-	metadata := &structure{document: d, unknown: unknown}
+	metadata := newStructure(d)
 	if node := child(d.root, "metadata"); node != nil {
 		metadata.check(node, reflect.TypeFor[metav1.ObjectMeta](), field.NewPath("metadata"))
 	}
@@ -184,11 +186,11 @@ func (d *document) customResource() {
 		return
 	}
 	for _, path := range fields {
-		unknown[path[:max(0, strings.LastIndexByte(path, '.'))]] = true
+		metadata.unknown[path[:max(0, strings.LastIndexByte(path, '.'))]] = true
 		d.findIn(Error, "unknown-field", path, "unknown field")
 	}
-	if !metadata.mistyped {
-		d.refused(unknown)
+	if d.json, err = metadata.rest(); err == nil {
+		d.refused(metadata)
 	}
 	d.unknownKeys("metadata")
 }

@@ -22,17 +22,41 @@ import (
 // finds all of them, each with its own line.
 type structure struct {
 	*document
-	// mistyped is set if the type cannot hold the document.
-	mistyped bool
+	// wrong are the values that the type cannot hold, and wrongAt their paths.
+	wrong   map[*yaml.Node]bool
+	wrongAt []string
 	// unknown are the paths of objects with a field that the type does not have.
 	unknown map[string]bool
 }
 
 // structureOf checks the whole document.
 func (d *document) structureOf(object any) *structure {
-	s := &structure{document: d, unknown: map[string]bool{}}
+	s := newStructure(d)
 	s.check(d.root, reflect.TypeOf(object), nil)
 	return s
+}
+
+func newStructure(d *document) *structure {
+	return &structure{document: d, wrong: map[*yaml.Node]bool{}, unknown: map[string]bool{}}
+}
+
+// rest is the document as JSON without the values of a wrong type, so that the fields beside them can be checked as well.
+func (s *structure) rest() ([]byte, error) {
+	if len(s.wrong) == 0 {
+		return s.json, nil
+	}
+	value, err := nodeValue(without(s.root, s.wrong))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+// beside reports whether a path leads to none of the values of a wrong type, and to no part of one.
+func (s *structure) beside(path string) bool {
+	return !slices.ContainsFunc(s.wrongAt, func(at string) bool {
+		return path == at || strings.HasPrefix(path, at+".") || strings.HasPrefix(path, at+"[")
+	})
 }
 
 var (
@@ -202,11 +226,11 @@ func (s *structure) is(node *yaml.Node, kind yaml.Kind, path *field.Path, what s
 
 // mismatch reports a value that is not what it has to be.
 func (s *structure) mismatch(node *yaml.Node, path *field.Path, what string) {
-	s.mistyped = true
 	name := ""
 	if path != nil {
 		name = path.String()
 	}
+	s.wrong[node], s.wrongAt = true, append(s.wrongAt, name)
 	s.add(Error, "type", node.Line, name, fmt.Sprintf("Invalid value: %s: must be %s", shown(node), what))
 }
 
@@ -328,14 +352,22 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// closest is the known field that was most likely meant, if any is near.
+// closest is the known field that was most likely meant, if any is near: a few letters away, or else the only one that begins
+// with the name.
 func closest[T any](name string, known map[string]T) string {
 	best, least := "", 3
+	longer := []string{}
 	for candidate := range known {
 		n := distance(strings.ToLower(name), strings.ToLower(candidate))
 		if n < least && 2*n < len(name) || n == least && best != "" && candidate < best {
 			best, least = candidate, n
 		}
+		if strings.HasPrefix(candidate, name) {
+			longer = append(longer, candidate)
+		}
+	}
+	if best == "" && len(longer) == 1 {
+		return longer[0]
 	}
 	return best
 }

@@ -99,8 +99,9 @@ func nameIn(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-func (t *together) check() {
+func (t *together) check(profiles []string) {
 	for _, r := range t.pods {
+		r.scheduler(profiles)
 		t.group(r)
 		t.model(r)
 		t.resources(r)
@@ -138,6 +139,19 @@ func (t *together) group(r reference) {
 		return
 	}
 	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
+}
+
+// scheduler warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an event.
+func (r reference) scheduler(profiles []string) {
+	name := r.pod.Spec.SchedulerName
+	known := map[string]bool{v1.DefaultSchedulerName: true}
+	for _, profile := range profiles {
+		known[profile] = true
+	}
+	if like := closest(name, known); name != "" && !known[name] && like != "" {
+		path := r.spec() + ".schedulerName"
+		r.d.findIn(Warning, "no-profile", path, fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
+	}
 }
 
 // model warns of a pod that accepts no GPU of any node in the files.
@@ -195,10 +209,13 @@ func (t *together) extended() string {
 	return strings.Join(names, ", ")
 }
 
+// spec is the path to the pod's spec.
+func (r reference) spec() string { return strings.TrimSuffix(r.at, "metadata") + "spec" }
+
 // asked are the resources that the pod's containers ask for, each with its line.
 func (r reference) asked() map[string]int {
 	lines := map[string]int{}
-	spec := strings.TrimSuffix(r.at, "metadata") + "spec"
+	spec := r.spec()
 	for _, asked := range kubeview.AskedResources(r.pod) {
 		node, line := r.d.at(spec + "." + asked.Path)
 		if key := keyNamed(node, asked.Resource); key > 0 {

@@ -38,6 +38,10 @@ func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
 		{name: "a gang whose group is in another namespace", text: workers + group, want: []string{
 			`f.yaml:8: warning: Job nn/j: label scheduling.x-k8s.io/pod-group: the PodGroup train is in the namespace default, not in nn: pods and their group must be in one (no-group)`}},
 
+		{name: "a profile whose name is misspelt", text: strings.Replace(pod("", nv), "spec:\n", "spec:\n  schedulerName: berth-schedular\n", 1), want: []string{
+			`f.yaml:6: warning: Pod p: spec.schedulerName: no scheduler is known here by the name berth-schedular; did you mean berth-scheduler? (no-profile)`}},
+		{name: "the name of another scheduler", text: strings.Replace(pod("", nv), "spec:\n", "spec:\n  schedulerName: volcano\n", 1)},
+		{name: "the name of a shipped profile", text: strings.Replace(pod("", nv), "spec:\n", "spec:\n  schedulerName: gang-scheduler\n", 1)},
 		{name: "a model that a node has", text: node("n1", "Tesla-T4", nv) + pod(models, nv)},
 		{name: "a model that no node has", text: node("n1", "NVIDIA-H100-80GB-HBM3", nv) + node("m", "NVIDIA-A100-SXM4-80GB", nv) + pod(models, nv), want: []string{
 			`f.yaml:21: warning: Pod p: no node in the files has a GPU of the model L4 or Tesla-T4; the nodes have NVIDIA-A100-SXM4-80GB, NVIDIA-H100-80GB-HBM3 (no-model)`}},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -132,7 +133,7 @@ func (r *Report) check(name string, data []byte, offset int) {
 			break
 		}
 		if err != nil {
-			r.add(yamlFindings(name, offset, err)...)
+			r.add(yamlFindings(name, offset, unnumbered(data), err)...)
 			return
 		}
 		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
@@ -161,10 +162,27 @@ func (r *Report) add(findings ...Finding) {
 	}
 }
 
+// unnumbered is the line of an error for which the parser has no number: that of the first character that YAML does not know,
+// else the first one, which it never numbers.
+func unnumbered(data []byte) int {
+	line := 1
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 || r < ' ' && !strings.ContainsRune("\t\n\r", r) || r == '\x7f' {
+			return line
+		}
+		if r == '\n' {
+			line++
+		}
+		data = data[size:]
+	}
+	return 1
+}
+
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// yamlFindings takes the lines out of the messages of the YAML parser.
-func yamlFindings(name string, offset int, err error) []Finding {
+// yamlFindings takes the lines out of the messages of the YAML parser. Those without one are about the given line.
+func yamlFindings(name string, offset, line int, err error) []Finding {
 	messages := []string{err.Error()}
 	var several *yaml.TypeError
 	if errors.As(err, &several) {
@@ -172,7 +190,7 @@ func yamlFindings(name string, offset int, err error) []Finding {
 	}
 	var findings []Finding
 	for _, text := range messages {
-		f := Finding{File: name, Severity: Error, Rule: "syntax", Message: oneLine(strings.TrimPrefix(text, "yaml: "))}
+		f := Finding{File: name, Line: line + offset, Severity: Error, Rule: "syntax", Message: oneLine(strings.TrimPrefix(text, "yaml: "))}
 		if m := yamlLine.FindStringSubmatch(text); m != nil {
 			if line, err := strconv.Atoi(m[1]); err == nil {
 				f.Line = line + offset
@@ -193,7 +211,7 @@ func (r *Report) Finish() {
 	}
 	r.custom = nil
 	r.unread()
-	r.together.check()
+	r.together.check(r.knownProfiles())
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)

@@ -133,6 +133,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{"f.yaml:9: error: Pod p: spec.contaners: unknown field; did you mean containers?", "unknown-field"}}},
 		{"a misspelt key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/gpu-modles: T4\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{{"f.yaml:6: error: Pod p: metadata.annotations[berth.dev/gpu-modles]: unknown key; did you mean berth.dev/gpu-mo", "unknown-key"}}},
+		{"the beginning of a key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/gpu-memory: 40Gi\nspec: {containers: [{name: c, image: i}]}\n",
+			[][2]string{{"f.yaml:6: error: Pod p: metadata.annotations[berth.dev/gpu-memory]: unknown key; did you mean berth.dev/gpu-memory-min?", "unknown-key"}}},
 		{"a pod that may not backfill after all", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/backfill: \"true\"\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/backfill]: "true" is not "allow"`, "value"}}},
 		{"a pod with a level that is no label", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/topology-required: my rack\nspec: {containers: [{name: c, image: i}]}\n",

@@ -98,3 +98,30 @@ func scalarValue(node *yaml.Node) (any, error) {
 	}
 	return value, nil
 }
+
+// without is a copy of a tree that lacks some of its nodes. An element of a list leaves an empty one behind, or those after it
+// would have other numbers.
+func without(node *yaml.Node, left map[*yaml.Node]bool) *yaml.Node {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	kept := *node
+	kept.Content = nil
+	for i, c := range node.Content {
+		for c.Kind == yaml.AliasNode {
+			c = c.Alias
+		}
+		switch {
+		case node.Kind == yaml.MappingNode && i%2 == 0:
+			// The value decides.
+		case node.Kind == yaml.MappingNode && !left[c]:
+			kept.Content = append(kept.Content, node.Content[i-1], without(c, left))
+		case node.Kind == yaml.MappingNode:
+		case left[c]:
+			kept.Content = append(kept.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"})
+		default:
+			kept.Content = append(kept.Content, without(c, left))
+		}
+	}
+	return &kept
+}

@@ -44,8 +44,14 @@ func (d *document) negativeWeights(c *schedulerconfig.KubeSchedulerConfiguration
 	return found
 }
 
-// weights looks for weights that mean something else than they seem to.
+// weights looks for weights that mean something else than they seem to. A weight of 0 is none: the scheduler writes it behind
+// every plugin without one when it prints a complete configuration.
 func (l *profileLint) weights() {
+	printed := false
+	l.weightsOf(l.path, func(point, plugin string, _, weight *yaml.Node) {
+		none := !weighted[point] || l.profile.weight(plugin) == 0
+		printed = printed || none && weight != nil && weight.Value == "0"
+	})
 	l.weightsOf(l.path, func(point, plugin string, item, weight *yaml.Node) {
 		effective, stock := l.profile.weight(plugin), stockWeight(plugin)
 		warn := func(line int, format string, args ...any) {
@@ -55,6 +61,7 @@ func (l *profileLint) weights() {
 		case weight == nil && point == "multiPoint" && effective == 1 && stock > 1:
 			warn(item.Line, "%s is enabled without a weight, which is then 1; stock it has %d", plugin, stock)
 		case weight == nil:
+		case printed && weight.Value == "0":
 		case !weighted[point]:
 			warn(weight.Line, "the weight of %s at %s counts nothing; a weight belongs to score or multiPoint", plugin, point)
 		case effective == 0 && point == "multiPoint":
