@@ -117,7 +117,14 @@ func bounded(text string) string {
 func rejected(fit *framework.FitError) []Rejected {
 	type reason struct{ plugin, text string }
 	groups := map[reason]*Rejected{}
+	// Most nodes are rejected for the same reasons as the one before.
+	var last *Rejected
+	var said []string
 	count := func(status *fwk.Status, nodes int) *Rejected {
+		if last != nil && last.Plugin == status.Plugin() && slices.Equal(said, status.Reasons()) {
+			last.Nodes += nodes
+			return last
+		}
 		key := reason{status.Plugin(), strings.Join(status.Reasons(), "\n")}
 		g := groups[key]
 		if g == nil {
@@ -128,6 +135,7 @@ func rejected(fit *framework.FitError) []Rejected {
 			groups[key] = g
 		}
 		g.Nodes += nodes
+		last, said = g, status.Reasons()
 		return g
 	}
 	statuses := fit.Diagnosis.NodeToStatus
