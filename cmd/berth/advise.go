@@ -85,8 +85,12 @@ other error.`,
 	f.BoolVar(&flags.yes, "yes", false, "with --evict: do not ask")
 	f.DurationVar(&flags.within, "within", 2*time.Minute, "with --evict: how long each step may take")
 	addOutputFlag(cmd, &flags.format)
-	if err := cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{advise.KindPod + "/", advise.KindPodGroup + "/"},
-		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("for", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if strings.Contains(typed, "/") {
+			return flags.cluster.completeJoined(cmd, typed)
+		}
+		return []string{advise.KindPod + "/", advise.KindPodGroup + "/"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}); err != nil {
 		panic(err)
 	}
 	return cmd

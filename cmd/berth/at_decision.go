@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -16,48 +16,37 @@ import (
 	"berth.dev/berth/pkg/runningconfig"
 )
 
-// mostDecisionBytes bounds what is read of a scheduler.
-const mostDecisionBytes = 256 << 20
-
-// decided explains the decision that the scheduler remembers about the pod.
-func (f *explainFlags) decided(ctx context.Context, pod types.NamespacedName, uid types.UID) (*explain.Explanation, error) {
+// explainPast explains what the scheduler remembers.
+func (f *explainFlags) explainPast(ctx context.Context, target explain.Target, out, progress io.Writer) error {
 	config, err := f.schedulerAt()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	client, err := rest.HTTPClientFor(config)
+	// A pod may be gone, and its decision is still known.
+	pods := []decisions.Subject{{NamespacedName: types.NamespacedName{Namespace: f.namespace(), Name: target.Name}}}
+	var found []*v1.Pod
+	if target.Kind != explain.KindPod {
+		objects, _, _, err := f.objects(ctx, progress)
+		if err != nil {
+			return err
+		}
+		if found, err = target.Find(objects, f.namespace()); err != nil {
+			return badInput(err)
+		}
+		pods = nil
+		for _, pod := range found {
+			pods = append(pods, decisions.Subject{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID})
+		}
+	}
+	list, err := decisions.Ask(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+decisions.Path, nil)
+	explanation, err := explain.Past(list, pods...)
 	if err != nil {
-		return nil, badInput(fmt.Errorf("--scheduler: %w", err))
+		return badInput(err)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("asking the scheduler for its decisions: %w", decisions.Untrusted(err))
-	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostDecisionBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading the scheduler's decisions: %w", err)
-	case len(body) > mostDecisionBytes:
-		return nil, fmt.Errorf("reading the scheduler's decisions: the answer has more than %d bytes", mostDecisionBytes)
-	case response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized:
-		return nil, fmt.Errorf("asking the scheduler for its decisions: %s; the right to get the non-resource URL %s is needed", response.Status, decisions.Path)
-	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("asking the scheduler for its decisions: %s", response.Status)
-	}
-	list, err := decisions.Read(body)
-	if err != nil {
-		return nil, err
-	}
-	d := list.Of(pod, uid)
-	if d == nil {
-		return nil, badInput(fmt.Errorf("the scheduler does not remember a decision about pod %s: it keeps the last %d since its start, and only the replica that leads decides", pod, list.Kept))
-	}
-	return explain.Decided(d), nil
+	return f.print(out, target.About(found, explanation.Pod.Name), explanation)
 }
 
 // schedulerAt is the address of the scheduler with the credentials of the kubeconfig.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/dump"
@@ -68,40 +71,40 @@ const (
 )
 
 func (f clusterFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return f.complete(cmd.Context(), func(ctx context.Context, c kubernetes.Interface) (names []string, err error) {
-		list, err := c.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: completions})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			names = append(names, list.Items[i].Name)
-		}
-		return names, nil
-	})
+	return f.names(cmd.Context(), v1.SchemeGroupVersion.WithResource("namespaces"), ""), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTarget completes a kind, and after it the name of a pod.
-func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	switch {
-	case len(args) == 0:
+// completeTarget completes a kind, and after it or behind a slash the name of an object of that kind.
+func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		if strings.Contains(typed, "/") {
+			return f.completeJoined(cmd, typed)
+		}
 		return explain.Kinds(), cobra.ShellCompDirectiveNoFileComp
-	case len(args) > 1 || args[0] != explain.KindPod:
+	}
+	resource, ok := explain.Resource(args[0])
+	if !ok || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return f.complete(cmd.Context(), func(ctx context.Context, c kubernetes.Interface) (names []string, err error) {
-		list, err := c.CoreV1().Pods(f.currentNamespace()).List(ctx, metav1.ListOptions{Limit: completions})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			names = append(names, list.Items[i].Name)
-		}
-		return names, nil
-	})
+	return f.names(cmd.Context(), resource, f.currentNamespace()), cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete asks the cluster; a cluster that cannot be reached offers nothing.
-func (f clusterFlags) complete(ctx context.Context, list func(context.Context, kubernetes.Interface) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+// completeJoined completes the name in KIND/NAME.
+func (f clusterFlags) completeJoined(cmd *cobra.Command, typed string) ([]string, cobra.ShellCompDirective) {
+	kind, _, _ := strings.Cut(typed, "/")
+	resource, ok := explain.Resource(kind)
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := f.names(cmd.Context(), resource, f.currentNamespace())
+	for i := range names {
+		names[i] = kind + "/" + names[i]
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// names asks the cluster for the names of objects; a cluster that cannot be reached has none.
+func (f clusterFlags) names(ctx context.Context, resource schema.GroupVersionResource, namespace string) (names []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -109,17 +112,20 @@ func (f clusterFlags) complete(ctx context.Context, list func(context.Context, k
 	defer cancel()
 	config, err := f.restConfig()
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil
 	}
-	names, err := list(ctx, client)
+	list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: completions})
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
 }
 
 // collector makes a collector of the cluster whose progress is shown on w: one line a kind, and on a terminal a line that

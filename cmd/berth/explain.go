@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/explain"
-	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -46,9 +44,10 @@ from the best. Then by how much the best node wins and what would have to change
 or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction would do. Nothing
 is changed in the cluster: it is copied into memory, and the scheduler runs there.
 
-With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node. It remembers its last
-decisions in memory (--decision-history of berth-scheduler) and serves them on its secure port to those who may get the
-non-resource URL /configz. What came before its last start is not known.
+With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node, and of the attempts
+that failed before, with the reasons that it had then. It remembers its last decisions and attempts in memory (--decision-history
+of berth-scheduler) and serves them on its secure port to those who may get the non-resource URL /configz. What came before its
+last start is not known.
 
 With -o json or yaml each such score has a field "cost": its unit, total and terms, each with name and amount; less
 is better. The names of terms do not change.
@@ -67,7 +66,7 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
   berth explain job/trainer
   berth explain podgroup train
 
-  # Why the scheduler chose the node when it did
+  # Why the scheduler chose the node when it did, and why it did not place the pod earlier
   berth explain pod trainer-0 --at-decision
 
   # As another configuration would have it
@@ -96,7 +95,7 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	f := cmd.Flags()
 	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
 	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
-	f.BoolVar(&flags.atDecision, "at-decision", false, "say why the scheduler chose the node when it did, and not what it would choose now")
+	f.BoolVar(&flags.atDecision, "at-decision", false, "say why the scheduler chose the node when it did, or why it found none, and not what it would choose now")
 	f.StringVar(&flags.scheduler, "scheduler", "", "with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
 	f.StringVar(&flags.schedulerCA, "scheduler-ca", "", "with --scheduler: file with the certificate of the scheduler, or of the authority that signed it (default: the authority of the kubeconfig)")
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
@@ -125,14 +124,8 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	if f.scheduler != "" && !f.atDecision {
 		return badInput(errors.New("--scheduler is asked for what has happened only: give --at-decision"))
 	}
-	if f.atDecision && target.Kind == explain.KindPod {
-		// The pod may be gone, and its decision is still known.
-		name := types.NamespacedName{Namespace: f.namespace(), Name: target.Name}
-		explanation, err := f.decided(ctx, name, "")
-		if err != nil {
-			return err
-		}
-		return f.print(out, explanation)
+	if f.atDecision {
+		return f.explainPast(ctx, target, out, progress)
 	}
 	configuration, err := f.configuration(ctx, progress)
 	if err != nil {
@@ -143,49 +136,42 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 		if manifest, err = readManifest(f.manifest, f.namespace()); err != nil {
 			return badInput(err)
 		}
+		if target.Kind != explain.KindPod {
+			return badInput(fmt.Errorf("with -f, a pod is named and not a %s", target.Kind))
+		}
 	}
 	objects, now, _, err := f.objects(ctx, progress)
 	if err != nil {
 		return err
 	}
-	var pod *v1.Pod
-	of, pending := 1, 0
+	var pods []*v1.Pod
 	if manifest != nil {
 		if objects, err = manifest.Onto(objects); err != nil {
 			return badInput(err)
 		}
-		if target.Kind != explain.KindPod {
-			return badInput(fmt.Errorf("with -f, a pod is named and not a %s", target.Kind))
-		}
+		var pod *v1.Pod
 		pod, err = manifest.Pod(target.Name)
+		pods = []*v1.Pod{pod}
 	} else {
-		pod, of, pending, err = target.Find(objects, f.namespace())
+		pods, err = target.Find(objects, f.namespace())
 	}
 	if err != nil {
 		return badInput(err)
 	}
-	if f.format == outputTable && of > 1 {
-		about := fmt.Sprintf("%s %s has %s, of which %d %s; this is about %s.", target.Kind, target.Name, plural.Of(of, "pod"), pending,
-			plural.Choose(pending, "is pending", "are pending"), pod.Name)
-		fmt.Fprintln(out, tables.ScreenOf(out).Wrap(about))
-	}
-	if f.atDecision {
-		explanation, err := f.decided(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID)
-		if err != nil {
-			return err
-		}
-		return f.print(out, explanation)
-	}
-	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pod, Profile: f.profile, Now: now})
+	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0], Profile: f.profile, Now: now})
 	if err != nil {
 		return badInput(err)
 	}
-	return f.print(out, explanation)
+	return f.print(out, target.About(pods, pods[0].Name), explanation)
 }
 
-func (f *explainFlags) print(out io.Writer, explanation *explain.Explanation) error {
+// print prints the explanation. The table says first which of several pods it is about.
+func (f *explainFlags) print(out io.Writer, about string, explanation *explain.Explanation) error {
 	if f.format != outputTable {
 		return printValue(out, f.format, explanation)
+	}
+	if about != "" {
+		fmt.Fprintln(out, tables.ScreenOf(out).Wrap(about))
 	}
 	top := f.top
 	if f.allNodes {

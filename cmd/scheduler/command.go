@@ -44,7 +44,7 @@ func newCommand() *cobra.Command {
 	}
 	sections := opts.Flags
 	sections.FlagSet("configuration").IntVar(&own.decisions, "decision-history", decisions.Default, fmt.Sprintf(
-		"How many decisions the scheduler remembers, with the points of the chosen node, and serves at %s; 0 for none, at most %d.", decisions.Path, decisions.Most))
+		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
 	sections.FlagSet("configuration").StringVar(&own.lastGood, "last-good-config", "",
 		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with that of --config.")
 	global := sections.FlagSet("global")
@@ -67,7 +67,7 @@ type ownFlags struct {
 	decisions int
 }
 
-// remember lets the scheduler keep and serve so many decisions.
+// remember lets the scheduler keep and serve so many decisions and failed attempts.
 func remember(sched *scheduler.Scheduler, most int) error {
 	if most == 0 {
 		return nil
@@ -77,6 +77,8 @@ func remember(sched *scheduler.Scheduler, most int) error {
 		return fmt.Errorf("--decision-history: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
+	decisions.Listen(sched, history)
+	coscheduling.OnBlocked(sched, history.Blocked)
 	return history.Serve()
 }
 

@@ -85,6 +85,9 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 	if err := s.pending(targets); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(s.advice.Pending, func(p Pending) bool { return p.Plan == nil }) {
+		s.noteFixed()
+	}
 	if q.Target == (Target{}) {
 		for _, part := range []func() error{s.newNodes, s.giveBack} {
 			if err := part(); err != nil {

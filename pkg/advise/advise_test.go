@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -133,7 +134,7 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 		{"what moves has nowhere to go", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "8"), pod("y", "b", "6"), pod("p", "", "4")},
 			[]string{""}, "moving pods does not help"},
 		{"a budget forbids it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 0)},
-			[]string{""}, "PodDisruptionBudget budget allows 0 disruptions"},
+			[]string{""}, "1 pod may not move. Of each: PodDisruptionBudget budget allows 0 disruptions"},
 		{"a budget allows it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 1)},
 			[]string{"y from a to b; p on a"}, ""},
 		{"a pod without a controller stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", bare), pod("z", "b", "6", bare), pod("p", "", "3")},
@@ -167,8 +168,8 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 				if tt.want[i] == "" && got != "" || !strings.HasPrefix(got, tt.want[i]) {
 					t.Errorf("%s: moves %q, want %q (%s)", p.Unit, got, tt.want[i], p.Verdict)
 				}
-				if i == 0 && !strings.Contains(p.Verdict, tt.verdict) {
-					t.Errorf("%s: %q, want %q", p.Unit, p.Verdict, tt.verdict)
+				if said := p.Verdict + "; " + strings.Join(a.Notes, "; "); i == 0 && !strings.Contains(said, tt.verdict) {
+					t.Errorf("%s: %q, want %q", p.Unit, said, tt.verdict)
 				}
 			}
 		})
@@ -188,6 +189,35 @@ func TestANewNodeStartsWhatFitsIt(t *testing.T) {
 	}
 	if got["a"] != "[q p] 8500000 1" || got["b"] != "[q] 1200000 1" {
 		t.Errorf("%v", got)
+	}
+}
+
+// A price and a capacity type are those of the node that the new one is like.
+func TestANewNodeCostsWhatTheOneLikeItDoes(t *testing.T) {
+	t.Parallel()
+	spot, dear := node("s", "8", "2"), node("d", "8", "9")
+	spot.Labels["karpenter.sh/capacity-type"] = "spot"
+	a := ask(t, Target{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare), pod("z", "s", "8", bare), pod("p", "", "4"))
+	var got []string
+	for _, n := range a.NewNodes {
+		got = append(got, fmt.Sprintf("%s like %s for %d: %d of %d", n.Kind, n.Like, n.PriceMicroDollarsPerHour, len(n.Starts), n.Nodes))
+	}
+	kind := a.NewNodes[0].Kind
+	want := []string{kind + " like c for 8000000: 1 of 2", kind + ", spot like s for 2000000: 0 of 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("new nodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheTableSaysWhatTheSchedulerSays(t *testing.T) {
+	t.Parallel()
+	a := &Advice{Pending: []Pending{{Unit: Unit{KindPod, "team", "p"}, Why: "2 Insufficient nvidia.com/gpu", Verdict: "moving pods does not help"}}}
+	var out strings.Builder
+	if err := a.WriteTable(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "  pod team/p: moving pods does not help\n    the scheduler says: 2 Insufficient nvidia.com/gpu\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", &out, want)
 	}
 }
 

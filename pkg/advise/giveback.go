@@ -74,11 +74,16 @@ func (s *search) findSpares(w *world, v *view) {
 
 // giveBack takes one node after the other away, each time from what the one before has left.
 func (s *search) giveBack() error {
-	objects, idle, emptied, tried := s.Objects, 0, 0, 0
+	objects, idle, emptied, tried, more := s.Objects, 0, 0, 0, false
+	defer func() {
+		if more {
+			s.limit("of nodes to give back, %d that nothing uses and %d in use are shown, and there may be more", idle, emptied)
+		}
+	}()
 	for _, c := range s.spares {
 		switch {
 		case len(c.units) == 0 && idle == s.Most, len(c.units) > 0 && emptied == s.Most:
-			s.limit("of nodes to give back, %d that nothing uses and %d in use are shown", idle, emptied)
+			more = true
 			continue
 		case s.over() || tried == mostTries:
 			s.limit("of %s that might be given back, %d were tried", plural.Of(len(s.spares), "node"), tried)

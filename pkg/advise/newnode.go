@@ -19,7 +19,7 @@ import (
 
 // NewNode says what one more node of a kind would let start.
 type NewNode struct {
-	// Kind is the instance type, or the model and number of the GPUs, or the size.
+	// Kind is the instance type, or the model and number of the GPUs, or the size, and whether it is spot capacity.
 	Kind string `json:"kind"`
 	// Like is a node of that kind, and Nodes is how many there are.
 	Like  string `json:"like"`
@@ -48,15 +48,21 @@ func (s *search) kinds() []*kind {
 		}
 		gpus, _ := s.keys.ReadGPUNode(node)
 		name := kindOf(node, gpus)
+		if kubeview.DefaultCapacityRules().TypeOf(node) == kubeview.Spot {
+			name += ", spot"
+		}
 		k := byName[name]
 		if k == nil {
 			k = &kind{name: name, gpus: gpus.GPUs()}
 			byName[name] = k
 		}
-		k.nodes = append(k.nodes, node)
+		// What is said of a new node is that of the one that it is like: the cheapest.
 		if perHour, known := s.priceOf(node); known && (k.price == 0 || perHour < k.price) {
 			k.price = perHour
+			k.nodes = slices.Insert(k.nodes, 0, node)
+			continue
 		}
+		k.nodes = append(k.nodes, node)
 	}
 	kinds := slices.Collect(maps.Values(byName))
 	slices.SortFunc(kinds, func(a, b *kind) int {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
@@ -138,28 +137,26 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	}
 	switch {
 	case len(proposals) == 0:
-		p.Verdict = "moving pods does not help: " + s.hopeless()
+		p.Verdict = "moving pods does not help: no node fits it once the pods are gone that may move and fit elsewhere"
 	default:
 		p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
 	}
 	return nil
 }
 
-// hopeless says why there is nothing to try.
-func (s *search) hopeless() string {
-	fixed := map[string]bool{}
+// noteFixed says how many pods no plan moves, and why.
+func (s *search) noteFixed() {
+	count := map[string]int{}
 	for _, units := range s.units {
-		for _, other := range units {
-			if other.Fixed != "" && !kubeview.BelongsToNode(other.Pods[0]) {
-				fixed[other.Fixed] = true
+		for _, u := range units {
+			if u.Fixed != "" && !kubeview.BelongsToNode(u.Pods[0]) {
+				count[u.Fixed] += len(u.Pods)
 			}
 		}
 	}
-	why := "no node fits it once the pods are gone that may move and fit elsewhere"
-	if reasons := slices.Sorted(maps.Keys(fixed)); len(reasons) > 0 {
-		why += " (others may not move: " + strings.Join(reasons, "; ") + ")"
+	for _, why := range slices.Sorted(maps.Keys(count)) {
+		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s may not move. Of each: %s", plural.Of(count[why], "pod"), why))
 	}
-	return why
 }
 
 // prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.

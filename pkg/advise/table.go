@@ -36,8 +36,11 @@ func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 	}
 	for _, p := range a.Pending {
 		fmt.Fprintf(b, "  %s: %s\n", p.Unit, p.Verdict)
-		if p.Plan != nil {
+		switch {
+		case p.Plan != nil:
 			b.WriteString(p.Plan.table(screen))
+		case p.Why != "":
+			fmt.Fprintf(b, "    the scheduler says: %s\n", p.Why)
 		}
 	}
 }

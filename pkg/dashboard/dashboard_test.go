@@ -183,12 +183,15 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-// follow reads the events of a page.
-func follow(ctx context.Context, t *testing.T, address string) (next func() map[string]string, code int) {
+// follow reads the events of a page that shows what the digests stand for.
+func follow(ctx context.Context, t *testing.T, address, shown string, change ...func(*http.Request)) (next func() map[string]string, code int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events?shown="+shown, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, c := range change {
+		c(request)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -216,7 +219,7 @@ func follow(ctx context.Context, t *testing.T, address string) (next func() map[
 func TestAPageFollowsTheCluster(t *testing.T) {
 	t.Parallel()
 	var gone atomic.Bool
-	_, address := started(t, func(s *Source) {
+	server, address := started(t, func(s *Source) {
 		s.Cluster = func() *overview.Cluster {
 			c := cluster()
 			if gone.Load() {
@@ -227,17 +230,32 @@ func TestAPageFollowsTheCluster(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	next, _ := follow(ctx, t, address)
+	_, page, _ := get(t, address)
+	_, shown, _ := strings.Cut(page, `data-shown="`)
+	shown, _, _ = strings.Cut(shown, `"`)
+	next, _ := follow(ctx, t, address, shown)
 	if first := next(); len(first) != 0 {
 		t.Errorf("a page that was just rendered is told of %d parts", len(first))
 	}
+	back, _ := follow(ctx, t, address, shown, func(r *http.Request) { r.Header.Set("Last-Event-ID", "1") })
+	if first := back(); len(first) != len(parts) {
+		t.Errorf("a page that lost its connection is told of %d parts, want all %d: it has missed what changed meanwhile", len(first), len(parts))
+	}
 	gone.Store(true)
-	for parts := next(); ; parts = next() {
-		if queue, changed := parts["queue"]; changed {
+	server.mu.Lock()
+	server.latest = nil // what all pages are shown is kept for a moment otherwise
+	server.mu.Unlock()
+	fresh, _ := follow(ctx, t, address, shown)
+	late := fresh()
+	if !strings.Contains(late["queue"], "Nothing waits") || len(late) != 1 {
+		t.Errorf("a page that was rendered before a change is told %v, want the queue alone", late)
+	}
+	for changes := next(); ; changes = next() {
+		if queue, changed := changes["queue"]; changed {
 			if !strings.Contains(queue, "Nothing waits") {
 				t.Errorf("the queue is %s", queue)
 			}
-			if _, changed := parts["gangs"]; changed {
+			if _, changed := changes["gangs"]; changed {
 				t.Error("gangs, which are as before, are sent again")
 			}
 			return
@@ -251,13 +269,13 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 	for range mostStreams {
 		s.streams <- struct{}{}
 	}
-	if _, code := follow(t.Context(), t, address); code != http.StatusServiceUnavailable {
+	if _, code := follow(t.Context(), t, address, ""); code != http.StatusServiceUnavailable {
 		t.Errorf("one page too many is answered with %d", code)
 	}
 	<-s.streams
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, code := follow(ctx, t, address); code != http.StatusOK {
+	if _, code := follow(ctx, t, address, ""); code != http.StatusOK {
 		t.Errorf("after one has gone, the next is answered with %d", code)
 	}
 }

@@ -17,7 +17,7 @@ function show(id, html) {
   if (scrolled) part.querySelector(".scroll").scrollLeft = scrolled;
 }
 
-const events = new EventSource("events?" + document.body.dataset.query);
+const events = new EventSource("events?" + document.body.dataset.query + "&shown=" + document.body.dataset.shown);
 events.onmessage = (event) => {
   for (const [id, html] of Object.entries(JSON.parse(event.data))) show(id, html);
   state.textContent = "Live, as of " + new Date().toLocaleTimeString();

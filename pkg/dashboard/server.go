@@ -6,8 +6,10 @@ package dashboard
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	_ "embed" // for style sheet and script
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,6 +169,12 @@ func (s *Server) cluster() *overview.Cluster {
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	view := s.view(r.URL.Query())
+	rendered, err := render(view)
+	if err != nil {
+		http.Error(w, "the page could not be rendered", http.StatusInternalServerError)
+		return
+	}
+	view.Shown = digests(rendered)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	s.write(w, "page", view)
 }
@@ -218,7 +226,8 @@ func (s *Server) write(w http.ResponseWriter, name string, view any) {
 	}
 }
 
-// events tells a page which of its parts have changed, until it is closed.
+// events tells a page which of its parts have changed, until it is closed. The page says what it shows; one that comes back after
+// its connection was lost is told everything.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -232,13 +241,23 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
 	shown, last := map[string]string{}, time.Time{}
-	for first := true; ; first = false {
-		changed, err := s.changed(r, shown)
+	if r.Header.Get("Last-Event-ID") == "" {
+		for i, digest := range strings.Split(r.URL.Query().Get("shown"), ",") {
+			if i < len(parts) {
+				shown[parts[i]] = digest
+			}
+		}
+	}
+	for {
+		rendered, err := render(s.view(r.URL.Query()))
 		if err != nil {
 			return
 		}
-		if first {
-			changed = map[string]string{} // the page has just been rendered
+		changed := map[string]string{}
+		for _, part := range parts {
+			if now := digest(rendered[part]); shown[part] != now {
+				shown[part], changed[part] = now, rendered[part]
+			}
 		}
 		if len(changed) > 0 || time.Since(last) >= aliveEvery {
 			last = time.Now()
@@ -247,7 +266,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			_ = control.SetWriteDeadline(time.Now().Add(writeWithin))
-			if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil {
+			if _, err := fmt.Fprintf(w, "id: 1\ndata: %s\n\n", data); err != nil {
 				return
 			}
 			if err := control.Flush(); err != nil {
@@ -262,18 +281,29 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// changed renders the parts of a page, and returns those that are not as shown.
-func (s *Server) changed(r *http.Request, shown map[string]string) (map[string]string, error) {
-	view := s.view(r.URL.Query())
-	changed := map[string]string{}
+// render returns the parts of a page.
+func render(v *view) (map[string]string, error) {
+	rendered := map[string]string{}
 	for _, part := range parts {
 		var b strings.Builder
-		if err := templates.ExecuteTemplate(&b, part, view); err != nil {
-			return nil, err
+		if err := templates.ExecuteTemplate(&b, part, v); err != nil {
+			return nil, fmt.Errorf("rendering the %s: %w", part, err)
 		}
-		if text := b.String(); shown[part] != text {
-			shown[part], changed[part] = text, text
-		}
+		rendered[part] = b.String()
 	}
-	return changed, nil
+	return rendered, nil
+}
+
+// digest stands for a part in the page and in the server, and digests for all of them in their order.
+func digest(part string) string {
+	sum := sha256.Sum256([]byte(part))
+	return hex.EncodeToString(sum[:8])
+}
+
+func digests(rendered map[string]string) string {
+	list := make([]string, len(parts))
+	for i, part := range parts {
+		list[i] = digest(rendered[part])
+	}
+	return strings.Join(list, ",")
 }

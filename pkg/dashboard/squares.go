@@ -47,7 +47,7 @@ func squares(n *overview.Node) template.HTML {
 
 // said is a node in words, for those who do not see the map.
 func said(n *overview.Node) string {
-	return fmt.Sprintf("%s, %s: %s of %d GPUs allocated, %s stranded", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs), overview.GPUs(n.StrandedMilliGPU))
+	return fmt.Sprintf("%s, %s: %s of %d GPUs allocated, %s stranded", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs), overview.Roughly(n.StrandedMilliGPU))
 }
 
 // groups is the map. Without a drawing for each GPU, a node is a bar that is filled as far as its GPUs are allocated.

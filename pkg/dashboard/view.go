@@ -36,7 +36,9 @@ type view struct {
 	Cluster, Time string
 	Filter, Sort  string
 	// Query is filter and order as part of an address.
-	Query   template.URL
+	Query template.URL
+	// Shown are the digests of the parts, by which the page says later what it shows.
+	Shown   string
 	Totals  []tile
 	LeftOut []string
 	Plots   []plot
@@ -174,7 +176,7 @@ func nodeRow(n *overview.Node) row {
 		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
 	}
 	return row{Link: nodeLink(n.Name), GPUs: squares(n), Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
-		overview.GPUs(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost, idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
+		overview.Roughly(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost, idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
 }
 
 func queueRow(w *overview.Waiting) row {
@@ -196,7 +198,7 @@ func gangRow(g *overview.Gang) row {
 }
 
 func warningRow(w *overview.Warning, now time.Time) row {
-	r := row{Cells: []string{w.Title(), tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), fmt.Sprint(w.Count), w.Reason, w.Message}}
+	r := row{Cells: []string{w.Title(), tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), fmt.Sprint(w.Count), w.Reason, w.Brief()}}
 	if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
 		r.Link = explainLink("pod", w.Namespace, name)
 	}

@@ -123,7 +123,7 @@ func TestADecisionIsRememberedWithWhatCameNext(t *testing.T) {
 	p, h := wrapped(t, inner, 10)
 	decide(p, podOf("a"), nodes, true, "node-1")
 	list := h.List()
-	d := list.Of(types.NamespacedName{Namespace: "default", Name: "a"}, "uid-a")
+	d, _ := list.Of(Subject{types.NamespacedName{Namespace: "default", Name: "a"}, "uid-a"})
 	if d == nil {
 		t.Fatal("the decision is not remembered")
 	}

@@ -1,6 +1,6 @@
-// Package decisions remembers why the scheduler chose the nodes that it chose: the last decisions with the points of the chosen
-// node and of those that came next, and with what these points stand for. They are kept in memory, in the words of the plugins
-// at that time, and are served with the scheduler's configuration.
+// Package decisions remembers why the scheduler chose the nodes that it chose, and why it chose none: the last decisions with the
+// points of the chosen node and of those that came next, and with what these points stand for, and the last tries that failed with
+// the reasons. They are kept in memory, in the words of the plugins at that time, and are served with the scheduler's configuration.
 package decisions
 
 import (
@@ -81,15 +81,18 @@ type Term struct {
 // List is what is served.
 type List struct {
 	metav1.TypeMeta `json:",inline"`
-	// Kept is how many decisions are remembered at most.
+	// Kept is how many decisions are remembered at most, and how many attempts.
 	Kept int `json:"kept"`
 	// Items are the decisions, the latest first.
 	Items []Decision `json:"items"`
+	// Attempts are those that failed, the latest first.
+	Attempts []Attempt `json:"attempts"`
 }
 
-// History holds the last decisions.
+// History holds the last decisions, and the last attempts that failed.
 type History struct {
-	most int
+	most     int
+	attempts *attempts
 
 	mu sync.Mutex
 	// ring holds the records, the oldest at next-held.
@@ -98,12 +101,12 @@ type History struct {
 	bytes      int
 }
 
-// New makes a history of so many decisions.
+// New makes a history of so many decisions, and of as many attempts that failed.
 func New(most int) (*History, error) {
 	if most < 1 || most > Most {
 		return nil, fmt.Errorf("%d decisions are not 1 to %d", most, Most)
 	}
-	return &History{most: most, ring: make([]*record, most)}, nil
+	return &History{most: most, attempts: newAttempts(most), ring: make([]*record, most)}, nil
 }
 
 // add remembers a decision, and forgets old ones where there are too many or they are too large.
@@ -129,7 +132,7 @@ func (h *History) forget() {
 	h.held--
 }
 
-// List returns the decisions, the latest first.
+// List returns the decisions and the attempts, the latest first.
 func (h *History) List() List {
 	h.mu.Lock()
 	records := make([]*record, h.held)
@@ -137,7 +140,7 @@ func (h *History) List() List {
 		records[i] = h.ring[(h.next-1-i+h.most)%h.most]
 	}
 	h.mu.Unlock()
-	list := List{TypeMeta: served, Kept: h.most, Items: make([]Decision, len(records))}
+	list := List{TypeMeta: served, Kept: h.most, Items: make([]Decision, len(records)), Attempts: h.attempts.list()}
 	for i, r := range records {
 		list.Items[i] = r.decision()
 	}
@@ -187,14 +190,47 @@ func Read(body []byte) (*List, error) {
 	return list, nil
 }
 
-// Of returns the latest decision about the pod, nil if there is none. The UID may be empty.
-func (l *List) Of(pod types.NamespacedName, uid types.UID) *Decision {
+// Subject is a pod that is asked about. Without a UID it is the latest one of that name.
+type Subject struct {
+	types.NamespacedName
+	UID types.UID
+}
+
+// Of returns the latest decision about the pod, nil if there is none, and the attempts that failed, the latest first.
+func (l *List) Of(pod Subject) (*Decision, []Attempt) {
+	var decision *Decision
+	var attempts []Attempt
+	if pod.UID == "" {
+		pod.UID = l.latest(pod.NamespacedName)
+	}
 	for i := range l.Items {
-		if d := &l.Items[i]; d.Pod == pod && (uid == "" || d.UID == uid) {
-			return d
+		if d := &l.Items[i]; d.Pod == pod.NamespacedName && d.UID == pod.UID {
+			decision = d
+			break
 		}
 	}
-	return nil
+	for i := range l.Attempts {
+		if a := &l.Attempts[i]; a.Pod == pod.NamespacedName && a.UID == pod.UID {
+			attempts = append(attempts, *a)
+		}
+	}
+	return decision, attempts
+}
+
+// latest is the UID of the pod of that name about which something was remembered last.
+func (l *List) latest(pod types.NamespacedName) (uid types.UID) {
+	var at time.Time
+	for i := range l.Items {
+		if d := &l.Items[i]; d.Pod == pod && !d.Time.Before(at) {
+			uid, at = d.UID, d.Time
+		}
+	}
+	for i := range l.Attempts {
+		if a := &l.Attempts[i]; a.Pod == pod && a.Last.After(at) {
+			uid, at = a.UID, a.Last
+		}
+	}
+	return uid
 }
 
 // mostNodes is how many nodes of a decision are kept: the chosen one and the best others.

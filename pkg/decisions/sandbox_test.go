@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,42 @@ func TestTheSchedulerSaysWhyItDecidedAndOnlyToThoseWhoMayKnow(t *testing.T) {
 				t.Errorf("node %s: the raw score %d and the cost %v do not agree", n.Name, s.Raw, s.Cost)
 			}
 		}
+	}
+
+	// Why a pod was not placed then is remembered, too, when it has a node at last.
+	waits := pod.DeepCopy()
+	waits.Name = "waits"
+	waits.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("8")
+	waits.Spec.Containers[0].Resources.Limits = waits.Spec.Containers[0].Resources.Requests
+	if _, err := box.Client.CoreV1().Pods("default").Create(t.Context(), waits, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	box.Await(t, "the pod to have been tried", func(ctx context.Context) (bool, error) {
+		now, err := box.Client.CoreV1().Pods("default").Get(ctx, "waits", metav1.GetOptions{})
+		return err == nil && slices.ContainsFunc(now.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }), err
+	})
+	if got := run("explain", "pod/waits", "--at-decision"); !strings.HasPrefix(got, "No node fitted: of 2 nodes, ") {
+		t.Errorf("got %s\nwant first that no node of 2 fitted", got)
+	}
+
+	// Of a gang that fits nowhere, too, for which there may have been no scheduling cycle.
+	for _, name := range []string{"g-0", "g-1", "g-2"} {
+		member := pod.DeepCopy()
+		member.Name, member.Labels = name, map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		member.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("4")
+		member.Spec.Containers[0].Resources.Limits = member.Spec.Containers[0].Resources.Requests
+		if _, err := box.Client.CoreV1().Pods("default").Create(t.Context(), member, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := ""
+	box.Await(t, "the gang to have been planned in vain", func(ctx context.Context) (bool, error) {
+		out, err := exec.CommandContext(ctx, berth, "explain", "podgroup/g", "--at-decision", "--kubeconfig="+box.Kubeconfig()).Output()
+		said = string(out)
+		return err == nil, nil
+	})
+	if want := "It was given no node: gang default/g needs 3 × 4 nvidia.com/gpu, fits "; !strings.Contains(strings.ReplaceAll(said, "\n", " "), want) {
+		t.Errorf("got %s\nwant %q in it", said, want)
 	}
 
 	config, err := box.SchedulerConfig()

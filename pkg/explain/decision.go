@@ -3,20 +3,43 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/terms"
 )
 
-// Decided explains a decision of the past, as the scheduler has remembered it.
-func Decided(d *decisions.Decision) *Explanation {
+// Past explains what the scheduler remembers of the first of the pods of which it remembers anything, and says which that is: why it
+// chose the node, or why it chose none. It is an error if nothing is remembered of any.
+func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error) {
+	for _, pod := range pods {
+		decision, attempts := list.Of(pod)
+		switch {
+		case decision != nil:
+			return decided(decision, attempts), nil
+		case len(attempts) > 0:
+			return undecided(attempts), nil
+		}
+	}
+	return nil, fmt.Errorf("the scheduler remembers nothing of %s: it keeps the last %d decisions and failed attempts since its start, "+
+		"only the replica that leads decides, and of a gang one member is tried for all", about(pods), list.Kept)
+}
+
+// about names the pods that were asked about.
+func about(pods []decisions.Subject) string {
+	if len(pods) > 1 {
+		return fmt.Sprintf("pod %s and %s", pods[0], plural.Of(len(pods)-1, "other"))
+	}
+	return "pod " + pods[0].String()
+}
+
+// decided explains a decision of the past, with the attempts that failed before and after it.
+func decided(d *decisions.Decision, attempts []decisions.Attempt) *Explanation {
 	e := &Explanation{
 		Pod: PodName(d.Pod), State: "bound", BoundTo: d.Node, Winner: d.Node, Profile: d.Profile,
-		Configuration: "the scheduler when it decided", Nodes: make([]Node, len(d.Nodes)),
+		Configuration: whatDecided, Nodes: make([]Node, len(d.Nodes)), Attempts: failures(attempts),
 	}
-	at := d.Time.UTC().Format(time.RFC3339)
+	at := when(d.Time)
 	for i := range d.Nodes {
 		e.Nodes[i] = nodeThen(&d.Nodes[i])
 	}

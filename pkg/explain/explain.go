@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -66,6 +67,8 @@ type Explanation struct {
 	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.
 	Nodes []Node `json:"nodes"`
+	// Attempts that failed, the latest first, as the scheduler remembers them; only of explanations of the past.
+	Attempts []decisions.Failure `json:"attempts"`
 	// Notes say what the answer does not take into account.
 	Notes []string `json:"notes"`
 }
@@ -129,7 +132,7 @@ func Pod(q Question) (*Explanation, error) {
 		target.Namespace = v1.NamespaceDefault
 	}
 	if kubeview.Finished(q.Pod) {
-		return nil, fmt.Errorf("pod %s/%s has ended (%s): there is nothing to schedule", target.Namespace, target.Name, q.Pod.Status.Phase)
+		return nil, fmt.Errorf("pod %s/%s has ended (%s): there is nothing to schedule; --at-decision says why it was where it was", target.Namespace, target.Name, q.Pod.Status.Phase)
 	}
 	if q.Profile != "" {
 		target.Spec.SchedulerName = q.Profile
@@ -196,12 +199,12 @@ func (e *Explanation) conclude() {
 	}
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
-		s.WriteString("stays pending: " + e.Gang.Missing)
+		s.WriteString("stays pending")
 	case e.Gang.node(e.Pod.Name) != "":
 		e.Winner = e.Gang.node(e.Pod.Name)
 		s.WriteString("is given " + e.Winner + " by the plan of its gang")
 	case len(e.Held) > 0 && !e.Gang.follows():
-		s.WriteString("is not queued: " + e.Held[0].Plugin + ": " + strings.Join(e.Held[0].Reasons, ", "))
+		s.WriteString("is kept out of the queue by " + e.Held[0].Plugin)
 	case e.Winner == "" && e.Preemption != nil && e.Preemption.Node != "":
 		fmt.Fprintf(&s, "fits none of %s as they are; room is made on %s by evicting %s", nodes(len(e.Nodes)), e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
 	case e.Winner == "":

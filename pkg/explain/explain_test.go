@@ -164,10 +164,10 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a pool of addresses that are routable on one node", addressed, []runtime.Object{labelled("a", "rack", "r1"), node("b", "8"), pool},
 			"goes to a, the only one of 2 nodes that it fits", []string{"IPReservation", "outside the domains of pool racks"}},
 		{"a pool of addresses that does not exist", addressed, []runtime.Object{node("a", "8")}, "", []string{"there is no IPPool racks"}},
-		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is not queued: SchedulingGates: waiting for scheduling gates: [quota]", nil},
+		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is kept out of the queue by SchedulingGates; It is not tried yet: waiting for scheduling gates: [quota].", nil},
 		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           g-0, g-1"}},
-		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
-		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending: gang default/g has 2 of the 3 members", nil},
+		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending; It waits: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
+		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending; It waits: gang default/g has 2 of the 3 members", nil},
 		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           j-0, j-1"}},
 		{"a gang of an MPIJob", ofMPI[3].(*v1.Pod), ofMPI, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending"}},
 		{"a gang of a Job that is not known", ofJob[3].(*v1.Pod), slices.Concat(ofJob[:2], ofJob[3:]), "does not exist", nil},
@@ -177,8 +177,8 @@ func TestAPodIsExplained(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e := ask(t, tt.pod, tt.objects...)
-			if !strings.Contains(e.Verdict, tt.want) {
-				t.Errorf("got verdict %q, want %q in it", e.Verdict, tt.want)
+			if got := e.Verdict + "; " + e.Why; !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q in it", got, tt.want)
 			}
 			var table strings.Builder
 			if err := e.WriteTable(&table, 10); err != nil {

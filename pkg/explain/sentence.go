@@ -127,7 +127,7 @@ const (
 // absolute says what a node costs, after "it".
 func absolute(c *Cost) string {
 	switch {
-	case c.Unit == milliGPU && c.Total < 10:
+	case c.Unit == milliGPU && math.Abs(c.Total) < leastGPU:
 		return "wastes no GPU"
 	case c.Unit == milliGPU:
 		return "wastes " + gpus(c.Total)
@@ -163,9 +163,15 @@ func relative(first, second *Cost) string {
 	}
 }
 
+// leastGPU is the least part of a GPU that is said, in thousandths.
+const leastGPU = 10
+
 // gpus are an amount of GPUs given in thousandths.
 func gpus(milli float64) string {
-	n := math.Round(milli/10) / 100
+	if math.Abs(milli) < leastGPU {
+		return "less than 0.01 GPUs"
+	}
+	n := math.Round(milli/leastGPU) / (1000 / leastGPU)
 	if n == 1 {
 		return "1 GPU"
 	}
@@ -214,6 +220,11 @@ func rejections(nodes []Node) string {
 			count[inWords(n.Rejected)]++
 		}
 	}
+	return counted(count)
+}
+
+// counted lists reasons with their numbers of nodes, the most frequent first.
+func counted(count map[string]int) string {
 	var whys []string
 	for why := range count {
 		whys = append(whys, why)
@@ -248,7 +259,11 @@ func inWords(r *Rejection) string {
 		}
 		said[i] = words
 	}
-	return strings.Join(said, ", ") + " (" + r.Plugin + ")"
+	text := strings.Join(said, ", ")
+	if inner, ok := strings.CutSuffix(text, ")"); ok {
+		return inner + "; " + r.Plugin + ")"
+	}
+	return text + " (" + r.Plugin + ")"
 }
 
 // help says what would let the gang start, where that is a matter of its members alone.

@@ -45,7 +45,7 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 		{"the only node that fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)},
 			"a wins: no other node fits; of the other 1, 1 had untolerated taint"},
 		{"too little is free", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
-			"No node fits: of 1 node, 1 with too few free GPUs (need 8, have 6) (GPUAware); a comes closest and would need 8 nvidia.com/gpu free instead of 6."},
+			"No node fits: of 1 node, 1 with too few free GPUs (need 8, have 6; GPUAware); a comes closest and would need 8 nvidia.com/gpu free instead of 6."},
 		{"no node is large enough", pod("p", "", "16", 0), []runtime.Object{node("a", "8")}, "; no node has 16 nvidia.com/gpu in all: ask for at most 8, or add a larger node."},
 		{"pods in the way", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)}, "; evicting default/q makes room on a."},
 		{"a gang that lacks members", member("g-0"), []runtime.Object{node("a", "8"), member("g-0")}, "; it is planned when 2 more pods exist."},

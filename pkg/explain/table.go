@@ -37,8 +37,8 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Gang != nil {
 		p.gang(e.Gang)
 	}
-	for _, h := range e.Held {
-		if e.Gang == nil {
+	for i, h := range e.Held {
+		if e.Gang == nil && i > 0 { // the first is the verdict
 			p.line("kept out of the queue by %s: %s", h.Plugin, strings.Join(h.Reasons, ", "))
 		}
 	}
@@ -54,6 +54,9 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	}
 	if len(scored) < len(e.Nodes) {
 		p.rejections(e.Nodes[len(scored):])
+	}
+	if len(e.Attempts) > 0 {
+		p.attempts(e.Attempts)
 	}
 	if len(e.Closest) > 0 {
 		p.closest(e.Closest)

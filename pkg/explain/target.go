@@ -6,11 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
 )
 
 // The kinds of objects whose pods can be explained.
@@ -31,6 +36,22 @@ var kinds = map[string][]string{
 	KindDeployment:  {"deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"},
 	KindStatefulSet: {"statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"},
 	KindReplicaSet:  {"replicaset", "replicasets", "rs", "replicaset.apps", "replicasets.apps"},
+}
+
+// resources are where the API serves the kinds.
+var resources = map[string]schema.GroupVersionResource{
+	KindPod:         v1.SchemeGroupVersion.WithResource("pods"),
+	KindPodGroup:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
+	KindJob:         batchv1.SchemeGroupVersion.WithResource("jobs"),
+	KindDeployment:  appsv1.SchemeGroupVersion.WithResource("deployments"),
+	KindStatefulSet: appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+	KindReplicaSet:  appsv1.SchemeGroupVersion.WithResource("replicasets"),
+}
+
+// Resource is where the API serves the kind that a word stands for, and whether there is one.
+func Resource(word string) (schema.GroupVersionResource, bool) {
+	resource, ok := resources[kindOf(word)]
+	return resource, ok
 }
 
 // Kinds returns the names of the kinds, as they are typed.
@@ -79,12 +100,15 @@ func kindOf(word string) string {
 	return ""
 }
 
-// Find returns the pod that stands for the target: the first one that is pending, else the first one that has not ended. All
-// is how many pods the target has, pending how many of them wait.
-func (t Target) Find(objects []runtime.Object, namespace string) (pod *v1.Pod, all, pending int, err error) {
+// Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those that have not
+// ended, then the others.
+func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, error) {
 	if t.Kind == KindPod {
-		pod, err = FindPod(objects, namespace, t.Name)
-		return pod, 1, 0, err
+		pod, err := FindPod(objects, namespace, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		return []*v1.Pod{pod}, nil
 	}
 	elsewhere := map[string]bool{}
 	var pods []*v1.Pod
@@ -96,9 +120,6 @@ func (t Target) Find(objects []runtime.Object, namespace string) (pod *v1.Pod, a
 			elsewhere[p.Namespace] = true
 		default:
 			pods = append(pods, p)
-			if p.Spec.NodeName == "" && !kubeview.Finished(p) {
-				pending++
-			}
 		}
 	}
 	if len(pods) == 0 {
@@ -106,7 +127,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) (pod *v1.Pod, a
 		if len(elsewhere) > 0 {
 			hint = "; there are some in " + strings.Join(sortedKeys(elsewhere), ", ")
 		}
-		return nil, 0, 0, fmt.Errorf("there is no pod of %s %s in namespace %s%s", t.Kind, t.Name, namespace, hint)
+		return nil, fmt.Errorf("there is no pod of %s %s in namespace %s%s", t.Kind, t.Name, namespace, hint)
 	}
 	rank := func(p *v1.Pod) int {
 		switch {
@@ -121,7 +142,22 @@ func (t Target) Find(objects []runtime.Object, namespace string) (pod *v1.Pod, a
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
-	return pods[0], len(pods), pending, nil
+	return pods, nil
+}
+
+// About says which of the pods of a target an explanation is about; nothing where there is one only.
+func (t Target) About(pods []*v1.Pod, pod string) string {
+	if len(pods) < 2 {
+		return ""
+	}
+	pending := 0
+	for _, p := range pods {
+		if p.Spec.NodeName == "" && !kubeview.Finished(p) {
+			pending++
+		}
+	}
+	return fmt.Sprintf("%s %s has %s, of which %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"), pending,
+		plural.Choose(pending, "is", "are"), pod)
 }
 
 func sortedKeys(set map[string]bool) []string {

@@ -65,27 +65,53 @@ func TestAPodStandsForItsController(t *testing.T) {
 	objects := []runtime.Object{ended, owned("j-0", "a", "Job", "j"), owned("j-10", "", "Job", "j"), owned("j-2", "", "Job", "j"),
 		owned("s-0", "a", "StatefulSet", "s"), ofDeployment, member, elsewhere}
 	for _, tt := range []struct {
-		target       Target
-		want         string
-		all, pending int
+		target      Target
+		want, about string
 	}{
-		{Target{KindJob, "j"}, "j-2", 4, 2},
-		{Target{KindStatefulSet, "s"}, "s-0", 1, 0},
-		{Target{KindDeployment, "d"}, "d-7f-x", 1, 1},
-		{Target{KindReplicaSet, "d-7f"}, "d-7f-x", 1, 1},
-		{Target{KindPodGroup, "g"}, "m-0", 1, 1},
+		{Target{KindPod, "j-0"}, "j-0", ""},
+		{Target{KindJob, "j"}, "j-2 j-10 j-0 j-3", "job j has 4 pods, of which 2 are pending; this is about j-2."},
+		{Target{KindStatefulSet, "s"}, "s-0", ""},
+		{Target{KindDeployment, "d"}, "d-7f-x", ""},
+		{Target{KindReplicaSet, "d-7f"}, "d-7f-x", ""},
+		{Target{KindPodGroup, "g"}, "m-0", ""},
 	} {
-		p, all, pending, err := tt.target.Find(objects, "default")
-		if err != nil || p.Name != tt.want || all != tt.all || pending != tt.pending {
-			t.Errorf("%v: got pod %v of %d, %d pending, and error %v; want %s of %d, %d pending", tt.target, p, all, pending, err, tt.want, tt.all, tt.pending)
+		pods, err := tt.target.Find(objects, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range pods {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%v: got pods %s, want %s", tt.target, got, tt.want)
+		}
+		if got := tt.target.About(pods, pods[0].Name); got != tt.about {
+			t.Errorf("%v: got %q, want %q", tt.target, got, tt.about)
 		}
 	}
 	for target, want := range map[Target]string{
 		{KindJob, "none"}: "there is no pod of job none in namespace default",
 		{KindJob, "far"}:  "; there are some in other",
 	} {
-		if _, _, _, err := target.Find(objects, "default"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := target.Find(objects, "default"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got error %v, want %q in it", target, err, want)
 		}
+	}
+}
+
+func TestEveryKindIsServedSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, kind := range Kinds() {
+		resource, ok := Resource(kind)
+		if !ok || resource.Resource != kind+"s" || resource.Version == "" {
+			t.Errorf("%s is served as %v, %t", kind, resource, ok)
+		}
+	}
+	if short, ok := Resource("pg"); !ok || short.Group != "scheduling.x-k8s.io" {
+		t.Errorf("pg is served as %v, %t", short, ok)
+	}
+	if other, ok := Resource("node"); ok {
+		t.Errorf("node, which is not explained, is served as %v", other)
 	}
 }

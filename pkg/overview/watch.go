@@ -205,7 +205,7 @@ func (w *Watcher) probe(ctx context.Context) {
 			w.LeaveOut(unreachable, "")
 			w.poke()
 		case err != nil && lost == "" && ctx.Err() == nil:
-			lost = "does not answer since " + time.Now().Format(time.TimeOnly) + ", and what is shown is of then: " + command.OneLine(err)
+			lost = "does not answer since " + time.Now().Format(time.TimeOnly) + ", and what is shown is from then: " + command.OneLine(err)
 			w.LeaveOut(unreachable, lost)
 			w.poke()
 		}

@@ -3,8 +3,10 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"berth.dev/berth/pkg/gang"
@@ -19,8 +21,8 @@ func GPUs(milli int64) string {
 	return strconv.FormatFloat(float64(milli)/gpu.WholeMilli, 'f', -1, 64)
 }
 
-// roughly says it to a tenth.
-func roughly(milli int64) string {
+// Roughly says it to a tenth.
+func Roughly(milli int64) string {
 	const tenth = gpu.WholeMilli / 10
 	return GPUs((milli + tenth/2) / tenth * tenth)
 }
@@ -32,7 +34,7 @@ func Dollars(p price.MicroDollars) string { return fmt.Sprintf("$%.2f", p.Dollar
 func (c *Cluster) Lines() []string {
 	t := &c.Totals
 	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle of which %s stranded, %d unavailable",
-		roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), roughly(t.IdleMilliGPU), roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
+		Roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), Roughly(t.IdleMilliGPU), Roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
 	nodes := fmt.Sprintf("%s, %d with GPUs, %d in use", plural.Of(t.Nodes, "node"), t.NodesWithGPUs, t.NodesInUse)
 	if t.NodesWithoutPrice == t.Nodes {
 		nodes += "; no node has a known price"
@@ -67,11 +69,38 @@ func (w *Waiting) Title() string {
 
 // Why says why it waits, as far as anything has been said.
 func (w *Waiting) Why() string {
-	reason := cmp.Or(w.Reason, "not tried yet")
+	reason := cmp.Or(w.brief(), "not tried yet")
 	if w.Nominated != "" {
 		return "room is being made on " + w.Nominated + "; " + reason
 	}
 	return reason
+}
+
+// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would help.
+var (
+	ofAll           = regexp.MustCompile(`^0/[0-9]+ nodes are available: `)
+	preemptionOfAll = regexp.MustCompile(`\.? preemption: 0/[0-9]+ nodes are available: .*$`)
+)
+
+// brief is the reason without what the entry says already.
+func (w *Waiting) brief() string {
+	if w.Gang {
+		return ofGang(w.Reason, w.Namespace, w.Name)
+	}
+	return brief(w.Reason)
+}
+
+// ofGang is what is said of a gang without its name.
+func ofGang(reason, namespace, name string) string {
+	return strings.TrimPrefix(reason, "gang "+namespace+"/"+name+" ")
+}
+
+// Brief is the message without what the scheduler says of every pod that fits no node.
+func (w *Warning) Brief() string { return brief(w.Message) }
+
+// brief is what the scheduler says without what it says of every pod that fits no node.
+func brief(reason string) string {
+	return strings.TrimSuffix(preemptionOfAll.ReplaceAllString(ofAll.ReplaceAllString(reason, ""), ""), ".")
 }
 
 // Title is the object with its namespace.
@@ -84,13 +113,14 @@ func (w *Warning) Title() string {
 
 // Lacks says what the gang waits for, and what is reserved for it.
 func (g *Gang) Lacks() string {
+	reason := ofGang(g.Reason, g.Namespace, g.Name)
 	if g.Reserved == "" {
-		return g.Reason
+		return reason
 	}
-	if g.Reason == "" {
+	if reason == "" {
 		return g.Reserved
 	}
-	return g.Reason + "; " + g.Reserved
+	return reason + "; " + g.Reserved
 }
 
 // Group is the nodes of the map that stand together.
@@ -125,7 +155,7 @@ func Groups(nodes []Node) []Group {
 
 // Words say how full the group is.
 func (g *Group) Words() string {
-	return fmt.Sprintf("%s of %s in %s", roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"), plural.Of(len(g.Nodes), "node"))
+	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"), plural.Of(len(g.Nodes), "node"))
 }
 
 // PodOn is a pod on a node.

@@ -39,7 +39,7 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	lines = append(lines, strings.TrimSuffix(t.String(), "\n"))
 	if len(c.Seeds) > 1 {
 		const caption = "Means over the seeds, ranges in brackets; differences seed by seed. " +
-			"Scheduler CPU is measured, the rest simulated."
+			"Scheduler CPU is measured and no part of the verdict, the rest is simulated."
 		lines = append(lines, screen.Wrap(caption))
 	}
 	if hidden := c.hidden(); hidden != "" {

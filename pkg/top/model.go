@@ -219,19 +219,6 @@ func (m *Model) typeFilter(key tea.KeyPressMsg) {
 	m.cursors[m.tab] = 0
 }
 
-// sortNext sorts by the next column, and after the last by none.
-func (m *Model) sortNext() {
-	if m.tab == tabMap {
-		return
-	}
-	m.sorted[m.tab]++
-	if m.sorted[m.tab] >= len(m.columns) {
-		m.sorted[m.tab] = -1
-	}
-	// Of numbers the largest are looked for.
-	m.descending[m.tab] = m.sorted[m.tab] >= 0 && m.columns[m.sorted[m.tab]].Number
-}
-
 // open shows more of the chosen entry.
 func (m *Model) open() tea.Cmd {
 	if len(m.lines) == 0 {
@@ -290,6 +277,9 @@ func (m *Model) pressDetail(key string) tea.Cmd {
 		m.detail = d.back
 	case "ctrl+c":
 		return tea.Quit
+	case "1", "2", "3", "4", "5", "tab", "shift+tab":
+		m.detail = nil
+		return m.press(key)
 	case "up", "k":
 		d.at--
 	case "down", "j":

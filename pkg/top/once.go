@@ -75,12 +75,14 @@ func section(b *strings.Builder, screen tables.Screen, title string, count, most
 // Cells that are sorted by their amount and shown in words.
 type (
 	gpus    int64 // in milli-GPU
+	tenths  int64 // the same, of what is weighed and not counted
 	cores   int64 // in milli-cores
 	dollars int64 // in micro-dollars
 	seconds float64
 )
 
 func (g gpus) String() string    { return overview.GPUs(int64(g)) }
+func (t tenths) String() string  { return overview.Roughly(int64(t)) }
 func (c cores) String() string   { return fmt.Sprintf("%.1f", float64(c)/1000) }
 func (d dollars) String() string { return overview.Dollars(price.MicroDollars(d)) }
 func (s seconds) String() string { return tables.Seconds(float64(s)) }
@@ -89,9 +91,9 @@ var queueColumns = []tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {N
 	{Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true}, {Name: "Scheduler", Extra: true}, {Name: "Reason"}}
 
 func queueCells(w *overview.Waiting) []any {
-	position := "-"
+	var position any = "-"
 	if w.Position > 0 {
-		position = fmt.Sprint(w.Position)
+		position = w.Position
 	}
 	return []any{position, w.Title(), w.Pods, gpus(w.MilliGPU), w.Priority, seconds(w.WaitSeconds), w.Scheduler, w.Why()}
 }
@@ -110,17 +112,18 @@ func gangCells(g *overview.Gang) []any {
 var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true}, {Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
 
 func warningCells(w *overview.Warning, now time.Time) []any {
-	return []any{seconds(max(0, now.Sub(w.Time)).Truncate(time.Second).Seconds()), w.Count, w.Title(), w.Reason, w.Message}
+	return []any{seconds(max(0, now.Sub(w.Time)).Truncate(time.Second).Seconds()), w.Count, w.Title(), w.Reason, w.Brief()}
 }
 
 var nodeColumns = []tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true}, {Name: "Stranded", Number: true}, {Name: "Free cores", Number: true},
-	{Name: "Pods", Number: true}, {Name: "$/h", Number: true}, {Name: "Idle $/h", Number: true}, {Name: "Model"}, {Name: "Rack"}, {Name: "State"}}
+	{Name: "Pods", Number: true, Extra: true}, {Name: "$/h", Number: true, Extra: true}, {Name: "Idle $/h", Number: true}, {Name: "Model", Extra: true},
+	{Name: "Rack", Extra: true}, {Name: "State"}}
 
 func nodeCells(screen tables.Screen, n *overview.Node) []any {
 	var cost, idle any = "-", "-"
 	if n.Priced {
 		cost, idle = dollars(n.MicroDollarsPerHour), dollars(n.IdleMicroDollarsPerHour)
 	}
-	return []any{n.Name, glyphs(screen, n.GPUs), gpus(n.AllocatedMilliGPU), gpus(n.StrandedMilliGPU), cores(n.FreeCPUMilli),
+	return []any{n.Name, glyphs(screen, n.GPUs), gpus(n.AllocatedMilliGPU), tenths(n.StrandedMilliGPU), cores(n.FreeCPUMilli),
 		n.Pods, cost, idle, n.Model, n.Rack, n.State}
 }

@@ -179,8 +179,10 @@ func TestKeys(t *testing.T) {
 		"a filter that fits nothing":                {[]string{"3", "/", "x", "y", "enter"}, ""},
 		"a filter that is taken back":               {[]string{"3", "/", "x", "y", "backspace", "backspace", "enter"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 		"a filter on the map":                       {[]string{"/", "t", "4", "enter"}, "▄▇"},
-		"gangs":                                     {[]string{"tab", "tab", "tab", "down"}, "team/runs  2  2  2  2  1  Running  -"},
+		"gangs":                                     {[]string{"tab", "tab", "tab", "down"}, "team/runs  2  2  2  2  1  -"},
 		"pods of a node":                            {[]string{"2", "enter"}, "team/on-a100-1  2 GPU on [0 1]  priority 0  age 2h  gang g"},
+		"another tab from the pods of a node":       {[]string{"2", "enter", "3"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"the next tab from the pods of a node":      {[]string{"2", "enter", "tab"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 		"back":                                      {[]string{"2", "enter", "esc"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
 		"enter in an empty list":                    {[]string{"3", "/", "x", "y", "enter", "enter"}, ""},
 		"the keys":                                  {[]string{"?"}, "1 to 5, Tab  Map, Nodes, Queue, Gangs, Warnings"},
@@ -194,6 +196,79 @@ func TestKeys(t *testing.T) {
 				t.Errorf("chosen (-want +got):\n%s\n%s", diff, strings.Join(m.draw(), "\n"))
 			}
 		})
+	}
+}
+
+// The reason is what one looks for: it is on the screen whatever its width, and in full for the chosen entry.
+func TestListsShowWhyOnEveryScreen(t *testing.T) {
+	t.Parallel()
+	long := cluster()
+	long.Queue[0].Name = strings.Repeat("long-name-", 6) + "0"
+	long.Queue[0].Reason = "needs 3 nodes" + strings.Repeat(", more words", 9) + ", fits 2"
+	for _, tt := range []struct {
+		width int
+		keys  []string
+		want  string
+	}{
+		{80, []string{"3"}, "#  Name  Pods  GPUs  Waiting  Reason"},
+		{140, []string{"3"}, "#  Name  Pods  GPUs  Priority  Waiting  Scheduler  Reason"},
+		{80, []string{"4"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason"},
+		{60, []string{"5"}, "Last seen  Object  Reason  Message"},
+		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State"},
+		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  Rack  State"},
+		{40, []string{"3"}, "#  Name  Reason"},
+		// Columns that are not shown are not sorted by.
+		{80, []string{"3", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason"},
+	} {
+		m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return long } })
+		m.Update(tea.WindowSizeMsg{Width: tt.width, Height: 24})
+		press(m, tt.keys...)
+		screen := m.draw()
+		heading := spaced.ReplaceAllString(strings.TrimSpace(text.StripEscape(screen[len(m.header())])), "  ")
+		if diff := cmp.Diff(tt.want, heading); diff != "" {
+			t.Errorf("%d columns, keys %v (-want +got):\n%s", tt.width, tt.keys, diff)
+		}
+		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "3" && !strings.Contains(all, "words, fits 2") {
+			t.Errorf("the reason of the chosen entry is not on the screen in full:\n%s", strings.Join(screen, "\n"))
+		}
+	}
+}
+
+func TestANameIsCutInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		cell  string
+		width int
+		last  bool
+		want  string
+	}{
+		{"default/train-a-12", 18, false, "default/train-a-12"},
+		{"default/train-a-12", 11, false, "defau…-a-12"},
+		{"default/train-a-12", 10, false, "defau…a-12"},
+		{"why it waits so long", 10, true, "why it wa…"},
+		{"short", 8, false, "short   "},
+	} {
+		if got := fill(tt.cell, shownColumn{width: tt.width}, tt.last); got != tt.want {
+			t.Errorf("%q in %d columns is %q, want %q", tt.cell, tt.width, got, tt.want)
+		}
+	}
+}
+
+func TestTheQueueIsSortedByNumbers(t *testing.T) {
+	t.Parallel()
+	c := cluster()
+	c.Queue = nil
+	for _, position := range []int{2, 10, 0, 1} {
+		c.Queue = append(c.Queue, overview.Waiting{Position: position, Name: fmt.Sprint("p", position), Scheduler: "s"})
+	}
+	m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return c } })
+	press(m, "3", "s")
+	var got []string
+	for _, e := range m.lines {
+		got = append(got, e.cells[0])
+	}
+	if diff := cmp.Diff([]string{"10", "2", "1", "-"}, got); diff != "" {
+		t.Errorf("positions, the largest first (-want +got):\n%s", diff)
 	}
 }
 

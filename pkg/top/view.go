@@ -12,12 +12,11 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-const (
-	// reverse marks the chosen line, and bold titles. Both are readable without colors.
-	reverse, bold, plain = "\x1b[7m", "\x1b[1m", "\x1b[0m"
-	// longestCell is how wide a column may be that is not the last.
-	longestCell = 40
-)
+// reverse marks the chosen line, and bold titles. Both are readable without colors.
+const reverse, bold, plain = "\x1b[7m", "\x1b[1m", "\x1b[0m"
+
+// roomForTotals is how many rows a screen has on which the totals are broken into lines, and not cut.
+const roomForTotals = 20
 
 // View draws the screen.
 func (m *Model) View() tea.View {
@@ -30,16 +29,32 @@ func (m *Model) View() tea.View {
 func (m *Model) header() []string {
 	var lines []string
 	for _, line := range append(m.cluster.Lines(), prefixed("left out: ", m.cluster.LeftOut)...) {
-		lines = append(lines, m.cut(line))
+		if m.height >= roomForTotals {
+			line = tables.Screen{Width: m.width}.Wrap(line)
+		}
+		for _, part := range strings.Split(line, "\n") {
+			lines = append(lines, m.cut(part))
+		}
 	}
+	bar := m.tabBar(true)
+	if text.StringWidthWithoutEscSequences(bar) > m.width {
+		bar = m.tabBar(false)
+	}
+	return append(lines, m.cut(bar))
+}
+
+// tabBar are the tabs with their numbers, and with the names of all or of the chosen one alone.
+func (m *Model) tabBar(named bool) string {
 	names := make([]string, tabs)
 	for i, name := range tabNames {
-		names[i] = fmt.Sprintf(" %d %s ", i+1, name)
+		if names[i] = fmt.Sprintf(" %d ", i+1); named || i == m.tab {
+			names[i] += name + " "
+		}
 		if i == m.tab {
 			names[i] = reverse + names[i] + plain
 		}
 	}
-	return append(lines, m.cut(strings.Join(names, " ")))
+	return strings.Join(names, " ")
 }
 
 func prefixed(prefix string, lines []string) []string {
@@ -50,8 +65,8 @@ func prefixed(prefix string, lines []string) []string {
 	return out
 }
 
-// rows is how many lines of a list fit: all but header, the names of columns and the footer.
-func (m *Model) rows() int { return max(1, m.height-len(m.header())-2) }
+// rows is how many lines of a list fit: all but header, the names of columns, what is said of the chosen entry and the footer.
+func (m *Model) rows() int { return max(1, m.height-len(m.header())-2-m.aboutHeight()) }
 
 // draw returns the lines of the screen.
 func (m *Model) draw() []string {
@@ -73,8 +88,10 @@ func (m *Model) footer() string {
 	switch {
 	case m.typing:
 		return "/" + m.filter + "▏"
+	case m.detail != nil && len(m.detail.pods) > 0:
+		return fmt.Sprintf("%d of %d  Enter explain  Esc back", m.detail.at+1, len(m.detail.lines))
 	case m.detail != nil:
-		return "Esc back  q back  Enter explain"
+		return fmt.Sprintf("line %d of %d  Esc back", m.detail.at+1, len(m.detail.lines))
 	}
 	count := fmt.Sprintf("%d of %d", min(len(m.lines), m.cursors[m.tab]+1), len(m.lines))
 	if m.filter != "" {
@@ -108,40 +125,6 @@ func (m *Model) cut(line string) string {
 		return line
 	}
 	return text.Snip(line, m.width, "…") + plain
-}
-
-// drawList draws a table whose last column takes the room that is left.
-func (m *Model) drawList() []string {
-	widths := make([]int, len(m.columns))
-	for i, c := range m.columns {
-		widths[i] = text.StringWidth(c.Name) + 1 // for an arrow
-		for _, e := range m.lines {
-			widths[i] = max(widths[i], min(longestCell, text.StringWidthWithoutEscSequences(e.cells[i])))
-		}
-	}
-	row := func(cell func(i int) string) string {
-		cells := make([]string, len(m.columns))
-		for i, c := range m.columns {
-			cells[i] = cell(i)
-			switch width := text.StringWidthWithoutEscSequences(cells[i]); {
-			case i == len(m.columns)-1:
-			case width > widths[i]:
-				cells[i] = text.Snip(cells[i], widths[i], "…")
-			case c.Number:
-				cells[i] = strings.Repeat(" ", widths[i]-width) + cells[i]
-			default:
-				cells[i] += strings.Repeat(" ", widths[i]-width)
-			}
-		}
-		return m.cut(strings.Join(cells, "  "))
-	}
-	lines := []string{bold + row(func(i int) string { return m.heading(i, m.columns[i]) }) + plain}
-	top := m.tops[m.tab]
-	for i := top; i < min(len(m.lines), top+m.rows()); i++ {
-		e := m.lines[i]
-		lines = append(lines, m.chosen(row(func(c int) string { return strings.ReplaceAll(e.cells[c], "\n", " ") }), i == m.cursors[m.tab]))
-	}
-	return lines
 }
 
 // heading is the name of a column, with an arrow if the list is sorted by it.
@@ -195,7 +178,7 @@ func (m *Model) drawMap() []string {
 	if cursor < len(nodes) {
 		n := &nodes[cursor]
 		said = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
-			overview.GPUs(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
+			overview.Roughly(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
 	}
 	return append(lines, m.cut(Legend), m.cut(said))
 }

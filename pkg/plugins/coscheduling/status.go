@@ -73,6 +73,8 @@ type statusWriter struct {
 	synced   func() bool
 	// reserved returns what is said of the reservation of a gang, empty for none.
 	reserved func(gang.ID) string
+	// blocked is told what is said of a gang that was planned in vain, nil for nobody.
+	blocked atomic.Pointer[func(plugin string, leader *v1.Pod, why string)]
 	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
 	leading atomic.Bool
 
@@ -248,6 +250,9 @@ func (s *statusWriter) write(ctx context.Context, id gang.ID, now time.Time) err
 		if ref == v.Leader && reason == v1.PodReasonUnschedulable {
 			// No cycle says it in its place.
 			s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", why)
+			if tell := s.blocked.Load(); tell != nil {
+				(*tell)(Name, pod, why)
+			}
 		}
 		reworded = reworded || !owed
 	}

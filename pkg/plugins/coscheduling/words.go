@@ -31,6 +31,19 @@ func Listen(sched *scheduler.Scheduler) {
 	}
 }
 
+// OnBlocked lets tell hear of gangs that were planned in vain, each time that what is said of it changes: planning may go without a
+// scheduling cycle, and then the handler of failures is not called. The pod is the member that speaks for its gang. Tell must return
+// soon.
+func OnBlocked(sched *scheduler.Scheduler, tell func(plugin string, leader *v1.Pod, why string)) {
+	for _, profile := range sched.Profiles {
+		for _, plugin := range profile.PreEnqueuePlugins() {
+			if p, ok := plugin.(*Plugin); ok {
+				p.shared.status.blocked.Store(&tell)
+			}
+		}
+	}
+}
+
 // hear takes note of why the pod could not be scheduled.
 func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	id := c.members.id(pod)

@@ -25,6 +25,8 @@ func Prepare(sched *scheduler.Scheduler) error {
 		return fmt.Errorf("preparing the scheduler: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
+	decisions.Listen(sched, history)
+	coscheduling.OnBlocked(sched, history.Blocked)
 	coscheduling.Listen(sched)
 	return nil
 }

@@ -1,0 +1,36 @@
+package overview
+
+import "testing"
+
+func TestTheQueueSaysWhyInBrief(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reason, nominated, want string
+	}{
+		{"", "", "not tried yet"},
+		{"gang default/g needs 3 nodes, fits 2", "", "gang default/g needs 3 nodes, fits 2"},
+		{"0/40 nodes are available: 22 Insufficient cpu, 18 node(s) had untolerated taints. preemption: 0/40 nodes are available: 40 Preemption is not helpful for scheduling.", "",
+			"22 Insufficient cpu, 18 node(s) had untolerated taints"},
+		{"0/2 nodes are available: 2 Insufficient cpu.", "n1", "room is being made on n1; 2 Insufficient cpu"},
+		{"0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.", "",
+			"2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never"},
+	} {
+		if got := (&Waiting{Reason: tt.reason, Nominated: tt.nominated}).Why(); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestAGangIsNotNamedTwice(t *testing.T) {
+	t.Parallel()
+	const reason = "gang team/train needs 3 nodes, fits 2"
+	if got := (&Waiting{Namespace: "team", Name: "train", Gang: true, Reason: reason}).Why(); got != "needs 3 nodes, fits 2" {
+		t.Errorf("in the queue: got %q", got)
+	}
+	if got := (&Gang{Namespace: "team", Name: "train", Reason: reason, Reserved: "2 nodes reserved"}).Lacks(); got != "needs 3 nodes, fits 2; 2 nodes reserved" {
+		t.Errorf("among gangs: got %q", got)
+	}
+	if got := (&Waiting{Namespace: "team", Name: "other", Reason: reason}).Why(); got != reason {
+		t.Errorf("of a pod of another name: got %q", got)
+	}
+}
