@@ -25,17 +25,16 @@ func TestPodsThatClaimADaemonSetMakeWay(t *testing.T) {
 	}
 	for i := range 10 {
 		a.member("mallory", fmt.Sprintf("d-%d", i), "", 0, cpu("60", func(pod *v1.Pod) {
-			// Of a group that no garbage collector knows, so that nothing deletes the pods.
-			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: ptr.To(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: ptr.To(true)}}
 			pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
-			if i%2 == 0 {
+			if i < 5 {
+				// Made for one node, and of a group that no garbage collector knows, so that nothing deletes the pod.
+				pod.OwnerReferences[0].APIVersion = "example.com/v1"
 				pod.Spec.Affinity = only(fmt.Sprintf("node-%d", i))
-			} else {
-				pod.OwnerReferences[0].APIVersion = "apps/v1"
 			}
 		}))
+		a.awaitBound("mallory", i+1)
 	}
-	a.awaitBound("mallory", 10)
 	for i := range 10 {
 		a.member("alice", fmt.Sprintf("w-%d", i), "train", 10, cpu("60", func(pod *v1.Pod) { pod.Spec.PriorityClassName = "high" }))
 	}

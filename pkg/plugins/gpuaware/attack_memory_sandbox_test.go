@@ -85,6 +85,9 @@ func (a *attack) testMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			deleted = max(deleted, made-2*wavePods)
+			if made%1000 == 0 {
+				t.Logf("the heap is %.1f MiB after %d pods", mib(a.heap(t)), made)
+			}
 		}
 	}
 	finish := func(name string) {
