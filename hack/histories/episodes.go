@@ -74,7 +74,7 @@ func (g *generator) rivals(gang string) {
 	like := members[g.random.IntN(len(members))]
 	like.Gang, like.Role, like.MinAvailable, like.Near, like.Gated = "", "", 0, false, false
 	if g.one(1, 4) {
-		g.gangOf(&like)
+		g.gangOf(&like, 1+g.random.IntN(6))
 		return
 	}
 	for range 1 + g.random.IntN(4) {
@@ -93,11 +93,25 @@ func (g *generator) reinforce(gang string) {
 	}
 }
 
+// contest lets others come for the places of a gang while it is being bound. There is one for each of its members: the port of a node.
+func (g *generator) contest() {
+	like := g.pod()
+	g.forgetLast(like)
+	*like = Pod{MilliCPU: 100, MemGiB: 1, Port: true, Tolerates: true, EndsSeconds: like.EndsSeconds}
+	name := g.gangOf(like, max(1, len(g.nodes)-g.pick(0, 0, 1)))
+	rival := *like
+	after := time.Duration(100+g.random.IntN(900)) * time.Millisecond
+	for range 1 + len(g.members[name])/2 {
+		g.another(rival, after)
+		after = g.soon()
+	}
+}
+
 // interrupt restarts the scheduler while a gang starts, often where its plan does not hold any more.
 func (g *generator) interrupt() {
 	like := g.pod()
 	g.forgetLast(like)
-	gang := g.gangOf(like)
+	gang := g.gangOf(like, 1+g.random.IntN(6))
 	node := g.name(g.nodes)
 	shut := g.one(1, 2)
 	if shut {
@@ -139,7 +153,7 @@ func (g *generator) contend() {
 	like := g.pod()
 	g.forgetLast(like)
 	like.Priority, like.Gated = 1000, false
-	name := g.gangOf(like)
+	name := g.gangOf(like, 1+g.random.IntN(6))
 	members := g.members[name]
 	after := metav1.Duration{Duration: g.after()}
 	switch g.random.IntN(6) {

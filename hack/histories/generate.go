@@ -155,7 +155,7 @@ func (g *generator) after() time.Duration {
 }
 
 func (g *generator) step() {
-	switch g.random.IntN(32) {
+	switch g.random.IntN(33) {
 	case 0, 1, 2, 3, 4, 5:
 		g.add(Step{Do: createPod, Pod: g.pod()})
 	case 6, 7, 8:
@@ -207,6 +207,8 @@ func (g *generator) step() {
 		g.rivals(g.name(g.gangs))
 	case 29:
 		g.reinforce(g.name(g.gangs))
+	case 30:
+		g.contest()
 	default:
 		g.interrupt()
 	}
@@ -245,7 +247,7 @@ func (g *generator) change() {
 func (g *generator) gang() {
 	like := g.pod()
 	g.forgetLast(like) // it is the pattern of the members only
-	g.gangOf(like)
+	g.gangOf(like, 1+g.random.IntN(6))
 }
 
 // forgetLast takes back that the pod was made.
@@ -256,9 +258,9 @@ func (g *generator) forgetLast(p *Pod) {
 	}
 }
 
-// gangOf makes a gang of pods like this one, and returns its name.
-func (g *generator) gangOf(like *Pod) string {
-	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: 1 + g.random.IntN(6), OneZone: g.one(1, 6)}
+// gangOf makes a gang of pods like this one, of which so many have to start together, and returns its name.
+func (g *generator) gangOf(like *Pod, minimum int) string {
+	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: minimum, OneZone: g.one(1, 6)}
 	g.gangs = append(g.gangs, gang.Name)
 	if g.one(1, 4) {
 		gang.TimeoutSeconds = int64(g.pick(1, 10, 120))
