@@ -38,8 +38,8 @@ var kinds = map[string][]string{
 	KindReplicaSet:  {"replicaset", "replicasets", "rs", "replicaset.apps", "replicasets.apps"},
 }
 
-// resources are where the API serves the kinds.
-var resources = map[string]schema.GroupVersionResource{
+// servedAt is where the API serves the kinds.
+var servedAt = map[string]schema.GroupVersionResource{
 	KindPod:         v1.SchemeGroupVersion.WithResource("pods"),
 	KindPodGroup:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
 	KindJob:         batchv1.SchemeGroupVersion.WithResource("jobs"),
@@ -50,7 +50,7 @@ var resources = map[string]schema.GroupVersionResource{
 
 // Resource is where the API serves the kind that a word stands for, and whether there is one.
 func Resource(word string) (schema.GroupVersionResource, bool) {
-	resource, ok := resources[kindOf(word)]
+	resource, ok := servedAt[kindOf(word)]
 	return resource, ok
 }
 
