@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -8,9 +9,11 @@ import (
 )
 
 const (
-	// changeChunk is how many changes are allocated at a time, and maxChunks how many such chunks there are: a kind of
-	// pod changes a node in as many ways as nodes differ, and most are alike.
-	changeChunk, maxChunks = 256, 64
+	// firstChunk is how many changes are allocated at first. Each further chunk holds twice as many as the one before, up to
+	// maxChunks of them: a kind of pod changes a node in as many ways as nodes differ, and most are alike. Tenants decide how
+	// many kinds there are, so that one with few changes must be small.
+	firstChunk, maxChunks = 16, 10
+	mostChanges           = firstChunk * (1<<maxChunks - 1)
 )
 
 // changes number what a kind of pod changes on nodes, so that the memo holds a number for each node. It is safe for
@@ -18,7 +21,14 @@ const (
 type changes struct {
 	mu      sync.Mutex
 	numbers map[gpu.Change]int64
-	chunks  [maxChunks]atomic.Pointer[[changeChunk]gpu.Change]
+	chunks  [maxChunks]atomic.Pointer[[]gpu.Change]
+}
+
+// chunkOf returns in which chunk a number is, and where in it.
+func chunkOf(number int64) (chunk, index int64) {
+	number += firstChunk
+	chunk = int64(bits.Len64(uint64(number/firstChunk))) - 1 //nolint:gosec // numbers are not negative
+	return chunk, number - firstChunk<<chunk
 }
 
 // number returns the change's number, and false when there are too many.
@@ -32,25 +42,27 @@ func (c *changes) number(change *gpu.Change) (int64, bool) {
 		return n, true
 	}
 	n := int64(len(c.numbers))
-	if n == changeChunk*maxChunks {
+	if n == mostChanges {
 		return 0, false
 	}
 	if c.numbers == nil {
 		c.numbers = map[gpu.Change]int64{}
 	}
-	chunk := &c.chunks[n/changeChunk]
-	if chunk.Load() == nil {
-		chunk.Store(new([changeChunk]gpu.Change))
+	at, index := chunkOf(n)
+	if index == 0 {
+		chunk := make([]gpu.Change, firstChunk<<at)
+		c.chunks[at].Store(&chunk)
 	}
 	// A reader gets the number only after this.
-	chunk.Load()[n%changeChunk] = *change
+	(*c.chunks[at].Load())[index] = *change
 	c.numbers[*change] = n
 	return n, true
 }
 
 // at returns the change with that number, which must not be changed.
 func (c *changes) at(number int64) *gpu.Change {
-	return &c.chunks[number/changeChunk].Load()[number%changeChunk]
+	chunk, index := chunkOf(number)
+	return &(*c.chunks[chunk].Load())[index]
 }
 
 // full reports whether no more changes are numbered.
@@ -60,5 +72,5 @@ func (c *changes) full() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.numbers) == changeChunk*maxChunks
+	return len(c.numbers) == mostChanges
 }

@@ -118,7 +118,7 @@ func TestChangesAreNumberedOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			for i := range changeChunk * 3 {
+			for i := range firstChunk * 7 { // which fill three chunks
 				change := gpu.Change{GPUs: float64(i)}
 				n, ok := c.number(&change)
 				if !ok || *c.at(n) != change {
@@ -129,7 +129,7 @@ func TestChangesAreNumberedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for i := range changeChunk * maxChunks {
+	for i := range mostChanges {
 		c.number(&gpu.Change{GPUs: float64(i)})
 	}
 	if !c.full() {
