@@ -75,7 +75,7 @@ func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error
 func firstFault(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil // whoever reads the file for its content says so
+		return nil // the reader of its content reports the error
 	}
 	defer file.Close()
 	report := &validate.Report{}

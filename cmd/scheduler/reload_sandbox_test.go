@@ -159,7 +159,7 @@ func TestAWrongConfigurationLeavesTheOneInForce(t *testing.T) {
 	if got := len(f.events(t, "ConfigurationRejected")); got != 8 {
 		t.Errorf("%d events about rejected configurations, want 8", got)
 	}
-	// The one in force comes back, and nothing starts anew.
+	// The one in force comes back, and nothing restarts.
 	if err := os.Symlink(filepath.Join("..data", "scheduler-config.yaml"), f.config.file()); err != nil {
 		t.Fatal(err)
 	}
@@ -341,9 +341,9 @@ func TestOfTwoReplicasTheLeaderStartsAnewLater(t *testing.T) {
 	f.config.change(t, f.withQPS(1999))
 	standby.awaitLog(t, f.box, "The changed configuration is in force")
 	f.awaitLog(t, f.box, "The changed configuration is in force")
-	noticed, anew := loggedAt(t, f.log(), "The configuration has changed, checking it"), loggedAt(t, f.log(), "Starting anew with the changed configuration")
+	noticed, anew := loggedAt(t, f.log(), "The configuration has changed, checking it"), loggedAt(t, f.log(), "Restarting with the changed configuration")
 	if waited := anew.Sub(noticed); waited < 5*time.Second {
-		t.Errorf("the leader started anew %s after it had noticed the change, want five seconds or more", waited)
+		t.Errorf("the leader restarted %s after it had noticed the change, want five seconds or more", waited)
 	}
 	create(t, f.box, "after", nil)
 	awaitBound(t, f.box, "after")

@@ -84,7 +84,7 @@ type Pod struct {
 	KeepsName bool `json:"keepsName,omitempty"`
 	// EndsSeconds is how long it holds its node after it was deleted.
 	EndsSeconds int64 `json:"endsSeconds,omitempty"`
-	// Times is how often the pod was made anew. Its claim has another name each time, as those that are made from a template have.
+	// Times is how often the pod was made again. Its claim has another name each time, as those that are made from a template have.
 	Times int `json:"-"`
 }
 

@@ -119,7 +119,7 @@ func (w *world) noteEviction(pod *v1.Pod) {
 	}
 }
 
-// again makes a pod anew, as its controller does.
+// again makes another pod of the same kind, as its controller does.
 func (w *world) again(p *Pod, sameName bool) {
 	w.returned++
 	anew := *p

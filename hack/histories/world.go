@@ -31,7 +31,7 @@ const (
 	quiet = 4 * time.Minute
 	// again is how long a fresh scheduler has to find what the first has not.
 	again = 3 * time.Minute
-	// returnAfter is how long a Job takes to make a pod anew.
+	// returnAfter is how long a Job takes to make a pod again.
 	returnAfter = time.Second
 	// promised is in the reason of a pod that waits for a gang that is to start before it. A fresh scheduler has promised
 	// nothing yet.

@@ -152,7 +152,7 @@ func (l *Ledger) Forget(a netip.Addr, object string) bool {
 		delete(l.held, a)
 		delete(l.leaving, a)
 	})
-	// A promise of what is gone is kept by making it anew.
+	// A promise of what is gone is kept by making it again.
 	if pod, ok := l.promised[a]; ok {
 		p := l.promises[pod]
 		p.Object = ""

@@ -98,7 +98,7 @@ type scan struct {
 	trials []*trial
 	// movable are the units of each node that are not known to have to stay.
 	movable [][]*unit
-	// settled are nodes of which rooms were found, and searches is how often they were looked for anew.
+	// settled are nodes of which rooms were found, and searches is how often they were looked for again.
 	settled  []bool
 	searches []int
 	queue    queue

@@ -278,7 +278,7 @@ func (g *GPUClaims) readSlices() (*kubeview.DeviceSlices, error) {
 	for _, name := range fresh.Changed(old) {
 		g.untold[name] = struct{}{}
 	}
-	g.poke() // whoever reads may hold locks that followers need
+	g.poke() // a reader may hold locks that followers need
 	return fresh, nil
 }
 

@@ -185,7 +185,7 @@ func partitioned(node string) []runtime.Object {
 	return []runtime.Object{counters, devices}
 }
 
-// Nine parts of which one fits on each of eight GPUs keep an exhaustive search busy for ever.
+// Nine parts of which one fits on each of eight GPUs keep an exhaustive search busy forever.
 func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
 	t.Parallel()
 	node := nodeNamed("n", nil)

@@ -238,7 +238,7 @@ func TestPlanningGivesWay(t *testing.T) {
 	l.Turn(uid(0))
 	l.Abandon(uid(0), testBackoff, now.Add(2*time.Minute))
 	if w, waits := l.Waiting(g1); !waits || !w.Touched || !w.RetryAt.Equal(now.Add(2*time.Minute+time.Second)) {
-		t.Errorf("Waiting = %+v, %t; want a gang that begins anew after a pause", w, waits)
+		t.Errorf("Waiting = %+v, %t; want a gang that begins again after a pause", w, waits)
 	}
 }
 

@@ -114,7 +114,7 @@ func (g *group) quorum() bool { s := g.spec(); return s != nil && g.census.quoru
 
 // started reports whether the group is past its first start: the minimum was placed, and a member is left of those that
 // have had a node. From then on members are placed one by one, because to wait for a minimum again would lock out the
-// replacement of one member for ever where another is never replaced.
+// replacement of one member forever where another is never replaced.
 func (g *group) started() bool { return g.placedOnce && g.census.begun() > 0 }
 
 // Define records the specification of a group by a source. Without a time of creation it is as old as its oldest member.

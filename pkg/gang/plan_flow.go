@@ -117,7 +117,7 @@ func (g *group) letMore(now time.Time) []Ref {
 	case now.Sub(f.letAt) >= flowPatience:
 		f.underway = nil
 		if f.done(p) {
-			// Whoever was let in and is held all the same.
+			// A member that was let in and is held all the same.
 			f.next = 0
 		}
 	case len(f.underway) > 0:
@@ -197,7 +197,7 @@ func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
 	return l.settle(g, now)
 }
 
-// Abandon records that the plan of the group has come to nothing because the group changed. It begins anew after a pause.
+// Abandon records that the plan of the group has come to nothing because the group changed. It begins again after a pause.
 func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -89,7 +89,7 @@ func TestLargestLinked(t *testing.T) {
 	}
 }
 
-// TestBestSetIsBest compares the tabled search with one that looks at each subset anew.
+// TestBestSetIsBest compares the tabled search with one that looks at each subset again.
 func TestBestSetIsBest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

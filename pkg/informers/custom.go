@@ -204,7 +204,7 @@ func Pause(ctx context.Context, d time.Duration) watch.Interface {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	p := &pause{cancel: cancel, events: make(chan watch.Event, 1)}
 	context.AfterFunc(ctx, func() {
-		// Expired makes the reflector list anew instead of resuming a watch that never was.
+		// Expired makes the reflector list again instead of resuming a watch that never was.
 		p.events <- watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("the resource was not served").ErrStatus}
 		close(p.events)
 	})

@@ -14,7 +14,7 @@ import (
 const longestOwner = 1024
 
 // ControllerOf returns the reference of a pod to its controller. It is nil for a pod without one, and for a reference with more
-// text than that to any object: the API server takes a reference to anything from whoever creates a pod, and what is
+// text than that to any object: the API server takes a reference to anything from any client that creates a pod, and what is
 // remembered or written of owners has to stay small.
 func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -33,7 +33,7 @@ func BelongsToNode(pod *v1.Pod) bool {
 	return ofDaemonSet(pod)
 }
 
-// ofDaemonSet says whether a DaemonSet has made the pod for one node. Whoever creates a pod may write such a reference, so it
+// ofDaemonSet says whether a DaemonSet has made the pod for one node. Any client that creates a pod may write such a reference, so it
 // must be one that others look after: the garbage collector deletes pods of DaemonSets that do not exist, and the DaemonSet
 // controller those that it does not want on their node. Neither knows DaemonSets of another group.
 func ofDaemonSet(pod *v1.Pod) bool {

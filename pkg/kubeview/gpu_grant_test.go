@@ -217,7 +217,7 @@ func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
 	}
 }
 
-// TestAGrantFollowsItsDevicesWhenAGPUVanishes takes the third of four GPUs away: nvidia-smi numbers the last one anew.
+// TestAGrantFollowsItsDevicesWhenAGPUVanishes takes the third of four GPUs away: nvidia-smi gives the last one another number.
 func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
 	t.Parallel()
 	node := gpuNode(strs{"nvidia.com/gpu": "4"}, strs{GPUModeKey: "shared", "nvidia.com/gpu.count": "4"}, nil)

@@ -26,7 +26,7 @@ type PricedPod struct {
 	gpu  GPURequest
 }
 
-// ReadPricedPod reads a pod's requests. A request for GPUs that cannot be read counts as none: whoever places GPUs
+// ReadPricedPod reads a pod's requests. A request for GPUs that cannot be read counts as none: the plugin that places GPUs
 // rejects the pod.
 func (k *GPUKeys) ReadPricedPod(pod *v1.Pod) PricedPod {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{NonMissingContainerRequests: missingRequests})

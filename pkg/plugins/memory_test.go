@@ -25,7 +25,7 @@ const (
 	byAnswer = "the last answer of Prometheus, of which maxResponseMiB bounds the size"
 )
 
-// bounds says of each map of a type in the scheduler what keeps it from growing for ever: tenants create and delete as many pods
+// bounds says of each map of a type in the scheduler what keeps it from growing forever: tenants create and delete as many pods
 // as they like, with any text in them. What is bounded by a number has texts of a bounded length as keys, too.
 var bounds = map[string]map[string]string{
 	"pkg/signals": {

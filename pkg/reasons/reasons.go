@@ -1,5 +1,5 @@
 // Package reasons carries why a pod or a node is rejected through the framework's Status as a value, from the plugin
-// that finds it to those who count it. A Status has words for users; whoever groups rejections by what is the matter
+// that finds it to those who count it. A Status has words for users; code that groups rejections by what is the matter
 // needs no words.
 package reasons
 

@@ -134,7 +134,7 @@ func (c *Config) take(ctx context.Context, scheduler Scheduler, content []byte) 
 			return
 		}
 	}
-	logger.Info("Starting anew with the changed configuration", "file", c.file, "hash", hashOf(content))
+	logger.Info("Restarting with the changed configuration", "file", c.file, "hash", hashOf(content))
 	scheduler.Quiesce(ctx)
 	if ctx.Err() != nil {
 		return
@@ -143,7 +143,7 @@ func (c *Config) take(ctx context.Context, scheduler Scheduler, content []byte) 
 	klog.Flush()
 	err := c.replace(content, c.inForce)
 	// This process does not schedule any more and cannot be made to: the container starts it again.
-	logger.Error(err, "Starting anew failed")
+	logger.Error(err, "Restarting failed")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 

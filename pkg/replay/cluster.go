@@ -23,7 +23,7 @@ import (
 )
 
 // cluster is the world around the scheduler: jobs arrive, their pods start when they are bound, run and end, and those
-// that are evicted are made anew. Its methods are called by the conductor only, but for note.
+// that are evicted are made again. Its methods are called by the conductor only, but for note.
 type cluster struct {
 	options Options
 	profile string

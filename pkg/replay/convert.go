@@ -92,7 +92,7 @@ func namespaceOf(j *trace.Job) string {
 	return j.Namespace
 }
 
-// podObject makes pod number index of a job; attempt counts how often it has been made anew.
+// podObject makes pod number index of a job; attempt counts how often it has been made again.
 func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect) *v1.Pod {
 	name := j.PodName(index)
 	pod := &v1.Pod{

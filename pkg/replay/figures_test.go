@@ -146,7 +146,7 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 		"within less time than they run":      {[]trace.Job{at(0, time.Hour), at(time.Minute, time.Hour)}, 0, 0, TimeMean, &Window{0, 3660, WorkDone}, 98.36},
 		"until the horizon":                   {[]trace.Job{at(0, 2*time.Hour), at(0, 3*time.Hour)}, 0, time.Hour, TimeMean, &Window{0, 3600, Horizon}, 100},
 		"done before the horizon":             {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, TimeMean, &Window{0, 7200, WorkDone}, 75},
-		"at once and for ever":                {[]trace.Job{at(0, 0)}, 0, 0, EndState, nil, 50},
+		"at once and forever":                 {[]trace.Job{at(0, 0)}, 0, 0, EndState, nil, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ type Files struct {
 	Jobs string
 	// Prices is a table of rates for the nodes that have no price.
 	Prices string
-	// Rebind has the pods of the dump scheduled anew.
+	// Rebind has the pods of the dump scheduled again.
 	Rebind bool
 }
 
@@ -39,7 +39,7 @@ func (f Files) Load() (Input, error) {
 	case f.Nodes != "" && f.Jobs == "":
 		return Input{}, errors.New("there is nothing to replay: name a trace of jobs")
 	case f.Rebind && f.Dump == "":
-		return Input{}, errors.New("there are no pods to schedule anew without a dump")
+		return Input{}, errors.New("there are no pods to schedule again without a dump")
 	}
 	var jobs []trace.Job
 	if f.Jobs != "" {

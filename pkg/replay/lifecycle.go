@@ -195,7 +195,7 @@ func (c *cluster) remove(p *podState) {
 }
 
 // gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in which
-// case it is made anew, as by a Job's controller, and has to run from its beginning; so has the gang that it belongs to.
+// case it is made again, as by a Job's controller, and has to run from its beginning; so has the gang that it belongs to.
 func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--

@@ -36,7 +36,7 @@ type Input struct {
 	// Jobs arrive.
 	Jobs []trace.Job
 	// Rebind takes the pods of Objects off their nodes, but for those that belong to their node, and has them scheduled
-	// anew.
+	// again.
 	Rebind bool
 }
 

@@ -10,7 +10,7 @@ type Progress struct {
 // Read returns how many of the total pods have arrived or, of those that a dump holds, been bound.
 func (p *Progress) Read() (offered, total int64) { return p.offered.Load(), p.total.Load() }
 
-// Set is for whoever follows replays that run elsewhere.
+// Set is for callers that follow replays in other processes.
 func (p *Progress) Set(offered, total int64) {
 	p.offered.Store(offered)
 	p.total.Store(total)

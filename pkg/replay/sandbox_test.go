@@ -145,7 +145,7 @@ func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[str
 	})
 }
 
-// reset removes the pods and has the scheduler begin anew, without what it has learnt.
+// reset removes the pods and has the scheduler begin again, without what it has learnt.
 func (r *reality) reset(t *testing.T) {
 	t.Helper()
 	now := int64(0)

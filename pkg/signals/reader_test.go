@@ -113,7 +113,7 @@ func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
 		t.Errorf("after a failure: %v with weight %v, want what was known", after, weight)
 	}
 	if r.Snapshot() == old {
-		t.Error("the round after a failure published no snapshot, so that coverage would never be judged anew")
+		t.Error("the round after a failure published no snapshot, so that coverage would never be judged again")
 	}
 }
 

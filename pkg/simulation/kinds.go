@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources of a dump's that are among the objects, in the version that these have: whoever reads them takes the newest that is served.
+// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources of a dump's that are among the objects, in the version that these have: readers take the newest that is served.
 func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
 	present := map[schema.GroupVersionKind]bool{
 		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,

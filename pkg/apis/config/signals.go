@@ -32,7 +32,7 @@ type GPUSignals struct {
 	// node or to inspect its links; codes that an application causes, such as 13, 31, 43 and 45, are not among them.
 	FatalXIDs []int32 `json:"fatalXIDs"`
 	// FaultWindow is how long a fatal XID counts after it was seen, from 1m to 24h. The exporter repeats the last code
-	// until the driver is loaded anew, so it is the change to that code that counts. Default: 1h.
+	// until the driver is reloaded, so it is the change to that code that counts. Default: 1h.
 	FaultWindow *metav1.Duration `json:"faultWindow,omitempty"`
 }
 

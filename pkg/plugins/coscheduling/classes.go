@@ -30,8 +30,8 @@ func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
 // and of settings that never change, so that it changes only with the object, when the queue itself puts the entity in
 // its new place.
 //
-// With classes a pod's time is that of its creation. The time of the queue, which begins anew with each attempt, would
-// put off for ever what is tried often.
+// With classes a pod's time is that of its creation. The time of the queue, which begins again with each attempt, would
+// put off forever what is tried often.
 func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 	k := gang.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
 	if !q.on() {

@@ -198,7 +198,7 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
 }
 
-// giveUp ends the cycle of a leader whose plan was dropped. It begins anew after a back-off.
+// giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
 func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})

@@ -113,7 +113,7 @@ func (d *dryRun) reserveAgain(reserved []reservedPod) error {
 		}
 		if status := r.profile.RunReservePluginsReserve(d.ctx, r.state, r.pod, r.node); !status.IsSuccess() {
 			// A volume or its claim may have another version by now. The filters see what that means for the member.
-			klog.FromContext(d.ctx).V(4).Info("Placing a member anew", "pod", klog.KObj(r.pod), "node", r.node, "reason", status.Message())
+			klog.FromContext(d.ctx).V(4).Info("Placing a member again", "pod", klog.KObj(r.pod), "node", r.node, "reason", status.Message())
 			r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
 			i, _ := d.position(r.node)
 			if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), r.pod); err != nil {

@@ -264,7 +264,7 @@ func (p *promises) toOthers(id gang.ID, priority int32) []promise {
 	return out
 }
 
-// backfills reports whether the pod runs, by leave, in what is promised to the gang for its turn.
+// backfills reports whether the pod runs with permission (berth.dev/backfill) in what is promised to the gang for its turn.
 func (p *promises) backfills(id gang.ID, pod *v1.Pod) bool {
 	view := p.view.Load()
 	return view != nil && id != (gang.ID{}) && slices.ContainsFunc((*view)[pod.Spec.NodeName], func(o promise) bool {

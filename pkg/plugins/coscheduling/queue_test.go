@@ -230,7 +230,7 @@ func starve(p *Plugin, victim *framework.QueuedPodInfo, better func(n int) *fram
 	return most, false
 }
 
-// With ageing, nothing at or below its highest priority waits for ever: not behind a stream of pods of any class and any such
+// With ageing, nothing at or below its highest priority waits forever: not behind a stream of pods of any class and any such
 // priority that is faster than the queue. Of a stream of a pod a minute those come first that are created within the
 // difference of the waits, and no more.
 func TestNothingThatAgesStarves(t *testing.T) {

@@ -54,7 +54,7 @@ func TestRefusalsOfStandIns(t *testing.T) {
 		t.Parallel()
 		var r standInRefusals
 		if !r.ban(a) || r.ban(a) || !r.refused(a, now.Add(time.Hour)) || r.refused(b, now) {
-			t.Error("want one word, and the one gang refused for ever")
+			t.Error("want one word, and the one gang refused forever")
 		}
 		if r.forget(a); r.refused(a, now) {
 			t.Error("a gang that was forgotten is refused")
@@ -101,7 +101,7 @@ func TestTroublesOfOneNamespaceAreItsOwn(t *testing.T) {
 	}
 	n.fail("bad", now)
 	if n.age(now.Add(troublePauseMost + 2*standing)); len(n.by)+len(n.well) > 0 {
-		t.Errorf("%d namespaces in trouble and %d others are remembered for ever", len(n.by), len(n.well))
+		t.Errorf("%d namespaces in trouble and %d others are remembered forever", len(n.by), len(n.well))
 	}
 }
 

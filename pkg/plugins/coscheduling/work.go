@@ -50,7 +50,7 @@ func (w *work) begin(ctx context.Context) {
 	w.visits = 0
 }
 
-// resume begins the slice anew: what it took to go on is not taken from it, or a plan of many members would get no further, and
+// resume begins the slice again: what it took to go on is not taken from it, or a plan of many members would get no further, and
 // does not count against the plan.
 func (w *work) resume() { w.began, w.visits = time.Now(), 0 }
 

@@ -243,7 +243,7 @@ func (m *model) remove(p *modelPod) {
 }
 
 // TestInventoryAgainstModel plays random histories of pods, nodes and restarts: no device is promised beyond what it is, and what the
-// plugin counts is what pods hold, whoever edits them and however late it hears of them.
+// plugin counts is what pods hold, however they are edited and however late it hears of them.
 func TestInventoryAgainstModel(t *testing.T) {
 	t.Parallel()
 	steps, total := map[string]int{}, 0

@@ -44,7 +44,7 @@ func TestAMemoIsTrueOfOneStateOfANode(t *testing.T) {
 }
 
 // TestAMemoNeverMixesTwoStates writes and reads one cell from many goroutines: what is found for a state is what was
-// found for that state, whoever was faster.
+// found for that state, whichever was faster.
 func TestAMemoNeverMixesTwoStates(t *testing.T) {
 	t.Parallel()
 	m := make(memo, 1)
@@ -181,7 +181,7 @@ func TestRefusalsAreWordedOnce(t *testing.T) {
 }
 
 // TestAPluginThatRemembersDecidesAsOneThatDoesNot runs cycles of a few kinds of pods while nodes change and are replaced,
-// the mix is learnt anew, and the cluster fills up and turns over.
+// the mix is learnt again, and the cluster fills up and turns over.
 func TestAPluginThatRemembersDecidesAsOneThatDoesNot(t *testing.T) {
 	t.Parallel()
 	h := busyCluster(t, 40)

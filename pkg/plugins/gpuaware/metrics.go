@@ -53,7 +53,7 @@ var (
 )
 
 // fleet counts the GPUs for the metrics endpoint, from the informers and off the scheduling cycle. Only nodes that
-// changed since the last scrape are counted anew.
+// changed since the last scrape are counted again.
 type fleet struct {
 	cluster *cluster
 	pods    cache.Indexer

@@ -84,7 +84,7 @@ func TestTheFirstErrorEndsAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// The others would hang for ever.
+			// The others would hang forever.
 			_, err := newPool(t, 2).Run(t.Context(), [][]string{{"hangs", "1"}, {test.how, "1"}, {"hangs", "1"}})
 			if err == nil || err.Error() != test.want || command.Status(err) != test.status {
 				t.Errorf("error %v with status %d, want %q with %d", err, command.Status(err), test.want, test.status)

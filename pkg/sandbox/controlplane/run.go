@@ -83,7 +83,7 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	defer cp.stopProcesses()
 	if err := cp.start(ctx); err != nil {
 		if sendErr := cp.report.Send(sandbox.Report{Error: command.OneLine(err)}); sendErr != nil {
-			// Whoever started this process is gone, and removes nothing.
+			// The parent of this process is gone, and removes nothing.
 			cp.stopProcesses()
 			return errors.Join(err, cp.layout.Remove())
 		}

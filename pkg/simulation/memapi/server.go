@@ -180,7 +180,7 @@ func (s *Server) table(gvr schema.GroupVersionResource) (*table, error) {
 	return t, nil
 }
 
-// sorted lists in the order of creation, so that whoever fills the server decides in which order a scheduler sees nodes.
+// sorted lists in the order of creation, so that the caller that fills the server decides in which order a scheduler sees nodes.
 func (t *table) sorted(namespace string, match selector) []runtime.Object {
 	keys := make([]types.NamespacedName, 0, len(t.objects))
 	for key, obj := range t.objects {
