@@ -104,11 +104,11 @@ func (w *world) bindVolumes() error {
 // giveBackVolume deletes the claim of a pod that has gone, to a volume of its node. One that comes again under its name keeps it, as
 // those of StatefulSets do.
 func (w *world) giveBackVolume(pod *v1.Pod) {
-	p := w.made[pod.Name]
-	if p == nil || p.LocalVolume && !(p.Returns && p.KeepsName) {
-		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		if claim, ok := w.api.Get(volumeClaims, name).(*v1.PersistentVolumeClaim); ok && *claim.Spec.StorageClassName == localClass {
-			w.api.Delete(volumeClaims, name)
-		}
+	if p := w.made[pod.Name]; p != nil && (!p.LocalVolume || p.Returns && p.KeepsName) {
+		return
+	}
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	if claim, ok := w.api.Get(volumeClaims, name).(*v1.PersistentVolumeClaim); ok && *claim.Spec.StorageClassName == localClass {
+		w.api.Delete(volumeClaims, name)
 	}
 }

@@ -81,7 +81,7 @@ func TestTheFirstPodOfWhichAnythingIsRememberedIsExplained(t *testing.T) {
 		{[]decisions.Subject{subject("x"), subject("y")}, "the scheduler remembers nothing of pod default/x and 1 other:"},
 	} {
 		e, err := Past(list, tt.of...)
-		got := ""
+		var got string
 		if err != nil {
 			got = err.Error()
 		} else {

@@ -100,6 +100,7 @@ func TestWordsAreNotBrokenWhereNamesOfColumnsCanBe(t *testing.T) {
 	table := New(Screen{Width: 70}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true},
 		Column{Name: "cost-optimized-scheduler", Number: true}, Column{Name: "scheduler-plugins-scheduler", Number: true})
 	table.Row("NodeResourcesBalancedAllocation", 1, 1, 1)
+	//nolint:dupword // a table
 	const want = `
                                                    cost-  scheduler-
                                   gpu-aware-  optimized-    plugins-
