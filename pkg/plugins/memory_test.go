@@ -68,6 +68,7 @@ var bounds = map[string]map[string]string{
 		"ordinalKeys":                inSource,
 	},
 	"pkg/decisions": {
+		"attempts.byPod":  "the attempts that are kept: four for each pod, and --decision-history and 16 MiB in all",
 		"profile.weights": byAdmin,
 	},
 	"pkg/crd": {
