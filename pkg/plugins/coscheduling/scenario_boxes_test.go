@@ -16,8 +16,8 @@ import (
 
 var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
 
-// slack multiplies every limit of a scenario. The limits are those of a quiet machine; a busy one is slower, which is no fault of
-// the scheduler. A condition that holds early is not waited for any longer.
+// slack multiplies every limit of a scenario. The limits are those of a quiet machine. A busy one gives the scheduler less of its time,
+// for which machineClock accounts, and waits for more than processors. A condition that holds early is not waited for any longer.
 var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a machine that does nothing else")
 
 // atATime is how many scenarios run at the same time. They spend most of their time waiting.

@@ -215,7 +215,7 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 		return err
 	}
 	w.mu.Lock()
-	w.created[made.UID] = time.Now()
+	w.created[made.UID] = machine.now()
 	w.youngest = made.CreationTimestamp.Time
 	w.mu.Unlock()
 	if l.option("nominated", "") == "" {

@@ -2,6 +2,7 @@ package coscheduling_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -54,11 +55,12 @@ type world struct {
 	minimum map[string]int
 	// labelled are the gangs whose minimum is known by labels alone.
 	labelled map[string]bool
-	// partialFor is how long a gang has been seen partly bound while a scheduler led, looked when that was last counted;
-	// lostAt is when no scheduler led any more, zero while one does.
-	partialFor     map[string]time.Duration
-	looked, lostAt time.Time
-	exempt         map[string]bool
+	// partialFor is how long a gang has been seen partly bound while a scheduler led, looked when that was last counted, both by the
+	// time of the machine; lostAt is when no scheduler led any more, zero while one does.
+	partialFor map[string]time.Duration
+	looked     time.Duration
+	lostAt     time.Time
+	exempt     map[string]bool
 	// terminateAfter is how long pods that are deleted take to go, by set; that of "" holds for all others.
 	terminateAfter map[string]time.Duration
 	// patience is how long a gang may be seen partly bound.
@@ -68,8 +70,8 @@ type world struct {
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int
-	// created and bound are when a pod was created, and first seen bound.
-	created, bound map[types.UID]time.Time
+	// created and bound are when a pod was created, and first seen bound, by the time of the machine.
+	created, bound map[types.UID]time.Duration
 	// nextGroup is when the next second begins after the group that was created last.
 	nextGroup time.Time
 	// youngest is the creation time of the pod that was created last.
@@ -103,7 +105,7 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{}, patience: partialLimit,
-		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}}, nil
+		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{}, bound: map[types.UID]time.Duration{}}, nil
 }
 
 // locate splits "b/name" into the namespace that the scenario calls b and name.
@@ -158,7 +160,7 @@ func (w *world) watch(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		w.look(list, w.led(ctx), time.Now())
+		w.look(list, w.led(ctx), machine.now())
 		for _, pod := range list {
 			w.kubelet(ctx, pod)
 		}
@@ -173,8 +175,8 @@ func (w *world) noteBound(o any) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.bound[pod.UID].IsZero() {
-		w.bound[pod.UID] = time.Now()
+	if _, ok := w.bound[pod.UID]; !ok {
+		w.bound[pod.UID] = machine.now()
 	}
 }
 
@@ -182,21 +184,21 @@ func (w *world) noteBound(o any) {
 func (w *world) waited(pod *v1.Pod) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	until := w.bound[pod.UID]
-	if until.IsZero() {
-		until = time.Now()
+	until, ok := w.bound[pod.UID]
+	if !ok {
+		until = machine.now()
 	}
-	return until.Sub(w.created[pod.UID])
+	return until - w.created[pod.UID]
 }
 
-func (w *world) look(pods []*v1.Pod, led bool, now time.Time) {
+func (w *world) look(pods []*v1.Pod, led bool, now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	passed := time.Duration(0)
-	if led && !w.looked.IsZero() {
-		passed = now.Sub(w.looked)
+	if led && w.looked > 0 {
+		passed = now - w.looked
 	}
-	w.looked = time.Time{}
+	w.looked = 0
 	if led {
 		w.looked = now
 	}
@@ -277,22 +279,22 @@ func (w *world) set(set string) []*v1.Pod {
 	return pods
 }
 
-// eventually waits until check returns nil.
+// eventually waits until check returns nil, for as long as limit by the time of the machine.
 func (w *world) eventually(ctx context.Context, limit time.Duration, check func() error) error {
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
+	began, deadline := time.Now(), machine.now()+limit
 	tick := time.NewTicker(lookEvery / 2)
 	defer tick.Stop()
 	for {
 		err := check()
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
+		case machine.now() > deadline:
+			return fmt.Errorf("after %s, which took %s on this machine: %w", limit, time.Since(began).Round(lookEvery), err)
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline.C:
-			return fmt.Errorf("after %s: %w", limit, err)
+			return errors.Join(ctx.Err(), err)
 		case <-tick.C:
 		}
 	}
