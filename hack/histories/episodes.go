@@ -22,12 +22,16 @@ func (g *generator) soon() time.Duration {
 	return time.Duration(1+g.random.IntN(20)) * time.Millisecond
 }
 
-// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name. Others may be faster, and
-// the last members may come late or never.
+// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name, often when all have ended.
+// Others may be faster, and the last members may come late or never.
 func (g *generator) rerun(gang string) {
 	members := g.members[gang]
 	for i := range members {
 		g.add(Step{Do: deletePod, Name: members[i].Name, After: metav1.Duration{Duration: time.Millisecond}})
+	}
+	pause := g.after()
+	if g.one(1, 2) {
+		pause = 31 * time.Second // no pod takes longer to end than 30
 	}
 	if len(members) > 0 && g.one(1, 2) {
 		g.burst(1 + g.random.IntN(4))
@@ -41,7 +45,9 @@ func (g *generator) rerun(gang string) {
 		switch {
 		case i == late && g.one(1, 3):
 			return
-		case i == 0 || i == late:
+		case i == 0:
+			after = pause
+		case i == late:
 			after = g.after()
 		}
 		members[i] = g.another(members[i], after)
@@ -94,10 +100,11 @@ func (g *generator) reinforce(gang string) {
 }
 
 // contest lets others come for the places of a gang while it is being bound. There is one for each of its members: the port of a node.
+// Whoever has it keeps it.
 func (g *generator) contest() {
 	like := g.pod()
 	g.forgetLast(like)
-	*like = Pod{MilliCPU: 100, MemGiB: 1, Port: true, Tolerates: true, EndsSeconds: like.EndsSeconds}
+	*like = Pod{MilliCPU: 100, MemGiB: 1, Port: true, Tolerates: true, EndsSeconds: int64(g.pick(0, 0, 0, 30))}
 	name := g.gangOf(like, max(1, len(g.nodes)-g.pick(0, 0, 1)))
 	rival := *like
 	after := time.Duration(100+g.random.IntN(900)) * time.Millisecond

@@ -38,7 +38,7 @@ func generate(seed uint64) *History {
 		g.out.MaxDelayMillis = g.pick(5, 50, 500)
 	}
 	if g.one(1, 3) {
-		g.out.LostPercent = g.pick(1, 5, 20)
+		g.out.LostPercent = g.pick(1, 5, 20, 20)
 	}
 	g.local = g.one(1, 4)
 	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
@@ -155,7 +155,7 @@ func (g *generator) after() time.Duration {
 }
 
 func (g *generator) step() {
-	switch g.random.IntN(33) {
+	switch g.random.IntN(36) {
 	case 0, 1, 2, 3, 4, 5:
 		g.add(Step{Do: createPod, Pod: g.pod()})
 	case 6, 7, 8:
@@ -207,8 +207,10 @@ func (g *generator) step() {
 		g.rivals(g.name(g.gangs))
 	case 29:
 		g.reinforce(g.name(g.gangs))
-	case 30:
+	case 30, 31, 32:
 		g.contest()
+	case 33:
+		g.rerun(g.name(g.gangs))
 	default:
 		g.interrupt()
 	}

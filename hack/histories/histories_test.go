@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -62,6 +63,22 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 	fault, ok := faultOf(live(h, configuration, false))
 	if !ok || fault.Kind != invariants.StartedInPart {
 		t.Errorf("fault %v, want %q", fault, invariants.StartedInPart)
+	}
+}
+
+// A comment that changes beside the place of a defect is enough for its patch not to apply.
+func TestTheDefectsCanBePutIn(t *testing.T) {
+	t.Parallel()
+	patches, err := filepath.Glob("mutants/*.patch")
+	if err != nil || len(patches) == 0 {
+		t.Fatalf("%d patches: %v", len(patches), err)
+	}
+	for _, patch := range patches {
+		apply := exec.CommandContext(t.Context(), "git", "apply", "--check", "hack/histories/"+patch)
+		apply.Dir = "../.."
+		if out, err := apply.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", patch, err, out)
+		}
 	}
 }
 

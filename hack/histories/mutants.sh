@@ -33,9 +33,14 @@ if [ ${#names[@]} -eq 0 ]; then
   for patch in "$patches"/*.patch; do names+=("$(basename "$patch" .patch)"); done
 fi
 
-work=$(mktemp -d)
+# Always the same folder, as what Go has compiled in another one is compiled again.
+work=$PWD/.berth/mutants
+mkdir -p "$work"
+exec 9>"$work/lock"
+flock --nonblock 9 || { echo "mutants.sh: another one is at work in $work" >&2; exit 1; }
 trap 'git worktree remove --force "$work/tree" 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
+git worktree remove --force "$work/tree" 2>/dev/null || true # left by one that was killed
 git worktree add --quiet --detach "$work/tree" HEAD
 cd "$work/tree"
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false

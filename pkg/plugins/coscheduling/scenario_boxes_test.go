@@ -2,6 +2,7 @@ package coscheduling_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,8 +21,12 @@ var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use
 // for which machineClock accounts, and waits for more than processors. A condition that holds early is not waited for any longer.
 var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a machine that does nothing else")
 
-// atATime is how many scenarios run at the same time. They spend most of their time waiting.
-const atATime = 6
+const (
+	// atATime is how many scenarios run at the same time. They spend most of their time waiting.
+	atATime = 6
+	// boxesAtATime is how many control planes run at the same time. One that waits takes 4% of a core.
+	boxesAtATime = 2
+)
 
 // box is a sandbox of this package's tests, started by the first test that needs it.
 type box struct {
@@ -63,20 +68,16 @@ var boxes = []*box{plain, nominating, native, reserving, leveled, shipped, ownin
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	stopOwn()
-	for _, b := range boxes {
-		if b.sandbox != nil && *keepSandbox == "" {
-			if err := b.sandbox.Stop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-			_ = os.RemoveAll(filepath.Dir(b.sandbox.Dir()))
+	for _, b := range boxes { // those of tests that have panicked
+		if err := b.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
 		}
 	}
 	os.Exit(code)
 }
 
-// ownContext lasts as long as the tests; stopOwn ends what runs in this process.
+// ownContext lasts as long as the box whose scheduler runs in this process; stopOwn ends that.
 var ownContext, stopOwn = context.WithCancel(context.Background())
 
 func (b *box) start(t *testing.T) *sandbox.Sandbox {
@@ -102,6 +103,19 @@ func (b *box) start(t *testing.T) *sandbox.Sandbox {
 		t.Fatalf("starting the sandbox: %v", b.err)
 	}
 	return b.sandbox
+}
+
+// stop ends the sandbox if it was started for the tests.
+func (b *box) stop() error {
+	if b.sandbox == nil || *keepSandbox != "" {
+		return nil
+	}
+	if b.own {
+		stopOwn()
+	}
+	running := b.sandbox
+	b.sandbox = nil
+	return errors.Join(running.Stop(), os.RemoveAll(filepath.Dir(running.Dir())))
 }
 
 // script is a scenario in the box that it runs in.

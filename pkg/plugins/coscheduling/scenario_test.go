@@ -18,7 +18,8 @@ import (
 )
 
 // TestScenarios runs every script in testdata against the real API server and the real scheduler process: first those that
-// need the machine, then in every box first those that disturb the others, one after the other, then the others.
+// need the machine, then in every box, which is stopped when it has run them, first those that disturb the others, one after the
+// other, then the others.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -45,25 +46,35 @@ func TestScenarios(t *testing.T) {
 		defer func() { <-slots }()
 		run(s)
 	}
-	var boxes sync.WaitGroup
-	for _, scripts := range byBox {
-		boxes.Go(func() {
-			var others sync.WaitGroup
-			defer others.Wait()
-			for _, disturbing := range []bool{true, false} {
-				for _, s := range scripts {
-					switch {
-					case s.disturbing != disturbing:
-					case disturbing:
-						inSlot(s)
-					default:
-						others.Go(func() { inSlot(s) })
-					}
-				}
+	running, stopped := make(chan struct{}, boxesAtATime), sync.WaitGroup{}
+	for _, b := range boxes {
+		running <- struct{}{}
+		stopped.Go(func() {
+			defer func() { <-running }()
+			runIn(byBox[b], inSlot)
+			if err := b.stop(); err != nil {
+				t.Errorf("stopping the sandbox: %v", err)
 			}
 		})
 	}
-	boxes.Wait()
+	stopped.Wait()
+}
+
+// runIn runs the scripts of a box.
+func runIn(scripts []script, run func(script)) {
+	var others sync.WaitGroup
+	defer others.Wait()
+	for _, disturbing := range []bool{true, false} {
+		for _, s := range scripts {
+			switch {
+			case s.disturbing != disturbing:
+			case disturbing:
+				run(s)
+			default:
+				others.Go(func() { run(s) })
+			}
+		}
+	}
 }
 
 func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
