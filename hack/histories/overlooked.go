@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -70,6 +71,7 @@ func (w *world) overlooks() *invariants.Fault {
 		}
 	}
 	waiting := promisedTo(teams)
+	w.addLabelled(waiting)
 	// An eviction whose request is lost may not be tried again.
 	evicts := w.weather.lostPercent == 0
 	for _, name := range slices.Sorted(maps.Keys(teams)) {
@@ -163,6 +165,23 @@ func promisedTo(teams map[string]*team) map[string]bool {
 		gangs[name] = t.waits() || t.started && (total > 0 || !t.told && len(t.waiting) > 0)
 	}
 	return gangs
+}
+
+// addLabelled adds the gangs without a PodGroup that lack members.
+func (w *world) addLabelled(promised map[string]bool) {
+	settled := map[string]int{}
+	for _, obj := range w.api.List(pods) {
+		pod := obj.(*v1.Pod)
+		minimum, err := strconv.Atoi(pod.Labels[invariants.MinAvailableLabel])
+		if err != nil {
+			continue
+		}
+		gang := invariants.GangOf(pod)
+		if pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+			settled[gang]++
+		}
+		promised[gang] = settled[gang] < minimum
+	}
 }
 
 // saysPromised finds the gangs for which a pod says that it has to wait.

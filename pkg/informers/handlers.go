@@ -22,6 +22,12 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says what it watches
 	}
+	Await(factory, registration.HasSyncedChecker())
+	return registration, nil
+}
+
+// Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
+func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
 	all := factory.InformerFor(&slot[struct{}, awaited]{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
 		return &awaited{
 			SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0, cache.Indexers{}),
@@ -30,33 +36,32 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 	}).(*awaited)
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.handlers = append(all.handlers, registration)
-	return registration, nil
+	all.of = append(all.of, done)
 }
 
-// awaited is an informer that watches nothing and is in sync once handlers of other informers are.
+// awaited is an informer that watches nothing and is in sync once all that it waits for is done.
 type awaited struct {
 	cache.SharedIndexInformer
 
-	mu       sync.Mutex
-	handlers []cache.ResourceEventHandlerRegistration
-	// told is closed when the handlers that there are at the start have been told of everything.
+	mu sync.Mutex
+	of []cache.DoneChecker
+	// told is closed when all is done that there is to wait for at the start: handlers have been told of everything.
 	told chan struct{}
 }
 
-// Run waits for the handlers.
+// Run waits.
 func (a *awaited) Run(stop <-chan struct{}) { a.await(stop) }
 
-// RunWithContext waits for the handlers.
+// RunWithContext waits.
 func (a *awaited) RunWithContext(ctx context.Context) { a.await(ctx.Done()) }
 
 func (a *awaited) await(stop <-chan struct{}) {
 	a.mu.Lock()
-	handlers := slices.Clone(a.handlers)
+	of := slices.Clone(a.of)
 	a.mu.Unlock()
-	for _, h := range handlers {
+	for _, it := range of {
 		select {
-		case <-h.HasSyncedChecker().Done():
+		case <-it.Done():
 		case <-stop:
 			return
 		}

@@ -69,8 +69,18 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if err := f.watchOverdue(profile); err != nil {
 		return err
 	}
+	informers.Await(factory, c.waker.opened)
 	go s.run(ctx)
-	go c.waker.run(ctx)
+	go func() {
+		for _, seen := range f.seen {
+			select {
+			case <-seen.HasSyncedChecker().Done():
+			case <-ctx.Done():
+				return
+			}
+		}
+		c.waker.run(ctx)
+	}()
 	return nil
 }
 

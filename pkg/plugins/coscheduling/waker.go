@@ -52,6 +52,9 @@ const (
 type waker struct {
 	*coordinator
 	kick chan struct{}
+	// opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried: it could take
+	// the place that a member lacks whose siblings have theirs.
+	opened opening
 
 	mu sync.Mutex
 	// dirty are the gangs of which the ledger has said that they may look different, touches what else has happened.
@@ -104,7 +107,7 @@ type waitingGang struct {
 }
 
 func newWaker() *waker {
-	return &waker{kick: make(chan struct{}, 1), dirty: map[gang.ID]bool{}, touches: map[touch]bool{},
+	return &waker{kick: make(chan struct{}, 1), opened: make(opening), dirty: map[gang.ID]bool{}, touches: map[touch]bool{},
 		waiting: map[gang.ID]*waitingGang{}, byShape: map[shapeKey]map[gang.ID]bool{}, rounds: gang.NewRounds()}
 }
 
@@ -137,8 +140,19 @@ func (w *waker) look() {
 	}
 }
 
+// opening is closed at the end of the first turn.
+type opening chan struct{}
+
+// Name implements cache.DoneChecker.
+func (opening) Name() string { return "gangs that are there at the start" }
+
+// Done implements cache.DoneChecker.
+func (o opening) Done() <-chan struct{} { return o }
+
+// run looks at once at what there is, and then at what changes.
 func (w *waker) run(ctx context.Context) {
-	due := nextLook(time.Now())
+	due := time.Now().Add(w.turn(ctx, time.Now()))
+	close(w.opened)
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for {
