@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/tables"
@@ -107,23 +106,30 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	return cmd
 }
 
-func (f *explainFlags) run(ctx context.Context, target explain.Target, out, progress io.Writer) error {
-	if target.Name == "" && f.manifest == "" {
-		return badInput(fmt.Errorf("name a %s, or give a manifest with -f", target.Kind))
+// check refuses flags that cannot be used, or not together.
+func (f *explainFlags) check(target explain.Target) error {
+	switch {
+	case target.Name == "" && f.manifest == "":
+		return fmt.Errorf("name a %s, or give a manifest with -f", target.Kind)
+	case target.Kind != explain.KindPod && f.manifest != "":
+		return fmt.Errorf("with -f, a pod is named and not a %s", target.Kind)
+	case f.top < 1:
+		return fmt.Errorf("--top: %d is not 1 or more", f.top)
+	case f.atDecision && (f.manifest != "" || f.dump != "" || f.schedulerConfig != "" || f.profile != ""):
+		return errors.New("--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile")
+	case f.schedulerCA != "" && f.scheduler == "":
+		return errors.New("--scheduler-ca is of the scheduler that --scheduler names: give its address")
+	case f.scheduler != "" && !f.atDecision:
+		return errors.New("--scheduler is asked for what has happened only: give --at-decision")
 	}
-	if f.top < 1 {
-		return badInput(fmt.Errorf("--top: %d is not 1 or more", f.top))
+	return nil
+}
+
+func (f *explainFlags) run(ctx context.Context, target explain.Target, out, progress io.Writer) error {
+	if err := f.check(target); err != nil {
+		return badInput(err)
 	}
 	quietly()
-	if f.atDecision && (f.manifest != "" || f.dump != "" || f.schedulerConfig != "" || f.profile != "") {
-		return badInput(errors.New("--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile"))
-	}
-	if f.schedulerCA != "" && f.scheduler == "" {
-		return badInput(errors.New("--scheduler-ca is of the scheduler that --scheduler names: give its address"))
-	}
-	if f.scheduler != "" && !f.atDecision {
-		return badInput(errors.New("--scheduler is asked for what has happened only: give --at-decision"))
-	}
 	if f.atDecision {
 		return f.explainPast(ctx, target, out, progress)
 	}
@@ -136,25 +142,12 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 		if manifest, err = readManifest(f.manifest, f.namespace()); err != nil {
 			return badInput(err)
 		}
-		if target.Kind != explain.KindPod {
-			return badInput(fmt.Errorf("with -f, a pod is named and not a %s", target.Kind))
-		}
 	}
 	objects, now, _, err := f.objects(ctx, progress)
 	if err != nil {
 		return err
 	}
-	var pods []*v1.Pod
-	if manifest != nil {
-		if objects, err = manifest.Onto(objects); err != nil {
-			return badInput(err)
-		}
-		var pod *v1.Pod
-		pod, err = manifest.Pod(target.Name)
-		pods = []*v1.Pod{pod}
-	} else {
-		pods, err = target.Find(objects, f.namespace())
-	}
+	objects, pods, err := target.Pods(objects, manifest, f.namespace())
 	if err != nil {
 		return badInput(err)
 	}

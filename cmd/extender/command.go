@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/extender"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -45,7 +46,9 @@ What an extender cannot do: gangs, batches of identical pods, and waking a pod w
 and all GPUs of shared nodes need devices that are assigned when the pod is bound. With --bind the extender assigns them
 and binds the pods, if the scheduler names it as its binder (bindVerb: bind). Without it, such pods are refused.
 
-Only one replica answers at a time, the one that holds the lease.`,
+Only one replica answers at a time, the one that holds the lease.
+
+Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1 for any other error.`,
 		Example: `  # On the scheduler's machine, over loopback, for GPUs in one piece only
   berth-extender --config extender-config.yaml --leader-elect=false
   curl http://127.0.0.1:8888/readyz
@@ -68,7 +71,7 @@ Only one replica answers at a time, the one that holds the lease.`,
 				return fmt.Errorf("setting up logs: %w", err)
 			}
 			if err := s.check(); err != nil {
-				return err
+				return command.BadInput(err)
 			}
 			return s.run(cmd.Context())
 		},
@@ -93,6 +96,7 @@ Only one replica answers at a time, the one that holds the lease.`,
 	globals.AddFlags(f)
 	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
 	logsapi.AddFlags(logs, f)
+	command.EndInOrder(cmd)
 	return cmd
 }
 
@@ -134,15 +138,15 @@ func (s *settings) run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	configuration, err := schedulerconfig.Load(s.config)
 	if err != nil {
-		return err
+		return command.BadInput(err)
 	}
 	profile, err := configuration.Profile(s.profile)
 	if err != nil {
-		return err
+		return command.BadInput(err)
 	}
 	api, err := apiConfig(&configuration.Component.ClientConnection)
 	if err != nil {
-		return err
+		return command.BadInput(err)
 	}
 	elected, err := s.lease.elector(api)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"berth.dev/berth/pkg/command"
 )
 
 func TestMain(m *testing.M) {
@@ -57,9 +59,9 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 			cmd := newCommand()
 			cmd.SetArgs(tc.args)
 			cmd.SetOut(io.Discard)
-			cmd.SetErr(io.Discard)
-			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one with %q", err, tc.want)
+			var said strings.Builder
+			if status := command.Run(cmd, &said); status != command.StatusBadInput || !strings.Contains(said.String(), tc.want) {
+				t.Errorf("exit status %d, it says %q, want 2 and %q", status, said.String(), tc.want)
 			}
 		})
 	}

@@ -3,25 +3,17 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	// Public authorities, for a Prometheus over TLS: the image has no others.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/command"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
-	stop()
+	status := command.Run(newCommand(), os.Stderr)
 	klog.Flush()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "berth-extender: "+strings.Join(strings.Fields(err.Error()), " "))
-		os.Exit(1)
-	}
+	os.Exit(status)
 }

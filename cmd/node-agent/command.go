@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/nodeagent"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
@@ -52,7 +53,9 @@ are connected. It writes four annotations on its own Node object, in one patch a
   berth.dev/gpu-devices     index, UUID, model, memory and health of each GPU
 
 While a source fails, what was read last stays for --stale-after, and then goes. On a machine without nvidia-smi nothing is
-written. The annotations stay when the agent stops.`,
+written. The annotations stay when the agent stops.
+
+Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1 for any other error.`,
 		Example: `  # In a pod, with the name of its node in the environment
   NODE_NAME=gpu-1 berth-node-agent
 
@@ -68,7 +71,7 @@ written. The annotations stay when the agent stops.`,
 				return fmt.Errorf("setting up logs: %w", err)
 			}
 			if err := s.check(); err != nil {
-				return err
+				return command.BadInput(err)
 			}
 			return s.run(cmd.Context())
 		},
@@ -89,6 +92,7 @@ written. The annotations stay when the agent stops.`,
 	f.DurationVar(&s.intervals.Stale, "stale-after", 5*time.Minute,
 		"for how long what was read last stays published while its source fails")
 	logsapi.AddFlags(logs, f)
+	command.EndInOrder(cmd)
 	return cmd
 }
 
@@ -99,6 +103,9 @@ func (s *settings) check() error {
 	}
 	if len(s.resources) == 0 {
 		return errors.New("--resource is empty: want at least one name such as nvidia.com/gpu")
+	}
+	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
+		return fmt.Errorf("--listen is %q: want an address such as 127.0.0.1:9410: %w", s.listen, err)
 	}
 	for _, d := range []struct {
 		flag  string
@@ -133,7 +140,7 @@ func (s *settings) run(ctx context.Context) error {
 	// Without a path this is the configuration of a pod.
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	if err != nil {
-		return fmt.Errorf("reading how to reach the API server: %w", err)
+		return command.BadInput(fmt.Errorf("reading how to reach the API server: %w", err))
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -3,23 +3,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/command"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
-	stop()
+	status := command.Run(newCommand(), os.Stderr)
 	klog.Flush()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "berth-node-agent: "+strings.Join(strings.Fields(err.Error()), " "))
-		os.Exit(1)
-	}
+	os.Exit(status)
 }

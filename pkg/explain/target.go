@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -100,6 +101,21 @@ func kindOf(word string) string {
 	return ""
 }
 
+// Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put onto the objects,
+// or those of the objects if there is no manifest.
+func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod, error) {
+	if manifest == nil {
+		pods, err := t.Find(objects, namespace)
+		return objects, pods, err
+	}
+	objects, err := manifest.Onto(objects)
+	if err != nil {
+		return nil, nil, err
+	}
+	pod, err := manifest.Pod(t.Name)
+	return objects, []*v1.Pod{pod}, err
+}
+
 // Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those that have not
 // ended, then the others.
 func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, error) {
@@ -124,8 +140,13 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 	}
 	if len(pods) == 0 {
 		hint := ""
-		if len(elsewhere) > 0 {
+		switch {
+		case len(elsewhere) > 0:
 			hint = "; there are some in " + strings.Join(sortedKeys(elsewhere), ", ")
+		case slices.ContainsFunc(objects, func(obj runtime.Object) bool { return t.isGroup(obj, namespace) }):
+			hint = fmt.Sprintf("; the podgroup exists and waits for pods with the label %s=%s", schedulingv1alpha1.PodGroupLabel, t.Name)
+		case t.Kind == KindPodGroup:
+			hint = ", and no such podgroup"
 		}
 		return nil, fmt.Errorf("there is no pod of %s %s in namespace %s%s", t.Kind, t.Name, namespace, hint)
 	}
@@ -143,6 +164,13 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	return pods, nil
+}
+
+// isGroup reports whether the object is the PodGroup that the target names.
+func (t Target) isGroup(obj runtime.Object, namespace string) bool {
+	group, custom := obj.(*unstructured.Unstructured)
+	return custom && t.Kind == KindPodGroup && group.GroupVersionKind().GroupKind() == schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup").GroupKind() &&
+		group.GetNamespace() == namespace && group.GetName() == t.Name
 }
 
 // About says which of the pods of a target an explanation is about; nothing where there is one only.

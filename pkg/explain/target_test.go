@@ -6,8 +6,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
 func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
@@ -63,7 +66,8 @@ func TestAPodStandsForItsController(t *testing.T) {
 	elsewhere := owned("j-0", "", "Job", "far")
 	elsewhere.Namespace = "other"
 	objects := []runtime.Object{ended, owned("j-0", "a", "Job", "j"), owned("j-10", "", "Job", "j"), owned("j-2", "", "Job", "j"),
-		owned("s-0", "a", "StatefulSet", "s"), ofDeployment, member, elsewhere}
+		owned("s-0", "a", "StatefulSet", "s"), ofDeployment, member, elsewhere,
+		podGroup("default", "empty"), podGroup("other", "none")}
 	for _, tt := range []struct {
 		target      Target
 		want, about string
@@ -91,13 +95,25 @@ func TestAPodStandsForItsController(t *testing.T) {
 		}
 	}
 	for target, want := range map[Target]string{
-		{KindJob, "none"}: "there is no pod of job none in namespace default",
-		{KindJob, "far"}:  "; there are some in other",
+		{KindJob, "none"}:       "there is no pod of job none in namespace default",
+		{KindJob, "empty"}:      "there is no pod of job empty in namespace default",
+		{KindJob, "far"}:        "; there are some in other",
+		{KindPodGroup, "none"}:  "there is no pod of podgroup none in namespace default, and no such podgroup",
+		{KindPodGroup, "empty"}: "; the podgroup exists and waits for pods with the label scheduling.x-k8s.io/pod-group=empty",
 	} {
 		if _, err := target.Find(objects, "default"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got error %v, want %q in it", target, err, want)
 		}
 	}
+}
+
+// podGroup is a PodGroup as a dump or a cluster gives it.
+func podGroup(namespace, name string) *unstructured.Unstructured {
+	group := &unstructured.Unstructured{}
+	group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	group.SetNamespace(namespace)
+	group.SetName(name)
+	return group
 }
 
 func TestEveryKindIsServedSomewhere(t *testing.T) {
