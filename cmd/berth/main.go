@@ -6,15 +6,13 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/component-base/version"
 
 	"berth.dev/berth/pkg/command"
 )
 
 func main() {
-	// The components that are linked in put flags of theirs on the global set, which cobra would offer as ours.
-	pflag.CommandLine = pflag.NewFlagSet("berth", pflag.ContinueOnError)
+	command.DropLinkedFlags()
 	root := newRootCommand()
 	command.AsKubectlPlugin(root, os.Args[0], os.Args[1:])
 	os.Exit(command.Run(root, os.Stderr))

@@ -13,7 +13,6 @@ import (
 	componentconfig "k8s.io/component-base/config"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
-	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
@@ -59,11 +58,11 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 
   # With an API server of 1.36
   berth-extender --config extender-config.yaml --emulated-version 1.36`,
+		Version:       version.Get().String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
 			if err := globals.Set(); err != nil {
 				return fmt.Errorf("setting feature gates: %w", err)
 			}
@@ -92,7 +91,6 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 	f.BoolVar(&s.lease.elect, "leader-elect", true, "answer only while this replica holds the lease")
 	f.StringVar(&s.lease.namespace, "lease-namespace", "kube-system", "namespace of the lease")
 	f.StringVar(&s.lease.name, "lease-name", "berth-extender", "name of the lease")
-	verflag.AddFlags(f)
 	globals.AddFlags(f)
 	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
 	logsapi.AddFlags(logs, f)

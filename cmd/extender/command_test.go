@@ -13,6 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	command.DropLinkedFlags()
 	// The tests run several commands in one process, of which each sets up what logs alike. It is done before them, as it is not made to
 	// be done while others log.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged

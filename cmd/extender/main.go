@@ -13,6 +13,7 @@ import (
 )
 
 func main() {
+	command.DropLinkedFlags()
 	status := command.Run(newCommand(), os.Stderr)
 	klog.Flush()
 	os.Exit(status)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/progress"
 )
@@ -76,6 +77,10 @@ func EndInOrder(cmd *cobra.Command) {
 	}
 	cmd.Annotations[inOrder] = "true"
 }
+
+// DropLinkedFlags removes the flags that components which are linked in put on the global set. Cobra would offer them as flags of every
+// command, and commands that run at a time would share them. Call it before the first command is made.
+func DropLinkedFlags() { pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError) }
 
 // Run runs a command, prints its error in one line on stderr, and returns its exit status. Whatever is wrong before the command
 // itself begins is bad input. A signal ends the command's context and, soon after that, the command.
