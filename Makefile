@@ -25,7 +25,7 @@ export GOFLAGS := $(filter-out -buildvcs=%,$(GOFLAGS)) -buildvcs=false
 GOLANGCI_LINT := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 
 # Packages tested at once, each of which may hold a control plane of its own (300 MiB and a core while it starts).
-TEST_PARALLEL ?= 2
+TEST_PARALLEL ?= 3
 # The packages to test, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'. Those without
 # tests are left out: go test would compile them all the same, the whole API server for the race detector among them. The slow
 # ones come first, or the others would be done long before them.
