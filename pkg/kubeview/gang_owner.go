@@ -139,8 +139,9 @@ func (p *GangOwnerPolicy) owner(pod *v1.Pod) (GangOwner, error) {
 		return owner, nil
 	}
 	if asked {
-		return GangOwner{}, fmt.Errorf("pod annotation %s: how many pods %s %s has is not known; create a PodGroup, or use one of the kinds %s",
-			GangKey, controller.Kind, controller.Name, strings.Join(GangOwnerKindNames(), ", "))
+		// The API server takes any text for both, line breaks included.
+		return GangOwner{}, fmt.Errorf("pod annotation %s: how many pods %.120q has is not known; create a PodGroup, or use one of the kinds %s",
+			GangKey, controller.Kind+" "+controller.Name, strings.Join(GangOwnerKindNames(), ", "))
 	}
 	return GangOwner{}, nil
 }

@@ -135,7 +135,7 @@ func controllerOf(kind, group string) func(*GangOwnerPolicy, *v1.Pod, controlled
 			return GangOwner{}, nil
 		}
 		if !isSubdomain(by.Name) {
-			return GangOwner{}, fmt.Errorf("pod owner reference: %q is not the name of a %s", by.Name, kind)
+			return GangOwner{}, fmt.Errorf("pod owner reference: %.120q is not the name of a %s", by.Name, kind)
 		}
 		return GangOwner{Kind: kind, Name: by.Name}, nil
 	}
