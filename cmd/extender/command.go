@@ -64,10 +64,10 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := globals.Set(); err != nil {
-				return fmt.Errorf("setting feature gates: %w", err)
+				return command.BadInput(fmt.Errorf("setting feature gates: %w", err))
 			}
 			if err := logsapi.ValidateAndApply(logs, nil); err != nil {
-				return fmt.Errorf("setting up logs: %w", err)
+				return command.BadInput(fmt.Errorf("setting up logs: %w", err))
 			}
 			if err := s.check(); err != nil {
 				return command.BadInput(err)
@@ -155,7 +155,7 @@ func (s *settings) run(ctx context.Context) error {
 	defer end()
 	e, err := extender.New(background, extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: elected.guarded(api)})
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.config, err)
+		return command.BadInput(fmt.Errorf("%s: %w", s.config, err))
 	}
 	ready := func() error {
 		switch {
@@ -167,8 +167,8 @@ func (s *settings) run(ctx context.Context) error {
 		return elected.leads()
 	}
 	server, err := extender.NewServer(e, s.serving, ready)
-	if err != nil {
-		return err
+	if err != nil { // a file of certificates, or the address
+		return command.BadInput(err)
 	}
 	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String(), "bind", s.bind)
 	serving, stop := context.WithCancel(ctx)

@@ -68,7 +68,7 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(logs, nil); err != nil {
-				return fmt.Errorf("setting up logs: %w", err)
+				return command.BadInput(fmt.Errorf("setting up logs: %w", err))
 			}
 			if err := s.check(); err != nil {
 				return command.BadInput(err)
@@ -161,7 +161,7 @@ func (s *settings) run(ctx context.Context) error {
 	if s.listen != "" {
 		var stop func()
 		if address, stop, err = serve(ctx, s.listen, agent.Handler()); err != nil {
-			return err
+			return command.BadInput(err)
 		}
 		defer stop()
 	}

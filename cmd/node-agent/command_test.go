@@ -51,6 +51,8 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		"stale sooner than one look":     {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 4m20s"},
 		"a kubelet that is asked rarely": {[]string{"--node-name=n", "--kubelet-interval=10m"}, "--stale-after is 5m0s: want at least 20m10s"},
 		"an argument":                    {[]string{"n"}, "unknown command"},
+		"an unknown format of logs":      {[]string{"--node-name=n", "--logging-format=xml"}, "setting up logs"},
+		"an address of another machine":  {[]string{"--node-name=n", "--listen=192.0.2.1:1", "--kubeconfig=" + kubeconfig(t, "http://127.0.0.1:1")}, "listening for requests"},
 		"a kubeconfig that is not":       {[]string{"--node-name=n", "--kubeconfig=/nowhere"}, "reading how to reach the API server"},
 		"an address that is no address":  {[]string{"--node-name=n", "--listen=here"}, `--listen is "here": want an address such as 127.0.0.1:9410`},
 	} {

@@ -100,7 +100,7 @@ func (g *generator) reinforce(gang string) {
 }
 
 // contest lets others come for the places of a gang while it is being bound. There is one for each of its members: the port of a node.
-// Whoever has it keeps it.
+// Most pods keep it until the end.
 func (g *generator) contest() {
 	like := g.pod()
 	g.forgetLast(like)

@@ -18,7 +18,7 @@ func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
 	}{
 		"by its own name":               {"/usr/bin/tool", []string{"work", "--help"}, []string{"tool work [flags]", "  tool work --fast", "  ./tool is left"}, "kubectl"},
 		"by the name of another tool":   {"kubectl-other", []string{"work", "--help"}, []string{"  tool work --fast"}, "kubectl"},
-		"as a plugin of kubectl":        {"/root/bin/kubectl-tool", []string{"work", "--help"}, []string{"kubectl tool work [flags]", "  kubectl tool work --fast", "  ./tool is left"}, "\n  tool work"},
+		"as a plugin of kubectl":        {"/usr/local/bin/kubectl-tool", []string{"work", "--help"}, []string{"kubectl tool work [flags]", "  kubectl tool work --fast", "  ./tool is left"}, "\n  tool work"},
 		"as the completion of a plugin": {"kubectl_complete-tool", []string{""}, []string{"work"}, "Usage"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -166,9 +166,9 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 				s.create(t, "a")
 				s.answer(test.fail)
 				informer := inform(t, s)
-				wait(test.syncs)
+				pass(test.syncs)
 				if test.syncs == 0 {
-					wait(time.Hour)
+					pass(time.Hour)
 				}
 				if synced, want := informer.HasSynced(), test.syncs > 0; synced != want {
 					t.Fatalf("in sync is %v, want %v", synced, want)
@@ -177,12 +177,12 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 					t.Errorf("objects that cannot be read are %v", names(informer))
 				}
 				s.answer(nil)
-				wait(customRetry + longestBackoff)
+				pass(customRetry + longestBackoff)
 				if diff := cmp.Diff([]string{"a"}, names(informer)); diff != "" || !informer.HasSynced() {
 					t.Errorf("objects once they can be read (-want +got):\n%s", diff)
 				}
 				s.create(t, "b")
-				wait(time.Second)
+				pass(time.Second)
 				if diff := cmp.Diff([]string{"a", "b"}, names(informer)); diff != "" {
 					t.Errorf("objects after a creation (-want +got):\n%s", diff)
 				}
@@ -209,17 +209,17 @@ func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 				s.Register(podGroups.Resource, "PodGroup", true)
 				s.create(t, "a")
 				informer := inform(t, s)
-				wait(time.Second)
+				pass(time.Second)
 				s.answer(test.fail)
 				s.endWatches()
-				wait(5 * time.Minute)
+				pass(5 * time.Minute)
 				if diff := cmp.Diff(test.want, names(informer)); diff != "" {
 					t.Errorf("objects while they cannot be read (-want +got):\n%s", diff)
 				}
 				s.create(t, "b")
 				s.remove("a")
 				s.answer(nil)
-				wait(customRetry + longestBackoff)
+				pass(customRetry + longestBackoff)
 				if diff := cmp.Diff([]string{"b"}, names(informer)); diff != "" {
 					t.Errorf("objects afterwards (-want +got):\n%s", diff)
 				}
@@ -228,8 +228,8 @@ func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 	}
 }
 
-// wait lets virtual time pass and everything that is due happen.
-func wait(d time.Duration) {
+// pass lets virtual time pass and everything that is due happen.
+func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // virtual time
 	synctest.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -50,23 +51,16 @@ type awaited struct {
 }
 
 // Run waits.
-func (a *awaited) Run(stop <-chan struct{}) { a.await(stop) }
+func (a *awaited) Run(stop <-chan struct{}) { a.RunWithContext(wait.ContextForChannel(stop)) }
 
 // RunWithContext waits.
-func (a *awaited) RunWithContext(ctx context.Context) { a.await(ctx.Done()) }
-
-func (a *awaited) await(stop <-chan struct{}) {
+func (a *awaited) RunWithContext(ctx context.Context) {
 	a.mu.Lock()
 	of := slices.Clone(a.of)
 	a.mu.Unlock()
-	for _, it := range of {
-		select {
-		case <-it.Done():
-		case <-stop:
-			return
-		}
+	if cache.WaitFor(ctx, "", of...) {
+		close(a.told)
 	}
-	close(a.told)
 }
 
 // HasSynced reports whether the handlers have been told of everything.

@@ -28,7 +28,7 @@ type feed struct {
 	ctx context.Context
 	*coordinator
 	client clientset.Interface
-	seen   []cache.ResourceEventHandlerRegistration
+	seen   []cache.DoneChecker
 	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second
 	// must not give the place away before what the first has heard from the ledger is done.
 	ending sync.Mutex
@@ -58,7 +58,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	s := c.status
 	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
 	s.synced = func() bool {
-		return !slices.ContainsFunc(f.seen, func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
+		return !slices.ContainsFunc(f.seen, func(told cache.DoneChecker) bool { return !cache.IsDone(told) })
 	}
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
@@ -72,14 +72,9 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	informers.Await(factory, c.waker.opened)
 	go s.run(ctx)
 	go func() {
-		for _, seen := range f.seen {
-			select {
-			case <-seen.HasSyncedChecker().Done():
-			case <-ctx.Done():
-				return
-			}
+		if cache.WaitFor(ctx, "", f.seen...) {
+			c.waker.run(ctx)
 		}
-		c.waker.run(ctx)
 	}()
 	return nil
 }
@@ -89,14 +84,14 @@ func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *
 	if err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	f.seen = append(f.seen, seen)
+	f.seen = append(f.seen, seen.HasSyncedChecker())
 	for _, finished := range groups.finished {
 		f.pods.addFinished(finished.GetStore())
 		seen, err := informers.Handle(factory, finished, f.finished())
 		if err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
-		f.seen = append(f.seen, seen)
+		f.seen = append(f.seen, seen.HasSyncedChecker())
 	}
 	return nil
 }
@@ -118,7 +113,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	f.seen = append(f.seen, seen)
+	f.seen = append(f.seen, seen.HasSyncedChecker())
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.headroom.dropNode(node.Name)
 		f.waker.look()
