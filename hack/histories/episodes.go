@@ -9,6 +9,9 @@ import (
 
 // What happens to gangs and nodes in several steps that belong together. Single steps would seldom meet so.
 
+// mostNeeding bounds the gangs that need a node. Where there are many larger nodes they would have a hundred members.
+const mostNeeding = 12
+
 // another makes a pod like p, and says its name.
 func (g *generator) another(p Pod, after time.Duration) Pod {
 	p.Name = fmt.Sprintf("p%d", len(g.pods))
@@ -222,8 +225,27 @@ func (g *generator) maintain(node string) {
 		shut, open = taintNode, untaintNode
 	}
 	g.add(Step{Do: shut, Name: node})
-	g.meanwhile()
+	if g.one(1, 3) {
+		g.needing(node)
+	} else {
+		g.meanwhile()
+	}
 	g.add(Step{Do: open, Name: node})
+}
+
+// needing makes an important gang that cannot start without this node: each of its members takes more than half of it, and there
+// are as many as all nodes have room for if nothing else runs.
+func (g *generator) needing(node string) {
+	if g.made[node] == nil {
+		return
+	}
+	milli, room := g.made[node].CPUs*600, 0
+	for _, name := range g.nodes {
+		room += int(g.made[name].CPUs * 1000 / milli)
+	}
+	if room <= mostNeeding {
+		g.gangOf(&Pod{MilliCPU: milli, MemGiB: 1, Priority: 1000}, room)
+	}
 }
 
 // meanwhile is what happens while a node is closed.
