@@ -63,7 +63,7 @@ func byHardness(keys *kubeview.GPUKeys, a, b *v1.Pod) int {
 		if err == nil {
 			milliGPU = r.TotalMilli(0)
 		}
-		milliCPU, _ = kubeview.PodNeeds(p)
+		milliCPU, _, _ = kubeview.PodNeeds(p)
 		return milliGPU, milliCPU
 	}
 	ga, ca := size(a)

@@ -43,6 +43,44 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
+// BenchmarkTaken is what one cycle costs on 10,000 nodes of which so many fail a filter that only their pods decide, and rank first.
+//
+//	go test ./pkg/candidates -run xxx -bench Taken -benchtime 50x
+func BenchmarkTaken(b *testing.B) {
+	for _, taken := range []int{0, 500, 2000, 4000, 6000, 9000} {
+		for _, look := range []string{"candidates", "all"} {
+			b.Run(fmt.Sprintf("taken=%d/look=%s", taken, look), func(b *testing.B) {
+				var nodes []*v1.Node
+				var pods []*v1.Pod
+				for i := range 10000 {
+					nodes = append(nodes, nodeOf(i*len(kinds)))
+					if i < taken {
+						pod := podOf(fmt.Sprintf("on-%d", i), 1000+i, 1024, 0)
+						pod.Spec.NodeName = nodes[i].Name
+						takePort(pod)
+						pods = append(pods, pod)
+					}
+				}
+				r := newRig(b, nodes, pods...)
+				f := r.all
+				if look == "candidates" {
+					f = r.best
+				}
+				next := podOf("next", 1000, 1024, 0)
+				takePort(next)
+				b.ReportAllocs()
+				before := processorTime(b)
+				for b.Loop() {
+					if _, err := r.choose(b, f, next); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric((processorTime(b)-before)/float64(b.N)*1000, "cpu-ms/op")
+			})
+		}
+	}
+}
+
 func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*rand.Rand, int) *v1.Pod) {
 	configuration, profile := shipped(b), profileName
 	if look == "stock" {

@@ -1,5 +1,7 @@
 package candidates
 
+import "iter"
+
 // heap has the class to try next in front. It is written out because the standard heap calls interfaces, which would be
 // most of the work.
 type heap []ranked
@@ -23,6 +25,17 @@ func (e *ranked) before(o *ranked) bool {
 		return e.images > o.images
 	}
 	return e.class < o.class
+}
+
+// after are the classes behind the one in front, roughly in their order.
+func (h heap) after() iter.Seq[*ranked] {
+	return func(yield func(*ranked) bool) {
+		for i := 1; i < len(h); i++ {
+			if !yield(&h[i]) {
+				return
+			}
+		}
+	}
 }
 
 // sink moves an element down to its place.

@@ -11,9 +11,11 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// Parts of a class: what a node's taints say, and what each ranker reads. Few varieties of a part make many classes.
+// Parts of a class: what a node's taints say, what it has left of things that are counted, and what each ranker reads. Few varieties
+// of a part make many classes.
 const (
 	doorPart = iota
+	countedPart
 	firstRanker
 )
 
@@ -67,8 +69,16 @@ type class struct {
 	members []int32
 	// parts are the numbers of the variety of each part.
 	parts []int32
-	// freeMilliCPU and freeMemory are upper bounds for all members.
-	freeMilliCPU, freeMemory int64
+	// free is at most what members have left.
+	free amounts
+}
+
+// amounts are thousandths of a CPU, and bytes.
+type amounts struct{ milliCPU, memory, storage int64 }
+
+// below says whether something is asked for of which there is less.
+func (a amounts) below(asked amounts) bool {
+	return asked.milliCPU > max(a.milliCPU, 0) || asked.memory > max(a.memory, 0) || asked.storage > max(a.storage, 0)
 }
 
 // varieties number the different contents of one part of the classes.
@@ -170,9 +180,12 @@ func (x *index) read(at int32) {
 	for part := range x.parts {
 		var shown any
 		x.partKey.Fixed, x.partKey.All = x.partKey.Fixed[:0], x.partKey.All[:0]
-		if part < firstRanker {
+		switch part {
+		case doorPart:
 			x.partKey.All = appendDoor(x.partKey.All, s.info.Node())
-		} else {
+		case countedPart:
+			x.partKey.All = x.appendCounted(x.partKey.All, s.info)
+		default:
 			x.partKey, shown = x.rankers[part-firstRanker].Class(x.partKey, s.info)
 		}
 		kind, _ := x.kinds[part].number(x.partKey.Fixed)
@@ -185,16 +198,14 @@ func (x *index) read(at int32) {
 		x.numbers[part] = number
 		key = binary.AppendUvarint(key, uint64(number))
 	}
-	free := class{}
-	key, free.freeMilliCPU, free.freeMemory = x.appendAmounts(key, s.info)
+	key, free := appendAmounts(key, s.info)
 	x.classKey = key
 	number, known := x.byKey[string(key)]
 	if known && number == s.class {
 		return
 	}
 	if !known {
-		free.key, free.parts = string(key), slices.Clone(x.numbers)
-		number = x.newClass(free)
+		number = x.newClass(class{key: string(key), parts: slices.Clone(x.numbers), free: free})
 	}
 	x.leave(at)
 	c := &x.classes[number]
@@ -281,19 +292,32 @@ func appendDoor(key []byte, node *v1.Node) []byte {
 	return key
 }
 
-// appendAmounts appends what stock scores read of a node's resources, and returns what is free at most.
-func (x *index) appendAmounts(key []byte, info fwk.NodeInfo) (_ []byte, freeMilliCPU, freeMemory int64) {
+// appendAmounts appends what stock scores read of a node's CPU, memory and disk, and returns what is free at most.
+func appendAmounts(key []byte, info fwk.NodeInfo) ([]byte, amounts) {
 	allocatable, requested, nonZero := info.GetAllocatable(), info.GetRequested(), info.GetNonZeroRequested()
-	step := kubeview.CoarseStep(allocatable.GetMemory())
-	storage := kubeview.CoarseStep(allocatable.GetEphemeralStorage())
+	memory, storage := kubeview.CoarseStep(allocatable.GetMemory()), kubeview.CoarseStep(allocatable.GetEphemeralStorage())
 	for _, amount := range [...]int64{
 		allocatable.GetMilliCPU(), requested.GetMilliCPU(), nonZero.GetMilliCPU(),
-		allocatable.GetMemory() / step, requested.GetMemory() / step, nonZero.GetMemory() / step,
+		allocatable.GetMemory() / memory, requested.GetMemory() / memory, nonZero.GetMemory() / memory,
 		allocatable.GetEphemeralStorage() / storage, requested.GetEphemeralStorage() / storage,
 	} {
 		key = binary.AppendVarint(key, amount)
 	}
-	for _, scalars := range [...]map[v1.ResourceName]int64{allocatable.GetScalarResources(), requested.GetScalarResources()} {
+	return key, amounts{
+		milliCPU: allocatable.GetMilliCPU() - requested.GetMilliCPU(),
+		memory:   (allocatable.GetMemory()/memory+1)*memory - requested.GetMemory()/memory*memory,
+		storage:  (allocatable.GetEphemeralStorage()/storage+1)*storage - requested.GetEphemeralStorage()/storage*storage,
+	}
+}
+
+// appendCounted appends what a node has and what is taken of the resources that are counted one by one, and whether it holds as many
+// pods as it may.
+func (x *index) appendCounted(key []byte, info fwk.NodeInfo) []byte {
+	if len(info.GetPods()) >= info.GetAllocatable().GetAllowedPodNumber() {
+		key = append(key, 1)
+	}
+	key = append(key, 0)
+	for _, scalars := range [...]map[v1.ResourceName]int64{info.GetAllocatable().GetScalarResources(), info.GetRequested().GetScalarResources()} {
 		x.resources = x.resources[:0]
 		for name := range maps.Keys(scalars) {
 			x.resources = append(x.resources, string(name))
@@ -306,6 +330,5 @@ func (x *index) appendAmounts(key []byte, info fwk.NodeInfo) (_ []byte, freeMill
 		}
 		key = append(key, 0)
 	}
-	return key, allocatable.GetMilliCPU() - requested.GetMilliCPU(),
-		(allocatable.GetMemory()/step+1)*step - requested.GetMemory()/step*step
+	return key
 }

@@ -101,7 +101,7 @@ func (x *index) contents(t *testing.T) map[string][]string {
 		if len(c.members) == 0 || c.key != key {
 			t.Errorf("class %d is kept under another key or has no members", number)
 		}
-		name := fmt.Sprint(x.parts[doorPart].keys[c.parts[doorPart]], x.parts[firstRanker].shown[c.parts[firstRanker]], c.freeMilliCPU, c.freeMemory)
+		name := fmt.Sprint(x.parts[doorPart].keys[c.parts[doorPart]], x.parts[firstRanker].shown[c.parts[firstRanker]], c.free)
 		for part, variety := range c.parts {
 			users[part][variety]++
 		}
@@ -163,6 +163,7 @@ func TestAmountsThatAreNearlyEqualMakeOneClass(t *testing.T) {
 		node := f.node("n")
 		node.Labels, node.Spec.Taints = nil, nil
 		node.Status.Allocatable[v1.ResourceMemory] = *resource.NewQuantity(bytes, resource.BinarySI)
+		node.Status.Allocatable[v1.ResourceEphemeralStorage] = node.Status.Allocatable[v1.ResourceMemory]
 		info := framework.NewNodeInfo()
 		info.SetNode(node)
 		return info
@@ -170,13 +171,13 @@ func TestAmountsThatAreNearlyEqualMakeOneClass(t *testing.T) {
 	x := newIndex(nil)
 	x.update([]fwk.NodeInfo{memory(540_556_030_000), memory(540_556_034_096), memory(540_400_000_000), memory(270_000_000_000)})
 	if len(x.byKey) != 2 {
-		t.Errorf("%d classes, want 2: nodes of nearly the same memory are alike", len(x.byKey))
+		t.Errorf("%d classes, want 2: nodes of nearly the same memory and disk are alike", len(x.byKey))
 	}
 	for _, number := range x.byKey {
 		c := &x.classes[number]
 		for _, at := range c.members {
-			if has := x.slots[at].info.GetAllocatable().GetMemory(); c.freeMemory < has {
-				t.Errorf("the class is taken to have %d bytes free at most, a member has %d", c.freeMemory, has)
+			if has := x.slots[at].info.GetAllocatable().GetMemory(); c.free.below(amounts{memory: has}) || c.free.below(amounts{storage: has}) {
+				t.Errorf("the class is taken to have %+v free at most, a member has %d bytes of memory and of disk", c.free, has)
 			}
 		}
 	}

@@ -2,7 +2,9 @@ package candidates
 
 import (
 	"slices"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
@@ -18,19 +20,16 @@ func (r *ranking) live() {
 		r.asked[part] = sized(r.asked[part], len(x.parts[part].keys))
 		clear(r.asked[part])
 	}
-	var milliCPU, memory int64
-	if r.plugins.checksFit && !skipped.Has(names.NodeResourcesFit) {
-		milliCPU, memory = kubeview.PodNeeds(r.pod)
+	var asked amounts
+	if r.plugins.fits != nil && !skipped.Has(names.NodeResourcesFit) {
+		asked.milliCPU, asked.memory, asked.storage = kubeview.PodNeeds(r.pod)
 	}
 	if r.plugins.selector != nil && !skipped.Has(names.NodeAffinity) {
 		r.selector = r.plugins.selector
 	}
 	for number := range x.classes {
 		c := &x.classes[number]
-		if len(c.members) == 0 || milliCPU > 0 && c.freeMilliCPU < milliCPU || memory > 0 && c.freeMemory < memory {
-			continue
-		}
-		if r.admitted(c) {
+		if len(c.members) > 0 && !c.free.below(asked) && r.admitted(c) {
 			r.alive = append(r.alive, ranked{class: int32(number), node: none})
 		}
 	}
@@ -57,71 +56,37 @@ func (r *ranking) selected(at int32) bool {
 
 // ask says whether nodes with a variety of a part, of which member is one, may take the pod.
 func (r *ranking) ask(part int, variety, member int32) answer {
-	skipped := r.state.GetSkipFilterPlugins()
-	if part >= firstRanker {
+	skipped, info := r.state.GetSkipFilterPlugins(), r.index.slots[member].info
+	no := false
+	switch part {
+	case doorPart:
+		no = slices.ContainsFunc(r.plugins.atDoor, func(filter fwk.FilterPlugin) bool {
+			return !skipped.Has(filter.Name()) && !filter.Filter(r.ctx, r.state, r.pod, info).IsSuccess()
+		})
+	case countedPart:
+		if fits := r.plugins.fits; fits != nil && !skipped.Has(fits.Name()) {
+			status := fits.Filter(r.ctx, r.state, r.pod, info)
+			no = !status.IsSuccess() && slices.ContainsFunc(status.Reasons(), ofCounted)
+		}
+	default:
 		i := part - firstRanker
-		if r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) && r.judges[i].Refuses(r.index.parts[part].shown[variety]) {
-			return refused
-		}
-		return accepted
+		no = r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) && r.judges[i].Refuses(r.index.parts[part].shown[variety])
 	}
-	for _, filter := range r.plugins.atDoor {
-		if !skipped.Has(filter.Name()) && !filter.Filter(r.ctx, r.state, r.pod, r.index.slots[member].info).IsSuccess() {
-			return refused
-		}
+	if no {
+		return refused
 	}
 	return accepted
 }
 
-// passes says whether any member passes all filters, those first that have the pod's images. Where members start rotates,
-// so that a pod that fails on one of many equal nodes is not put there again and again.
-func (r *ranking) passes(e *ranked) bool {
-	if e.node != none {
-		return e.node >= 0
+// ofCounted says whether a reason of the stock filter for resources is about pods or a resource that is counted one by one. Which of
+// these it ignores, or leaves to device classes, is its own affair. One in other words is found when a node of the class is tried.
+func ofCounted(reason string) bool {
+	name, short := strings.CutPrefix(reason, "Insufficient ")
+	switch v1.ResourceName(name) {
+	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return false
 	}
-	members := r.members(e)
-	first, most := r.turn%len(members), 0
-	if len(r.wanted) > 0 {
-		for i := range members {
-			at := (r.turn + i) % len(members)
-			if n := held(r.wanted, members[at]); n > most && r.selected(members[at]) {
-				first, most = at, n
-			}
-		}
-	}
-	for i := range members {
-		at := members[(first+i)%len(members)]
-		if !r.selected(at) {
-			continue
-		}
-		info := r.index.slots[at].info
-		status := r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, info)
-		if status.Code() == fwk.Error {
-			r.err = true
-			return false
-		}
-		r.cycle.statuses[info] = status
-		if status.IsSuccess() {
-			e.node = at
-			return true
-		}
-		if r.failures++; r.failures > maxFailures {
-			return false
-		}
-	}
-	e.node = dead
-	return false
-}
-
-// stuck is why passes said no without having asked all members, and else restricted.
-func (r *ranking) stuck() outcome {
-	switch {
-	case r.err:
-		return failed
-	case r.failures > maxFailures:
-		return hardToFind
-	}
-	return restricted
+	return short || reason == "Too many pods"
 }
 
 // sized returns a slice of that length, which keeps its elements.

@@ -26,8 +26,6 @@ const (
 	otherScore outcome = "other_score"
 	// noneFits: no node passes, so that the reasons of all are asked for.
 	noneFits outcome = "none_fits"
-	// hardToFind: too many of the best nodes do not pass.
-	hardToFind outcome = "hard_to_find"
 	// failed: a plugin returned an error, which the framework is to meet itself.
 	failed outcome = "error"
 )

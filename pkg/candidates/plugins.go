@@ -25,8 +25,8 @@ type plugins struct {
 	atDoor []fwk.FilterPlugin
 	// selector reads labels, and is cheaper than all filters together.
 	selector fwk.FilterPlugin
-	// checksFit reports that a node without enough CPU or memory is refused.
-	checksFit bool
+	// fits refuses nodes that have too little of a resource.
+	fits fwk.FilterPlugin
 }
 
 // scorer is a plugin that scores the varieties of one part.
@@ -47,7 +47,6 @@ func pluginsOf(f framework.Framework) *plugins {
 	for _, s := range list.Filter.Enabled {
 		filters[s.Name] = true
 	}
-	p.checksFit = filters[names.NodeResourcesFit]
 	for _, plugin := range f.EnqueueExtensions() {
 		name := plugin.Name()
 		filter, isFilter := plugin.(fwk.FilterPlugin)
@@ -63,8 +62,13 @@ func pluginsOf(f framework.Framework) *plugins {
 			if scores {
 				p.scorers = append(p.scorers, scorer{ranker, p.weights[name], firstRanker + len(p.rankers) - 1})
 			}
-		case name == names.NodeResourcesFit && scores:
-			p.fit = score
+		case name == names.NodeResourcesFit:
+			if scores {
+				p.fit = score
+			}
+			if filters[name] {
+				p.fits = filter
+			}
 		case name == names.TaintToleration:
 			if scores {
 				p.scorers = append(p.scorers, scorer{score, p.weights[name], doorPart})

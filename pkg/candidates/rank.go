@@ -17,8 +17,6 @@ const (
 	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With so
 	// few nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
 	mostTies = sampling.Few - 1
-	// maxFailures is how many of the best nodes may fail the filters before all nodes are looked at, in parallel.
-	maxFailures = 512
 	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left as it is.
 	maxRounds = 32
 )
@@ -43,7 +41,11 @@ type scratch struct {
 	slots   []int32
 	seen    []bool
 	nodes   []fwk.NodeInfo
-	anchors []int32
+	// statuses are those of nodes that are filtered ahead of their turn.
+	statuses []*fwk.Status
+	anchors  []int32
+	// leaders are positions of living classes.
+	leaders []int32
 	scorers []scorer
 }
 
@@ -85,9 +87,11 @@ type ranking struct {
 	// selector reads labels; nil where the pod asks for none.
 	selector fwk.FilterPlugin
 	// wanted are the nodes of the pod's images.
-	wanted   []*slotSet
-	failures int
-	err      bool
+	wanted []*slotSet
+	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead of their turn.
+	failures, aheadAt int
+	// err is set if a filter returned an error or the cycle is over.
+	err bool
 }
 
 // candidates returns the names of the nodes that the framework is to look at, or why it is to look at all.

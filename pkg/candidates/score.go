@@ -1,6 +1,8 @@
 package candidates
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -107,8 +109,8 @@ func (r *ranking) scale() outcome {
 			}
 			if node := r.best(i); node != none {
 				r.anchors = append(r.anchors, node)
-			} else if why := r.stuck(); why != restricted {
-				return why
+			} else if r.err {
+				return failed
 			}
 		}
 		living := slices.DeleteFunc(r.alive, func(e ranked) bool { return e.node == dead })
@@ -161,27 +163,46 @@ func (r *ranking) of(scorer, at int) int64 {
 	return r.scores[scorer][r.position[part][r.index.classes[class].parts[part]]].Score
 }
 
-// best returns a node of the best class by one scorer, and none if no such node passes.
+// best returns a node of the best class by one scorer in which one passes, and none if none does or it was not found out. Of classes that
+// score alike those are tried first that rank higher.
 func (r *ranking) best(scorer int) int32 {
-	highest := fwk.MinScore
-	for i := range r.scores[scorer] {
-		highest = max(highest, r.scores[scorer][i].Score)
+	before := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(r.of(scorer, int(b)), r.of(scorer, int(a))), cmp.Compare(r.alive[b].rank, r.alive[a].rank), cmp.Compare(a, b))
 	}
-	for {
-		var leader *ranked
-		for i := range r.alive {
-			e := &r.alive[i]
-			if e.node != dead && r.of(scorer, i) == highest && (leader == nil || e.rank > leader.rank) {
-				leader = e
-			}
+	r.leaders = r.leaders[:0]
+	for i := range r.alive {
+		if r.alive[i].node != dead {
+			r.leaders = append(r.leaders, int32(i))
 		}
+	}
+	// Most of the time the first passes, so that they need no order.
+	for n := 0; len(r.leaders) > 0; n++ {
+		switch n {
+		case 0:
+			first := slices.Index(r.leaders, slices.MinFunc(r.leaders, before))
+			r.leaders[0], r.leaders[first] = r.leaders[first], r.leaders[0]
+		case 1:
+			slices.SortFunc(r.leaders, before)
+		}
+		leader, after := &r.alive[r.leaders[0]], r.leaders[1:]
 		switch {
-		case leader == nil:
-			return none
-		case r.passes(leader):
+		case r.passes(leader, r.those(after)):
 			return leader.node
-		case r.stuck() != restricted:
+		case r.err:
 			return none
+		}
+		r.leaders = after
+	}
+	return none
+}
+
+// those are living classes by position.
+func (r *ranking) those(positions []int32) iter.Seq[*ranked] {
+	return func(yield func(*ranked) bool) {
+		for _, at := range positions {
+			if !yield(&r.alive[at]) {
+				return
+			}
 		}
 	}
 }
@@ -225,14 +246,14 @@ func (r *ranking) pick() (sets.Set[string], outcome) {
 		if n > 0 && e.rank+unknown < best || n >= r.plugins.limit && e.rank < last || n >= max(r.plugins.limit, mostTies) {
 			break
 		}
-		if r.passes(e) {
+		if r.passes(e, heap.after()) {
 			if n == 0 {
 				best = e.rank
 			}
 			last = e.rank
 			picked.Insert(r.name(e.node))
-		} else if why := r.stuck(); why != restricted {
-			return nil, why
+		} else if r.err {
+			return nil, failed
 		}
 		heap = heap.pop()
 	}

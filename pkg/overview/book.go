@@ -160,7 +160,7 @@ func (b *Book) readRequest(p *podEntry) {
 	if asked.Count == 0 {
 		return
 	}
-	cpu, memory := kubeview.PodNeeds(p.pod)
+	cpu, memory, _ := kubeview.PodNeeds(p.pod)
 	k := gpu.RequestKind{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory, Models: asked.Models}
 	p.kind = k.Key()
 	if b.kinds[p.kind] == nil {

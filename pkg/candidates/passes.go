@@ -1,0 +1,99 @@
+package candidates
+
+import (
+	"iter"
+
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// fewFailures is how many nodes are filtered one after the other before others are filtered ahead of their turn, in parallel.
+const fewFailures = 32
+
+// passes says whether any member passes all filters, those first that have the pod's images. Where members start rotates,
+// so that a pod that fails on one of many equal nodes is not put there again and again. The classes after it are those that are likely
+// to be asked next.
+func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
+	if e.node != none {
+		return e.node >= 0
+	}
+	members := r.members(e)
+	first, most := r.turn%len(members), 0
+	if len(r.wanted) > 0 {
+		for i := range members {
+			at := (r.turn + i) % len(members)
+			if n := held(r.wanted, members[at]); n > most && r.selected(members[at]) {
+				first, most = at, n
+			}
+		}
+	}
+	for i := range members {
+		at := members[(first+i)%len(members)]
+		if !r.selected(at) {
+			continue
+		}
+		info := r.index.slots[at].info
+		status, known := r.cycle.statuses[info]
+		if !known {
+			status = r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, info)
+			r.cycle.statuses[info] = status
+		}
+		switch {
+		case status.Code() == fwk.Error:
+			delete(r.cycle.statuses, info) // the framework is to meet the error itself
+			r.err = true
+			return false
+		case status.IsSuccess():
+			e.node = at
+			return true
+		}
+		if r.failures++; r.failures >= max(fewFailures, 2*r.aheadAt) {
+			if r.ahead(e, after); r.err {
+				return false
+			}
+		}
+	}
+	e.node = dead
+	return false
+}
+
+// ahead filters nodes before they are asked for, as many as have failed so far: what turns out not to be asked for is no more work than
+// what was.
+func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
+	r.aheadAt = r.failures
+	r.nodes = r.nodes[:0]
+	r.await(e)
+	for next := range after {
+		if len(r.nodes) >= r.failures {
+			break
+		}
+		r.await(next)
+	}
+	r.statuses = sized(r.statuses, len(r.nodes))
+	r.Parallelizer().Until(r.ctx, len(r.nodes), func(i int) {
+		r.statuses[i] = r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, r.nodes[i])
+	}, "Filter")
+	if r.ctx.Err() != nil { // some were not filtered
+		r.err = true
+		return
+	}
+	for i, info := range r.nodes {
+		r.cycle.statuses[info] = r.statuses[i]
+	}
+	clear(r.statuses)
+}
+
+// await adds the nodes of a class of which it is not known whether they pass.
+func (r *ranking) await(e *ranked) {
+	if e.node != none {
+		return
+	}
+	for _, at := range r.members(e) {
+		info := r.index.slots[at].info
+		if _, known := r.cycle.statuses[info]; !known && r.selected(at) {
+			r.nodes = append(r.nodes, info)
+		}
+		if len(r.nodes) >= r.failures {
+			return
+		}
+	}
+}
