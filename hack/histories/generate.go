@@ -263,6 +263,9 @@ func (g *generator) forgetLast(p *Pod) {
 // gangOf makes a gang of pods like this one, of which so many have to start together, and returns its name.
 func (g *generator) gangOf(like *Pod, minimum int) string {
 	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: minimum, OneZone: g.one(1, 6)}
+	if like.ClaimedGPUs > 0 { // a plan that is wrong about devices is made good by the next, unless it took the wrong zone
+		gang.OneZone = g.one(1, 2)
+	}
 	g.gangs = append(g.gangs, gang.Name)
 	if g.one(1, 4) {
 		gang.TimeoutSeconds = int64(g.pick(1, 10, 120))
