@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 )
 
 // byLabel is a ranker that reads the label kind, which PreScore tells apart, and the label shade, which it does not.
@@ -180,6 +181,27 @@ func TestAmountsThatAreNearlyEqualMakeOneClass(t *testing.T) {
 				t.Errorf("the class is taken to have %+v free at most, a member has %d bytes of memory and of disk", c.free, has)
 			}
 		}
+	}
+}
+
+// The words are those of Kubernetes: where they change, nodes that are full are tried one by one again.
+func TestTheStockFilterSaysWhichResourceIsCounted(t *testing.T) {
+	t.Parallel()
+	requests := v1.ResourceList{}
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, "nvidia.com/gpu", "hugepages-2Mi"} {
+		requests[name] = resource.MustParse("1")
+	}
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}}}
+	info := framework.NewNodeInfo()
+	info.SetNode(&v1.Node{})
+	got := map[v1.ResourceName]bool{}
+	for _, short := range noderesources.Fits(pod, info, nil, noderesources.ResourceRequestsOptions{}) {
+		got[short.ResourceName] = ofCounted(short.Reason)
+	}
+	want := map[v1.ResourceName]bool{v1.ResourceCPU: false, v1.ResourceMemory: false, v1.ResourceEphemeralStorage: false,
+		"nvidia.com/gpu": true, "hugepages-2Mi": true, v1.ResourcePods: true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("whether a reason is of what is counted (-want +got):\n%s", diff)
 	}
 }
 

@@ -175,23 +175,21 @@ func (r *ranking) best(scorer int) int32 {
 			r.leaders = append(r.leaders, int32(i))
 		}
 	}
-	// Most of the time the first passes, so that they need no order.
-	for n := 0; len(r.leaders) > 0; n++ {
+	for n, left := 0, r.leaders; len(left) > 0; n, left = n+1, left[1:] {
 		switch n {
-		case 0:
-			first := slices.Index(r.leaders, slices.MinFunc(r.leaders, before))
-			r.leaders[0], r.leaders[first] = r.leaders[first], r.leaders[0]
+		case 0: // most of the time it passes, so that the others need no order
+			first := slices.Index(left, slices.MinFunc(left, before))
+			left[0], left[first] = left[first], left[0]
 		case 1:
-			slices.SortFunc(r.leaders, before)
+			slices.SortFunc(left, before)
 		}
-		leader, after := &r.alive[r.leaders[0]], r.leaders[1:]
+		leader := &r.alive[left[0]]
 		switch {
-		case r.passes(leader, r.those(after)):
+		case r.passes(leader, r.those(left[1:])):
 			return leader.node
 		case r.err:
 			return none
 		}
-		r.leaders = after
 	}
 	return none
 }

@@ -12,6 +12,10 @@ import (
 // ruleOut returns why the gang cannot start by the account of the cluster, whatever a cycle would find, and nil if it may.
 // What evictions might free counts as free.
 func (w *waker) ruleOut(g *waitingGang) gang.Reason {
+	if g.misstated != nil {
+		// It would be said by a cycle as well, but there is none as long as the gang has no room.
+		return g.misstated
+	}
 	if len(g.shapes) < len(g.Classes) || w.mayFit(g, false) {
 		// Of a pod that has just gone nothing is known.
 		return nil

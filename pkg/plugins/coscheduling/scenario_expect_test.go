@@ -108,15 +108,21 @@ func (w *world) check(ctx context.Context, l *line) error {
 	return nil
 }
 
-// checkMessages wants every pending pod's condition to contain text.
+// checkMessages wants every pending pod's condition to contain text, and one to be pending: those that were created a moment ago may not
+// have been seen yet.
 func checkMessages(pods []*v1.Pod, text string) error {
+	pending := 0
 	for _, p := range pods {
 		if p.Spec.NodeName != "" {
 			continue
 		}
+		pending++
 		if _, message := scheduledCondition(p); !strings.Contains(message, text) {
 			return fmt.Errorf("pod %s says %q, want it to contain %q", p.Name, message, text)
 		}
+	}
+	if pending == 0 {
+		return fmt.Errorf("no pod is pending, want one that says %q", text)
 	}
 	return nil
 }

@@ -98,6 +98,8 @@ type waitingGang struct {
 	pods     []*v1.Pod
 	needs    needs
 	required []string
+	// misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
+	misstated gang.Reason
 	// restUntil is before when changes of a gang of many classes are not looked at, as each look costs as much as there are classes.
 	restUntil time.Time
 	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.

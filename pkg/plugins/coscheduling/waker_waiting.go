@@ -92,9 +92,11 @@ func (w *waker) describe(waits gang.Waiting) *waitingGang {
 		}
 		g.shapes = append(g.shapes, shapeNeed{shape: w.headroom.acquire(pod), count: c.Count})
 		g.needs |= w.needsOf(pod)
-		if levels, err := w.topology(waits.ID, pod); err == nil {
-			g.required = levels.Required
+		levels, err := w.topology(waits.ID, pod)
+		if err != nil {
+			g.misstated = gang.Told(err.Error())
 		}
+		g.required = levels.Required
 	}
 	return g
 }
