@@ -70,8 +70,8 @@ type world struct {
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int
-	// created and bound are when a pod was created, and first seen bound, by the time of the machine.
-	created, bound map[types.UID]time.Duration
+	// created, bound and deleted are when a pod was created, first seen bound, and first seen terminating, by the time of the machine.
+	created, bound, deleted map[types.UID]time.Duration
 	// nextGroup is when the next second begins after the group that was created last.
 	nextGroup time.Time
 	// youngest is the creation time of the pod that was created last.
@@ -105,7 +105,8 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{}, patience: partialLimit,
-		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{}, bound: map[types.UID]time.Duration{}}, nil
+		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{}, bound: map[types.UID]time.Duration{},
+		deleted: map[types.UID]time.Duration{}}, nil
 }
 
 // locate splits "b/name" into the namespace that the scenario calls b and name.
@@ -239,17 +240,26 @@ func counts(pod *v1.Pod) bool {
 		(pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed)
 }
 
-func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
+// terminates reports whether the pod, which is being deleted, still has a while to run.
+func (w *world) terminates(pod *v1.Pod) bool {
+	now := machine.now()
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	after, ok := w.terminateAfter[pod.Labels[setLabel]]
 	if !ok {
 		after = w.terminateAfter[""]
 	}
-	w.mu.Unlock()
+	since, ok := w.deleted[pod.UID]
+	if !ok {
+		since, w.deleted[pod.UID] = now, now
+	}
+	return pod.Spec.NodeName != "" && now-since < after
+}
+
+func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
 	switch {
 	case pod.DeletionTimestamp != nil:
-		asked := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
-		if pod.Spec.NodeName != "" && time.Since(asked) < after {
+		if w.terminates(pod) {
 			return
 		}
 		_ = w.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
