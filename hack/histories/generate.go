@@ -93,7 +93,7 @@ func (g *generator) pod() *Pod {
 		Name: fmt.Sprintf("p%d", len(g.pods)), MilliCPU: int64(g.pick(100, 500, 1000, 4000)), MemGiB: int64(g.pick(1, 4, 16)),
 		Priority: int32(g.pick(0, 0, 0, 100, 1000)), //nolint:gosec // small
 		Returns:  g.one(1, 3), KeepsName: g.one(1, 2), Backfill: g.one(1, 10), Guarded: g.one(1, 8), Tolerates: g.one(1, 3),
-		EndsSeconds: int64(g.pick(0, 0, 1, 5, 30)),
+		EndsSeconds: int64(g.pick(0, 0, 1, 5, 30)), LateSeconds: int64(g.pick(0, 0, 0, 0, 2, 50)),
 	}
 	modes := g.modes
 	if g.one(1, 12) {

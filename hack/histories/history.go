@@ -24,9 +24,11 @@ type History struct {
 	// LostPercent of the scheduler's writes are lost, or their answers.
 	LostPercent int `json:"lostPercent,omitempty"`
 	// MaxDelayMillis is how late a write, its answer or an event may be.
-	MaxDelayMillis int    `json:"maxDelayMillis,omitempty"`
-	Nodes          []Node `json:"nodes"`
-	Steps          []Step `json:"steps"`
+	MaxDelayMillis int `json:"maxDelayMillis,omitempty"`
+	// MostEvictions is how many pods the scheduler may evict, if that is known.
+	MostEvictions *int   `json:"mostEvictions,omitempty"`
+	Nodes         []Node `json:"nodes"`
+	Steps         []Step `json:"steps"`
 }
 
 // Node is what a history says of a node.
@@ -82,8 +84,9 @@ type Pod struct {
 	// KeepsName, as a StatefulSet does.
 	Returns   bool `json:"returns,omitempty"`
 	KeepsName bool `json:"keepsName,omitempty"`
-	// EndsSeconds is how long it holds its node after it was deleted.
+	// EndsSeconds is its grace period, which it uses up, and LateSeconds how much longer something holds it.
 	EndsSeconds int64 `json:"endsSeconds,omitempty"`
+	LateSeconds int64 `json:"lateSeconds,omitempty"`
 	// Times is how often the pod was made again. Its claim has another name each time, as those that are made from a template have.
 	Times int `json:"-"`
 }

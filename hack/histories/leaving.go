@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
+
+// lateKey is the annotation that says how many seconds longer than its grace period a pod takes to end.
+const lateKey = "histories/late"
 
 // leaving are the pods that were deleted and take their time to end, as a kubelet and a Job's controller see them.
 type leaving struct {
@@ -39,7 +43,8 @@ func (l *leaving) look() (marked, ended []*v1.Pod) {
 	defer l.mu.Unlock()
 	marked, l.marked = l.marked, nil
 	l.ending = slices.DeleteFunc(append(l.ending, marked...), func(pod *v1.Pod) bool {
-		over := !pod.DeletionTimestamp.After(time.Now())
+		late, _ := strconv.Atoi(pod.Annotations[lateKey]) // no annotation is 0
+		over := !pod.DeletionTimestamp.Add(time.Duration(late) * time.Second).After(time.Now())
 		if over {
 			ended = append(ended, pod)
 		}
@@ -116,6 +121,7 @@ func (w *world) collect() {
 func (w *world) noteEviction(pod *v1.Pod) {
 	if invariants.Evicted(pod) {
 		w.evicted = time.Now()
+		w.evictions++
 	}
 }
 

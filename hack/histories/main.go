@@ -233,6 +233,9 @@ func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fa
 		}
 		return err != nil && ctx.Err() == nil && fault.Kind == crashed
 	}, func() bool { return ctx.Err() != nil })
+	if err := os.MkdirAll(o.out, 0o750); err != nil {
+		return "", 0, fmt.Errorf("making the folder for histories: %w", err)
+	}
 	file = filepath.Join(o.out, fmt.Sprintf("history-%d.yaml", seed))
 	return file, len(h.Steps), writeHistory(h, fault, file)
 }

@@ -149,6 +149,9 @@ func (p *Pod) objects() []runtime.Object {
 	if p.EndsSeconds > 0 {
 		pod.Spec.TerminationGracePeriodSeconds = &p.EndsSeconds
 	}
+	if p.LateSeconds > 0 {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, lateKey, strconv.FormatInt(p.LateSeconds, 10))
+	}
 	if p.Gated {
 		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "histories/gate"}}
 	}

@@ -24,7 +24,8 @@ const overlooked = "what fits waits"
 // team is a gang as the objects show it.
 type team struct {
 	minimum invariants.Minimum
-	oneZone bool
+	// oneZone is set if all members have to be in the same zone, and near if it is by an affinity of theirs.
+	oneZone, near bool
 	// pending are the members that can be placed, and waiting also those of which the account does not know where.
 	pending, waiting, bound []*v1.Pod
 	settled                 int
@@ -82,7 +83,8 @@ func (w *world) overlooks() *invariants.Fault {
 		if !w.stands(teams, t, rooms) && w.starts(t, rooms) {
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
-		if evicts && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
+		// The account from which the scheduler chooses victims does not know affinity, so it may believe that nobody has to go.
+		if evicts && !t.near && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
 			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
 		}
 	}
@@ -229,7 +231,8 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 			single = append(single, pod)
 		case t != nil:
 			t.waiting = append(t.waiting, pod)
-			t.oneZone = t.oneZone || w.made[pod.Name].Near
+			t.near = t.near || w.made[pod.Name].Near
+			t.oneZone = t.oneZone || t.near
 			if w.placeable(pod) {
 				t.pending = append(t.pending, pod)
 			}

@@ -43,6 +43,7 @@ const (
 	forgotten = "a pod is left although it fits"
 	unhelped  = "a pod is left although others could be evicted for it"
 	restless  = "pods are evicted without end"
+	wasteful  = "more pods are evicted than have to be"
 	broken    = "the scheduler does not start"
 )
 
@@ -68,8 +69,9 @@ type world struct {
 	stop     func()
 	made     map[string]*Pod
 	returned int
-	// evicted is when the scheduler evicted a pod last.
-	evicted time.Time
+	// evicted is when the scheduler evicted a pod last, evictions how often it has.
+	evicted   time.Time
+	evictions int
 	// late is the first fault that was found when the cluster had come to rest.
 	late *invariants.Fault
 	// runs is set while there is a scheduler.
@@ -146,6 +148,9 @@ func (w *world) run(h *History, settle func()) error {
 	}
 	if time.Since(w.evicted) < quiet/4 {
 		return &invariants.Fault{Kind: restless, Detail: fmt.Sprintf("the last one %s after the last step", quiet-time.Since(w.evicted))}
+	}
+	if most := h.MostEvictions; most != nil && w.evictions > *most {
+		return &invariants.Fault{Kind: wasteful, Detail: fmt.Sprintf("%d, no more than %d have to be", w.evictions, *most)}
 	}
 	if fault := w.overlooks(); fault != nil {
 		return fault

@@ -38,11 +38,13 @@ type checking struct {
 }
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
-// terminate anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
+// leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
 func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
 	c := &checking{Plugin: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
-	for _, pod := range found.victims {
-		c.gone.Insert(string(pod.UID))
+	for _, pods := range [][]*v1.Pod{found.victims, found.leaving} {
+		for _, pod := range pods {
+			c.gone.Insert(string(pod.UID))
+		}
 	}
 	var nodes []fwk.NodeInfo
 	stale := false
@@ -62,15 +64,14 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 	return a, c.said, c.learn(a, proposed)
 }
 
-// place tries members on nodes from which the victims and what terminates are gone.
+// place tries members on nodes from which the victims and what leaves are gone.
 func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*arrangement, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
 	return c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, func(d *dryRun) error {
 		for _, n := range nodes {
 			for _, info := range n.GetPods() {
-				pod := info.GetPod()
-				if pod.DeletionTimestamp == nil && !c.gone.Has(string(pod.UID)) {
+				if !c.gone.Has(string(info.GetPod().UID)) {
 					continue
 				}
 				if err := d.remove(placedPod{info: info, node: n.Node().Name}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -64,16 +65,22 @@ type proposal struct {
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
-	// terminating is the number of pods that terminate anyway.
-	terminating int
+	// leaving are the pods that terminate anyway on the nodes where members will be placed; left is when the last one's grace period
+	// ends.
+	leaving []*v1.Pod
+	left    time.Time
 }
 
 // idle says that the request needs nobody to go, neither now nor soon.
-func (p *proposal) idle() bool { return len(p.victims) == 0 && p.terminating == 0 }
+func (p *proposal) idle() bool { return len(p.victims)+len(p.leaving) == 0 }
 
-// waitingFor says which pods the request waits for, if none has to be evicted.
-func (p *proposal) waitingFor() string {
-	return fmt.Sprintf("waiting for %d %s to terminate", p.terminating, plural.Choose(p.terminating, "pod", "pods"))
+// waitingFor says what is waited for while so many pods terminate, of which some were evicted for it or none.
+func waitingFor(pods int, evicted bool) string {
+	which := ""
+	if evicted {
+		which = "evicted "
+	}
+	return fmt.Sprintf("waiting for %d %s%s to terminate", pods, which, plural.Choose(pods, "pod", "pods"))
 }
 
 // evicting says what is done about what cannot be had otherwise.
@@ -92,9 +99,10 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	if err != nil {
 		return &proposal{request: r, Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets)}
+	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets),
+		leaving: map[string][]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
-	found := &proposal{Eviction: gang.Evict(p), request: r, terminating: b.terminating, pods: map[string]int{}}
+	found := &proposal{Eviction: gang.Evict(p), request: r, pods: map[string]int{}}
 	for _, i := range found.Victims {
 		found.victims = append(found.victims, b.victims[i])
 	}
@@ -105,6 +113,12 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		n := &b.cluster.nodes[i]
 		if _, used := found.pods[n.name]; used {
 			found.pods[n.name] = len(n.pods)
+			found.leaving = append(found.leaving, b.leaving[n.name]...)
+		}
+	}
+	for _, pod := range found.leaving {
+		if ends := pod.DeletionTimestamp.Time; ends.After(found.left) {
+			found.left = ends
 		}
 	}
 	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {
@@ -117,12 +131,14 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 // problemBuilder turns a request and a copy of the account into a problem.
 type problemBuilder struct {
 	*evictor
-	request     *request
-	cluster     *clusterCopy
-	covers      *coverage
-	problem     gang.EvictProblem
-	victims     []*v1.Pod
-	terminating int
+	request *request
+	cluster *clusterCopy
+	covers  *coverage
+	problem gang.EvictProblem
+	victims []*v1.Pod
+	// leaving are the pods of each node that terminate now.
+	leaving map[string][]*v1.Pod
+	now     time.Time
 	// promised is set if something is promised to others.
 	promised bool
 }
@@ -174,10 +190,12 @@ func (b *problemBuilder) addNode(n int) {
 	for i := range node.pods {
 		pod := &node.pods[i]
 		if pod.terminating {
-			for _, u := range pod.uses {
-				free[u.resource] += u.amount
+			if leaves(pod.pod, b.now) {
+				for _, u := range pod.uses {
+					free[u.resource] += u.amount
+				}
+				b.leaving[node.name] = append(b.leaving[node.name], pod.pod)
 			}
-			b.terminating++
 			continue
 		}
 		b.addVictim(n, pod)

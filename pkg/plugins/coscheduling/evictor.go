@@ -19,12 +19,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/plural"
 )
 
 const (
-	// evictionGrace is how much longer than the longest of their own grace periods victims may take to go, counted from the
-	// moment when the last of them was marked for deletion. After that others may be chosen.
+	// evictionGrace is how much longer than its own grace period a pod may take to go. After that something holds it, and others may
+	// be chosen.
 	evictionGrace = 30 * time.Second
 	// evictionRequests bounds the requests in flight for one gang.
 	evictionRequests = 8
@@ -70,13 +69,12 @@ type eviction struct {
 	said map[gang.Refusal]bool
 	// searches counts the proposals that did not help.
 	searches int
-	// victims are being evicted; until, unless zero, is when others may be chosen, and goneAt when the last was seen to be gone.
-	victims       []gang.Ref
-	until, goneAt time.Time
+	// victims are being evicted for it, leaving are others that terminate where it goes. until, unless zero, is when others may be
+	// chosen, and goneAt when the last was seen to be gone.
+	victims, leaving []gang.Ref
+	until, goneAt    time.Time
 	// node is where a single pod goes when they are gone.
-	node string
-	// awaits is set while only pods are waited for that terminate anyway, until that time.
-	awaits  bool
+	node    string
 	request *request
 }
 
@@ -89,9 +87,9 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		e.work = map[string]*eviction{}
 	}
 	w := e.work[r.name]
-	if w != nil && len(w.victims) > 0 {
-		if left := e.left(w); left > 0 && (w.until.IsZero() || now.Before(w.until)) {
-			return nil, fmt.Sprintf("waiting for %d evicted %s to terminate", left, plural.Choose(left, "pod", "pods"))
+	if w != nil && w.waits() {
+		if left := e.left(w); left > 0 && !w.late(now) {
+			return nil, waitingFor(left, len(w.victims) > 0)
 		}
 		w = nil
 	}
@@ -102,8 +100,6 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	switch {
 	case w.searching:
 		return nil, "looking for pods to evict"
-	case w.awaits && now.Before(w.until):
-		return nil, "waiting for pods to terminate"
 	case w.found != nil && now.Sub(w.at) < resultAge && w.found.request.asks(r): // members may have come and gone meanwhile
 		p := w.found
 		w.found = nil
@@ -111,6 +107,8 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 			return p, ""
 		}
 		delete(e.work, r.name)
+		// What was promised while others were waited for is of no use.
+		e.release(r.id)
 		return nil, "preemption does not help: " + p.Reason
 	}
 	e.search(ctx, r, w, 0)
@@ -165,56 +163,85 @@ func (e *evictor) unneeded(r *request) {
 }
 
 // tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and what was promised to a
-// gang for which the evicted pods have been gone for long.
+// gang for which the evicted pods have been gone for long. Who waits for pods that something holds is tried again.
 func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
+	for _, r := range e.sort(now, waits) {
+		e.again(r)
+	}
+}
+
+func (e *evictor) sort(now time.Time, waits func(gang.ID) bool) (again []*request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, w := range e.work {
-		switch {
-		case w.request.only != nil:
-			pod := e.pods.pod(refOf(w.request.only))
-			if pod == nil || pod.Spec.NodeName != "" {
+		switch r := w.request; {
+		case r.only == nil && !waits(r.id) || r.only != nil && e.settled(r.only):
+			delete(e.work, name)
+		case !w.waits() || w.until.IsZero():
+		case e.left(w) > 0:
+			if w.late(now) {
 				delete(e.work, name)
+				again = append(again, r)
 			}
-			continue
-		case !waits(w.request.id):
-			delete(e.work, name)
-			continue
-		case w.awaits && now.After(w.until):
-			delete(e.work, name)
-			e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
-			continue
-		case len(w.victims) == 0 || w.until.IsZero() || e.left(w) > 0:
-			continue
+		case r.only != nil:
 		case w.goneAt.IsZero():
 			w.goneAt = now
 		case now.Sub(w.goneAt) > promiseGrace:
 			delete(e.work, name)
-			e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
+			e.release(r.id)
 		}
 	}
+	return again
+}
+
+// settled reports whether the pod has a node or is gone.
+func (e *evictor) settled(pod *v1.Pod) bool {
+	now := e.pods.pod(refOf(pod))
+	return now == nil || now.Spec.NodeName != ""
+}
+
+// release ends what is promised to the gang for what others were evicted for.
+func (e *evictor) release(id gang.ID) {
+	e.promises.drop(id, func(o promise) bool { return o.kind == afterEviction })
 }
 
 func refOf(pod *v1.Pod) gang.Ref {
 	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// left counts the victims that are still there.
+// leaves reports whether the pod is on its way out. Of one that is late nobody knows when it goes.
+func leaves(pod *v1.Pod, now time.Time) bool {
+	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(evictionGrace))
+}
+
+// waits reports whether pods are waited for.
+func (w *eviction) waits() bool { return len(w.victims)+len(w.leaving) > 0 }
+
+// late reports whether those that are left have had their time.
+func (w *eviction) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
+
+// left counts the pods that are waited for and still there.
 func (e *evictor) left(w *eviction) int {
 	left := 0
-	for _, r := range w.victims {
-		if e.pods.pod(r) != nil {
-			left++
+	for _, refs := range [][]gang.Ref{w.victims, w.leaving} {
+		for _, r := range refs {
+			if e.pods.pod(r) != nil {
+				left++
+			}
 		}
 	}
 	return left
 }
 
-// await records that what the gang needs is promised to it while pods terminate that were not evicted for it.
-func (e *evictor) await(r *request, now time.Time) {
+// await records that what the gang needs is promised to it while the pods terminate that leave without having been evicted for it.
+func (e *evictor) await(r *request, p *proposal) {
+	w := &eviction{request: r, said: findings{}, until: p.left.Add(evictionGrace)}
+	for _, pod := range p.leaving {
+		w.leaving = append(w.leaving, refOf(pod))
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, until: now.Add(evictionGrace), awaits: true}
+	e.work[r.name] = w
 }
 
 // podName is the name of the requests of a single pod.
@@ -226,7 +253,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[podName(pod)]
-	if w == nil || w.node == "" || w.request.only.UID != pod.UID || !w.until.IsZero() && now.After(w.until) {
+	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.late(now) {
 		return ""
 	}
 	if e.left(w) > 0 {
@@ -250,6 +277,9 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 			grace = max(grace, *s)
 		}
+	}
+	for _, pod := range p.leaving {
+		w.leaving = append(w.leaving, refOf(pod))
 	}
 	e.work[r.name] = w
 	e.mu.Unlock()
@@ -276,7 +306,11 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		}
 		wg.Wait()
 		e.mu.Lock()
-		w.until = time.Now().Add(time.Duration(grace)*time.Second + evictionGrace)
+		w.until = time.Now().Add(time.Duration(grace) * time.Second)
+		if p.left.After(w.until) {
+			w.until = p.left
+		}
+		w.until = w.until.Add(evictionGrace)
 		e.mu.Unlock()
 		e.again(r)
 	}()

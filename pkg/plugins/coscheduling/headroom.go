@@ -41,10 +41,9 @@ type headroom struct {
 	// dirty holds the nodes that have changed since the shapes were last brought up to date.
 	dirty []*headNode
 
-	pods       map[apitypes.UID]*headPod
-	priorities priorityCount
-	// leaving counts the bound pods that terminate.
-	leaving int
+	pods map[apitypes.UID]*headPod
+	// priorities counts the bound pods that could be evicted, leaving those that terminate.
+	priorities, leaving priorityCount
 
 	shapes map[shapeKey]*shape
 	live   []*shape
@@ -86,10 +85,10 @@ func newHeadroom(claimed func(v1.ResourceName) bool) *headroom {
 		index:      map[v1.ResourceName]int{},
 		byName:     map[string]*headNode{},
 		pods:       map[apitypes.UID]*headPod{},
-		priorities: priorityCount{},
-		shapes:     map[shapeKey]*shape{},
-		rules:      map[string]*placementRule{},
-		domains:    map[string]*partition{},
+		priorities: priorityCount{}, leaving: priorityCount{},
+		shapes:  map[shapeKey]*shape{},
+		rules:   map[string]*placementRule{},
+		domains: map[string]*partition{},
 	}
 	for _, name := range []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
 		h.position(name)

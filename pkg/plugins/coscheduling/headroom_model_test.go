@@ -276,6 +276,7 @@ func (m *roomModel) askTotals(t *rapid.T, _ []int) {
 	}
 	for p := int32(-2); p < 4; p++ {
 		same(t, fmt.Sprintf("pods below %d", p), m.h.anyBelow(p), m.r.anyBelow(p))
+		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.h.makesWay(p), m.r.makesWay(p))
 	}
 	same(t, "nodes", m.h.size(), len(m.r.nodes))
 }

@@ -184,6 +184,10 @@ func (r *naiveRoom) anyBelow(priority int32) bool {
 	})
 }
 
+func (r *naiveRoom) makesWay(priority int32) bool {
+	return slices.ContainsFunc(r.bound(), func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) < priority })
+}
+
 func (r *naiveRoom) sum(name v1.ResourceName) (now, empty int64) {
 	for _, node := range r.nodes {
 		now += max(r.free(name, node, false), 0)

@@ -140,10 +140,10 @@ func (h *headroom) removePod(p *headPod) {
 	h.eased = true
 }
 
-// count counts a pod in or out of those that could be evicted.
+// count counts a pod in or out of those that could be evicted, or of those that go.
 func (h *headroom) count(p *headPod, by int) {
 	if p.terminating {
-		h.leaving += by
+		h.leaving.add(p.priority, by)
 		return
 	}
 	h.priorities.add(p.priority, by)
@@ -153,7 +153,7 @@ func (h *headroom) count(p *headPod, by int) {
 func (h *headroom) anyLeaving() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.leaving > 0
+	return len(h.leaving) > 0
 }
 
 // pod returns the bound pod as it was last seen, or nil.
@@ -189,6 +189,13 @@ func (h *headroom) anyBelow(priority int32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.priorities.anyBelow(priority)
+}
+
+// makesWay reports whether a bound pod of lower priority could be evicted or terminates.
+func (h *headroom) makesWay(priority int32) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.priorities.anyBelow(priority) || h.leaving.anyBelow(priority)
 }
 
 // priorityCount counts pods by priority. A cluster has few different priorities, so looking at all of them is cheap.

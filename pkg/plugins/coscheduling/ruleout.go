@@ -10,7 +10,7 @@ import (
 )
 
 // ruleOut returns why the gang cannot start by the account of the cluster, whatever a cycle would find, and nil if it may.
-// What evictions might free counts as free.
+// What evictions might free counts as free, and what pods hold that terminate.
 func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 	if g.misstated != nil {
 		// It would be said by a cycle as well, but there is none as long as the gang has no room.
@@ -20,7 +20,7 @@ func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 		// Of a pod that has just gone nothing is known.
 		return nil
 	}
-	if w.headroom.anyBelow(g.Key.Priority) && w.mayFit(g, true) {
+	if w.headroom.makesWay(g.Key.Priority) && w.mayFit(g, true) {
 		return nil
 	}
 	if id, _ := w.reservations.turns.Current(); id == g.ID && w.reservations.ready {
