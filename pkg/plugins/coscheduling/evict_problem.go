@@ -65,10 +65,10 @@ type proposal struct {
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
-	// leaving are the pods that terminate anyway on the nodes where members will be placed; left is when the last one's grace period
-	// ends.
-	leaving []*v1.Pod
-	left    time.Time
+	// leaving are the pods that terminate anyway on the nodes where members will be placed. The last one's grace period ends at
+	// lastLeaves.
+	leaving    []*v1.Pod
+	lastLeaves time.Time
 }
 
 // idle says that the request needs nobody to go, neither now nor soon.
@@ -117,8 +117,8 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		}
 	}
 	for _, pod := range found.leaving {
-		if ends := pod.DeletionTimestamp.Time; ends.After(found.left) {
-			found.left = ends
+		if ends := pod.DeletionTimestamp.Time; ends.After(found.lastLeaves) {
+			found.lastLeaves = ends
 		}
 	}
 	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {

@@ -70,7 +70,7 @@ type eviction struct {
 	// searches counts the proposals that did not help.
 	searches int
 	// victims are being evicted for it, leaving are others that terminate where it goes. until, unless zero, is when others may be
-	// chosen, and goneAt when the last was seen to be gone.
+	// chosen, and goneAt when there was nobody to wait for any more.
 	victims, leaving []gang.Ref
 	until, goneAt    time.Time
 	// node is where a single pod goes when they are gone.
@@ -106,9 +106,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		if p.Outcome != gang.NoRoom {
 			return p, ""
 		}
-		delete(e.work, r.name)
-		// What was promised while others were waited for is of no use.
-		e.release(r.id)
+		e.giveUp(r)
 		return nil, "preemption does not help: " + p.Reason
 	}
 	e.search(ctx, r, w, 0)
@@ -144,7 +142,7 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 	}
 	maps.Copy(w.said, said)
 	if w.searches++; w.searches >= maxSearches || said != nil && len(said) == 0 {
-		delete(e.work, r.name)
+		e.giveUp(r)
 		return ""
 	}
 	pause := time.Duration(0)
@@ -155,40 +153,45 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 	return "looking for other pods to evict"
 }
 
-// unneeded ends the work for a request that needs nobody to go.
-func (e *evictor) unneeded(r *request) {
+// giveUp ends the work for a request that no eviction helps, and what was promised to it while others were waited for. The lock is held.
+func (e *evictor) giveUp(r *request) {
+	delete(e.work, r.name)
+	e.promises.drop(r.id, func(o promise) bool { return o.kind == afterEviction })
+}
+
+// unneeded notes that the request needs nobody to go: a gang is about to start, and what is promised to it is kept for a while.
+func (e *evictor) unneeded(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.work, r.name)
+	e.work[r.name] = &eviction{request: r, said: findings{}, goneAt: now}
 }
 
 // tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and what was promised to a
-// gang for which the evicted pods have been gone for long. Who waits for pods that something holds is tried again.
+// gang for which the pods have been gone for long that it waited for. Who waits for pods that something holds is tried again.
 func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
-	for _, r := range e.sort(now, waits) {
+	for _, r := range e.sweep(now, waits) {
 		e.again(r)
 	}
 }
 
-func (e *evictor) sort(now time.Time, waits func(gang.ID) bool) (again []*request) {
+// sweep returns who is to be tried again.
+func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, w := range e.work {
 		switch r := w.request; {
 		case r.only == nil && !waits(r.id) || r.only != nil && e.settled(r.only):
 			delete(e.work, name)
-		case !w.waits() || w.until.IsZero():
-		case e.left(w) > 0:
-			if w.late(now) {
-				delete(e.work, name)
-				again = append(again, r)
+		case !w.goneAt.IsZero():
+			if now.Sub(w.goneAt) > promiseGrace {
+				e.giveUp(r)
 			}
-		case r.only != nil:
-		case w.goneAt.IsZero():
+		case !w.waits() || w.until.IsZero():
+		case e.left(w) == 0:
 			w.goneAt = now
-		case now.Sub(w.goneAt) > promiseGrace:
-			delete(e.work, name)
-			e.release(r.id)
+		case w.late(now):
+			w.goneAt = now
+			again = append(again, r)
 		}
 	}
 	return again
@@ -198,11 +201,6 @@ func (e *evictor) sort(now time.Time, waits func(gang.ID) bool) (again []*reques
 func (e *evictor) settled(pod *v1.Pod) bool {
 	now := e.pods.pod(refOf(pod))
 	return now == nil || now.Spec.NodeName != ""
-}
-
-// release ends what is promised to the gang for what others were evicted for.
-func (e *evictor) release(id gang.ID) {
-	e.promises.drop(id, func(o promise) bool { return o.kind == afterEviction })
 }
 
 func refOf(pod *v1.Pod) gang.Ref {
@@ -235,7 +233,7 @@ func (e *evictor) left(w *eviction) int {
 
 // await records that what the gang needs is promised to it while the pods terminate that leave without having been evicted for it.
 func (e *evictor) await(r *request, p *proposal) {
-	w := &eviction{request: r, said: findings{}, until: p.left.Add(evictionGrace)}
+	w := &eviction{request: r, said: findings{}, until: p.lastLeaves.Add(evictionGrace)}
 	for _, pod := range p.leaving {
 		w.leaving = append(w.leaving, refOf(pod))
 	}
@@ -307,8 +305,8 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		wg.Wait()
 		e.mu.Lock()
 		w.until = time.Now().Add(time.Duration(grace) * time.Second)
-		if p.left.After(w.until) {
-			w.until = p.left
+		if p.lastLeaves.After(w.until) {
+			w.until = p.lastLeaves
 		}
 		w.until = w.until.Add(evictionGrace)
 		e.mu.Unlock()

@@ -66,7 +66,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	case !a.Feasible():
 		return c.evictor.useless(ctx, r, said), nil
 	case found.idle():
-		c.evictor.unneeded(r)
+		c.evictor.unneeded(r, time.Now())
 		return "", nil
 	}
 	kept := make([]promise, 0, len(a.Assignments))
@@ -153,7 +153,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	case !a.Feasible():
 		return c.evictor.useless(ctx, r, said), "", nil
 	case found.idle():
-		c.evictor.unneeded(r)
+		c.evictor.unneeded(r, time.Now())
 		return "", "", nil
 	}
 	if len(found.victims) == 0 {
