@@ -22,7 +22,7 @@ func (w *world) template(ctx context.Context, namespace, group, set string, inde
 	spec := v1.PodSpec{
 		SchedulerName:                 l.option("profile", "gang-scheduler"),
 		NodeSelector:                  map[string]string{scenarioLabel: w.name},
-		TerminationGracePeriodSeconds: ptr.To[int64](1),
+		TerminationGracePeriodSeconds: ptr.To(w.grace(set)),
 		AutomountServiceAccountToken:  ptr.To(false),
 		Containers:                    []v1.Container{container(l)},
 		Affinity:                      affinity(set, l),

@@ -240,20 +240,34 @@ func counts(pod *v1.Pod) bool {
 		(pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed)
 }
 
+// ending is how long a pod of the set takes to go. The lock is held.
+func (w *world) ending(set string) time.Duration {
+	if after, ok := w.terminateAfter[set]; ok {
+		return after
+	}
+	return w.terminateAfter[""]
+}
+
+// grace is the grace period of a pod of the set, in seconds: if it takes its time, more than that can be on any machine.
+func (w *world) grace(set string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ending(set) > 0 {
+		return 600
+	}
+	return 1
+}
+
 // terminates reports whether the pod, which is being deleted, still has a while to run.
 func (w *world) terminates(pod *v1.Pod) bool {
 	now := machine.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	after, ok := w.terminateAfter[pod.Labels[setLabel]]
-	if !ok {
-		after = w.terminateAfter[""]
-	}
 	since, ok := w.deleted[pod.UID]
 	if !ok {
 		since, w.deleted[pod.UID] = now, now
 	}
-	return pod.Spec.NodeName != "" && now-since < after
+	return pod.Spec.NodeName != "" && now-since < w.ending(pod.Labels[setLabel])
 }
 
 func (w *world) kubelet(ctx context.Context, pod *v1.Pod) {
