@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -63,6 +64,30 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 	fault, ok := faultOf(live(h, configuration, false))
 	if !ok || fault.Kind != invariants.StartedInPart {
 		t.Errorf("fault %v, want %q", fault, invariants.StartedInPart)
+	}
+}
+
+func TestMoreEvictionsThanNeededAreAFault(t *testing.T) { //nolint:paralleltest // virtual clocks of one process run one after another
+	configuration, err := schedulerconfig.Load(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range []string{wasteful, ""} {
+		h := &History{MostEvictions: &most, Nodes: []Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []Step{
+			{Do: createPod, Pod: &Pod{Name: "a", MilliCPU: 1500, EndsSeconds: 1, LateSeconds: 20}},
+			{Do: createPod, Pod: &Pod{Name: "b", MilliCPU: 1500, Priority: 100}, After: metav1.Duration{Duration: time.Second}},
+		}}
+		got := ""
+		if err := live(h, configuration, false); err != nil {
+			fault, ok := faultOf(err)
+			if !ok {
+				t.Fatal(err)
+			}
+			got = fault.Kind
+		}
+		if got != want {
+			t.Errorf("one eviction, and %d are enough: fault %q, want %q", most, got, want)
+		}
 	}
 }
 

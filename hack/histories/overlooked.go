@@ -83,7 +83,7 @@ func (w *world) overlooks() *invariants.Fault {
 		if !w.stands(teams, t, rooms) && w.starts(t, rooms) {
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
-		// The account from which the scheduler chooses victims does not know affinity, so it may believe that nobody has to go.
+		// The account from which the scheduler chooses victims does not know affinity, so it may find room where members cannot be.
 		if evicts && !t.near && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
 			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
 		}

@@ -41,10 +41,8 @@ type checking struct {
 // leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
 func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
 	c := &checking{Plugin: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
-	for _, pods := range [][]*v1.Pod{found.victims, found.leaving} {
-		for _, pod := range pods {
-			c.gone.Insert(string(pod.UID))
-		}
+	for _, pod := range found.going() {
+		c.gone.Insert(string(pod.UID))
 	}
 	var nodes []fwk.NodeInfo
 	stale := false

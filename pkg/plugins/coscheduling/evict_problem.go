@@ -65,22 +65,30 @@ type proposal struct {
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
-	// leaving are the pods that terminate anyway on the nodes where members will be placed. The last one's grace period ends at
-	// lastLeaves.
-	leaving    []*v1.Pod
-	lastLeaves time.Time
+	// leaving are the pods that terminate anyway on the nodes where members will be placed.
+	leaving []*v1.Pod
 }
 
-// idle says that the request needs nobody to go, neither now nor soon.
+// going are the pods that have to go before members are placed.
+func (p *proposal) going() []*v1.Pod { return slices.Concat(p.victims, p.leaving) }
+
+// idle says that no pod has to go.
 func (p *proposal) idle() bool { return len(p.victims)+len(p.leaving) == 0 }
 
-// waitingFor says what is waited for while so many pods terminate, of which some were evicted for it or none.
-func waitingFor(pods int, evicted bool) string {
-	which := ""
-	if evicted {
-		which = "evicted "
+// leftBy is when the grace periods of the pods that terminate anyway have ended.
+func (p *proposal) leftBy() time.Time {
+	var last time.Time
+	for _, pod := range p.leaving {
+		if ends := pod.DeletionTimestamp.Time; ends.After(last) {
+			last = ends
+		}
 	}
-	return fmt.Sprintf("waiting for %d %s%s to terminate", pods, which, plural.Choose(pods, "pod", "pods"))
+	return last
+}
+
+// waitingFor says that so many pods are awaited.
+func waitingFor(pods int) string {
+	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
 }
 
 // evicting says what is done about what cannot be had otherwise.
@@ -114,11 +122,6 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		if _, used := found.pods[n.name]; used {
 			found.pods[n.name] = len(n.pods)
 			found.leaving = append(found.leaving, b.leaving[n.name]...)
-		}
-	}
-	for _, pod := range found.leaving {
-		if ends := pod.DeletionTimestamp.Time; ends.After(found.lastLeaves) {
-			found.lastLeaves = ends
 		}
 	}
 	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {

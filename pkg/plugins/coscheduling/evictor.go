@@ -69,17 +69,19 @@ type eviction struct {
 	said map[gang.Refusal]bool
 	// searches counts the proposals that did not help.
 	searches int
-	// victims are being evicted for it, leaving are others that terminate where it goes. until, unless zero, is when others may be
-	// chosen, and goneAt when there was nobody to wait for any more.
-	victims, leaving []gang.Ref
-	until, goneAt    time.Time
+	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it will be placed.
+	awaited []gang.Ref
+	// until is when others may be chosen, zero while the requests to evict are under way.
+	until time.Time
+	// idleSince is when it stopped waiting for pods to go, zero while it waits.
+	idleSince time.Time
 	// node is where a single pod goes when they are gone.
 	node    string
 	request *request
 }
 
-// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. Nobody may
-// have to be evicted: there is room for all that the account knows, so the check shows where filters know better.
+// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It may be
+// that no pod has to be evicted: there is room by the account, so the check shows where filters know better.
 func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,14 +89,14 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		e.work = map[string]*eviction{}
 	}
 	w := e.work[r.name]
-	if w != nil && w.waits() {
+	if w != nil && len(w.awaited) > 0 {
 		if left := e.left(w); left > 0 && !w.late(now) {
-			return nil, waitingFor(left, len(w.victims) > 0)
+			return nil, waitingFor(left)
 		}
 		w = nil
 	}
 	if w == nil {
-		w = &eviction{request: r, said: findings{}}
+		w = &eviction{request: r, said: findings{}, idleSince: now}
 		e.work[r.name] = w
 	}
 	switch {
@@ -153,28 +155,28 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 	return "looking for other pods to evict"
 }
 
-// giveUp ends the work for a request that no eviction helps, and what was promised to it while others were waited for. The lock is held.
+// giveUp ends the work for a request, and what was promised to it while it waited for pods to go. The lock is held.
 func (e *evictor) giveUp(r *request) {
 	delete(e.work, r.name)
 	e.promises.drop(r.id, func(o promise) bool { return o.kind == afterEviction })
 }
 
-// unneeded notes that the request needs nobody to go: a gang is about to start, and what is promised to it is kept for a while.
+// unneeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
 func (e *evictor) unneeded(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, goneAt: now}
+	e.work[r.name] = &eviction{request: r, said: findings{}, idleSince: now}
 }
 
-// tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and what was promised to a
-// gang for which the pods have been gone for long that it waited for. Who waits for pods that something holds is tried again.
+// tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where no pod has
+// been waited for in a while. Gangs and pods that wait for pods that something holds are tried again.
 func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
 	for _, r := range e.sweep(now, waits) {
 		e.again(r)
 	}
 }
 
-// sweep returns who is to be tried again.
+// sweep does what tidy says, and returns what is to be tried again.
 func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,15 +184,15 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 		switch r := w.request; {
 		case r.only == nil && !waits(r.id) || r.only != nil && e.settled(r.only):
 			delete(e.work, name)
-		case !w.goneAt.IsZero():
-			if now.Sub(w.goneAt) > promiseGrace {
+		case !w.idleSince.IsZero():
+			if now.Sub(w.idleSince) > promiseGrace {
 				e.giveUp(r)
 			}
-		case !w.waits() || w.until.IsZero():
+		case w.until.IsZero():
 		case e.left(w) == 0:
-			w.goneAt = now
+			w.idleSince = now
 		case w.late(now):
-			w.goneAt = now
+			w.idleSince = now
 			again = append(again, r)
 		}
 	}
@@ -207,39 +209,39 @@ func refOf(pod *v1.Pod) gang.Ref {
 	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// leaves reports whether the pod is on its way out. Of one that is late nobody knows when it goes.
+// refsOf names pods.
+func refsOf(pods []*v1.Pod) []gang.Ref {
+	refs := make([]gang.Ref, len(pods))
+	for i, pod := range pods {
+		refs[i] = refOf(pod)
+	}
+	return refs
+}
+
+// leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
 func leaves(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(evictionGrace))
 }
 
-// waits reports whether pods are waited for.
-func (w *eviction) waits() bool { return len(w.victims)+len(w.leaving) > 0 }
-
-// late reports whether those that are left have had their time.
+// late reports whether the pods that are awaited have had their time.
 func (w *eviction) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
-// left counts the pods that are waited for and still there.
+// left counts the pods that are awaited and still there.
 func (e *evictor) left(w *eviction) int {
 	left := 0
-	for _, refs := range [][]gang.Ref{w.victims, w.leaving} {
-		for _, r := range refs {
-			if e.pods.pod(r) != nil {
-				left++
-			}
+	for _, r := range w.awaited {
+		if e.pods.pod(r) != nil {
+			left++
 		}
 	}
 	return left
 }
 
-// await records that what the gang needs is promised to it while the pods terminate that leave without having been evicted for it.
+// await records that what the gang needs is promised to it while pods terminate that were not evicted for it.
 func (e *evictor) await(r *request, p *proposal) {
-	w := &eviction{request: r, said: findings{}, until: p.lastLeaves.Add(evictionGrace)}
-	for _, pod := range p.leaving {
-		w.leaving = append(w.leaving, refOf(pod))
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = w
+	e.work[r.name] = &eviction{request: r, said: findings{}, awaited: refsOf(p.leaving), until: p.leftBy().Add(evictionGrace)}
 }
 
 // podName is the name of the requests of a single pod.
@@ -258,7 +260,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 		return w.node
 	}
 	info, err := nodes.Get(w.node)
-	if err == nil && slices.ContainsFunc(info.GetPods(), func(i fwk.PodInfo) bool { return slices.Contains(w.victims, refOf(i.GetPod())) }) {
+	if err == nil && slices.ContainsFunc(info.GetPods(), func(i fwk.PodInfo) bool { return slices.Contains(w.awaited, refOf(i.GetPod())) }) {
 		return w.node
 	}
 	return ""
@@ -268,16 +270,12 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := &eviction{request: r, said: findings{}, node: node}
+	w := &eviction{request: r, said: findings{}, awaited: refsOf(p.going()), node: node}
 	grace := int64(0)
 	for _, pod := range p.victims {
-		w.victims = append(w.victims, refOf(pod))
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 			grace = max(grace, *s)
 		}
-	}
-	for _, pod := range p.leaving {
-		w.leaving = append(w.leaving, refOf(pod))
 	}
 	e.work[r.name] = w
 	e.mu.Unlock()
@@ -305,8 +303,8 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		wg.Wait()
 		e.mu.Lock()
 		w.until = time.Now().Add(time.Duration(grace) * time.Second)
-		if p.lastLeaves.After(w.until) {
-			w.until = p.lastLeaves
+		if left := p.leftBy(); left.After(w.until) {
+			w.until = left
 		}
 		w.until = w.until.Add(evictionGrace)
 		e.mu.Unlock()

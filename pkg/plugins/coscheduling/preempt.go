@@ -80,7 +80,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	c.promises.keep(id, afterEviction, kept)
 	if len(found.victims) == 0 {
 		c.evictor.await(r, found)
-		return waitingFor(len(found.leaving), false), nil
+		return waitingFor(len(found.leaving)), nil
 	}
 	c.evictor.evict(ctx, p.framework, r, found, "")
 	return found.evicting(), nil
@@ -158,7 +158,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	}
 	if len(found.victims) == 0 {
 		// Single pods are nominated by the scheduler's own preemption while others terminate.
-		return waitingFor(len(found.leaving), false), "", nil
+		return waitingFor(len(found.leaving)), "", nil
 	}
 	node = a.Assignments[0].Node
 	c.evictor.evict(ctx, p.framework, r, found, node)
