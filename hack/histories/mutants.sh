@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Shows that random histories find faults: puts a defect into the scheduler, lives through histories until one shows it, and
-# goes on with the next defect. The defects are the patches in hack/histories/mutants.
+# Shows that histories find faults: puts a defect into the scheduler, lives through the kept histories and then through random ones until
+# one shows it, and goes on with the next defect. The defects are the patches in hack/histories/mutants, the kept histories the files in
+# hack/histories/testdata.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,7 +12,8 @@ Usage: hack/histories/mutants.sh [--seeds FIRST-LAST] [--minutes N] [MUTANT...]
 Tries the code of HEAD as it is, then with each of the named mutants of hack/histories/mutants, by default all.
   --seeds    the histories to live through (default 1-200)
   --minutes  how long to look for one mutant (default 10)
-Exit status 1 if a mutant was not found or the code as it is shows a fault, or if a patch does not apply or build.
+The column "kept" counts the kept histories that show a fault, the others are about the random ones.
+Exit status 1 if no history shows a mutant or one shows a fault in the code as it is, or if a patch does not apply or build.
 END
 }
 
@@ -46,34 +48,35 @@ cd "$work/tree"
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
 
 failed=0
-row() { printf '%-36s %-12s %-44s %9s %6s\n' "$@"; }
-row mutant seed fault histories time
+row() { printf '%-36s %4s %-8s %-52s %9s %6s\n' "$@"; }
+row mutant kept seed fault histories time
 for name in none "${names[@]}"; do
   git checkout --quiet .
   if [ "$name" != none ] && ! git apply "$patches/$name.patch" 2>"$work/log"; then
     failed=1
-    row "$name" - "the patch does not apply" 0 -
+    row "$name" - - "the patch does not apply" 0 -
     cat "$work/log" >&2
     continue
   fi
   if ! go build -ldflags '-s -w' -o "$work/histories" ./hack/histories 2>"$work/log"; then
     failed=1
-    row "$name" - "does not build" 0 -
+    row "$name" - - "does not build" 0 -
     cat "$work/log" >&2
     continue
   fi
+  kept=0
+  for file in hack/histories/testdata/*.yaml; do
+    "$work/histories" --child --file "$file" >"$work/out" 2>"$work/log" || kept=$((kept + 1))
+  done
   began=$SECONDS
   timeout "${minutes}m" "$work/histories" --seeds "$seeds" --until-fault >"$work/out" 2>"$work/log" || true
   # Two processes look at a time, so the fault that is reported first need not be that of the lowest seed.
   found=$(sed -n 's/^\([0-9]*\): \([^:]*\).*/\1|\2/p' "$work/out" | sort -n | head -n 1)
   histories=$(sed -n 's/^\([0-9]*\) histories in .*/\1/p' "$work/out")
-  if [ -z "$found" ]; then
-    [ "$name" = none ] || failed=1
-    found="-|no fault"
-    cat "$work/log" >&2
-  elif [ "$name" = none ]; then
-    failed=1
-  fi
-  row "$name" "${found%%|*}" "${found#*|}" "${histories:--}" "$((SECONDS - began))s"
+  shown=$((kept > 0))
+  [ -z "$found" ] || shown=1
+  [ "$shown" = "$([ "$name" = none ] && echo 0 || echo 1)" ] || { failed=1; cat "$work/log" >&2; }
+  found=${found:--|no fault}
+  row "$name" "$kept" "${found%%|*}" "${found#*|}" "${histories:--}" "$((SECONDS - began))s"
 done
 exit "$failed"

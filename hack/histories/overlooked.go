@@ -28,8 +28,10 @@ type team struct {
 	oneZone, near bool
 	// pending are the members that can be placed, and waiting also those of which the account does not know where.
 	pending, waiting, bound []*v1.Pod
-	settled                 int
-	settledRoles            map[string]int
+	// neighbours are bound pods that have left the gang and that members still have to be near.
+	neighbours   []*v1.Pod
+	settled      int
+	settledRoles map[string]int
 	// started is set if the gang has had its minimum, and told if its PodGroup has said so: a scheduler that was restarted before it
 	// said so cannot know.
 	started, told bool
@@ -218,6 +220,9 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		gang := invariants.GangOf(pod)
+		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang && pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+			former.neighbours = append(former.neighbours, pod)
+		}
 		t := teams[gang]
 		switch {
 		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
@@ -270,8 +275,12 @@ func (w *world) starts(t *team, rooms []*vacancy) bool {
 		zone := v.node.Labels[v1.LabelTopologyZone]
 		zones[zone], zoneOf[v.node.Name] = append(zones[zone], v), zone
 	}
+	settled := t.bound
+	if t.near {
+		settled = slices.Concat(t.bound, t.neighbours)
+	}
 	for zone, in := range zones {
-		elsewhere := slices.ContainsFunc(t.bound, func(pod *v1.Pod) bool { return zoneOf[pod.Spec.NodeName] != zone })
+		elsewhere := slices.ContainsFunc(settled, func(pod *v1.Pod) bool { return zoneOf[pod.Spec.NodeName] != zone })
 		if !elsewhere && w.startsIn(t, in) {
 			return true
 		}
