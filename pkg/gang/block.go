@@ -57,6 +57,7 @@ func (g *group) forgive(now time.Time) {
 // fail counts an attempt in vain, after which the group pauses.
 func (g *group) fail(backoff Backoff, now time.Time) {
 	g.attempts++
+	g.resumes = false
 	g.pause = backoff.after(g.attempts)
 	g.retryAt = now.Add(g.pause)
 }
@@ -86,7 +87,7 @@ func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
 		return
 	}
 	g.forgive(now)
-	g.invited, g.pausedAt = false, time.Time{}
+	g.invited, g.resumes, g.pausedAt = false, false, time.Time{}
 	if g.block != nil && !g.block.cycle && g.block.reason.String() == reason.String() {
 		g.block.touched = false
 		return

@@ -126,6 +126,8 @@ type Loss struct {
 	Group  ID
 	Member Ref
 	Node   string
+	// Starting is set if the group is in the middle of its start: it is bound in part until the member has a node again.
+	Starting bool
 }
 
 // Empty reports whether there is nothing to do.

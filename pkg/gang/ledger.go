@@ -73,6 +73,9 @@ type group struct {
 	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was
 	// taken.
 	placedOnce, present, recalled bool
+	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier scheduler, or by a
+	// binding that failed.
+	resumes bool
 	// quorumAt is when enough members existed for the first time.
 	quorumAt time.Time
 	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.

@@ -5,8 +5,8 @@ import "time"
 // Key is the place of a pod in the scheduling queue. It is frozen when the pod is admitted to the queue, because a
 // heap whose keys change under it loses its order.
 type Key struct {
-	// Committing is set for members of a plan that is being carried out: they come before everything else, so that
-	// assignments are held idle for as short a time as possible.
+	// Committing is set for members of a plan that is being carried out, or that an earlier scheduler has left half carried out: they
+	// come before everything else, so that assignments are held idle for as short a time as possible.
 	Committing bool
 	// Precedence says when the pod is due and whether its priority is a part of that already.
 	Precedence

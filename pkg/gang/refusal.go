@@ -52,16 +52,18 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 // has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
 func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	g := m.group
-	var e Effects
-	if m.node != "" && !g.met() && g.hasBegun() {
-		e.Lost = []Loss{{Group: g.id, Member: m.Ref(), Node: m.node}}
-	}
 	switch p := g.plan; {
 	case p.node(m.UID) == "" && g.started():
 		m.move(isLet)
 	case p != nil && p.failure == nil && !g.started():
 		g.fail(backoff, now)
 		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
+	}
+	begun := !g.met() && g.hasBegun()
+	g.resumes = begun && !g.started()
+	var e Effects
+	if begun && m.node != "" {
+		e.Lost = []Loss{{Group: g.id, Member: m.Ref(), Node: m.node, Starting: g.resumes}}
 	}
 	g.plan.drop(m.UID)
 	return merge(e, l.settle(g, now))

@@ -230,6 +230,7 @@ func TestLateObservationsMeanNothing(t *testing.T) {
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	one := []Loss{{Group: g1, Member: Ref{UID: uid(0), Namespace: "ns", Name: "p00"}, Node: node(0)}}
+	starting := []Loss{{Group: g1, Member: one[0].Member, Node: node(0), Starting: true}}
 	for _, tc := range []struct {
 		name   string
 		ledger *Ledger
@@ -255,12 +256,12 @@ func TestLosses(t *testing.T) {
 		}, nil},
 		{"a member cannot be bound while others are being bound", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
 			return l.Unreserve(uid(0), testBackoff, t0)
-		}, one},
+		}, starting},
 		{"a member cannot be bound and others are", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
 			l.Observe(g1, bound(1, node(1)), t0)
 			l.Observe(g1, bound(2, node(2)), t0)
 			return l.Unreserve(uid(0), testBackoff, t0)
-		}, one},
+		}, starting},
 		{"no member can be bound", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
 			l.Unreserve(uid(1), testBackoff, t0)
 			l.Unreserve(uid(2), testBackoff, t0)

@@ -187,7 +187,7 @@ func (g *group) leaderName() string {
 func (m *member) freeze() {
 	g := m.group
 	m.key = g.key()
-	m.key.Committing = g.plan != nil && !g.started()
+	m.key.Committing = (g.plan != nil || g.resumes) && !g.started()
 	if g.plan == nil && !g.started() && g.pausedAt.After(m.key.Time) {
 		// Everybody who came while it planned goes before it goes on.
 		m.key.Time = g.pausedAt

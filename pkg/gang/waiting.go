@@ -87,6 +87,17 @@ func (g *group) waitingClasses() []WaitingClass {
 	return classes
 }
 
+// TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start comes before
+// everything else, whatever its priority, until it has been tried once: an earlier scheduler had taken the places that it lacks, and
+// without them it stays bound in part.
+func (l *Ledger) TakeOver() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.groups {
+		g.resumes = g.census.settled() > 0 && !g.placedOnce && g.quorum()
+	}
+}
+
 // Invite lets the leader of a group that waits enter the queue, to plan.
 func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	l.mu.Lock()

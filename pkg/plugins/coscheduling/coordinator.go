@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -125,5 +126,10 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// It may take its time to go.
 		from = gone.Time
 	}
-	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: v.Priority, node: loss.Node, info: info, until: from.Add(c.settings.recovery)})
+	priority := v.Priority
+	if loss.Starting {
+		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
+		priority = math.MaxInt32
+	}
+	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: from.Add(c.settings.recovery)})
 }

@@ -28,7 +28,8 @@ type feed struct {
 	ctx context.Context
 	*coordinator
 	client clientset.Interface
-	seen   []cache.DoneChecker
+	// told are the handlers that have to be told of what there is at the start.
+	told []cache.DoneChecker
 	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second
 	// must not give the place away before what the first has heard from the ledger is done.
 	ending sync.Mutex
@@ -58,7 +59,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	s := c.status
 	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
 	s.synced = func() bool {
-		return !slices.ContainsFunc(f.seen, func(told cache.DoneChecker) bool { return !cache.IsDone(told) })
+		return !slices.ContainsFunc(f.told, func(told cache.DoneChecker) bool { return !cache.IsDone(told) })
 	}
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	informers.Await(factory, c.waker.opened)
 	go s.run(ctx)
 	go func() {
-		if cache.WaitFor(ctx, "", f.seen...) {
+		if cache.WaitFor(ctx, "", f.told...) {
 			c.waker.run(ctx)
 		}
 	}()
@@ -80,19 +81,26 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 }
 
 func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *groupInformer) error {
-	seen, err := informers.Handle(factory, groups, handlers(f.seeGroup, f.changeGroup, f.loseGroup))
-	if err != nil {
+	if err := f.watch(factory, groups, handlers(f.seeGroup, f.changeGroup, f.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	f.seen = append(f.seen, seen.HasSyncedChecker())
 	for _, finished := range groups.finished {
 		f.pods.addFinished(finished.GetStore())
-		seen, err := informers.Handle(factory, finished, f.finished())
-		if err != nil {
+		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
-		f.seen = append(f.seen, seen.HasSyncedChecker())
 	}
+	return nil
+}
+
+// watch hands what an informer tells to a handler. No gang is looked at before the handler has been told of all that there is at the
+// start: one that fits would be ruled out, and a pod that comes after it would be tried first.
+func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache.SharedInformer, handler cache.ResourceEventHandler) error {
+	told, err := informers.Handle(factory, informer, handler)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller says what it watches
+	}
+	f.told = append(f.told, told.HasSyncedChecker())
 	return nil
 }
 
@@ -103,22 +111,20 @@ func (f *feed) finished() cache.ResourceEventHandler {
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
-	seen, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), handlers(f.seePod,
-		func(old, pod *v1.Pod) {
-			if old.UID != pod.UID {
-				f.losePod(old)
-			}
-			f.seePod(pod)
-		}, f.losePod))
-	if err != nil {
+	pods := handlers(f.seePod, func(old, pod *v1.Pod) {
+		if old.UID != pod.UID {
+			f.losePod(old)
+		}
+		f.seePod(pod)
+	}, f.losePod)
+	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	f.seen = append(f.seen, seen.HasSyncedChecker())
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.headroom.dropNode(node.Name)
 		f.waker.look()
 	})
-	if _, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
+	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	return f.watchMeans(profile)
@@ -152,7 +158,7 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 			}})
 	}
 	for _, w := range all {
-		if _, err := informers.Handle(factory, w.informer, w.handler); err != nil {
+		if err := f.watch(factory, w.informer, w.handler); err != nil {
 			return fmt.Errorf("watching what pods need: %w", err)
 		}
 	}

@@ -31,7 +31,8 @@ const (
 	forTurn
 )
 
-// promise is capacity of one node that is kept for a gang against pods of its priority or less.
+// promise is capacity of one node that is kept for a gang against pods of a priority or less: its own, but for a gang in the middle of
+// its start.
 type promise struct {
 	to       gang.ID
 	kind     promiseKind

@@ -153,6 +153,7 @@ func (o opening) Done() <-chan struct{} { return o }
 
 // run looks at once at what there is, and then at what changes.
 func (w *waker) run(ctx context.Context) {
+	w.ledger.TakeOver()
 	due := time.Now().Add(w.turn(ctx, time.Now()))
 	close(w.opened)
 	timer := time.NewTimer(time.Until(due))

@@ -1,0 +1,93 @@
+package gang
+
+import (
+	"testing"
+	"time"
+)
+
+// A group whose start was cut short comes before what is more important, once.
+func TestAStartThatWasCutShortComesFirst(t *testing.T) {
+	t.Parallel()
+	important := Key{Priority: 1000, Time: t0.Add(-time.Hour), Tie: "x"}
+	restarted := func(bound, minimum int) *Ledger {
+		l := runningGangOf(bound, minimum)
+		for i := bound; i < 3; i++ {
+			l.Observe(g1, pending(i), t0)
+		}
+		l.TakeOver()
+		l.Invite(g1, t0)
+		return l
+	}
+	again := func(l *Ledger, now time.Time) *Ledger {
+		l.Admit(uid(2))
+		l.Turn(uid(2))
+		l.Block(g1, Told("no room"), nil, testBackoff, now)
+		l.Invite(g1, now)
+		return l
+	}
+	lost := func(bound ...int) *Ledger {
+		l := releasedGangOf(t, 3, 3)
+		for _, i := range bound {
+			l.Observe(g1, inState(i, Bound), t0)
+		}
+		for i := 2; i >= len(bound); i-- {
+			l.Unreserve(uid(i), testBackoff, t0)
+		}
+		l.Invite(g1, t0)
+		return l
+	}
+	for _, tc := range []struct {
+		name   string
+		ledger *Ledger
+		first  bool
+	}{
+		{"two of three are bound when a scheduler takes over", restarted(2, 3), true},
+		{"none is bound then", func() *Ledger {
+			l := gangOf(3, 3)
+			l.TakeOver()
+			l.Invite(g1, t0)
+			return l
+		}(), false},
+		{"the minimum is bound then", restarted(2, 2), false},
+		{"it had started before, and has lost a member", func() *Ledger {
+			l := runningGangOf(2, 3)
+			l.Observe(g1, pending(2), t0)
+			l.Recall(g1, true, t0)
+			l.TakeOver()
+			return l
+		}(), false},
+		{"members are bound whom no earlier scheduler has left", func() *Ledger {
+			l := gangOf(3, 3)
+			l.TakeOver()
+			l.Observe(g1, bound(0, node(0)), t0)
+			l.Invite(g1, t0)
+			return l
+		}(), false},
+		{"it was tried since, and does not fit", again(restarted(2, 3), t0), false},
+		{"it was ruled out since", func() *Ledger {
+			l := restarted(2, 3)
+			l.RuleOut(g1, Told("no room"), t0)
+			l.Invite(g1, t0)
+			return l
+		}(), false},
+		{"one member could not be bound", lost(0, 1), true},
+		{"no member could be bound", lost(), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			leader := UID("")
+			for i := range 3 {
+				if ok, _ := tc.ledger.Admit(uid(i)); ok {
+					leader = uid(i)
+				}
+			}
+			key, ok := tc.ledger.Key(leader)
+			if !ok {
+				t.Fatal("no member is let into the queue")
+			}
+			if first := key.Less(important); first != tc.first {
+				t.Errorf("comes before a more important pod: %t, want %t", first, tc.first)
+			}
+		})
+	}
+}
