@@ -161,7 +161,7 @@ type breach struct {
 func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
 	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
 		kubeview.Finished(pod) {
-		c.left(gang)
+		c.left(gang, Evicted(pod))
 	}
 	switch {
 	case bound:
@@ -176,10 +176,13 @@ func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod
 	c.follow(gang)
 }
 
-// left notes that a gang has lost a member, which it has as soon as the member is on its way out. It is not the scheduler's doing, and bindings that are under way cannot be called back.
-func (c *Checker) left(gang string) {
+// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are under way then cannot
+// be called back; but a scheduler that evicts a member itself knows of them.
+func (c *Checker) left(gang string, evicted bool) {
 	delete(c.partial, gang)
-	c.bereft[gang] = time.Now()
+	if !evicted {
+		c.bereft[gang] = time.Now()
+	}
 }
 
 // boundBefore returns the members of a gang that had a node at a time and are not on their way out.

@@ -170,7 +170,7 @@ func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {
 	}
 	if before != nil {
 		if gang := GangOf(before); gang != GangOf(pod) {
-			c.left(gang)
+			c.left(gang, false)
 		}
 	}
 }

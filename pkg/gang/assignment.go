@@ -38,6 +38,7 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		m.move(isDenied)
 		return l.settle(g, now), false, false
 	}
+	g.takeOff(now)
 	g.plan, g.block, g.invited, g.declined, g.pausedAt, g.rests = p, nil, false, 0, time.Time{}, false
 	g.placedOnce = g.started()
 	for _, s := range g.members {
@@ -54,7 +55,7 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 
 // Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the
 // plan, or whether it needs none. If not, Unreserve has to follow.
-func (l *Ledger) Reserve(uid UID, node string, _ time.Time) (Effects, bool) {
+func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
@@ -76,6 +77,7 @@ func (l *Ledger) Reserve(uid UID, node string, _ time.Time) (Effects, bool) {
 		return Effects{}, false
 	}
 	m.node = node
+	m.group.takeOff(now)
 	l.changed(m.group.id)
 	return Effects{}, true
 }

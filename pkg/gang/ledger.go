@@ -18,8 +18,10 @@ type Ledger struct {
 	binding map[ID]*group
 	// degraded holds the groups that have started and have fewer than their minimum.
 	degraded map[ID]*group
-	timeout  time.Duration
-	changed  func(ID)
+	// evicted holds the groups that are being evicted as a whole.
+	evicted map[ID]*group
+	timeout time.Duration
+	changed func(ID)
 }
 
 // NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be
@@ -31,7 +33,7 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	}
 	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
 		binding:  map[ID]*group{},
-		degraded: map[ID]*group{}, timeout: timeout, changed: changed}
+		degraded: map[ID]*group{}, evicted: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 
 // Source is where a group's specification comes from. Where several speak, the first counts.
@@ -76,6 +78,9 @@ type group struct {
 	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier scheduler, or by a
 	// binding that failed.
 	resumes bool
+	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
+	// evictedUntil is how long pending members wait for all bound ones to be evicted, zero if they are not.
+	inFlightSince, evictedUntil time.Time
 	// quorumAt is when enough members existed for the first time.
 	quorumAt time.Time
 	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
@@ -278,9 +283,10 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	return e
 }
 
-// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place.
+// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place, or nothing says what
+// it needs.
 func (g *group) loss(m *member) []Loss {
-	if !g.started() || g.met() || m.Node == "" {
+	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
 		return nil
 	}
 	return []Loss{{Group: g.id, Member: m.Ref(), Node: m.Node}}
@@ -369,6 +375,7 @@ func (l *Ledger) drop(g *group) {
 		delete(l.groups, g.id)
 		delete(l.planned, g.id)
 		delete(l.degraded, g.id)
+		delete(l.evicted, g.id)
 		delete(l.invited, g.id)
 		delete(l.binding, g.id)
 	}

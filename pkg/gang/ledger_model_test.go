@@ -170,14 +170,41 @@ func (w *world) step() {
 		if p := w.some(w.at(parked)); p != nil && p.State == Pending {
 			w.enqueue(p)
 		}
-		switch w.draw(4, "ruled out or in") {
+		switch w.draw(6, "ruled out or in") {
 		case 0:
 			w.l.RuleOut(g1, Told("no room"), w.now)
 		case 1:
 			w.carryOut(w.l.Invite(g1, w.now))
+		case 2:
+			w.evict()
 		}
 	}
 	w.compare()
+}
+
+// evict lets a more important pod evict a group as a whole. The requests for some pods fail.
+func (w *world) evict() {
+	toll := Toll{Group: g1, Whole: true, Roles: map[string]int{}}
+	bound := w.all(func(p *worldPod) bool { return p.group == g1 && p.State == Bound && !p.deleted })
+	for _, p := range bound {
+		toll.Bound++
+		toll.Roles[p.Role]++
+	}
+	if len(bound) == 0 || !w.l.Evict([]Toll{toll}, w.now.Add(30*time.Second), w.now) {
+		return
+	}
+	w.evicted++
+	for _, p := range w.at(waiting, writing, written, binding) {
+		if p.group == g1 && p.State == Pending && !p.left && !p.deleted && w.now.Sub(w.l.groups[g1].inFlightSince) < longestFlight {
+			w.t.Fatalf("the group is evicted while %s is on its way", p.UID)
+		}
+	}
+	for _, p := range bound {
+		if w.draw(8, "the request fails") != 0 {
+			w.end(p, Terminating)
+		}
+	}
+	w.check()
 }
 
 // timers ends the waits of pods whose time is over, whatever the ledger knows of that.
@@ -203,7 +230,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 	for i := range 5 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			visited, total := map[stage]int{}, 0
+			visited, total, evicted := map[stage]int{}, 0, 0
 			rapid.Check(t, func(t *rapid.T) {
 				w := newWorld(t)
 				w.visited, w.salt = visited, uint64(i)
@@ -216,8 +243,12 @@ func TestLedgerAgainstModel(t *testing.T) {
 					total++
 				}
 				w.drain()
+				evicted += w.evicted
 			})
 			t.Logf("%d steps", total)
+			if evicted == 0 {
+				t.Error("no group was ever evicted: the model does not do what it is for")
+			}
 			for s := range stages {
 				if visited[s] == 0 {
 					t.Errorf("no member was ever at stage %d: the model does not do what it is for", s)

@@ -73,6 +73,8 @@ const (
 	LostMembers
 	// NoMember means that Pod does not wait for the group any more.
 	NoMember
+	// Evicted means that all members that have a node are being evicted.
+	Evicted
 	causes
 )
 
@@ -100,6 +102,7 @@ var kinds = [causes]string{
 	LostMember:     "gang lost a member before all had reserved their nodes",
 	LostMembers:    "gang lost the members that it needs",
 	NoMember:       "the pod is no pending member of its gang any more",
+	Evicted:        "gang is being evicted",
 }
 
 // Obstacle is a cause with its names and amounts.
@@ -163,6 +166,8 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("gang %s lost the members that it needs", o.Group)
 	case NoMember:
 		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
+	case Evicted:
+		return fmt.Sprintf("gang %s is being evicted", o.Group)
 	default:
 		return o.Kind()
 	}

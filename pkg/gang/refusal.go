@@ -132,8 +132,9 @@ func (l *Ledger) Refused(id ID) map[Refusal]bool {
 	return maps.Clone(g.plan.refused)
 }
 
-// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that wait only for members that the minimum does not need,
-// and invites another leader where the one that was invited does not come.
+// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that wait only for
+// members that the minimum does not need, invites another leader where the one that was invited does not come, and ends the wait for
+// evictions that take too long.
 func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,6 +151,12 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 			e = merge(e, l.expire(g, len(p.assignments), g.ready(p), backoff, now))
 		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && g.servesReady(p):
 			e.Allow = append(e.Allow, l.commit(g, now)...)
+			e = merge(e, l.settle(g, now))
+		}
+	}
+	for _, g := range l.evicted {
+		if !now.Before(g.evictedUntil) {
+			l.stay(g)
 			e = merge(e, l.settle(g, now))
 		}
 	}

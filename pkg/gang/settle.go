@@ -5,6 +5,9 @@ import "time"
 // settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
 // plan or activates members that were held.
 func (l *Ledger) settle(g *group, now time.Time) Effects {
+	if g.goes() && g.census.states[Bound] == 0 {
+		l.stay(g)
+	}
 	e := g.recount(now)
 	if g.plan != nil && !g.plan.committed {
 		e = merge(e, l.advance(g, now))
@@ -20,6 +23,9 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 		} else {
 			g.attempts = 0
 		}
+	}
+	if g.plan == nil && g.holding == 0 {
+		g.inFlightSince = time.Time{}
 	}
 	if g.started() || !g.quorum() {
 		g.block, g.invited = nil, false

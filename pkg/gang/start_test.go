@@ -250,6 +250,10 @@ func TestLosses(t *testing.T) {
 			return l.Forget(uid(0), t0)
 		}, nil},
 		{"the others are enough", runningGangOf(3, 2), func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, nil},
+		{"nothing says what the gang needs any more", runningGangOf(3, 3), func(l *Ledger) Effects {
+			l.Undefine(g1, Object, t0)
+			return l.Forget(uid(0), t0)
+		}, nil},
 		{"the gang has never started", gangOf(3, 3), func(l *Ledger) Effects {
 			l.Observe(g1, bound(0, node(0)), t0)
 			return l.Forget(uid(0), t0)

@@ -52,7 +52,7 @@ type VictimGroup struct {
 	// succeeded. SettledByRole is the same for each role that has a minimum.
 	Settled       int
 	SettledByRole map[string]int
-	// Bound is the number of members that are bound. All of them have to be among the victims before the group can be
+	// Bound is the number of members that are bound or being bound. All of them have to be among the victims before the group can be
 	// evicted as a whole; members that have succeeded need not.
 	Bound int
 	// AllOrNothing is set for a group that may be disrupted only as a whole, even if it has more members than its

@@ -3,6 +3,7 @@ package gang
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // View is what a group looks like from outside.
@@ -17,6 +18,8 @@ type View struct {
 	Roles map[string]RoleView
 	// Holding is the number of members that hold an assignment in memory.
 	Holding int
+	// InFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
+	InFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
 	// Degraded is set while a group that had started has fewer than its minimum.
@@ -85,7 +88,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Count: c.states, Running: c.running, Holding: g.holding, Started: g.started(), Degraded: g.started() && !g.met(), Note: g.note, Priority: c.priority()}
+	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.inFlightSince, Started: g.started(), Degraded: g.started() && !g.met(), Note: g.note, Priority: c.priority()}
 	var roles map[string]int
 	if s := g.spec(); s != nil {
 		v.Minimum, roles = s.Minimum, s.Minimum.Roles

@@ -28,6 +28,12 @@ func (w *world) check() {
 		if holding != g.holding {
 			w.t.Fatalf("%s counts %d assignments, its members hold %d", id, g.holding, holding)
 		}
+		if g.goes() != (l.evicted[id] == g) {
+			w.t.Fatalf("%s is not found by Expire while it is being evicted", id)
+		}
+		if flies := holding > 0 || g.plan != nil; flies == g.inFlightSince.IsZero() {
+			w.t.Fatalf("members of %s are in flight: %t, since %s", id, flies, g.inFlightSince)
+		}
 		for _, m := range []*member{g.leader, g.planner} {
 			if m != nil && g.members[m.UID] != m {
 				w.t.Fatalf("%s leads %s and is no member", m.UID, id)

@@ -60,8 +60,9 @@ type world struct {
 	calm bool
 	// changes counts what happened at the API server, calls what the ledger was told or asked.
 	changes, calls int
-	// visited counts stages seen.
+	// visited counts stages seen, evicted the evictions of a group as a whole.
 	visited map[stage]int
+	evicted int
 	// salt makes another history of the same seed.
 	salt uint64
 }

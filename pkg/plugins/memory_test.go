@@ -100,7 +100,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gang": {
 		"stageTable":     inSource,
 		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
-		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.groups": byGang,
+		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.evicted": byGang, "Toll.Roles": oneCycle, "Ledger.groups": byGang,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"ReserveTurns.rests": byGang, "Rounds.groups": byGang, "VictimGroup.SettledByRole": oneCycle,
 		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,

@@ -67,6 +67,8 @@ type proposal struct {
 	pods map[string]int
 	// leaving are the pods that terminate anyway on the nodes where members will be placed.
 	leaving []*v1.Pod
+	// tolls are what it takes from each gang.
+	tolls []gang.Toll
 }
 
 // going are the pods that have to go before members are placed.
@@ -111,9 +113,20 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		leaving: map[string][]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
 	found := &proposal{Eviction: gang.Evict(p), request: r, pods: map[string]int{}}
+	tolls := map[gang.ID]gang.Toll{}
 	for _, i := range found.Victims {
 		found.victims = append(found.victims, b.victims[i])
+		v := &p.Victims[i]
+		if g, known := p.Groups[v.Group]; known {
+			t, counted := tolls[v.Group]
+			if !counted {
+				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound, Roles: map[string]int{}}
+			}
+			t.Roles[v.Role]++
+			tolls[v.Group] = t
+		}
 	}
+	found.tolls = slices.Collect(maps.Values(tolls))
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
@@ -336,6 +349,8 @@ func (b *problemBuilder) describe(id gang.ID, g *gang.VictimGroup) {
 		return
 	}
 	v, _ := b.ledger.View(id)
+	// A member that is being bound would be all that is left of a gang that is evicted as a whole.
+	g.Bound = max(g.Bound, v.Count[gang.Bound]) + v.InFlight(b.now)
 	g.Minimum, g.Settled, g.SettledByRole = v.Minimum, v.Settled(), map[string]int{}
 	for role, counts := range v.Roles {
 		g.SettledByRole[role] = counts.Settled

@@ -161,6 +161,13 @@ func (e *evictor) giveUp(r *request) {
 	e.promises.drop(r.id, func(o promise) bool { return o.kind == afterEviction })
 }
 
+// bears reports whether the gangs of the victims are still as they were when the victims were chosen, and has the other members of those
+// that go as a whole wait until they have gone.
+func (e *evictor) bears(p *proposal) bool {
+	now := time.Now()
+	return e.ledger.Evict(p.tolls, now.Add(evictionGrace), now)
+}
+
 // unneeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
 func (e *evictor) unneeded(r *request, now time.Time) {
 	e.mu.Lock()

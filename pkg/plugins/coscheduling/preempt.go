@@ -68,6 +68,8 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	case found.idle():
 		c.evictor.unneeded(r, time.Now())
 		return "", nil
+	case !c.evictor.bears(found):
+		return c.evictor.useless(ctx, r, nil), nil
 	}
 	kept := make([]promise, 0, len(a.Assignments))
 	for _, placed := range a.Assignments {
@@ -155,6 +157,8 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	case found.idle():
 		c.evictor.unneeded(r, time.Now())
 		return "", "", nil
+	case !c.evictor.bears(found):
+		return c.evictor.useless(ctx, r, nil), "", nil
 	}
 	if len(found.victims) == 0 {
 		// Single pods are nominated by the scheduler's own preemption while others terminate.
