@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// longestFlight is how long members on their way to a node keep their group from being evicted as a whole: some wait for volumes, and
-// whoever makes others wait for volumes that nobody provides must not be safe for it.
+// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait for volumes that
+// are never provided, which must not make their group safe from eviction.
 const longestFlight = 30 * time.Second
 
 // Toll is what an eviction takes from a group.

@@ -161,9 +161,9 @@ func (e *evictor) giveUp(r *request) {
 	e.promises.drop(r.id, func(o promise) bool { return o.kind == afterEviction })
 }
 
-// bears reports whether the gangs of the victims are still as they were when the victims were chosen, and has the other members of those
-// that go as a whole wait until they have gone.
-func (e *evictor) bears(p *proposal) bool {
+// commit reports whether the victims may go: their gangs have to be as they were when the victims were chosen. The other members of gangs
+// that go as a whole wait from then on until all have gone.
+func (e *evictor) commit(p *proposal) bool {
 	now := time.Now()
 	return e.ledger.Evict(p.tolls, now.Add(evictionGrace), now)
 }

@@ -68,7 +68,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	case found.idle():
 		c.evictor.unneeded(r, time.Now())
 		return "", nil
-	case !c.evictor.bears(found):
+	case !c.evictor.commit(found):
 		return c.evictor.useless(ctx, r, nil), nil
 	}
 	kept := make([]promise, 0, len(a.Assignments))
@@ -157,7 +157,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	case found.idle():
 		c.evictor.unneeded(r, time.Now())
 		return "", "", nil
-	case !c.evictor.bears(found):
+	case !c.evictor.commit(found):
 		return c.evictor.useless(ctx, r, nil), "", nil
 	}
 	if len(found.victims) == 0 {
