@@ -62,7 +62,7 @@ type world struct {
 	changes, calls int
 	// visited counts stages seen, evicted the evictions of a group as a whole.
 	visited map[stage]int
-	evicted int64
+	evicted int
 	// salt makes another history of the same seed.
 	salt uint64
 }
