@@ -70,14 +70,38 @@ type eviction struct {
 	// searches counts the proposals that did not help.
 	searches int
 	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it will be placed.
-	awaited []gang.Ref
-	// until is when others may be chosen, zero while the requests to evict are under way.
-	until time.Time
+	awaited []awaitedPod
+	// until is when others may be chosen, zero while the requests to evict are under way. overdue is set when they are.
+	until   time.Time
+	overdue bool
 	// idleSince is when it stopped waiting for pods to go, zero while it waits.
 	idleSince time.Time
 	// node is where a single pod goes when they are gone.
 	node    string
 	request *request
+}
+
+// awaitedPod is a pod that has to go from a node.
+type awaitedPod struct {
+	gang.Ref
+	node string
+}
+
+// awaitedPods names the pods and where they are.
+func awaitedPods(pods []*v1.Pod) []awaitedPod {
+	out := make([]awaitedPod, len(pods))
+	for i, pod := range pods {
+		out[i] = awaitedPod{Ref: refOf(pod), node: pod.Spec.NodeName}
+	}
+	return out
+}
+
+// remain reports whether one of the pods is still there, by the nodes that a cycle sees.
+func remain(pods []awaitedPod, nodes fwk.NodeInfoLister) bool {
+	return slices.ContainsFunc(pods, func(r awaitedPod) bool {
+		node, err := nodes.Get(r.node)
+		return err == nil && slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return gang.UID(info.GetPod().UID) == r.UID })
+	})
 }
 
 // decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It may be
@@ -89,11 +113,15 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		e.work = map[string]*eviction{}
 	}
 	w := e.work[r.name]
-	if w != nil && len(w.awaited) > 0 {
-		if left := e.left(w); left > 0 && !w.late(now) {
+	if w != nil && len(w.awaited) > 0 && !w.overdue {
+		switch left := e.left(w); {
+		case left == 0:
+			w = nil
+		case !w.late(now):
 			return nil, waitingFor(left)
+		default:
+			e.outwait(w, now)
 		}
-		w = nil
 	}
 	if w == nil {
 		w = &eviction{request: r, said: findings{}, idleSince: now}
@@ -109,6 +137,9 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 			return p, ""
 		}
 		e.giveUp(r)
+		if left := e.left(w); w.overdue && left > 0 {
+			return nil, waitingFor(left) + ", which should have gone. Evicting others does not help: " + p.Reason
+		}
 		return nil, "preemption does not help: " + p.Reason
 	}
 	e.search(ctx, r, w, 0)
@@ -155,8 +186,20 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 	return "looking for other pods to evict"
 }
 
-// giveUp ends the work for a request, and what was promised to it while it waited for pods to go. The lock is held.
+// outwait lets others be chosen in place of the pods that are late. What is promised still is when they have gone after all, or what
+// replaces them would be there first and be evicted again. Until then others may use what lies idle there. The lock is held.
+func (e *evictor) outwait(w *eviction, now time.Time) {
+	w.overdue, w.idleSince = true, now
+	e.promises.postpone(w.request.id, w.awaited)
+}
+
+// giveUp ends the work for a request, and what was promised to it while it waited for pods to go. While some of them are late it only
+// begins again. The lock is held.
 func (e *evictor) giveUp(r *request) {
+	if w := e.work[r.name]; w != nil && w.overdue && e.left(w) > 0 {
+		w.said, w.searches, w.found = findings{}, 0, nil
+		return
+	}
 	delete(e.work, r.name)
 	e.promises.drop(r.id, func(o promise) bool { return o.kind == afterEviction })
 }
@@ -191,6 +234,8 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 		switch r := w.request; {
 		case r.only == nil && !waits(r.id) || r.only != nil && e.settled(r.only):
 			delete(e.work, name)
+		case w.overdue && e.left(w) > 0:
+			w.idleSince = now
 		case !w.idleSince.IsZero():
 			if now.Sub(w.idleSince) > promiseGrace {
 				e.giveUp(r)
@@ -199,7 +244,7 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 		case e.left(w) == 0:
 			w.idleSince = now
 		case w.late(now):
-			w.idleSince = now
+			e.outwait(w, now)
 			again = append(again, r)
 		}
 	}
@@ -216,15 +261,6 @@ func refOf(pod *v1.Pod) gang.Ref {
 	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// refsOf names pods.
-func refsOf(pods []*v1.Pod) []gang.Ref {
-	refs := make([]gang.Ref, len(pods))
-	for i, pod := range pods {
-		refs[i] = refOf(pod)
-	}
-	return refs
-}
-
 // leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
 func leaves(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(evictionGrace))
@@ -237,7 +273,7 @@ func (w *eviction) late(now time.Time) bool { return !w.until.IsZero() && !now.B
 func (e *evictor) left(w *eviction) int {
 	left := 0
 	for _, r := range w.awaited {
-		if e.pods.pod(r) != nil {
+		if e.pods.pod(r.Ref) != nil {
 			left++
 		}
 	}
@@ -248,7 +284,7 @@ func (e *evictor) left(w *eviction) int {
 func (e *evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, awaited: refsOf(p.leaving), until: p.leftBy().Add(evictionGrace)}
+	e.work[r.name] = &eviction{request: r, said: findings{}, awaited: awaitedPods(p.leaving), until: p.leftBy().Add(evictionGrace)}
 }
 
 // podName is the name of the requests of a single pod.
@@ -266,8 +302,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	if e.left(w) > 0 {
 		return w.node
 	}
-	info, err := nodes.Get(w.node)
-	if err == nil && slices.ContainsFunc(info.GetPods(), func(i fwk.PodInfo) bool { return slices.Contains(w.awaited, refOf(i.GetPod())) }) {
+	if remain(w.awaited, nodes) {
 		return w.node
 	}
 	return ""
@@ -277,7 +312,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := &eviction{request: r, said: findings{}, awaited: refsOf(p.going()), node: node}
+	w := &eviction{request: r, said: findings{}, awaited: awaitedPods(p.going()), node: node}
 	grace := int64(0)
 	for _, pod := range p.victims {
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
@@ -43,6 +44,8 @@ type promise struct {
 	info   fwk.PodInfo
 	// until ends it, unless zero.
 	until time.Time
+	// after are pods that something holds: it counts once they have gone, whenever that is.
+	after []awaitedPod
 }
 
 // promises owns what is promised. Cycles read an immutable view of it without a lock.
@@ -151,6 +154,20 @@ func (p *promises) take(id gang.ID, uid gang.UID, node string) {
 	})
 }
 
+// postpone lets what is promised after evictions count only when the pods have gone.
+func (p *promises) postpone(id gang.ID, after []awaitedPod) {
+	p.change(func() int {
+		kept := slices.Clone(p.kept[id])
+		for i := range kept {
+			if kept[i].kind == afterEviction {
+				kept[i].after = after
+			}
+		}
+		p.put(id, kept)
+		return allIf(len(kept) > 0)
+	})
+}
+
 // expire ends the promises whose time is over.
 func (p *promises) expire(now time.Time) {
 	if !p.any() {
@@ -250,14 +267,14 @@ func (p *promises) retry(most int) {
 // forget drops a pod that is gone: it would stay until promises are given back, and anybody can make such pods.
 func (p *promises) forget(uid gang.UID) { p.turnedAway.Delete(uid) }
 
-// toOthers returns what is promised to others than the gang that are at least as important.
+// toOthers returns what is promised to others than the gang that are at least as important, but for what has to wait.
 func (p *promises) toOthers(id gang.ID, priority int32) []promise {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []promise
 	for to, kept := range p.kept {
 		for _, o := range kept {
-			if to != id && o.priority >= priority {
+			if to != id && o.priority >= priority && o.after == nil {
 				out = append(out, o)
 			}
 		}
@@ -273,9 +290,9 @@ func (p *promises) backfills(id gang.ID, pod *v1.Pod) bool {
 	}) && p.allowsBackfill(pod)
 }
 
-// refuse returns the gang to which the capacity is promised that the pod would need on the node, if there is one. Resources and host
-// ports count; which device of a shared node is whose is not promised.
-func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManager) (gang.ID, bool) {
+// refuse returns the gang to which the capacity is promised that the pod would need on the node, one of nodes, if there is one.
+// Resources and host ports count; which device of a shared node is whose is not promised.
+func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister, dra fwk.SharedDRAManager) (gang.ID, bool) {
 	view := p.view.Load()
 	if view == nil {
 		return gang.ID{}, false
@@ -291,9 +308,11 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	priority := corev1helpers.PodPriority(pod)
 	with := node
 	var to gang.ID
+	var turn *promise
 	harmed := false
-	for _, o := range promised {
-		if o.to == id || o.priority < priority || (o.kind == forTurn && p.allowsBackfill(pod)) {
+	for i := range promised {
+		o := &promised[i]
+		if o.to == id || o.priority < priority || (o.kind == forTurn && p.allowsBackfill(pod)) || remain(o.after, nodes) {
 			continue
 		}
 		if with == node {
@@ -301,9 +320,15 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 		}
 		with.AddPodInfo(o.info)
 		to = o.to
-		harmed = harmed || (o.kind == forTurn && o.to.Namespace != pod.Namespace)
+		if o.kind == forTurn {
+			turn = o
+			harmed = harmed || o.to.Namespace != pod.Namespace
+		}
 	}
-	if with == node || (len(noderesources.Fits(pod, with, dra, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && nodeports.Fits(pod, with)) {
+	fits := func() bool {
+		return len(noderesources.Fits(pod, with, dra, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && nodeports.Fits(pod, with)
+	}
+	if with == node || fits() || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && fits() {
 		return gang.ID{}, false
 	}
 	if harmed && !p.harmed.Load() {
@@ -311,6 +336,19 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, dra fwk.SharedDRAManag
 	}
 	p.note(pod)
 	return to, true
+}
+
+// withoutBackfill takes off the node what runs in what is promised and goes when the gang starts, and reports whether there is something.
+// Or others would be turned away, and such pods evicted, for room that the gang does not need besides.
+func (p *promises) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *promise) bool {
+	some := false
+	for _, info := range pods {
+		pod := info.GetPod()
+		if corev1helpers.PodPriority(pod) <= turn.priority && p.members.id(pod) != turn.to && p.allowsBackfill(pod) {
+			some = with.RemovePod(klog.Background(), pod) == nil || some
+		}
+	}
+	return some
 }
 
 // note has the pod woken when a promise ends.

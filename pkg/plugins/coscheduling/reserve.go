@@ -42,11 +42,12 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if !c.promises.any() && c.settings.recovery == 0 {
 		return nil
 	}
-	node, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name)
+	nodes := p.framework.SnapshotSharedLister().NodeInfos()
+	node, err := nodes.Get(name)
 	if err != nil {
 		return nil
 	}
-	to, refused := c.promises.refuse(pod, node, p.framework.SharedDRAManager())
+	to, refused := c.promises.refuse(pod, node, nodes, p.framework.SharedDRAManager())
 	if !refused {
 		if to, refused = p.lossUnseen(pod, node); refused {
 			// Nothing else tells that it may be tried again if nothing is promised there after all.

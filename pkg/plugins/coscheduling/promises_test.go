@@ -1,0 +1,106 @@
+package coscheduling
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// nodesNamed is the nodes of a cycle, by name.
+type nodesNamed struct {
+	fwk.NodeInfoLister
+	nodes map[string]fwk.NodeInfo
+}
+
+func (n nodesNamed) Get(name string) (fwk.NodeInfo, error) {
+	if node := n.nodes[name]; node != nil {
+		return node, nil
+	}
+	return nil, fmt.Errorf("there is no node %s", name)
+}
+
+func TestWhatIsPromisedIsKept(t *testing.T) {
+	t.Parallel()
+	pod := func(name, cpu string, priority int32) *v1.Pod {
+		return &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+			Spec: v1.PodSpec{Priority: &priority, Containers: []v1.Container{{
+				Name: "main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}},
+		}
+	}
+	backfill := func(p *v1.Pod) *v1.Pod {
+		p.Annotations = map[string]string{kubeview.BackfillKey: "allow"}
+		return p
+	}
+	held := []awaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
+	for name, test := range map[string]struct {
+		// there are pods on the node, which has 8 CPUs, of which 4 are promised to a gang of priority 10.
+		there   []*v1.Pod
+		promise promise
+		pod     *v1.Pod
+		// gone is set if the pod that something holds on the other node has gone.
+		gone    bool
+		refused bool
+	}{
+		"a pod that fits besides":                               {pod: pod("p", "4", 0)},
+		"a pod that does not fit besides":                       {pod: pod("p", "5", 10), refused: true},
+		"a more important pod":                                  {pod: pod("p", "5", 11)},
+		"a pod that may backfill a reservation":                 {promise: promise{kind: forTurn}, pod: backfill(pod("p", "5", 0))},
+		"a pod that may backfill what others made way for":      {pod: backfill(pod("p", "5", 0)), refused: true},
+		"a pod beside one that backfills a reservation":         {promise: promise{kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0)},
+		"too large a pod beside one that does":                  {promise: promise{kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "5", 0), refused: true},
+		"a pod beside one that does and will not make way":      {promise: promise{kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 11))}, pod: pod("p", "4", 0), refused: true},
+		"a pod beside one that uses what others made way for":   {there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0), refused: true},
+		"room that is no use before a pod that is held ends":    {promise: promise{after: held}, pod: pod("p", "5", 0)},
+		"room that is of use, as the pod that was held is gone": {promise: promise{after: held}, pod: pod("p", "5", 0), gone: true, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node := framework.NewNodeInfo(test.there...)
+			node.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+				v1.ResourceCPU: resource.MustParse("8"), v1.ResourcePods: resource.MustParse("110")}}})
+			other := framework.NewNodeInfo()
+			if !test.gone {
+				other = framework.NewNodeInfo(pod("held", "1", 0))
+			}
+			nodes := nodesNamed{nodes: map[string]fwk.NodeInfo{"node": node, "other": other}}
+			info, err := infoOf(pod("m", "4", 10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+			kept := test.promise
+			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
+			p.add(kept)
+			to, refused := p.refuse(test.pod, node, nodes, nil)
+			if refused != test.refused || refused && to != kept.to {
+				t.Errorf("refused %t for %v, want %t", refused, to, test.refused)
+			}
+			if len(node.GetPods()) != len(test.there) {
+				t.Errorf("the node has %d pods now, want %d", len(node.GetPods()), len(test.there))
+			}
+		})
+	}
+}
+
+func TestWhatIsPostponedIsNotPromisedToOthersYet(t *testing.T) {
+	t.Parallel()
+	p := &promises{}
+	id, rival := gang.ID{Namespace: "default", Name: "g"}, gang.ID{Namespace: "default", Name: "rival"}
+	p.add(promise{to: id, kind: afterEviction, node: "n"})
+	p.add(promise{to: id, kind: forReturn, node: "n"})
+	p.postpone(id, []awaitedPod{{node: "n"}})
+	left := p.toOthers(rival, 0)
+	if len(left) != 1 || left[0].kind != forReturn {
+		t.Errorf("promised to others: %+v, want what a lost member held", left)
+	}
+}
