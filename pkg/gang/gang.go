@@ -111,6 +111,8 @@ type Effects struct {
 	// had enough members.
 	Started bool
 	Waited  time.Duration
+	// Landed is set when no member of a group is on its way to a node any more: each is bound or has given its assignment back.
+	Landed bool
 	// Lost lists members of a started group that have lost their node, while the group has fewer than its minimum.
 	Lost []Loss
 }
@@ -132,5 +134,5 @@ type Loss struct {
 
 // Empty reports whether there is nothing to do.
 func (e *Effects) Empty() bool {
-	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0 && len(e.Lost) == 0 && !e.Started
+	return len(e.Activate) == 0 && len(e.Allow) == 0 && len(e.Reject) == 0 && len(e.Lost) == 0 && !e.Started && !e.Landed
 }

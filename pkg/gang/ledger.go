@@ -389,6 +389,7 @@ func merge(a, b Effects) Effects {
 	a.Allow = append(a.Allow, b.Allow...)
 	a.Reject = append(a.Reject, b.Reject...)
 	a.Lost = append(a.Lost, b.Lost...)
+	a.Landed = a.Landed || b.Landed
 	if b.Started {
 		a.Started, a.Waited = true, b.Waited
 	}

@@ -245,8 +245,8 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 			if tc.reserve {
 				l.Reserve(uid(2), "x", t0)
 			}
-			if e := l.Unreserve(uid(2), testBackoff, t0); !e.Empty() {
-				t.Errorf("effects %+v", e)
+			if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Unreserve(uid(2), testBackoff, t0)); diff != "" {
+				t.Errorf("effects (-want +got):\n%s", diff)
 			}
 			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
 				t.Errorf("holding %d, reason %q", v.Holding, v.Reason)

@@ -25,6 +25,7 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 		}
 	}
 	if g.plan == nil && g.holding == 0 {
+		e.Landed = !g.inFlightSince.IsZero()
 		g.inFlightSince = time.Time{}
 	}
 	if g.started() || !g.quorum() {

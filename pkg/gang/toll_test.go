@@ -140,3 +140,24 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 		})
 	}
 }
+
+func TestWhenTheLastMemberIsBoundTheGroupHasLanded(t *testing.T) {
+	t.Parallel()
+	l := releasedGangOf(t, 2, 2)
+	if e := l.Observe(g1, bound(0, node(0)), t0); e.Landed {
+		t.Error("landed with one of two")
+	}
+	if e := l.Observe(g1, bound(1, node(1)), t0); !e.Landed || !e.Started {
+		t.Errorf("landed %t, started %t with both", e.Landed, e.Started)
+	}
+	l.Observe(g1, pending(2), t0)
+	l.Admit(uid(2))
+	l.Turn(uid(2))
+	l.Reserve(uid(2), node(2), t0)
+	if e := l.Observe(g1, bound(2, node(2)), t0); !e.Landed || e.Started {
+		t.Errorf("landed %t, started %t with one more", e.Landed, e.Started)
+	}
+	if e := l.Observe(g1, pending(3), t0); e.Landed {
+		t.Error("landed when one more has come")
+	}
+}

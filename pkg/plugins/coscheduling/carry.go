@@ -23,8 +23,8 @@ type carrier struct {
 	gates    gates
 	// lost is told of members of started gangs that have lost their node.
 	lost func(gang.Loss)
-	// afterStart are woken when a gang has started.
-	afterStart afterStart
+	// afterFlight are woken when the members of a gang have been bound.
+	afterFlight afterFlight
 }
 
 // carry does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
@@ -37,7 +37,7 @@ func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
 		}
 		c.answer(ctx, e)
 		woken = append(woken, e.Activate...)
-		if refs := c.afterStart.take(e.Started); len(refs) > 0 {
+		if refs := c.afterFlight.take(e.Started || e.Landed); len(refs) > 0 {
 			// The account from which victims are chosen may hear of the last member after the ledger.
 			time.AfterFunc(lossPause, func() { c.activate(context.WithoutCancel(ctx), refs) })
 		}

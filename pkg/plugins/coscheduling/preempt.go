@@ -110,7 +110,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	}
 	if c := p.shared; !neverPreempts(pod) && c.ledger.Beginning(corev1helpers.PodPriority(pod)) {
 		// Also if it goes on to look for victims: those that it needs may be bound after that and before the result is read.
-		c.carrier.afterStart.add(refOf(pod))
+		c.carrier.afterFlight.add(refOf(pod))
 	}
 	outcome, node, err := p.preemptGangs(ctx, pod, statuses)
 	switch {

@@ -8,19 +8,19 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-func TestPodsWaitForTheNextStartOnce(t *testing.T) {
+func TestPodsWaitForTheNextFlightOnce(t *testing.T) {
 	t.Parallel()
-	var a afterStart
+	var a afterFlight
 	p := gang.Ref{UID: "p", Namespace: "default", Name: "p"}
 	a.add(p)
 	a.add(p)
 	if refs := a.take(false); refs != nil {
-		t.Errorf("without a start: %v", refs)
+		t.Errorf("before the members are bound: %v", refs)
 	}
 	if diff := cmp.Diff([]gang.Ref{p}, a.take(true)); diff != "" {
-		t.Errorf("at a start: %s", diff)
+		t.Errorf("when they are: %s", diff)
 	}
 	if refs := a.take(true); len(refs) > 0 {
-		t.Errorf("at the next start: %v", refs)
+		t.Errorf("the next time: %v", refs)
 	}
 }
