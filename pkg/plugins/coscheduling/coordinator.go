@@ -39,6 +39,7 @@ type coordinator struct {
 	waker    *waker
 	// preemptors are pods for which others are evicted one by one.
 	preemptors preemptors
+	vacated    vacated
 	owners     *ownerFollower
 	status     *statusWriter
 	overdue    *overdue

@@ -115,6 +115,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		if old.UID != pod.UID {
 			f.losePod(old)
 		}
+		f.vacated.see(old, pod)
 		f.seePod(pod)
 	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {

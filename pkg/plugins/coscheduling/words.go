@@ -15,9 +15,17 @@ import (
 )
 
 // Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
-// No extension point tells, but the scheduler's handler of failures is told. It is called before the scheduler runs.
-// Without it, a gang's reason says that nodes turned members away and not why.
+// No extension point tells, but the scheduler's handler of failures is told. It also gives the plugin the queue, in which it wakes pods
+// that no event wakes. It is called before the scheduler runs. Without it, a gang's reason says that nodes turned members away and not
+// why, and such pods wait for minutes.
 func Listen(sched *scheduler.Scheduler) {
+	for _, profile := range sched.Profiles {
+		for _, plugin := range profile.PreEnqueuePlugins() {
+			if p, ok := plugin.(*Plugin); ok {
+				p.shared.vacated.listen(sched)
+			}
+		}
+	}
 	handle := sched.FailureHandler
 	sched.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
