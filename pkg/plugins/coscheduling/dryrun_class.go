@@ -256,6 +256,7 @@ func (t *classRun) scan() error {
 				return fmt.Errorf("filtering node %s: %w", t.run.nodes[chunk[i]].Node().Name, status.AsError())
 			case t.run.copies[t.run.nodes[chunk[i]].Node().Name] != nil:
 				// Full with members of the gang itself, which is no reason against the gang.
+				t.withheld(status)
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
 				for cause := range causesOf(status) {
@@ -277,6 +278,15 @@ func (t *classRun) scan() error {
 		return nil
 	}
 	return t.score(fit)
+}
+
+// withheld counts a node that has members of the gang, and room that is promised to others, by what is said of that.
+func (t *classRun) withheld(status *fwk.Status) {
+	for cause := range causesOf(status) {
+		if cause.Kind == (promisedTo{}).Kind() {
+			t.causes[cause]++
+		}
+	}
 }
 
 // score ranks the nodes against each other and makes them the candidates.
@@ -314,8 +324,11 @@ func (t *classRun) score(fit []int) error {
 // candidates.
 func (t *classRun) reconsider(i int) error {
 	t.stale()
-	if !t.reserves && !t.fits(i).IsSuccess() {
-		return nil
+	if !t.reserves {
+		if status := t.fits(i); !status.IsSuccess() {
+			t.withheld(status)
+			return nil
+		}
 	}
 	if t.reserves && t.members == 1 {
 		return nil
