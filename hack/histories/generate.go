@@ -122,6 +122,9 @@ func (g *generator) pod() *Pod {
 		p.VolumeZone = g.zones[g.random.IntN(len(g.zones))]
 	}
 	p.Gated = g.one(1, 10)
+	if g.one(1, 15) {
+		p.Spread = g.spread("singles")
+	}
 	g.keep(p)
 	return p
 }
@@ -216,6 +219,10 @@ func (g *generator) step() {
 	}
 }
 
+func (g *generator) spread(of string) *Spread {
+	return &Spread{Of: of, Zones: g.one(1, 2), MaxSkew: int32(g.pick(1, 1, 2))} //nolint:gosec // small
+}
+
 // burst makes pods that come almost at once.
 func (g *generator) burst(n int) {
 	for range n {
@@ -276,6 +283,10 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 		gang.MinByRole = fmt.Sprintf("leader=1,worker=%d", gang.MinMember-1)
 	}
 	odd, near := g.one(1, 3), g.one(1, 12)
+	spread := like.Spread
+	if g.one(1, 8) {
+		spread = g.spread(gang.Name)
+	}
 	labels := !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && g.one(1, 5)
 	create := Step{Do: createGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
 	first := g.one(3, 4)
@@ -298,7 +309,7 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 			p.Name = fmt.Sprintf("p%d", len(g.pods))
 			g.keep(&p)
 		}
-		p.Gang, p.Near = gang.Name, near
+		p.Gang, p.Near, p.Spread = gang.Name, near, spread
 		if labels {
 			p.MinAvailable = gang.MinMember
 		}

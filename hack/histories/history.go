@@ -80,6 +80,8 @@ type Pod struct {
 	Apart bool `json:"apart,omitempty"`
 	// Near members of a gang want to be in one zone, by an affinity of theirs.
 	Near bool `json:"near,omitempty"`
+	// Spread is how it is spread with others, if it is.
+	Spread *Spread `json:"spread,omitempty"`
 	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does; of the same name if it
 	// KeepsName, as a StatefulSet does.
 	Returns   bool `json:"returns,omitempty"`

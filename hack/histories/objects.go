@@ -34,6 +34,7 @@ const (
 	editedLabel  = "histories/edited"
 	nearLabel    = "histories/near"
 	apartLabel   = "histories/apart"
+	spreadLabel  = "histories/spread"
 	hostPort     = 9400
 )
 
@@ -146,6 +147,9 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort, Protocol: v1.ProtocolTCP}}
 	}
 	p.surround(pod)
+	if p.Spread != nil {
+		p.Spread.apply(pod)
+	}
 	if p.EndsSeconds > 0 {
 		pod.Spec.TerminationGracePeriodSeconds = &p.EndsSeconds
 	}

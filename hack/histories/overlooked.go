@@ -92,7 +92,7 @@ func (w *world) overlooks() *invariants.Fault {
 	}
 	for _, pod := range single {
 		fits := func(rooms []*vacancy) bool {
-			return slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.clone().take(pod, w.made[pod.Name]) })
+			return slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.clone().take(pod, w.made[pod.Name], rooms) })
 		}
 		switch {
 		case w.excused(waiting, pod):
@@ -134,7 +134,7 @@ func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 	numbered := slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.gpus != nil })
 	for _, v := range rooms {
 		v.doubtful, v.claimable = numbered, 0
-		v.port, v.apart, v.volumes = true, true, 0 // which the account does not know either
+		v.port, v.apart, v.volumes, v.uneven = true, true, 0, true // which the account does not know either
 	}
 	return rooms
 }
@@ -267,31 +267,37 @@ func (w *world) placeable(pod *v1.Pod) bool {
 // small ones first, so it does not find every arrangement.
 func (w *world) starts(t *team, rooms []*vacancy) bool {
 	if !t.oneZone {
-		return w.startsIn(t, rooms)
+		return w.startsIn(t, rooms, "")
 	}
-	zones := map[string][]*vacancy{}
+	zones := map[string]bool{}
 	zoneOf := map[string]string{}
 	for _, v := range rooms {
 		zone := v.node.Labels[v1.LabelTopologyZone]
-		zones[zone], zoneOf[v.node.Name] = append(zones[zone], v), zone
+		zones[zone], zoneOf[v.node.Name] = true, zone
 	}
 	settled := t.bound
 	if t.near {
 		settled = slices.Concat(t.bound, t.neighbours)
 	}
-	for zone, in := range zones {
+	for zone := range zones {
 		elsewhere := slices.ContainsFunc(settled, func(pod *v1.Pod) bool { return zoneOf[pod.Spec.NodeName] != zone })
-		if !elsewhere && w.startsIn(t, in) {
+		if !elsewhere && w.startsIn(t, rooms, zone) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *world) startsIn(t *team, rooms []*vacancy) bool {
+// startsIn is about one zone, or all if it has no name.
+func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
 	left := make([]*vacancy, len(rooms))
 	for i, v := range rooms {
 		left[i] = v.clone()
+	}
+	takes := func(pod *v1.Pod) func(v *vacancy) bool {
+		return func(v *vacancy) bool {
+			return (zone == "" || zone == v.node.Labels[v1.LabelTopologyZone]) && v.take(pod, w.made[pod.Name], left)
+		}
 	}
 	members := slices.Clone(t.pending)
 	slices.SortStableFunc(members, func(a, b *v1.Pod) int {
@@ -301,15 +307,15 @@ func (w *world) startsIn(t *team, rooms []*vacancy) bool {
 	total, roles := t.lacks()
 	placed := map[types.UID]bool{}
 	for _, ofRole := range []bool{true, false} {
-		for _, pod := range members {
-			role := pod.Labels[kubeview.RoleKey]
-			if total == 0 || placed[pod.UID] || ofRole != (roles[role] > 0) {
-				continue
-			}
-			if slices.ContainsFunc(left, func(v *vacancy) bool { return v.take(pod, w.made[pod.Name]) }) {
-				placed[pod.UID] = true
-				total--
-				roles[role]--
+		for before := -1; before != len(placed); { // what is uneven for one member may be even after another
+			before = len(placed)
+			for _, pod := range members {
+				role := pod.Labels[kubeview.RoleKey]
+				if total > 0 && !placed[pod.UID] && ofRole == (roles[role] > 0) && slices.ContainsFunc(left, takes(pod)) {
+					placed[pod.UID] = true
+					total--
+					roles[role]--
+				}
 			}
 		}
 		for _, n := range roles {

@@ -19,6 +19,9 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 	shared := Node{Name: "s", CPUs: 4, MemGiB: 8, Zone: "a", GPUs: 1, Model: "m", Mode: sharedMode}
 	claimed := Node{Name: "d", CPUs: 4, MemGiB: 8, Zone: "a", GPUs: 1, Model: "m", Mode: claimedMode}
 	disks := Node{Name: "v", CPUs: 4, MemGiB: 8, Zone: "a", Volumes: 1}
+	small := Node{Name: "l", CPUs: 1, MemGiB: 8, Zone: "b"}
+	nodesEven, zonesEven := &Spread{Of: "s", MaxSkew: 1}, &Spread{Of: "s", Zones: true, MaxSkew: 1}
+	zonesUneven := &Spread{Of: "s", Zones: true, MaxSkew: 2}
 	two, roles := &Gang{Name: "g", MinMember: 2}, &Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}
 	for name, test := range map[string]struct {
 		nodes []Node
@@ -56,6 +59,22 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 			wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 4000}, {Name: "b", Gang: "g", MilliCPU: 4000}, {Name: "c", MilliCPU: 4000}}},
 		"a pod that says that its room is promised to a gang that does not wait": {nodes: []Node{plain}, gang: two, want: overlooked,
 			says: "1 node(s) whose free capacity is promised to gang histories/g.", wait: []Pod{{Name: "a", Gang: "g"}, {Name: "c"}}},
+		"a pod that is spread":             {nodes: []Node{plain, whole}, on: []Pod{{Name: "a", Spread: nodesEven}}, wait: []Pod{{Name: "b", Spread: nodesEven}}, want: overlooked},
+		"a pod of which the node has more": {nodes: []Node{plain, small}, on: []Pod{{Name: "a", Spread: nodesEven}}, wait: []Pod{{Name: "b", Spread: nodesEven, MilliCPU: 2000}}},
+		"a pod of which the zone has more": {nodes: []Node{plain, shared, small}, on: []Pod{{Name: "a", Spread: zonesEven}}, wait: []Pod{{Name: "b", Spread: zonesEven, MilliCPU: 2000}}},
+		"a pod of which the zone may have more": {nodes: []Node{plain, shared, small}, on: []Pod{{Name: "a", Spread: zonesUneven}}, want: overlooked,
+			wait: []Pod{{Name: "b", Spread: zonesUneven, MilliCPU: 2000}}},
+		"a pod that may not go to the empty zone": {nodes: []Node{plain, small}, on: []Pod{{Name: "a", Spread: zonesEven}}, want: overlooked,
+			wait: []Pod{{Name: "b", Spread: zonesEven, Zone: "a"}}},
+		"a gang that is spread": {nodes: []Node{plain, whole}, gang: two, want: overlooked,
+			wait: []Pod{{Name: "a", Gang: "g", Spread: zonesEven}, {Name: "b", Gang: "g", Spread: zonesEven}}},
+		"a gang of which one zone gets too many": {nodes: []Node{plain, small}, gang: two,
+			wait: []Pod{{Name: "a", Gang: "g", Spread: zonesEven, MilliCPU: 2000}, {Name: "b", Gang: "g", Spread: zonesEven, MilliCPU: 2000}}},
+		"a gang of which the largest member has to come before the last small one": {nodes: []Node{plain, small}, gang: &Gang{Name: "g", MinMember: 3}, want: overlooked,
+			wait: []Pod{{Name: "a", Gang: "g", Spread: zonesEven, VolumeZone: "a"}, {Name: "b", Gang: "g", Spread: zonesEven, VolumeZone: "a"},
+				{Name: "c", Gang: "g", Spread: zonesEven, VolumeZone: "b", MilliCPU: 500}}},
+		"less important pods that are spread, too": {nodes: []Node{plain, small}, on: []Pod{{Name: "a", Spread: nodesEven, MilliCPU: 4000}},
+			wait: []Pod{{Name: "b", Spread: nodesEven, MilliCPU: 4000, Priority: 1}}},
 		"too large a claim":        {nodes: []Node{claimed}, wait: []Pod{{Name: "a", ClaimedGPUs: 2}}},
 		"a gang that fits":         {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 2000}}, want: overlooked},
 		"a gang of which one fits": {nodes: []Node{plain}, gang: two, wait: []Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 3000}}},

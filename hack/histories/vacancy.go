@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,6 +35,9 @@ type vacancy struct {
 	volumes int
 	// port is set if a pod has the node's port, apart if one is there that must be apart from its like.
 	port, apart bool
+	// spread is how many pods it has of those that are spread together. uneven is set if that is not to be relied on.
+	spread map[string]int
+	uneven bool
 	// nominated are pods on their way to the node.
 	nominated []*v1.Pod
 }
@@ -79,7 +83,7 @@ func (w *world) vacancies(gone func(*v1.Pod) bool) []*vacancy {
 }
 
 func newVacancy(node *v1.Node) *vacancy {
-	v := &vacancy{node: node, amounts: map[v1.ResourceName]int64{}}
+	v := &vacancy{node: node, amounts: map[v1.ResourceName]int64{}, spread: map[string]int{}}
 	for name, amount := range node.Status.Allocatable {
 		v.amounts[name] = amount.MilliValue()
 	}
@@ -100,6 +104,9 @@ func (v *vacancy) add(pod *v1.Pod) {
 	v.use(pod, -1)
 	v.port = v.port || len(pod.Spec.Containers[0].Ports) > 0
 	v.apart = v.apart || pod.Labels[apartLabel] != ""
+	if pod.DeletionTimestamp == nil {
+		v.spread[pod.Labels[spreadLabel]]++
+	}
 	keys := kubeview.DefaultGPUKeys()
 	asked, err := keys.PodGPURequest(pod)
 	if err != nil || asked.Count == 0 || v.gpus == nil {
@@ -121,9 +128,9 @@ func (v *vacancy) use(pod *v1.Pod, times int64) {
 	v.amounts[v1.ResourcePods] += times * 1000
 }
 
-// take puts the pod on the node if it fits, and reports whether it does.
-func (v *vacancy) take(pod *v1.Pod, p *Pod) bool {
-	if !v.admits(pod, p) {
+// take puts the pod on the node, one of all, if it fits, and reports whether it does.
+func (v *vacancy) take(pod *v1.Pod, p *Pod, all []*vacancy) bool {
+	if !v.admits(pod, p) || !v.even(pod, p, all) {
 		return false
 	}
 	for name, amount := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
@@ -142,6 +149,7 @@ func (v *vacancy) take(pod *v1.Pod, p *Pod) bool {
 		v.volumes--
 	}
 	v.port, v.apart = v.port || p.Port, v.apart || p.Apart
+	v.spread[pod.Labels[spreadLabel]]++
 	v.use(pod, -1)
 	return true
 }
@@ -190,10 +198,7 @@ func (v *vacancy) admits(pod *v1.Pod, p *Pod) bool {
 // clone is a copy on which can be tried what fits.
 func (v *vacancy) clone() *vacancy {
 	c := *v
-	c.amounts = map[v1.ResourceName]int64{}
-	for name, amount := range v.amounts {
-		c.amounts[name] = amount
-	}
+	c.amounts, c.spread = maps.Clone(v.amounts), maps.Clone(v.spread)
 	c.gpus = slices.Clone(v.gpus)
 	return &c
 }
