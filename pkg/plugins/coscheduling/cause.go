@@ -38,6 +38,17 @@ func (p promisedTo) String() string {
 // Kind does not name the gang.
 func (promisedTo) Kind() string { return "node(s) whose free capacity is promised to a gang" }
 
+// triedFirst says that gangs are tried for what came free before the pod is.
+type triedFirst struct{}
+
+// String does not name the gangs, of which there may be many.
+func (t triedFirst) String() string { return t.Kind() }
+
+// Kind says it.
+func (triedFirst) Kind() string {
+	return "node(s) with room that came free just now, for which gangs of higher priority are tried first"
+}
+
 // refusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
 // for it.
 type refusedBefore string

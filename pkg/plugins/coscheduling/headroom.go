@@ -54,6 +54,8 @@ type headroom struct {
 	eased bool
 	// settled counts how often the shapes were brought up to date.
 	settled uint64
+	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the queue.
+	asked, answered uint64
 	// domains caches which node lies in which domain, by label keys, until a node changes.
 	domains map[string]*partition
 }
@@ -67,6 +69,8 @@ type headNode struct {
 	// has and used are in thousandths of a CPU and in units of everything else.
 	has, used []int64
 	pods      []*headPod
+	// freed is the look at gangs that sees what last came free here.
+	freed uint64
 
 	// dirty is set while the node waits to be compared; the fields below have a meaning only then.
 	dirty           bool
@@ -109,7 +113,7 @@ func (h *headroom) setNode(node *v1.Node) {
 		return
 	}
 	h.mark(n)
-	n.altered = true
+	n.altered, n.freed = true, h.asked+1
 	h.offer(has, 1)
 	h.offer(n.has, -1)
 	n.node, n.has = node, has
@@ -299,12 +303,13 @@ func (h *headroom) recount(s *shape) {
 	}
 }
 
-// refresh returns the shapes that gained since it was last called: more of their pods fit on some node, or a node on
+// refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on some node, or a node on
 // which they fit if it is empty came or changed its labels, annotations, taints or resources. eased reports whether a bound
 // pod went or changed otherwise, which may help pods that are blocked for reasons that are not in this account.
 func (h *headroom) refresh() (gained []shapeKey, eased bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.asked++
 	h.settle()
 	for _, s := range h.live {
 		if s.gained {

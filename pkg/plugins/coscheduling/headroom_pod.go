@@ -8,6 +8,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -137,7 +138,7 @@ func (h *headroom) removePod(p *headPod) {
 	n.pods = n.pods[:len(n.pods)-1]
 	delete(h.pods, p.pod.UID)
 	h.count(p, -1)
-	h.eased = true
+	h.eased, n.freed = true, h.asked+1
 }
 
 // count counts a pod in or out of those that could be evicted, or of those that go.
@@ -181,6 +182,27 @@ func (h *headroom) membersOn(node string) []podCopy {
 		}
 	}
 	return members
+}
+
+// answer ends the look at gangs that refresh began: those that may fit now are in the queue.
+func (h *headroom) answer() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answered = h.asked
+}
+
+// freedUnseen reports whether something came free on the node that no look at gangs has answered yet, or of which only the scheduler
+// knows, which has these pods there.
+func (h *headroom) freedUnseen(node string, pods []fwk.PodInfo) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.byName[node]
+	if n == nil || n.node == nil || n.freed > h.answered {
+		return true
+	}
+	return slices.ContainsFunc(n.pods, func(p *headPod) bool {
+		return !slices.ContainsFunc(pods, func(info fwk.PodInfo) bool { return info.GetPod().UID == p.pod.UID })
+	})
 }
 
 // anyBelow reports whether a bound pod that is not terminating has a lower priority: without one there is no

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -39,7 +40,8 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	if !c.promises.any() && c.settings.recovery == 0 {
+	first := c.waker.comeBefore(pod)
+	if !c.promises.any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
 	nodes := p.framework.SnapshotSharedLister().NodeInfos()
@@ -47,20 +49,32 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if err != nil {
 		return nil
 	}
-	to, refused := c.promises.refuse(pod, node, nodes, p.framework.SharedDRAManager())
-	if !refused {
-		if to, refused = p.lossUnseen(pod, node); refused {
-			// Nothing else tells that it may be tried again if nothing is promised there after all.
-			time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
-		}
-	}
-	if refused {
+	if to, refused := c.promises.refuse(pod, node, nodes, p.framework.SharedDRAManager()); refused {
 		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
-	return nil
+	to, lost := p.lossUnseen(pod, node)
+	if !lost && !(first && c.headroom.freedUnseen(name, node.GetPods())) {
+		return nil
+	}
+	// Nothing else tells that it may be tried again if no gang takes the place after all.
+	time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
+	if lost {
+		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+	}
+	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }
 
-// lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far.
+// comeBefore reports whether a gang waits that is more important than the pod, which has waited for room. What wakes such a pod wakes it at
+// once; gangs are looked at some milliseconds later, and would have it evicted again.
+func (w *waker) comeBefore(pod *v1.Pod) bool {
+	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || w.members.has(pod) || kubeview.BelongsToNode(pod) {
+		return false
+	}
+	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+	return scheduled != nil && scheduled.Status == v1.ConditionFalse
+}
+
+// lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs are tried first.
 const lossPause = 100 * time.Millisecond
 
 // lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not have it any

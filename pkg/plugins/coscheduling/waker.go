@@ -2,8 +2,10 @@ package coscheduling
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -55,6 +57,8 @@ type waker struct {
 	// opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried: it could take
 	// the place that a member lacks whose siblings have theirs.
 	opened opening
+	// most is the highest priority of a gang that waits and whose priority counts, less than any if there is none.
+	most atomic.Int64
 
 	mu sync.Mutex
 	// dirty are the gangs of which the ledger has said that they may look different, touches what else has happened.
@@ -109,8 +113,10 @@ type waitingGang struct {
 }
 
 func newWaker() *waker {
-	return &waker{kick: make(chan struct{}, 1), opened: make(opening), dirty: map[gang.ID]bool{}, touches: map[touch]bool{},
+	w := &waker{kick: make(chan struct{}, 1), opened: make(opening), dirty: map[gang.ID]bool{}, touches: map[touch]bool{},
 		waiting: map[gang.ID]*waitingGang{}, byShape: map[shapeKey]map[gang.ID]bool{}, rounds: gang.NewRounds()}
+	w.most.Store(w.highest())
+	return w
 }
 
 // wire gives the loop what it works with.
@@ -246,9 +252,22 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 		w.helpPreemptors(ctx)
 	}
 	w.carrier.carry(ctx, append(effects, w.ledger.Expire(w.settings.backoff, now))...)
+	w.most.Store(w.highest())
+	w.headroom.answer()
 	w.reserve(ctx, now)
 	w.reword(now)
 	return max(pause, settlePause)
+}
+
+// highest returns the highest priority of the gangs that wait, but for those that are ordered by when they are due.
+func (w *waker) highest() int64 {
+	most := int64(math.MinInt64)
+	for _, g := range w.waiting {
+		if !g.Key.Ages {
+			most = max(most, int64(g.Key.Priority))
+		}
+	}
+	return most
 }
 
 // nextInLine invites those that stand in line whose turn has come, and returns after what time to look again, 0 if nobody is left.
