@@ -18,6 +18,8 @@ type generator struct {
 	modes []string
 	// local is set if nodes have volumes.
 	local bool
+	// profiles are those that pods may name, none in most histories.
+	profiles []string
 	// pods, gated, gangs and nodes that were made, of which some may be gone.
 	pods, gated, gangs, nodes []string
 	made                      map[string]*Node
@@ -41,6 +43,9 @@ func generate(seed uint64) *History {
 		g.out.LostPercent = g.pick(1, 5, 20, 20)
 	}
 	g.local = g.one(1, 4)
+	if g.one(1, 3) {
+		g.profiles = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler", "scheduler-plugins-scheduler", profile}
+	}
 	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
 	if g.one(1, 2) { // all nodes alike, as most clusters are
 		g.modes = []string{g.modes[g.random.IntN(len(g.modes))]}
@@ -122,6 +127,9 @@ func (g *generator) pod() *Pod {
 		p.VolumeZone = g.zones[g.random.IntN(len(g.zones))]
 	}
 	p.Gated = g.one(1, 10)
+	if len(g.profiles) > 0 {
+		p.Profile = g.profiles[g.random.IntN(len(g.profiles))]
+	}
 	if g.one(1, 15) {
 		p.Spread = g.spread("singles")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -21,7 +22,7 @@ import (
 
 const (
 	namespace = "histories"
-	profile   = "berth-scheduler"
+	profile   = "berth-scheduler" // of pods that name none
 
 	wholeMode   = "whole"
 	sharedMode  = "shared"
@@ -111,7 +112,7 @@ func (p *Pod) objects() []runtime.Object {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace, Labels: map[string]string{}},
 		Spec: v1.PodSpec{
-			SchedulerName: profile, Priority: &p.Priority, RestartPolicy: v1.RestartPolicyNever,
+			SchedulerName: cmp.Or(p.Profile, profile), Priority: &p.Priority, RestartPolicy: v1.RestartPolicyNever,
 			Containers: []v1.Container{{Name: "main", Image: "histories.invalid/main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
 				v1.ResourceCPU:    *resource.NewMilliQuantity(p.MilliCPU, resource.DecimalSI),
 				v1.ResourceMemory: *resource.NewQuantity(p.MemGiB<<30, resource.BinarySI),
