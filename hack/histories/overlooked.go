@@ -83,7 +83,7 @@ func (w *world) overlooks() *invariants.Fault {
 			continue
 		}
 		// Where odd members are near each other by their affinity alone, a plan may be missed: no zone is tried for all of them.
-		if !(t.near && w.odd(t)) && !w.stands(teams, t, rooms) && w.starts(t, rooms) {
+		if (!t.near || !w.odd(t)) && !w.stands(teams, t, rooms) && w.starts(t, rooms) {
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
 		// The account from which the scheduler chooses victims does not know affinity, so it may find room where members cannot be.

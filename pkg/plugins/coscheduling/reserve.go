@@ -53,7 +53,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)
-	if !lost && !(first && c.headroom.freedUnseen(name, node.GetPods())) {
+	if !lost && (!first || !c.headroom.freedUnseen(name, node.GetPods())) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
