@@ -65,9 +65,10 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 }
 
 // comeBefore reports whether a gang waits that is more important than the pod, which has waited for room. What wakes such a pod wakes it at
-// once; gangs are looked at some milliseconds later, and would have it evicted again.
+// once; gangs are looked at some milliseconds later, and would have it evicted again. A pod that fails after it was filtered loses its
+// nomination, so one for which others were evicted is let through: what replaces those would come before it, without end.
 func (w *waker) comeBefore(pod *v1.Pod) bool {
-	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || w.members.has(pod) || kubeview.BelongsToNode(pod) {
+	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || pod.Status.NominatedNodeName != "" || w.members.has(pod) || kubeview.BelongsToNode(pod) {
 		return false
 	}
 	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)

@@ -6,7 +6,38 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/kubeview"
 )
+
+func TestWhoKeepsItsNomination(t *testing.T) {
+	t.Parallel()
+	pod := func(nominated, gang string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Status: v1.PodStatus{NominatedNodeName: nominated}}
+		if gang != "" {
+			kubeview.JoinGang(p, gang)
+		}
+		return p
+	}
+	for name, test := range map[string]struct {
+		pod  *v1.Pod
+		code fwk.Code
+		want bool
+	}{
+		"an error":                    {pod: pod("n", ""), code: fwk.Error, want: true},
+		"an error without nomination": {pod: pod("", ""), code: fwk.Error},
+		"no node that fits":           {pod: pod("n", ""), code: fwk.Unschedulable},
+		"an error of a member":        {pod: pod("n", "g"), code: fwk.Error},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (members{}).keepsNomination(test.pod, fwk.NewStatus(test.code)); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}
 
 func TestBoundElsewhere(t *testing.T) {
 	t.Parallel()

@@ -20,23 +20,40 @@ import (
 // why, and such pods wait for minutes.
 func Listen(sched *scheduler.Scheduler) {
 	for _, profile := range sched.Profiles {
-		for _, plugin := range profile.PreEnqueuePlugins() {
-			if p, ok := plugin.(*Plugin); ok {
-				p.shared.vacated.listen(sched)
-			}
+		if p := pluginOf(profile); p != nil {
+			p.shared.vacated.listen(sched)
 		}
 	}
 	handle := sched.FailureHandler
 	sched.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		p := pluginOf(profile)
+		if p != nil && p.shared.members.keepsNomination(pod.Pod, status) {
+			nominating = nil
+		}
 		// The member is back in the queue before anybody is woken.
 		handle(ctx, profile, pod, status, nominating, start)
-		for _, plugin := range profile.PreEnqueuePlugins() {
-			if p, ok := plugin.(*Plugin); ok {
-				p.shared.hear(pod.Pod, status)
-			}
+		if p != nil {
+			p.shared.hear(pod.Pod, status)
 		}
 	}
+}
+
+// pluginOf returns the plugin of the profile, or nil if it has none.
+func pluginOf(profile framework.Framework) *Plugin {
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if p, ok := plugin.(*Plugin); ok {
+			return p
+		}
+	}
+	return nil
+}
+
+// keepsNomination reports whether the pod stays nominated for its node. The scheduler ends that when a pod fails after it was filtered. If
+// that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod is tried again soon; what replaces the
+// victims would come before it, and be evicted in turn. Members of gangs have promises, and other plans next time.
+func (m members) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
+	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.has(pod)
 }
 
 // OnBlocked lets tell hear of gangs that were planned in vain, each time that what is said of it changes: planning may go without a
@@ -44,10 +61,8 @@ func Listen(sched *scheduler.Scheduler) {
 // soon.
 func OnBlocked(sched *scheduler.Scheduler, tell func(plugin string, leader *v1.Pod, why string)) {
 	for _, profile := range sched.Profiles {
-		for _, plugin := range profile.PreEnqueuePlugins() {
-			if p, ok := plugin.(*Plugin); ok {
-				p.shared.status.blocked.Store(&tell)
-			}
+		if p := pluginOf(profile); p != nil {
+			p.shared.status.blocked.Store(&tell)
 		}
 	}
 }
