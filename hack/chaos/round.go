@@ -131,14 +131,17 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	var pending []string
+	pending, left := 0, []string(nil)
 	for name, pod := range c.watched.pods() {
 		if pod.Spec.NodeName == "" {
-			pending = append(pending, name+" ("+reasonOf(pod)+")")
+			pending++
+			left = append(left, name+" ("+reasonOf(pod)+")")
+		} else {
+			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t)", name, pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp != nil))
 		}
 	}
-	slices.Sort(pending)
-	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(c.watched.pods()), len(pending), strings.Join(pending, "; "))
+	slices.Sort(left)
+	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(left), pending, strings.Join(left, "; "))
 	c.load.abandon(ctx)
 	return []string{broken}
 }
