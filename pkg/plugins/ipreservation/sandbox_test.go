@@ -260,6 +260,16 @@ func (w *world) statefulSet(t *testing.T) {
 
 func (w *world) byHand(t *testing.T) {
 	w.mustApply(t, "IPReservation", "ip-10-5-0-1", `{address: 10.5.0.1, domain: {key: rack, value: r2}, pod: {namespace: default, name: server}, releasePolicy: OnPodDeletion, releaseAfter: 1h}`)
+	// Nothing else tells the pod to wait for its reservation.
+	w.mustApply(t, "IPPool", "five", `{subnets: [{ranges: [10.5.0.1]}]}`)
+	w.Await(t, "the scheduler to know of the reservation", func(ctx context.Context) (bool, error) {
+		pool, err := w.resource("IPPool").Get(ctx, "five", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		used, _, err := unstructured.NestedInt64(pool.Object, "status", "used")
+		return used == 1, err
+	})
 	w.Create(t, podNamed("server", ""))
 	if got := w.placed(t, "server", "two-0"); got != "10.5.0.1" {
 		t.Errorf("the pod has address %q", got)
