@@ -28,6 +28,8 @@ func startKubelets(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return fmt.Errorf("making kwok's clients: %w", err)
 	}
+	// The clients that follow are made of the same configuration.
+	restConfig.Wrap(stages.Persist)
 	restClient, err := rest.RESTClientFor(restConfig)
 	if err != nil {
 		return fmt.Errorf("making kwok's clients: %w", err)
