@@ -29,11 +29,8 @@ func (a *afterFlight) add(pod gang.Ref) {
 	}
 }
 
-// take returns the pods and forgets them, if the members of a gang have been bound.
-func (a *afterFlight) take(bound bool) []gang.Ref {
-	if !bound {
-		return nil
-	}
+// take returns the pods and forgets them.
+func (a *afterFlight) take() []gang.Ref {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	refs := make([]gang.Ref, 0, len(a.pods))

@@ -14,13 +14,10 @@ func TestPodsWaitForTheNextFlightOnce(t *testing.T) {
 	p := gang.Ref{UID: "p", Namespace: "default", Name: "p"}
 	a.add(p)
 	a.add(p)
-	if refs := a.take(false); refs != nil {
-		t.Errorf("before the members are bound: %v", refs)
+	if diff := cmp.Diff([]gang.Ref{p}, a.take()); diff != "" {
+		t.Errorf("when the next members are bound: %s", diff)
 	}
-	if diff := cmp.Diff([]gang.Ref{p}, a.take(true)); diff != "" {
-		t.Errorf("when they are: %s", diff)
-	}
-	if refs := a.take(true); len(refs) > 0 {
+	if refs := a.take(); len(refs) > 0 {
 		t.Errorf("the next time: %v", refs)
 	}
 }

@@ -37,7 +37,11 @@ func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
 		}
 		c.answer(ctx, e)
 		woken = append(woken, e.Activate...)
-		if refs := c.afterFlight.take(e.Started || e.Landed); len(refs) > 0 {
+		// A volume that never comes keeps a gang that has started from landing.
+		if !e.Started && !e.Landed {
+			continue
+		}
+		if refs := c.afterFlight.take(); len(refs) > 0 {
 			// The account from which victims are chosen may hear of the last member after the ledger.
 			time.AfterFunc(lossPause, func() { c.activate(context.WithoutCancel(ctx), refs) })
 		}

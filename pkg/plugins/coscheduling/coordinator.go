@@ -18,8 +18,7 @@ import (
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
 // the state is theirs: the ledger's of gangs, the headroom's of capacity, the waker's of who is tried next, the evictor's of
-// evictions, the promises' of what is kept for whom, the status writer's of what was
-// written, the overdue's of how long pods wait.
+// evictions, the promises' of what is kept for whom, the status writer's of what was written, the overdue's of how long pods wait.
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
@@ -39,10 +38,11 @@ type coordinator struct {
 	waker    *waker
 	// preemptors are pods for which others are evicted one by one.
 	preemptors preemptors
-	vacated    vacated
-	owners     *ownerFollower
-	status     *statusWriter
-	overdue    *overdue
+	// vacated wakes pods when one that kept them away is bound elsewhere.
+	vacated vacated
+	owners  *ownerFollower
+	status  *statusWriter
+	overdue *overdue
 	// toldTwice are the pods that were told that they are in two groups.
 	toldTwice told
 	words     pluginWords

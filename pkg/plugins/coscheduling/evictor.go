@@ -74,7 +74,7 @@ type eviction struct {
 	// until is when others may be chosen, zero while the requests to evict are under way. overdue is set when they are.
 	until   time.Time
 	overdue bool
-	// idleSince is when it stopped waiting for pods to go, zero while it waits.
+	// idleSince is when it last waited for pods to go, zero while it counts on them.
 	idleSince time.Time
 	// node is where a single pod goes when they are gone.
 	node    string
@@ -186,8 +186,8 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 	return "looking for other pods to evict"
 }
 
-// outwait lets others be chosen in place of the pods that are late. What is promised still is when they have gone after all, or what
-// replaces them would be there first and be evicted again. Until then others may use what lies idle there. The lock is held.
+// outwait lets others be chosen in place of the pods that are late. The promise counts again once those have gone, whenever that is: what
+// replaces them would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
 func (e *evictor) outwait(w *eviction, now time.Time) {
 	w.overdue, w.idleSince = true, now
 	e.promises.postpone(w.request.id, w.awaited)
