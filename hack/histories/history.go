@@ -54,7 +54,7 @@ type Pod struct {
 	Name string `json:"name"`
 	Gang string `json:"gang,omitempty"`
 	Role string `json:"role,omitempty"`
-	// Profile of the scheduler that places it, by default the last of those that are shipped. All of them have the same filters.
+	// Profile of the scheduler that places it, by default berth-scheduler. All that are shipped have the same filters.
 	Profile string `json:"profile,omitempty"`
 	// MinAvailable is the minimum of the gang where labels of its pods say it, and there is no PodGroup.
 	MinAvailable int   `json:"minAvailable,omitempty"`

@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -62,17 +61,6 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
-}
-
-// comeBefore reports whether a gang waits that is more important than the pod, which has waited for room. What wakes such a pod wakes it at
-// once; gangs are looked at some milliseconds later, and would have it evicted again. A pod that fails after it was filtered loses its
-// nomination, so one for which others were evicted is let through: what replaces those would come before it, without end.
-func (w *waker) comeBefore(pod *v1.Pod) bool {
-	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || pod.Status.NominatedNodeName != "" || w.members.has(pod) || kubeview.BelongsToNode(pod) {
-		return false
-	}
-	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
-	return scheduled != nil && scheduled.Status == v1.ConditionFalse
 }
 
 // lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs are tried first.

@@ -16,8 +16,7 @@ func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 		// It would be said by a cycle as well, but there is none as long as the gang has no room.
 		return g.misstated
 	}
-	if len(g.shapes) < len(g.Classes) || w.mayFit(g, false) {
-		// Of a pod that has just gone nothing is known.
+	if w.roomy(g) {
 		return nil
 	}
 	if w.headroom.makesWay(g.Key.Priority) && w.mayFit(g, true) {
@@ -61,6 +60,9 @@ func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 	}
 	return gang.NewShortfall(g.ID, turn, result, describe, within, causes)
 }
+
+// roomy reports whether the gang may fit into what is free. Of a pod that has just gone nothing is known.
+func (w *waker) roomy(g *waitingGang) bool { return len(g.shapes) < len(g.Classes) || w.mayFit(g, false) }
 
 // mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
 func (w *waker) mayFit(g *waitingGang, empty bool) bool {

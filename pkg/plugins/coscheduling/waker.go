@@ -2,7 +2,6 @@ package coscheduling
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -104,6 +103,9 @@ type waitingGang struct {
 	required []string
 	// misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
 	misstated gang.Reason
+	// triedAt is when it was last seen to have been tried in vain, for which it pauses. misjudged is set if it fitted by the account then.
+	triedAt   time.Time
+	misjudged bool
 	// restUntil is before when changes of a gang of many classes are not looked at, as each look costs as much as there are classes.
 	restUntil time.Time
 	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
@@ -259,17 +261,6 @@ func (w *waker) turn(ctx context.Context, now time.Time) time.Duration {
 	return max(pause, settlePause)
 }
 
-// highest returns the highest priority of the gangs that wait, but for those that are ordered by when they are due.
-func (w *waker) highest() int64 {
-	most := int64(math.MinInt64)
-	for _, g := range w.waiting {
-		if !g.Key.Ages {
-			most = max(most, int64(g.Key.Priority))
-		}
-	}
-	return most
-}
-
 // nextInLine invites those that stand in line whose turn has come, and returns after what time to look again, 0 if nobody is left.
 func (w *waker) nextInLine(now time.Time) (effects []gang.Effects, wait time.Duration) {
 	for {
@@ -315,6 +306,7 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 			w.echoes.add(id, now)
 		}
 	}
+	w.relieve(gained, now)
 	if eased || len(gained) > 0 {
 		w.promises.retry(wakeSome)
 		w.help(ctx)

@@ -1,9 +1,13 @@
 package coscheduling
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -48,6 +52,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		if known != nil {
 			w.unindex(known)
 			g.ruledOut, g.listed, g.worded = known.ruledOut, known.listed, known.worded
+			g.triedAt, g.misjudged = known.triedAt, known.misjudged
 		}
 		w.waiting[id] = g
 		for _, s := range g.shapes {
@@ -55,6 +60,9 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 				w.byShape[s.shape] = map[gang.ID]bool{}
 			}
 			w.byShape[s.shape][id] = true
+		}
+		if g.RetryAt.After(now) && (known == nil || !known.RetryAt.Equal(g.RetryAt)) {
+			g.triedAt, g.misjudged = now, w.roomy(g)
 		}
 		if g.Fresh && !g.RetryAt.After(now) {
 			fresh = append(fresh, g)
@@ -66,6 +74,29 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		}
 	}
 	return fresh
+}
+
+// relieve ends the pause of the gang that comes first of those that fit into what came free. Pauses are there for gangs that are tried in
+// vain again and again, not for others to overtake one whose room has come. A gang that fitted by the account when it was last tried, in
+// vain, is relieved only after the shortest pause: what keeps it from starting may be unknown to the account.
+func (w *waker) relieve(gained []shapeKey, now time.Time) {
+	var paused []*waitingGang
+	for _, shape := range gained {
+		for id := range w.byShape[shape] {
+			g := w.waiting[id]
+			if g.RetryAt.After(now) && (!g.misjudged || now.Sub(g.triedAt) >= w.settings.backoff.Initial) {
+				paused = append(paused, g)
+			}
+		}
+	}
+	slices.SortFunc(paused, firstByKey)
+	for _, g := range paused[:min(len(paused), retryAtOnce)] {
+		if w.roomy(g) {
+			g.RetryAt = now
+			w.rounds.Wait(g.ID, g.Key, now, now)
+			return
+		}
+	}
 }
 
 // later has the gang looked at again at that time.
@@ -136,4 +167,26 @@ func (w *waker) drop(g *waitingGang, started bool, now time.Time) {
 		w.unreserve(id)
 	}
 	w.reservations.turns.Forget(g.ID, started, now)
+}
+
+// highest returns the highest priority of the gangs that wait, but for those that are ordered by when they are due.
+func (w *waker) highest() int64 {
+	most := int64(math.MinInt64)
+	for _, g := range w.waiting {
+		if !g.Key.Ages {
+			most = max(most, int64(g.Key.Priority))
+		}
+	}
+	return most
+}
+
+// comeBefore reports whether a gang waits that is more important than the pod, which has waited for room. What wakes such a pod wakes it at
+// once; gangs are looked at some milliseconds later, and would have it evicted again. A pod that fails after it was filtered loses its
+// nomination, so one for which others were evicted is let through: what replaces those would come before it, without end.
+func (w *waker) comeBefore(pod *v1.Pod) bool {
+	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || pod.Status.NominatedNodeName != "" || w.members.has(pod) || kubeview.BelongsToNode(pod) {
+		return false
+	}
+	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+	return scheduled != nil && scheduled.Status == v1.ConditionFalse
 }
