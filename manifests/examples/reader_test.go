@@ -50,14 +50,14 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
+	box, bin := sandboxtest.Start(t, string(nodes), sandbox.Options{}), t.TempDir()
 	// The pages do not depend on what is installed. Without the race detector, which would make each call take seconds.
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "kubectl"), "k8s.io/kubernetes/cmd/kubectl")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building kubectl: %v\n%s", err, out)
 	}
-	r := &reader{box: sandboxtest.Start(t, string(nodes), sandbox.Options{}), root: root, bin: bin}
+	r := &reader{box: box, root: root, bin: bin}
 	if r.shipped, err = os.ReadFile(r.configuration()); err != nil {
 		t.Fatal(err)
 	}

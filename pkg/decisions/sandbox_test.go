@@ -27,9 +27,6 @@ const fleet = `shapes:
 
 func TestTheSchedulerSaysWhyItDecidedAndOnlyToThoseWhoMayKnow(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
 	request := v1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{SchedulerName: "berth-scheduler",

@@ -72,9 +72,6 @@ func (s *secrets) annotations(turn int, keys ...string) map[string]string {
 // windows wherever users can write them, and looks for them in the file.
 func TestASecretIsNotReadableInADumpUnlessTheHeaderSaysSo(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	box := sandboxtest.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true})
 	s := &secrets{carriers: map[string]string{}}
 	const account, rank = "example.com/account", "example.com/rank"

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // startTimeout is for a machine that builds and tests other things meanwhile.
@@ -33,6 +34,7 @@ const threeNodes = `shapes: [{name: n, count: 3, labels: {nvidia.com/gpu.product
 // start brings up a sandbox that ends with the test.
 func start(t *testing.T, opts sandbox.Options) *sandbox.Sandbox {
 	t.Helper()
+	sandboxtest.Needed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if opts.Dir == "" {

@@ -34,9 +34,6 @@ var podGroupResource = schema.GroupVersionResource{Group: "scheduling.x-k8s.io",
 
 func newAttack(t *testing.T, config string) *attack {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true}), t: t}
 	var err error
 	if a.dynamic, err = dynamic.NewForConfig(a.Config); err != nil {

@@ -180,9 +180,6 @@ spec:
 
 // The parts run one after the other on one control plane, whose controllers make the pods; nothing schedules them.
 func TestOwnersAreFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
 	t.Parallel()
 	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true})
 	client, err := dynamic.NewForConfig(box.Config)

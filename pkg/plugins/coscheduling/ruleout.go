@@ -62,7 +62,9 @@ func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 }
 
 // roomy reports whether the gang may fit into what is free. Of a pod that has just gone nothing is known.
-func (w *waker) roomy(g *waitingGang) bool { return len(g.shapes) < len(g.Classes) || w.mayFit(g, false) }
+func (w *waker) roomy(g *waitingGang) bool {
+	return len(g.shapes) < len(g.Classes) || w.mayFit(g, false)
+}
 
 // mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
 func (w *waker) mayFit(g *waitingGang, empty bool) bool {

@@ -30,9 +30,18 @@ type Box struct {
 	Client kubernetes.Interface
 }
 
-// Start brings up a control plane. What is in nodes is read as sandbox.LoadNodes does; the folder is the test's.
+// Needed skips a test that needs a control plane if tests are to be short.
+func Needed(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+}
+
+// Start brings up a control plane, if tests need not be short. What is in nodes is read as sandbox.LoadNodes does; the folder is the test's.
 func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 	t.Helper()
+	Needed(t)
 	dir := t.TempDir()
 	opts.Dir, opts.StopWithParent = filepath.Join(dir, "sandbox"), true
 	if nodes != "" {
