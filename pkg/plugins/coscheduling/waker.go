@@ -103,15 +103,21 @@ type waitingGang struct {
 	required []string
 	// misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
 	misstated gang.Reason
-	// triedAt is when it was last seen to have been tried in vain, for which it pauses. misjudged is set if it fitted by the account then.
-	triedAt   time.Time
-	misjudged bool
+	pause     pause
 	// restUntil is before when changes of a gang of many classes are not looked at, as each look costs as much as there are classes.
 	restUntil time.Time
 	// ruledOut is set while the account rules the gang out, listed while it is in the list of such gangs.
 	ruledOut, listed bool
 	// worded is the state of the account for which the reason was last found.
 	worded uint64
+}
+
+// pause is that of a gang after tries in vain.
+type pause struct {
+	// since is when the last try was seen to have been in vain, until what the ledger says.
+	since, until time.Time
+	// misjudged is set if the gang fitted by the account then, relieved if the pause has been ended.
+	misjudged, relieved bool
 }
 
 func newWaker() *waker {

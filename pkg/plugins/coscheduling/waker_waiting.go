@@ -52,7 +52,6 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 		if known != nil {
 			w.unindex(known)
 			g.ruledOut, g.listed, g.worded = known.ruledOut, known.listed, known.worded
-			g.triedAt, g.misjudged = known.triedAt, known.misjudged
 		}
 		w.waiting[id] = g
 		for _, s := range g.shapes {
@@ -61,8 +60,14 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 			}
 			w.byShape[s.shape][id] = true
 		}
-		if g.RetryAt.After(now) && (known == nil || !known.RetryAt.Equal(g.RetryAt)) {
-			g.triedAt, g.misjudged = now, w.roomy(g)
+		switch {
+		case known != nil && known.pause.until.Equal(g.RetryAt):
+			g.pause = known.pause
+		case g.RetryAt.After(now):
+			g.pause = pause{since: now, until: g.RetryAt, misjudged: w.roomy(g)}
+		}
+		if g.pause.relieved {
+			g.RetryAt = now
 		}
 		if g.Fresh && !g.RetryAt.After(now) {
 			fresh = append(fresh, g)
@@ -84,7 +89,7 @@ func (w *waker) relieve(gained []shapeKey, now time.Time) {
 	for _, shape := range gained {
 		for id := range w.byShape[shape] {
 			g := w.waiting[id]
-			if g.RetryAt.After(now) && (!g.misjudged || now.Sub(g.triedAt) >= w.settings.backoff.Initial) {
+			if g.RetryAt.After(now) && (!g.pause.misjudged || now.Sub(g.pause.since) >= w.settings.backoff.Initial) {
 				paused = append(paused, g)
 			}
 		}
@@ -92,7 +97,7 @@ func (w *waker) relieve(gained []shapeKey, now time.Time) {
 	slices.SortFunc(paused, firstByKey)
 	for _, g := range paused[:min(len(paused), retryAtOnce)] {
 		if w.roomy(g) {
-			g.RetryAt = now
+			g.pause.relieved, g.RetryAt = true, now
 			w.rounds.Wait(g.ID, g.Key, now, now)
 			return
 		}
