@@ -180,13 +180,15 @@ func (w *world) forgotten(settle func()) error {
 		return fault
 	}
 	after := w.checker.Placement()
-	kind, later := forgotten, w.uids()
-	for name := range before {
+	kind, later, forPort := forgotten, w.uids(), false
+	for name, node := range before {
 		if later[name] != uids[name] {
 			kind = unhelped // it was evicted, and may have come back under its name
 		}
+		// The account from which victims are chosen does not know ports: whether a gang is evicted for one depends on what else runs there.
+		forPort = forPort || node == "" && after[name] != "" && w.made[name] != nil && w.made[name].Port
 	}
-	if promises || kind == unhelped && w.weather.lostPercent > 0 {
+	if promises || kind == unhelped && (forPort || w.weather.lostPercent > 0) {
 		// A fresh scheduler does not know what was promised to a gang that waits. An eviction whose request is lost is not tried again
 		// before something else happens to its preemptor: kube-scheduler evicts in the background and forgets what failed. A fresh
 		// scheduler does not know that it was tried.
