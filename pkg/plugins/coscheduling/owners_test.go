@@ -179,6 +179,8 @@ spec:
 `
 
 // The parts run one after the other on one control plane, whose controllers make the pods; nothing schedules them.
+//
+//nolint:tparallel // see above
 func TestOwnersAreFollowed(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true})
