@@ -208,19 +208,30 @@ func (l *load) create(ctx context.Context, j *job) {
 			return
 		}
 	}
+	for name, seen := range j.pods {
+		// One that is not seen may have come and gone while nothing could be watched.
+		if !seen && !l.put(ctx, j, name) {
+			return
+		}
+	}
 	for len(j.pods) < j.size {
 		name := fmt.Sprintf("%s-%d", j.name, j.next)
-		err := l.ask(func() error {
-			_, err := l.client.CoreV1().Pods(namespace).Create(ctx, j.pod(name), metav1.CreateOptions{})
-			return err
-		})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if !l.put(ctx, j, name) {
 			return
 		}
 		j.pods[name] = false
 		j.next++
 		l.pods++
 	}
+}
+
+// put creates the pod unless there is one, and reports whether there is one then.
+func (l *load) put(ctx context.Context, j *job, name string) bool {
+	err := l.ask(func() error {
+		_, err := l.client.CoreV1().Pods(namespace).Create(ctx, j.pod(name), metav1.CreateOptions{})
+		return err
+	})
+	return err == nil || apierrors.IsAlreadyExists(err)
 }
 
 func (l *load) remove(ctx context.Context, j *job) bool {

@@ -94,6 +94,21 @@ func TestAJobIsMadeAgainAfterAnEvictionAndGoesWhenItHasRun(t *testing.T) {
 	}
 }
 
+func TestAPodThatCameAndWentUnseenIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.add(&job{name: "g", gang: true, size: 2, gpus: 1, class: lowClass})
+	w.set(0, true)
+	w.tend(t.Context())
+	if err := w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), namespace, "g-1"); err != nil {
+		t.Fatal(err)
+	}
+	w.tend(t.Context())
+	if n := w.see(t, "n"); n != 2 {
+		t.Errorf("%d pods, want 2", n)
+	}
+}
+
 // The API server may do what it was asked and not say so in time.
 func TestAJobThatEndsIsNotMadeAgainWhenAnAnswerIsLost(t *testing.T) {
 	t.Parallel()
