@@ -37,7 +37,6 @@ func TestSharesAreRefusedByAnExtenderThatDoesNotBind(t *testing.T) {
 	t.Parallel()
 	node := shared("shared", 2)
 	h := newHarness(t, plain, false, node, gpuNode("whole", 2, nil))
-	await(t, "the nodes", func() bool { return h.sched.Cache.NodeCount() == 2 })
 	client := caller(t, h.serve(t, Serving{}), nil)
 	for name, pod := range map[string]*v1.Pod{
 		"a share": share("s", "500"), "a whole GPU": newPod("w", "", 1, map[string]string{"berth.dev/gpu-sharing": "shared"}),

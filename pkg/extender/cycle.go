@@ -49,19 +49,18 @@ func (e *Extender) begin(ctx context.Context, pod *v1.Pod) (_ *cycle, err error)
 
 func (c *cycle) end() { <-c.turn }
 
-// nodes are those of these names that are known, with one element for each name; nil stands for an unknown node.
-func (c *cycle) nodes(names []string) []fwk.NodeInfo {
-	infos := make([]fwk.NodeInfo, len(names))
-	missing := 0
+// nodes are those of these names that are known, with one element for each name; nil stands for an unknown node. It counts
+// these too.
+func (c *cycle) nodes(names []string) (infos []fwk.NodeInfo, unknown int) {
+	infos = make([]fwk.NodeInfo, len(names))
 	for i, name := range names {
 		if info, err := c.snapshot.NodeInfos().Get(name); err == nil {
 			infos[i] = info
 		} else {
-			missing++
+			unknown++
 		}
 	}
-	unknownNodes.Add(float64(missing))
-	return infos
+	return infos, unknown
 }
 
 // Verdict is what is said about one node.
@@ -80,20 +79,35 @@ func verdictOf(status *fwk.Status) Verdict {
 var unknownNode = Verdict{reason: "node(s) were not known to the extender (yet)"}
 
 // Filter returns a Verdict on each node, in the order of the names.
-func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]Verdict, error) {
-	c, err := e.begin(ctx, pod)
+func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) (verdicts []Verdict, err error) {
+	unknown := 0
+	err = e.caughtUp(ctx, pod, func() (behind bool, err error) {
+		verdicts, unknown, behind, err = e.judge(ctx, pod, names)
+		return behind, err
+	})
+	unknownNodes.Add(float64(unknown))
 	if err != nil {
 		return nil, err
 	}
+	return verdicts, nil
+}
+
+// judge returns a Verdict on each node and how many are not known. It reports as well that no node passes and that this may
+// be because the extender is behind the scheduler.
+func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verdicts []Verdict, unknown int, behind bool, err error) {
+	c, err := e.begin(ctx, pod)
+	if err != nil {
+		return nil, 0, false, err
+	}
 	defer c.end()
-	verdicts := make([]Verdict, len(names))
+	verdicts = make([]Verdict, len(names))
 	if c.refused != nil {
 		for i := range verdicts {
 			verdicts[i] = verdictOf(c.refused)
 		}
-		return verdicts, nil
+		return verdicts, 0, false, nil
 	}
-	infos := c.nodes(names)
+	infos, unknown := c.nodes(names)
 	err = c.each(ctx, pod, len(infos), func(i int) *fwk.Status {
 		if infos[i] == nil {
 			verdicts[i] = unknownNode
@@ -106,9 +120,15 @@ func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]V
 		return status
 	})
 	if err != nil {
-		return nil, err
+		return nil, unknown, false, err
 	}
-	return verdicts, nil
+	for i, v := range verdicts {
+		if v.reason == "" {
+			return verdicts, unknown, false, nil
+		}
+		behind = behind || infos[i] == nil || !v.final && lacksRoom(pod, infos[i])
+	}
+	return verdicts, unknown, behind, nil
 }
 
 // each looks at n nodes in parallel. A status that is neither success nor a refusal ends in an error.
@@ -151,7 +171,9 @@ func (e *Extender) Prioritize(ctx context.Context, pod *v1.Pod, names []string) 
 		return nil, fmt.Errorf("reading pod %s/%s: %s", pod.Namespace, pod.Name, c.refused.Message())
 	}
 	known := make([]fwk.NodeInfo, 0, len(names))
-	for _, info := range c.nodes(names) {
+	infos, unknown := c.nodes(names)
+	unknownNodes.Add(float64(unknown))
+	for _, info := range infos {
 		if info != nil {
 			known = append(known, info)
 		}

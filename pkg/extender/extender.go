@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
@@ -67,6 +68,9 @@ type Extender struct {
 	unassigned *unassigned
 	binds      bool
 	synced     atomic.Bool
+	// whileBehind bounds the wait for what the scheduler knows already, and waitedInVain is when it last ended so.
+	whileBehind  wait.Backoff
+	waitedInVain atomic.Pointer[time.Time]
 }
 
 // New makes an extender. It asks the network for nothing. The context ends what the plugins do in the background.
@@ -104,6 +108,8 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		snapshot: internalcache.NewEmptySnapshot(),
 		turn:     make(chan struct{}, 1),
 		binds:    o.Binds,
+
+		whileBehind: whileBehind,
 	}
 	e.pods = e.factory.Core().V1().Pods().Lister()
 	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,

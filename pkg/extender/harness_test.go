@@ -49,7 +49,7 @@ func load(t testing.TB, config string) *schedulerconfig.Configuration {
 	return configuration
 }
 
-// newHarness starts an extender on these objects.
+// newHarness starts an extender, which has seen these objects when it returns.
 func newHarness(t testing.TB, config string, binds bool, objects ...runtime.Object) *harness {
 	t.Helper()
 	h := &harness{api: memapi.New()}
@@ -75,6 +75,18 @@ func newHarness(t testing.TB, config string, binds bool, objects ...runtime.Obje
 		t.Fatal(err)
 	}
 	return h
+}
+
+// objects are nodes and pods as newHarness takes them.
+func objects(nodes []*v1.Node, pods []*v1.Pod) []runtime.Object {
+	list := make([]runtime.Object, 0, len(nodes)+len(pods))
+	for _, node := range nodes {
+		list = append(list, node)
+	}
+	for _, pod := range pods {
+		list = append(list, pod)
+	}
+	return list
 }
 
 func (h *harness) add(t testing.TB, object runtime.Object) {

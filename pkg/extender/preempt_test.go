@@ -27,19 +27,11 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 		"shared": {newPod("d", "shared", 4, nil)},
 		"large":  {newPod("e", "large", 8, nil)},
 	}
-	h := newHarness(t, plain, false)
 	var pods []*v1.Pod
 	for _, node := range nodes {
-		h.add(t, node)
 		pods = append(pods, on[node.Name]...)
 	}
-	for _, pod := range pods {
-		h.add(t, pod)
-	}
-	await(t, "the pods in the cache", func() bool {
-		n, err := h.sched.Cache.PodCount()
-		return err == nil && n == len(pods) && h.sched.Cache.NodeCount() == len(nodes)
-	})
+	h := newHarness(t, plain, false, objects(nodes, pods)...)
 	address := h.serve(t, Serving{})
 	stranger := newPod("stranger", "a100", 2, nil)
 	// What the scheduler knows, a pod and a node more than the extender.
@@ -115,7 +107,6 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 // Two GPUs are free once either pod is gone, one of each pair.
 func TestPodsAreEvictedForLinkedGPUsOnlyWhereAPairBecomesFree(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain, true)
 	shares := func(name, node, devices string) *v1.Pod {
 		pod := newPod(name, node, 0, map[string]string{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"})
 		pod.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue,
@@ -125,13 +116,7 @@ func TestPodsAreEvictedForLinkedGPUsOnlyWhereAPairBecomesFree(t *testing.T) {
 	node := shared("n", 4)
 	node.Annotations = map[string]string{"berth.dev/gpu-links": `{"links":[[0,1,"NV12"],[2,3,"NV12"]]}`}
 	one, other := shares("one", "n", "0,2"), shares("other", "n", "1,3")
-	h.add(t, node)
-	h.add(t, one)
-	h.add(t, other)
-	await(t, "the pods in the cache", func() bool {
-		n, err := h.sched.Cache.PodCount()
-		return err == nil && n == 2 && h.sched.Cache.NodeCount() == 1
-	})
+	h := newHarness(t, plain, true, node, one, other)
 	client := caller(t, h.serve(t, Serving{}), func(c *schedulerconfig.Extender) { c.PreemptVerb = "preempt" })
 	known := internalcache.NewSnapshot([]*v1.Pod{one, other}, []*v1.Node{node})
 	pod := newPod("new", "", 2, map[string]string{"berth.dev/gpu-interconnect": "required"})

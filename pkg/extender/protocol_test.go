@@ -67,17 +67,7 @@ func world() (nodes []*v1.Node, pods []*v1.Pod) {
 func newWorld(t *testing.T) (*harness, []*v1.Node) {
 	t.Helper()
 	nodes, pods := world()
-	h := newHarness(t, plain, false)
-	for _, node := range nodes {
-		h.add(t, node)
-	}
-	for _, pod := range pods {
-		h.add(t, pod)
-	}
-	await(t, "the nodes and pods in the cache", func() bool {
-		n, err := h.sched.Cache.PodCount()
-		return err == nil && n == len(pods) && h.sched.Cache.NodeCount() == len(nodes)
-	})
+	h := newHarness(t, plain, false, objects(nodes, pods)...)
 	return h, nodes
 }
 
