@@ -184,13 +184,17 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 	case "group":
 		return w.dynamic.Resource(podGroups).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
 	case "node":
+		// Its pods go last, or others might be bound in their place before the scheduler hears of the node.
+		if err := w.client.CoreV1().Nodes().Delete(ctx, w.name+"-"+name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
 		for _, p := range w.everyPod() {
 			if p.Spec.NodeName == w.name+"-"+name {
 				w.forget(p)
 				_ = w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			}
 		}
-		return w.client.CoreV1().Nodes().Delete(ctx, w.name+"-"+name, metav1.DeleteOptions{})
+		return nil
 	case "pods":
 		n := 0
 		if l.arg(2) != "" {
