@@ -152,9 +152,10 @@ func StaleAnswersPatch(pod *v1.Pod) ([]byte, error) {
 }
 
 // statusPatch words a patch of annotations and conditions. The UID makes the API server refuse it when a new pod has taken
-// the name. The server takes annotations with the status, so that both are written at once or not at all.
+// the name, and the version when the pod has changed since: what a bound pod was told stays. The server takes annotations with
+// the status, so that both are written at once or not at all.
 func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[string]any) ([]byte, error) {
-	patch := map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": annotations}}
+	patch := map[string]any{"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": annotations}}
 	if len(conditions) > 0 {
 		patch["status"] = map[string]any{"conditions": conditions}
 	}

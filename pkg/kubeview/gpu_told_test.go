@@ -23,6 +23,7 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 		"KAI":   {strs{kaiFractionKey: "0.3"}, map[string]any{kaiIndexKey: "1"}},
 	} {
 		pod, keys := gpuPod(nil, tc.annotations), DefaultGPUKeys()
+		pod.ResourceVersion = "5"
 		request, err := keys.PodGPURequest(pod)
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 			}
 		}
 		want := map[string]any{
-			"metadata": map[string]any{"uid": "p", "annotations": tc.want},
+			"metadata": map[string]any{"uid": "p", "resourceVersion": "5", "annotations": tc.want},
 			"status": map[string]any{"conditions": []any{map[string]any{
 				"type": "berth.dev/GPUsAssigned", "status": "True", "reason": "DevicesAssigned", "message": grantOf1,
 				"lastTransitionTime": "2023-11-14T22:13:20Z",
@@ -70,7 +71,7 @@ func annotationsOf(t *testing.T, patch []byte) map[string]any {
 func TestStaleAnswersAreRemoved(t *testing.T) {
 	t.Parallel()
 	told := strs{kaiIndexKey: "0", hamiPhaseKey: "success", kaiFractionKey: "0.5"}
-	removed := map[string]any{"uid": "p", "annotations": map[string]any{kaiIndexKey: nil, hamiPhaseKey: nil}}
+	removed := map[string]any{"uid": "p", "resourceVersion": "5", "annotations": map[string]any{kaiIndexKey: nil, hamiPhaseKey: nil}}
 	for _, tc := range []struct {
 		name string
 		pod  *v1.Pod
@@ -80,6 +81,7 @@ func TestStaleAnswersAreRemoved(t *testing.T) {
 		{"answers and a grant from a binding that failed", granted(gpuPod(nil, told), grantOf1), map[string]any{"metadata": removed,
 			"status": map[string]any{"conditions": []any{map[string]any{"$patch": "delete", "type": "berth.dev/GPUsAssigned"}}}}},
 	} {
+		tc.pod.ResourceVersion = "5"
 		got, err := StaleAnswersPatch(tc.pod)
 		if err != nil {
 			t.Fatal(err)

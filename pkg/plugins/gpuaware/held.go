@@ -6,11 +6,24 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// keepBound takes a pod whose reservation was just given back up again if it is bound all the same: the answer to the
-// binding was lost. A pod of which the informer tells later is taken up then.
-func (c *cluster) keepBound(pod *v1.Pod) {
+// seen is the pod as the informer knows it, nil if it is gone.
+func (c *cluster) seen(pod *v1.Pod) *v1.Pod {
 	obj, exists, _ := c.fleet.pods.GetByKey(pod.Namespace + "/" + pod.Name)
-	if now, ok := obj.(*v1.Pod); ok && exists && now.UID == pod.UID && now.Spec.NodeName != "" && !kubeview.Finished(now) {
+	if now, ok := obj.(*v1.Pod); ok && exists && now.UID == pod.UID {
+		return now
+	}
+	return nil
+}
+
+// keepBound takes a pod whose reservation was just given back up again if it is bound all the same: the answer to the
+// binding was lost. Found is the pod if the API server has said so, else nil. A pod of which the informer tells later is taken
+// up then.
+func (c *cluster) keepBound(pod, found *v1.Pod) {
+	now := c.seen(pod)
+	if now != nil && now.Spec.NodeName == "" && found != nil {
+		now = found
+	}
+	if now != nil && now.Spec.NodeName != "" && !kubeview.Finished(now) {
 		c.placed(now)
 		c.holds(nil, now)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
@@ -110,7 +109,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	p.cluster.ledger.release(pod.UID)
 	p.cluster.kin.gone(pod.UID)
 	p.cluster.claims.Stale()
-	p.cluster.keepBound(pod)
+	p.cluster.keepBound(pod, foundBound(cycle))
 	data, err := cycle.Read(lockedKey)
 	if err != nil {
 		return // PreBind took none
@@ -149,11 +148,7 @@ func (p *Plugin) PreBindPreFlight(
 // its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
-		patch, err := kubeview.StaleAnswersPatch(pod)
-		if err == nil {
-			err = p.tell(ctx, pod, patch)
-		}
-		return fwk.AsStatus(err)
+		return fwk.AsStatus(p.tell(ctx, cycle, pod, kubeview.StaleAnswersPatch))
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
@@ -170,22 +165,7 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		}
 		cycle.Write(lockedKey, lockMark(value))
 	}
-	patch, err := kubeview.AssignmentPatch(pod, &s.request, promised, time.Now())
-	if err != nil {
-		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err))
-	}
-	return fwk.AsStatus(p.tell(ctx, pod, patch))
-}
-
-// tell writes the pod's status and annotations; nil is nothing to write.
-func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, patch []byte) error {
-	if patch == nil {
-		return nil
-	}
-	_, err := p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(
-		ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if err != nil {
-		return fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err)
-	}
-	return nil
+	return fwk.AsStatus(p.tell(ctx, cycle, pod, func(newest *v1.Pod) ([]byte, error) {
+		return kubeview.AssignmentPatch(newest, &s.request, promised, time.Now())
+	}))
 }

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/prebind"
 )
 
 var (
@@ -24,12 +25,7 @@ var (
 	errTaken = errors.New("the address is reserved for another pod; trying again with another address")
 	// errGone means that the reservation was deleted since the pod was promised its address.
 	errGone = errors.New("the reservation was deleted; trying again")
-	// errBound means that another scheduler has bound the pod, which then has an address.
-	errBound = errors.New("another scheduler has bound the pod")
 )
-
-// tellAttempts is how often a pod that changes may be told its address before it is tried again as a whole.
-const tellAttempts = 5
 
 // PreBindPreFlight skips PreBind for pods without an address.
 func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
@@ -130,39 +126,23 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	return r
 }
 
-// tell writes the address into the pod's annotation. The UID makes the API server refuse the patch when a new pod has
-// taken the name, and the version when the pod has changed: once another scheduler has bound the pod, its address stays.
+// tell writes the address into the pod's annotation. A pod that is bound keeps the address that it was told then.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
-	known, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
-	if err != nil || known.UID != pod.UID {
-		known = pod
+	seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || seen.UID != pod.UID {
+		seen = nil
 	}
-	pods := p.handle.ClientSet().CoreV1().Pods(pod.Namespace)
-	for range tellAttempts {
-		if known.Annotations[key] == text {
-			return nil
+	word := func(newest *v1.Pod) ([]byte, error) {
+		if newest.Annotations[key] == text {
+			return nil, nil
 		}
-		if known.Spec.NodeName != "" {
-			return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, errBound)
-		}
-		patch, encoding := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "resourceVersion": known.ResourceVersion,
-			"annotations": map[string]string{key: text}}})
-		if encoding != nil {
-			return fmt.Errorf("encoding patch of pod %s/%s: %w", pod.Namespace, pod.Name, encoding)
-		}
-		if _, err = pods.Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err == nil || !apierrors.IsConflict(err) {
-			break
-		}
-		fresh, reading := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if reading != nil {
-			return fmt.Errorf("reading pod %s/%s: %w", pod.Namespace, pod.Name, reading)
-		}
-		if fresh.UID != pod.UID {
-			break
-		}
-		known = fresh
+		return json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": pod.UID, "resourceVersion": newest.ResourceVersion, "annotations": map[string]string{key: text},
+		}})
 	}
+	err = prebind.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
+		prebind.Message{Kind: types.MergePatchType, Word: word})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}
