@@ -125,6 +125,12 @@ func TestSandboxIsAClusterOfItsOwn(t *testing.T) {
 
 	t.Run("no file can be read by others", func(t *testing.T) { nothingIsOpen(t, sb) })
 	t.Run("no secret is in a log or in a dump", func(t *testing.T) { nothingIsTold(t, sb, c) })
+	t.Run("etcd serves watches on a port that HTTP does not share", func(t *testing.T) {
+		log, err := os.ReadFile(filepath.Join(sb.Dir(), "logs", "etcd.log"))
+		if err != nil || strings.Contains(string(log), "http and grpc server on single port") {
+			t.Errorf("error %v; etcd says:\n%s", err, log)
+		}
+	})
 	t.Run("the scheduler has its own rights and no others", func(t *testing.T) {
 		config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(sb.Dir(), "scheduler.kubeconfig"))
 		if err != nil {
