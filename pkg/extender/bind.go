@@ -2,6 +2,7 @@ package extender
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/prebind"
 )
 
 // Bind checks the node once more, promises devices to the pod where it needs some, writes them to the pod and binds it. A
@@ -36,6 +39,9 @@ func (e *Extender) Bind(ctx context.Context, args *extenderv1.ExtenderBindingArg
 	if err := e.finish(ctx, state, assumed); err != nil {
 		// The request's deadline may be the reason, and the promise must be taken back all the same.
 		e.forget(context.WithoutCancel(ctx), state, assumed)
+		if boundTo(err) == args.Node {
+			return nil
+		}
 		return fmt.Errorf("binding pod %s/%s to node %s: %w", pod.Namespace, pod.Name, args.Node, err)
 	}
 	return nil
@@ -119,6 +125,15 @@ func (e *Extender) finish(ctx context.Context, state fwk.CycleState, assumed *v1
 		return nil
 	}
 	return err
+}
+
+// boundTo is the node of a pod that turned out to be bound before it was told its devices, empty for any other error.
+func boundTo(err error) string {
+	bound := (*prebind.BoundError)(nil)
+	if !errors.As(err, &bound) {
+		return ""
+	}
+	return bound.Pod.Spec.NodeName
 }
 
 // isBound tells a binding that failed from one whose answer was lost. The devices of a bound pod must stay promised.

@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
@@ -103,6 +105,34 @@ func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 	})
 	if ok, _ := passes(t, client, share("late", "400"), node); ok {
 		t.Error("a fifth share passes")
+	}
+}
+
+// The replica that led before has bound the pod, and told it its device.
+func TestAPodThatAnotherReplicaHasBoundKeepsItsDevice(t *testing.T) {
+	t.Parallel()
+	pod := share("s", "400")
+	h := newHarness(t, plain, true, shared("shared", 2), pod)
+	assumed, state, err := h.reserve(t.Context(), h.stored(t, "s"), "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := []byte(`{"metadata":{"annotations":{"alibabacloud.com/gpu-index":"1"}}}`)
+	if _, err := h.client.CoreV1().Pods("default").Patch(t.Context(), "s", types.MergePatchType, told, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.client.CoreV1().Pods("default").Bind(t.Context(), binding(pod, "shared"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = h.finish(t.Context(), state, assumed)
+	if node := boundTo(err); node != "shared" {
+		t.Errorf("the pod is said to be bound to %q: %v", node, err)
+	}
+	if device := h.stored(t, "s").Annotations["alibabacloud.com/gpu-index"]; device != "1" {
+		t.Errorf("the pod was told device %q", device)
+	}
+	if node := boundTo(context.Canceled); node != "" {
+		t.Errorf("another error names node %q", node)
 	}
 }
 

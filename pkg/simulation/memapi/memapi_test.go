@@ -67,6 +67,10 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 			if err := api.Bind(ctx, binding, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
 				t.Errorf("binding it twice: %v", err)
 			}
+			stale := []byte(`{"metadata":{"resourceVersion":"1","annotations":{"k":"v"}}}`)
+			if _, err := api.Patch(ctx, "p", types.StrategicMergePatchType, stale, metav1.PatchOptions{}); !apierrors.IsConflict(err) {
+				t.Errorf("patching another version: %v", err)
+			}
 			patch := []byte(`{"metadata":{"annotations":{"k":"v"}}}`)
 			if _, err := api.Patch(ctx, "p", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)

@@ -119,7 +119,13 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 		obj, err = s.put(tab, t, body)
 	case req.Method == http.MethodPatch:
 		patchType := types.PatchType(contentType(req.Header))
-		obj, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) { return applyPatch(old, patchType, body) })
+		obj, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
+			patched, err := applyPatch(old, patchType, body)
+			if err != nil {
+				return nil, err
+			}
+			return patched, checkVersion(t, old, patched)
+		})
 	case req.Method == http.MethodDelete && t.key.Name != "":
 		options, derr := decodeDelete(body, tab.kind)
 		if derr != nil {
@@ -167,12 +173,25 @@ func (s *Server) put(tab *table, t target, body []byte) (runtime.Object, error) 
 		if err != nil {
 			return nil, err
 		}
-		if is.GetResourceVersion() != "" && is.GetResourceVersion() != was.GetResourceVersion() {
-			return nil, errConflict(t.gvr, t.key.Name, "the object has been modified; please apply your changes to the latest version and try again")
-		}
 		is.SetUID(was.GetUID())
-		return obj, nil
+		return obj, checkVersion(t, old, obj)
 	})
+}
+
+// checkVersion refuses a write of an object that names another version than the stored one. One that names none is taken.
+func checkVersion(t target, old, written runtime.Object) error {
+	was, err := meta.Accessor(old)
+	if err != nil {
+		return err
+	}
+	is, err := meta.Accessor(written)
+	if err != nil {
+		return err
+	}
+	if version := is.GetResourceVersion(); version != "" && version != was.GetResourceVersion() {
+		return errConflict(t.gvr, t.key.Name, "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	return nil
 }
 
 func (s *Server) bind(t target, body []byte) error {
