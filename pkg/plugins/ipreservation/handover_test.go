@@ -47,7 +47,7 @@ func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 					t.Fatal(reason)
 				}
 				old.land(t, p)
-				if reason := fresh.bind(t, second, p); !strings.Contains(reason, "already") {
+				if reason := fresh.bind(t, second, p); !strings.Contains(reason, "the pod is bound to node") {
 					t.Errorf("the second scheduler says %q", reason)
 				}
 				if got := old.annotations("p")["berth.dev/ip-address"]; got != "10.0.0.1" {
