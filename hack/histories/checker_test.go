@@ -201,6 +201,22 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.pod(Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 		}},
+		"half a gang while its other node is cordoned": {made: []runtime.Object{gang}, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+			cordoned := other.(*v1.Node).DeepCopy()
+			cordoned.Spec.Unschedulable = true
+			s.checker.Observe(watch.Modified, cordoned, other)
+		}},
+		"half a gang while a node says that it is alive": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
+			s.pod(Pod{Name: "a", Gang: "g"})
+			s.pod(Pod{Name: "b", Gang: "g"})
+			s.bind("a", "n", 0)
+			alive := other.(*v1.Node).DeepCopy()
+			alive.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+			s.checker.Observe(watch.Modified, alive, other)
+		}},
 		"a gang without its leader": {made: []runtime.Object{roles}, want: invariants.StartedInPart, do: func(s *script) {
 			s.pod(Pod{Name: "a", Gang: "g", Role: "worker"})
 			s.pod(Pod{Name: "b", Gang: "g", Role: "worker"})

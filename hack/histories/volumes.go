@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -73,6 +74,12 @@ func (p *Pod) volume() []runtime.Object {
 	claim.Spec.VolumeName = p.Name
 	claim.Status = v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound, AccessModes: volumeModes, Capacity: volumeSize}
 	return []runtime.Object{pv, claim}
+}
+
+// hasLocalVolumes reports whether nodes have volumes, at the beginning or later.
+func (h *History) hasLocalVolumes() bool {
+	return slices.ContainsFunc(h.Nodes, func(n Node) bool { return n.Volumes > 0 }) ||
+		slices.ContainsFunc(h.Steps, func(s Step) bool { return s.Node != nil && s.Node.Volumes > 0 })
 }
 
 // bindVolumes does what the controller of volumes does: it binds the claims for which the scheduler has chosen a volume, and frees

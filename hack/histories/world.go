@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,7 +86,7 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
-		w.local = slices.ContainsFunc(h.Nodes, func(n Node) bool { return n.Volumes > 0 })
+		w.local = h.hasLocalVolumes()
 		w.checker.UnderWay = w.weather.underWay()
 		if w.local {
 			w.checker.UnderWay += volumesAfter + time.Second // the scheduler looks each second whether a volume is bound

@@ -88,12 +88,23 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 	}
 }
 
-// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another or got another minimum.
+// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got another minimum, or
+// could lose a place that it had.
 func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 	lost, isBereft := c.bereft[gang]
 	revised, isRevised := c.revised[gang]
-	return isRevised && time.Since(revised) < c.UnderWay ||
+	return isRevised && time.Since(revised) < c.UnderWay || time.Since(c.closed) < c.UnderWay ||
 		isBereft && time.Since(lost) < c.UnderWay && !c.made[pod.UID].After(lost)
+}
+
+// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find another place.
+func (c *Checker) closes() {
+	c.closed = time.Now()
+	for gang, since := range c.partial {
+		if time.Since(since) < c.UnderWay {
+			delete(c.partial, gang)
+		}
+	}
 }
 
 // sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
@@ -271,12 +282,16 @@ func (c *Checker) Tick() {
 	}
 }
 
-// Excuse starts the patience with gangs again: no scheduler was there.
+// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has closed.
 func (c *Checker) Excuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for gang := range c.partial {
-		c.partial[gang] = time.Now()
+	for gang, since := range c.partial {
+		if c.closed.Before(since) {
+			c.partial[gang] = time.Now()
+		} else {
+			delete(c.partial, gang)
+		}
 	}
 	for gang, b := range c.broken {
 		b.since = time.Now()

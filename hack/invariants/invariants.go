@@ -5,6 +5,7 @@ package invariants
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,7 @@ type Checker struct {
 	groups  map[string]*unstructured.Unstructured
 	devices map[string]string // claimed devices, and the claim that has each
 	claims  map[string][]string
+	closed  time.Time               // when a node last closed to pods, some or all
 	partial map[string]time.Time    // gangs that are bound in part, since when
 	bereft  map[string]time.Time    // gangs, when they last lost a member
 	revised map[string]time.Time    // gangs, when they last got another minimum
@@ -127,18 +129,36 @@ func (c *Checker) Observe(event watch.EventType, object, old runtime.Object) {
 }
 
 func (c *Checker) node(event watch.EventType, node *v1.Node) {
+	old := c.nodes[node.Name]
 	if event == watch.Deleted {
 		delete(c.nodes, node.Name)
+		c.closes()
 		return
 	}
-	if old := c.nodes[node.Name]; old != nil {
-		for name, amount := range old.Status.Allocatable {
-			if now := node.Status.Allocatable[name]; now.Cmp(amount) < 0 {
-				c.changed[node.Name] = time.Now()
-			}
+	c.nodes[node.Name] = node
+	if old == nil {
+		return
+	}
+	shrinks := hasLess(node, old)
+	if shrinks {
+		c.changed[node.Name] = time.Now()
+	}
+	newTaint := func(taint v1.Taint) bool {
+		return !slices.ContainsFunc(old.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(&taint) })
+	}
+	if shrinks || node.Spec.Unschedulable && !old.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, newTaint) || !maps.Equal(old.Labels, node.Labels) {
+		c.closes()
+	}
+}
+
+// hasLess reports whether less is allocatable than before.
+func hasLess(node, before *v1.Node) bool {
+	for name, amount := range before.Status.Allocatable {
+		if now := node.Status.Allocatable[name]; now.Cmp(amount) < 0 {
+			return true
 		}
 	}
-	c.nodes[node.Name] = node
+	return false
 }
 
 func (c *Checker) pod(event watch.EventType, pod *v1.Pod) {

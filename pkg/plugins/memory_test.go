@@ -133,7 +133,7 @@ var bounds = map[string]map[string]string{
 		"plans.parked": byGang, "reservationHolders.namespaces": byAdmin, "standInRefusals.never": byGang, "standInRefusals.by": byAdmin, "standInPause.skipped": byGang,
 		"modelChoice.node": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
 		"dryRun.classNames": oneCycle, "dryRun.generations": oneCycle, "dryRun.gone": oneCycle, "dryRun.displaced": oneCycle, "meanNode.scalar": oneCycle, "modelLimits.byClass": oneCycle,
-		"afterFlight.pods": "1,000 pods (mostAfterFlight)", "gpuModels.known": "100,000 nodes (mostKnown)",
+		"afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "gpuModels.known": "100,000 nodes (mostKnown)",
 		"classRun.causes": oneCycle, "classRun.lasting": oneCycle, "coverage.byNamespace": oneCycle,
 		"dryRun.classes": oneCycle, "dryRun.copies": oneCycle, "dryRun.index": oneCycle, "dryRun.pods": oneCycle,
 		"dryRun.refused": oneCycle, "echoes.pending": byGang, "eviction.said": byPod, "evictor.work": byPod,

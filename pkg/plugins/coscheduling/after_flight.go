@@ -2,41 +2,58 @@ package coscheduling
 
 import (
 	"sync"
-
-	"berth.dev/berth/pkg/gang"
+	"time"
 )
 
-// afterFlight holds pods for which a gang of which members are being bound may have to make room. It is evicted as a whole, or spares some
-// members, which it can when all are bound; no event of the scheduler's queue says that they are.
+// afterFlight holds those for which a gang of which members are being bound may have to make room. It is evicted as a whole, or spares
+// some members, which it can when all are bound; no event of the scheduler's queue or of the account says that they are.
 type afterFlight struct {
-	mu   sync.Mutex
-	pods map[gang.UID]gang.Ref
+	mu       sync.Mutex
+	requests map[string]*request
 }
 
-// mostAfterFlight bounds the pods that wait, of which some may be gone. Those beyond are tried again as all pods are, after some
-// minutes.
+// mostAfterFlight bounds those that wait, of which some may be gone. Those beyond are tried again as all are, after some minutes.
 const mostAfterFlight = 1000
 
-// add keeps the pod until the members of the next gang are bound.
-func (a *afterFlight) add(pod gang.Ref) {
+// add keeps the request until the members of the next gang are bound.
+func (a *afterFlight) add(r *request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pods == nil {
-		a.pods = map[gang.UID]gang.Ref{}
+	if a.requests == nil {
+		a.requests = map[string]*request{}
 	}
-	if len(a.pods) < mostAfterFlight {
-		a.pods[pod.UID] = pod
+	if len(a.requests) < mostAfterFlight {
+		a.requests[r.name] = r
 	}
 }
 
-// take returns the pods and forgets them.
-func (a *afterFlight) take() []gang.Ref {
+// take returns the requests and forgets them.
+func (a *afterFlight) take() map[string]*request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	refs := make([]gang.Ref, 0, len(a.pods))
-	for _, ref := range a.pods {
-		refs = append(refs, ref)
+	requests := a.requests
+	a.requests = nil
+	return requests
+}
+
+// lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have landed. Those
+// that it needs may land between the search for pods to evict and the cycle that reads its result.
+func (e *evictor) lookForFlight(r *request) {
+	if r.inFlight = e.ledger.Beginning(r.priority); r.inFlight {
+		e.afterFlight.add(r)
 	}
-	a.pods = nil
-	return refs
+}
+
+// landed has those tried again that may evict a gang whose members have been bound.
+func (e *evictor) landed() {
+	requests := e.afterFlight.take()
+	if len(requests) == 0 {
+		return
+	}
+	// The account from which victims are chosen may hear of the last member after the ledger.
+	time.AfterFunc(lossPause, func() {
+		for _, r := range requests {
+			e.again(r)
+		}
+	})
 }

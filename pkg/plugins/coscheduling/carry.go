@@ -23,8 +23,8 @@ type carrier struct {
 	gates    gates
 	// lost is told of members of started gangs that have lost their node.
 	lost func(gang.Loss)
-	// afterFlight are woken when the members of a gang have been bound.
-	afterFlight afterFlight
+	// landed is told when the members of a gang have been bound.
+	landed func()
 }
 
 // carry does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
@@ -38,12 +38,8 @@ func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
 		c.answer(ctx, e)
 		woken = append(woken, e.Activate...)
 		// A volume that never comes keeps a gang that has started from landing.
-		if !e.Started && !e.Landed {
-			continue
-		}
-		if refs := c.afterFlight.take(); len(refs) > 0 {
-			// The account from which victims are chosen may hear of the last member after the ledger.
-			time.AfterFunc(lossPause, func() { c.activate(context.WithoutCancel(ctx), refs) })
+		if e.Started || e.Landed {
+			c.landed()
 		}
 	}
 	c.activate(ctx, woken)

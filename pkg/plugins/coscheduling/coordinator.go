@@ -88,8 +88,10 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		profile := c.profiles.one()
 		return profile != nil && claimed(profile, name)
 	})
-	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn}
 	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill}
+	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
+		promises: c.promises, again: c.waker.resume}
+	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	return c
 }
 

@@ -29,6 +29,8 @@ type request struct {
 	of       gang.ID
 	statuses fwk.NodeToStatusReader
 	priority int32
+	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
+	inFlight bool
 	need     gang.Minimum
 	classes  []requestClass
 	// required are the label keys of the levels that all have to share; held are the nodes where members are already.

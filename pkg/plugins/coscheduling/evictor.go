@@ -53,7 +53,8 @@ type evictor struct {
 	native   nativeGroups
 	budgets  policylisters.PodDisruptionBudgetLister
 	// again is told of whom to try again because a search or an eviction has ended.
-	again func(*request)
+	again       func(*request)
+	afterFlight afterFlight
 
 	mu   sync.Mutex
 	work map[string]*eviction
@@ -135,6 +136,10 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		w.found = nil
 		if p.Outcome != gang.NoRoom {
 			return p, ""
+		}
+		if p.request.inFlight && !r.inFlight {
+			e.search(ctx, r, w, behindPause)
+			return nil, "looking for pods to evict"
 		}
 		e.giveUp(r)
 		if left := e.left(w); w.overdue && left > 0 {

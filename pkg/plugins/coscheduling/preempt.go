@@ -35,6 +35,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		index[key] = len(r.classes)
 		r.classes = append(r.classes, requestClass{class: m.Class, role: m.Role, pod: pod, count: 1})
 	}
+	c.evictor.lookForFlight(r)
 	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {
 		return "", nil
 	}
@@ -108,10 +109,6 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
 	}
-	if c := p.shared; !neverPreempts(pod) && c.ledger.Beginning(corev1helpers.PodPriority(pod)) {
-		// Also if it goes on to look for victims: those that it needs may be bound after that and before the result is read.
-		c.carrier.afterFlight.add(refOf(pod))
-	}
 	outcome, node, err := p.preemptGangs(ctx, pod, statuses)
 	switch {
 	case err != nil:
@@ -136,14 +133,18 @@ func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 // preemptGangs evicts pods among which there are whole gangs, and returns what it does and the node that this is for.
 func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string, err error) {
 	c := p.shared
-	priority := corev1helpers.PodPriority(pod)
-	if neverPreempts(pod) || !c.headroom.anyBelow(priority) || pod.Status.NominatedNodeName != "" {
+	if neverPreempts(pod) {
 		return "", "", nil
 	}
+	priority := corev1helpers.PodPriority(pod)
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Ours: true}
 	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: []gang.Member{member}}
 	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
 		priority: priority, need: turn.Need, classes: []requestClass{{pod: pod, count: 1}}}
+	c.evictor.lookForFlight(r)
+	if !c.headroom.anyBelow(priority) || pod.Status.NominatedNodeName != "" {
+		return "", "", nil
+	}
 	found, why := c.evictor.decide(ctx, r, time.Now())
 	if found == nil {
 		return why, "", nil
