@@ -37,11 +37,6 @@ func (e *Extender) Bind(ctx context.Context, args *extenderv1.ExtenderBindingArg
 		return fmt.Errorf("binding pod %s/%s to node %s: %w", pod.Namespace, pod.Name, args.Node, err)
 	}
 	if err := e.finish(ctx, state, assumed); err != nil {
-		// The request's deadline may be the reason, and the promise must be taken back all the same.
-		e.forget(context.WithoutCancel(ctx), state, assumed)
-		if boundTo(err) == args.Node {
-			return nil
-		}
 		return fmt.Errorf("binding pod %s/%s to node %s: %w", pod.Namespace, pod.Name, args.Node, err)
 	}
 	return nil
@@ -106,9 +101,24 @@ func (e *Extender) hasDevices(pod *v1.Pod) bool {
 	})
 }
 
-// finish is the binding cycle. It needs no turn: pods that wait for the lock of a node must not keep others from being
-// scheduled.
+// finish binds the pod, or takes back what it was promised. Another replica may have bound it already: that it is on the node is what
+// the caller asks for.
 func (e *Extender) finish(ctx context.Context, state fwk.CycleState, assumed *v1.Pod) error {
+	err := e.write(ctx, state, assumed)
+	if err == nil {
+		return nil
+	}
+	// The request's deadline may be the reason, and the promise must be taken back all the same.
+	e.forget(context.WithoutCancel(ctx), state, assumed)
+	if boundTo(err) == assumed.Spec.NodeName {
+		return nil
+	}
+	return err
+}
+
+// write is the binding cycle. It needs no turn: pods that wait for the lock of a node must not keep others from being
+// scheduled.
+func (e *Extender) write(ctx context.Context, state fwk.CycleState, assumed *v1.Pod) error {
 	node := assumed.Spec.NodeName
 	status := e.framework.RunPreBindPreFlights(ctx, state, assumed, node)
 	if status.IsSuccess() {

@@ -1,7 +1,6 @@
 package extender
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -111,28 +110,42 @@ func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 // The replica that led before has bound the pod, and told it its device.
 func TestAPodThatAnotherReplicaHasBoundKeepsItsDevice(t *testing.T) {
 	t.Parallel()
-	pod := share("s", "400")
-	h := newHarness(t, plain, true, shared("shared", 2), pod)
-	assumed, state, err := h.reserve(t.Context(), h.stored(t, "s"), "shared")
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := []byte(`{"metadata":{"annotations":{"alibabacloud.com/gpu-index":"1"}}}`)
-	if _, err := h.client.CoreV1().Pods("default").Patch(t.Context(), "s", types.MergePatchType, told, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.client.CoreV1().Pods("default").Bind(t.Context(), binding(pod, "shared"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	err = h.finish(t.Context(), state, assumed)
-	if node := boundTo(err); node != "shared" {
-		t.Errorf("the pod is said to be bound to %q: %v", node, err)
-	}
-	if device := h.stored(t, "s").Annotations["alibabacloud.com/gpu-index"]; device != "1" {
-		t.Errorf("the pod was told device %q", device)
-	}
-	if node := boundTo(context.Canceled); node != "" {
-		t.Errorf("another error names node %q", node)
+	for name, test := range map[string]struct {
+		boundTo string
+		refused bool
+	}{
+		"to the node that the scheduler asks for": {boundTo: "shared"},
+		"to another node":                         {boundTo: "other", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := share("s", "400")
+			h := newHarness(t, plain, true, shared("shared", 2), shared("other", 2), pod)
+			assumed, state, err := h.reserve(t.Context(), h.stored(t, "s"), "shared")
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := []byte(`{"metadata":{"annotations":{"alibabacloud.com/gpu-index":"1"}}}`)
+			if _, err := h.client.CoreV1().Pods("default").Patch(t.Context(), "s", types.MergePatchType, told, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.client.CoreV1().Pods("default").Bind(t.Context(), binding(pod, test.boundTo), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.finish(t.Context(), state, assumed); (err != nil) != test.refused {
+				t.Errorf("refused: %v, want %t", err, test.refused)
+			}
+			if device := h.stored(t, "s").Annotations["alibabacloud.com/gpu-index"]; device != "1" {
+				t.Errorf("the pod was told device %q", device)
+			}
+			await(t, "the pod to be counted where it is", func() bool {
+				pods := map[string]int{}
+				for name, node := range h.sched.Cache.Dump().Nodes {
+					pods[name] = len(node.Pods)
+				}
+				return pods[test.boundTo] == 1 && pods["shared"]+pods["other"] == 1
+			})
+		})
 	}
 }
 
