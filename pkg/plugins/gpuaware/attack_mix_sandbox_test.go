@@ -10,6 +10,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
@@ -30,7 +33,12 @@ const (
 // same few GPUs under either mix.
 func (a *attack) testMix(t *testing.T) {
 	a.createNamespace(t, "mallory")
-	a.deleteAll(t, "default")
+	// To list hundreds of pods again and again would take the API server longer than what is tested.
+	factory := informers.NewSharedInformerFactory(a.Client, 0)
+	pods := factory.Core().V1().Pods().Lister()
+	factory.StartWithContext(t.Context())
+	factory.WaitForCacheSyncWithContext(t.Context())
+	a.deleteAll(t, "default", pods.Pods("default"))
 	strandedAfter := func(name string, impossible int) float64 {
 		a.KillScheduler(t)
 		for i := range impossible {
@@ -38,17 +46,17 @@ func (a *attack) testMix(t *testing.T) {
 			pod.Spec.NodeSelector = strs{"attacked": "never"}
 			a.createIn(t, "mallory", pod)
 		}
-		a.awaitDecided(t, "mallory", impossible)
+		a.awaitDecided(t, pods.Pods("mallory"), impossible)
 		random := rand.New(rand.NewPCG(7, 7))
 		for i := range arrivals {
 			requests := []strs{{"cpu": "4"}, {"cpu": "6", "nvidia.com/gpu": "1"}, {"cpu": "8", "nvidia.com/gpu": "2"}}[[]int{0, 0, 0, 0, 1, 1, 1, 1, 1, 2}[random.IntN(10)]]
 			pod := podObject(fmt.Sprintf("%s-%d", name, i), requests, nil)
 			pod.Spec.NodeSelector = strs{"attacked": "mix"}
 			a.createIn(t, "default", pod)
-			a.awaitDecided(t, "default", i+1)
+			a.awaitDecided(t, pods.Pods("default"), i+1)
 		}
-		a.deleteAll(t, "default")
-		a.deleteAll(t, "mallory")
+		a.deleteAll(t, "default", pods.Pods("default"))
+		a.deleteAll(t, "mallory", pods.Pods("mallory"))
 		// Each node is counted by the mix of the moment at which its last pod goes.
 		a.Await(t, "the scheduler to have heard that the nodes are empty", func(context.Context) (bool, error) {
 			return a.gauge(t, "berth_gpu_allocated") == 0, nil
@@ -98,14 +106,14 @@ func (a *attack) createIn(t *testing.T, namespace string, pod *v1.Pod) {
 	}
 }
 
-// awaitDecided waits until so many pods of the namespace have a node or a reason why not.
-func (a *attack) awaitDecided(t *testing.T, namespace string, n int) {
+// awaitDecided waits until so many pods of a namespace have a node or a reason why not.
+func (a *attack) awaitDecided(t *testing.T, pods corelisters.PodNamespaceLister, n int) {
 	t.Helper()
-	a.Await(t, fmt.Sprintf("%d pods of %s to be decided on", n, namespace), func(ctx context.Context) (bool, error) {
-		list, err := a.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	a.Await(t, fmt.Sprintf("%d pods to be decided on", n), func(context.Context) (bool, error) {
+		list, err := pods.List(labels.Everything())
 		decided := 0
-		for i := range list.Items {
-			if list.Items[i].Spec.NodeName != "" || sandboxtest.Reason(&list.Items[i]) != "" {
+		for _, pod := range list {
+			if pod.Spec.NodeName != "" || sandboxtest.Reason(pod) != "" {
 				decided++
 			}
 		}
@@ -114,14 +122,13 @@ func (a *attack) awaitDecided(t *testing.T, namespace string, n int) {
 }
 
 // deleteAll deletes the pods of a namespace at once, and waits until they are gone.
-func (a *attack) deleteAll(t *testing.T, namespace string) {
+func (a *attack) deleteAll(t *testing.T, namespace string, pods corelisters.PodNamespaceLister) {
 	t.Helper()
-	pods := a.Client.CoreV1().Pods(namespace)
-	if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}); err != nil {
+	if err := a.Client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	a.Await(t, "the pods of "+namespace+" to be gone", func(ctx context.Context) (bool, error) {
-		list, err := pods.List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 0, err
+	a.Await(t, "the pods of "+namespace+" to be gone", func(context.Context) (bool, error) {
+		list, err := pods.List(labels.Everything())
+		return err == nil && len(list) == 0, err
 	})
 }
