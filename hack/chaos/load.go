@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,18 +53,18 @@ type load struct {
 	custom  dynamic.Interface
 	watched *observer
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	jobs    []*job
-	made    int
-	pods    int
-	evicted int
+	mu     sync.Mutex
+	random *rand.Rand
+	jobs   []*job
+	made   int
+	// pods were made and evicted since the last seed.
+	pods, evicted atomic.Int64
 	// perSecond pods come; 0 stops arrivals. frozen jobs do not end.
 	perSecond float64
 	frozen    bool
 	owed      float64
-	// refused is when the API server last did not do what it was asked, or took long.
-	refused time.Time
+	// refused is when the API server last did not do what it was asked, or took long, in nanoseconds since 1970.
+	refused atomic.Int64
 	last    time.Time
 	mean    time.Duration
 }
@@ -78,14 +80,13 @@ func (l *load) seed(seed uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.random = rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a round must come again from its seed
-	l.pods, l.evicted = 0, 0
+	l.pods.Store(0)
+	l.evicted.Store(0)
 }
 
 // counts are the pods that were made and those that were evicted since the last seed.
 func (l *load) counts() (pods, evicted int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pods, l.evicted
+	return int(l.pods.Load()), int(l.evicted.Load())
 }
 
 // abandon gives up what is left, so that the next round begins with nothing.
@@ -152,14 +153,27 @@ func (l *load) tend(ctx context.Context) {
 		l.jobs = append(l.jobs, j)
 		l.owed -= float64(j.size)
 	}
+	var clients errgroup.Group
+	clients.SetLimit(atATime)
+	done := make([]bool, len(l.jobs))
+	for i, j := range l.jobs {
+		clients.Go(func() error {
+			done[i] = l.advance(ctx, j, pods, now)
+			return nil
+		})
+	}
+	_ = clients.Wait()
 	left := l.jobs[:0]
-	for _, j := range l.jobs {
-		if !l.advance(ctx, j, pods, now) {
+	for i, j := range l.jobs {
+		if !done[i] {
 			left = append(left, j)
 		}
 	}
 	l.jobs = left
 }
+
+// atATime is how many jobs are tended at a time: one after the other would take longer than the time in which they come.
+const atATime = 8
 
 // advance makes what a job lacks, or removes it when it has run, and says whether it is done with.
 func (l *load) advance(ctx context.Context, j *job, pods map[string]*v1.Pod, now time.Time) bool {
@@ -175,7 +189,7 @@ func (l *load) advance(ctx context.Context, j *job, pods map[string]*v1.Pod, now
 		switch {
 		case pod == nil && seen:
 			delete(j.pods, name)
-			l.evicted++
+			l.evicted.Add(1)
 		case pod != nil:
 			j.pods[name] = true
 			if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
@@ -221,7 +235,7 @@ func (l *load) create(ctx context.Context, j *job) {
 		}
 		j.pods[name] = false
 		j.next++
-		l.pods++
+		l.pods.Add(1)
 	}
 }
 
@@ -310,14 +324,12 @@ func (l *load) ask(send func() error) error {
 	began := time.Now()
 	err := send()
 	if now := time.Now(); now.Sub(began) > tooLong || err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-		l.refused = now
+		l.refused.Store(now.UnixNano())
 	}
 	return err
 }
 
 // heardFor is how long the API server has done all that it was asked, and soon.
 func (l *load) heardFor() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return time.Since(l.refused)
+	return time.Since(time.Unix(0, l.refused.Load()))
 }

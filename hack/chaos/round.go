@@ -170,8 +170,11 @@ func (c *cluster) whereabouts(ctx context.Context, pod *v1.Pod) string {
 
 // fill asks for every GPU at once. Whatever a scheduler still keeps for a pod that is gone is in the way.
 func (c *cluster) fill(ctx context.Context) []string {
-	c.load.add(&job{name: fmt.Sprintf("whole-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes, gpus: wholeGPUs, milliCPU: 1000, class: lowClass})
-	c.load.add(&job{name: fmt.Sprintf("shares-%d", time.Now().UnixNano()), gang: true, size: c.scale * 2 * sharedNodes * sharedGPUs, milliGPU: 500, milliCPU: 1000, class: lowClass})
+	began := time.Now().UnixNano()
+	for i := range c.scale { // a gang that is larger than the smallest cluster may take longer to bind than one may be bound in part
+		c.load.add(&job{name: fmt.Sprintf("whole-%d-%d", began, i), gang: true, size: wholeNodes, gpus: wholeGPUs, milliCPU: 1000, class: lowClass})
+		c.load.add(&job{name: fmt.Sprintf("shares-%d-%d", began, i), gang: true, size: 2 * sharedNodes * sharedGPUs, milliGPU: 500, milliCPU: 1000, class: lowClass})
+	}
 	return c.drain(ctx, leaked)
 }
 

@@ -124,6 +124,7 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 		s.MedianWait, s.P99Wait, s.Bound = waits(c.watched.drop(now))
 		r.Samples = append(r.Samples, s)
 		_, _ = fmt.Fprintf(out, "%s %+v\n", now.UTC().Format(time.TimeOnly), s)
+		c.surge()
 	}
 	r.Trends = trends(r.Samples)
 	end := &round{Disaster: "soak", Seed: o.seed}
@@ -140,13 +141,21 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 			end.Broken = append(end.Broken, fmt.Sprintf("%s grows: by %.2f over the second half, of %.2f", t.Gauge, t.Growth, t.Mean))
 		}
 	}
-	end.Pods, end.Evicted = c.load.counts()
+	if end.Pods, end.Evicted = c.load.counts(); end.Evicted == 0 {
+		end.Broken = append(end.Broken, "no pod was evicted: preemption was not tried")
+	}
 	end.Bound = len(c.watched.bound(began))
 	for _, s := range r.Samples {
 		end.Bound += s.Bound
 	}
 	r.Rounds = append(r.Rounds, end)
 	return ctx.Err()
+}
+
+// surge adds a gang of three in four of the whole nodes, for which others have to make way. The load by itself finds room for all.
+func (c *cluster) surge() {
+	c.load.add(&job{name: fmt.Sprintf("surge-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes * 3 / 4, gpus: wholeGPUs, milliCPU: 500,
+		class: highClass, lifetime: time.Second})
 }
 
 // sample asks the scheduler for a garbage collection and reads what it says of itself.
