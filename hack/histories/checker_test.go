@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -35,11 +36,15 @@ func newScript(t *testing.T, made ...runtime.Object) *script {
 	return s
 }
 
-// pod makes a pod.
-func (s *script) pod(p Pod) {
+// pod makes a pod, of the Job if there is one.
+func (s *script) pod(p Pod, of ...*batchv1.Job) {
+	p.Job = len(of) > 0
 	objects := p.objects()
 	pod := objects[len(objects)-1].(*v1.Pod)
 	pod.UID = types.UID(p.Name)
+	for _, job := range of {
+		belongsTo(pod, job)
+	}
 	s.pods[p.Name] = pod
 	s.checker.Observe(watch.Added, pod, nil)
 }
@@ -119,6 +124,10 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 	other := (&Node{Name: "o", GPUs: 2, Model: "m", Mode: wholeMode, CPUs: 4, MemGiB: 8}).objects()[0]
 	gang := (&Gang{Name: "g", MinMember: 2}).object()
 	roles := (&Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}).object()
+	job := (&Gang{Name: "g", MinMember: 2}).job()
+	job.UID = "1"
+	rerun := job.DeepCopy()
+	rerun.UID = "2"
 	claim := func(name, device string) *resourcev1.ResourceClaim {
 		c := (&Pod{Name: name, ClaimedGPUs: 1}).objects()[0].(*resourcev1.ResourceClaim)
 		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
@@ -222,6 +231,28 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.pod(Pod{Name: "b", Gang: "g", Role: "worker"})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
+		}},
+		"a Job": {made: []runtime.Object{job}, do: func(s *script) {
+			s.pod(Pod{Name: "a"}, job)
+			s.pod(Pod{Name: "b"}, job)
+			s.bind("a", "n", 0)
+			s.bind("b", "n", 0)
+		}},
+		"half a Job": {made: []runtime.Object{job}, want: invariants.StartedInPart, do: func(s *script) {
+			s.pod(Pod{Name: "a"}, job)
+			s.pod(Pod{Name: "b"}, job)
+			s.bind("a", "n", 0)
+		}},
+		"half a Job beside a pod of the last one": {made: []runtime.Object{job}, want: invariants.StartedInPart, do: func(s *script) {
+			for _, name := range []string{"a", "b"} {
+				s.pod(Pod{Name: name}, job)
+				s.bind(name, "n", 0)
+			}
+			s.checker.Observe(watch.Deleted, job, job)
+			s.checker.Observe(watch.Added, rerun, nil)
+			s.leave("a")
+			s.pod(Pod{Name: "c"}, rerun)
+			s.bind("c", "n", 0)
 		}},
 		"a gang that loses a member while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
 			s.pod(Pod{Name: "a", Gang: "g"})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,9 @@ func (g *generator) soon() time.Duration {
 // Others may be faster, and the last members may come late or never.
 func (g *generator) rerun(gang string) {
 	members := g.members[gang]
+	if len(members) > 0 && members[0].Job && g.jobs.IntN(2) == 0 {
+		g.replace(gang)
+	}
 	for i := range members {
 		g.add(Step{Do: deletePod, Name: members[i].Name, After: metav1.Duration{Duration: time.Millisecond}})
 	}
@@ -57,6 +61,13 @@ func (g *generator) rerun(gang string) {
 	}
 }
 
+// replace deletes a Job and makes another of its name, as a user does who changes its template.
+func (g *generator) replace(gang string) {
+	at := slices.IndexFunc(g.out.Steps, func(s Step) bool { return s.Gang != nil && s.Gang.Name == gang })
+	g.add(Step{Do: deleteGang, Name: gang, After: metav1.Duration{Duration: time.Millisecond}})
+	g.add(Step{Do: createGang, Gang: g.out.Steps[at].Gang, After: metav1.Duration{Duration: time.Millisecond}})
+}
+
 // roll replaces the members of a gang one by one, often where others want the places that they leave.
 func (g *generator) roll(gang string) {
 	if g.one(1, 2) {
@@ -81,7 +92,7 @@ func (g *generator) rivals(gang string) {
 		return
 	}
 	like := members[g.random.IntN(len(members))]
-	like.Gang, like.Role, like.MinAvailable, like.Near, like.Gated = "", "", 0, false, false
+	like.Gang, like.Job, like.Role, like.MinAvailable, like.Near, like.Gated = "", false, "", 0, false, false
 	if g.one(1, 4) {
 		g.gangOf(&like, 1+g.random.IntN(6))
 		return

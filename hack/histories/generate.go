@@ -11,6 +11,8 @@ import (
 // generator makes a history from a seed.
 type generator struct {
 	random *rand.Rand
+	// jobs decides which gangs are Jobs. It is apart from the rest, which is as it was before there were Jobs.
+	jobs   *rand.Rand
 	out    *History
 	models []string
 	zones  []string
@@ -32,6 +34,7 @@ type generator struct {
 func generate(seed uint64) *History {
 	g := &generator{
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
+		jobs:   rand.New(rand.NewPCG(seed, 0x6a6f6273)),   //nolint:gosec // as above
 		out:    &History{Seed: seed},
 		zones:  []string{"a", "b"}, made: map[string]*Node{}, members: map[string][]Pod{},
 	}
@@ -296,8 +299,9 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 		spread = g.spread(gang.Name)
 	}
 	labels := !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && g.one(1, 5)
+	gang.Job = !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && !labels && g.jobs.IntN(4) == 0
 	create := Step{Do: createGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
-	first := g.one(3, 4)
+	first := g.one(3, 4) || gang.Job
 	if first && !labels {
 		g.add(create)
 	}
@@ -317,7 +321,8 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 			p.Name = fmt.Sprintf("p%d", len(g.pods))
 			g.keep(&p)
 		}
-		p.Gang, p.Near, p.Spread = gang.Name, near, spread
+		p.Gang, p.Near, p.Spread, p.Job = gang.Name, near && !gang.Job, spread, gang.Job
+		p.KeepsName = p.KeepsName && !gang.Job
 		if labels {
 			p.MinAvailable = gang.MinMember
 		}

@@ -54,6 +54,8 @@ type Pod struct {
 	Name string `json:"name"`
 	Gang string `json:"gang,omitempty"`
 	Role string `json:"role,omitempty"`
+	// Job is set if its gang is that of a Job, which makes it, and not that of a PodGroup.
+	Job bool `json:"job,omitempty"`
 	// Profile of the scheduler that places it, by default berth-scheduler. All that are shipped have the same filters.
 	Profile string `json:"profile,omitempty"`
 	// MinAvailable is the minimum of the gang where labels of its pods say it, and there is no PodGroup.
@@ -95,7 +97,7 @@ type Pod struct {
 	Times int `json:"-"`
 }
 
-// Gang is what a history says of a PodGroup.
+// Gang is what a history says of a PodGroup, or of a Job whose pods are a gang.
 type Gang struct {
 	Name           string `json:"name"`
 	MinMember      int    `json:"minMember"`
@@ -103,6 +105,8 @@ type Gang struct {
 	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
 	// OneZone requires all members to be in the same zone.
 	OneZone bool `json:"oneZone,omitempty"`
+	// Job is set if it is a Job, of which MinMember is the parallelism.
+	Job bool `json:"job,omitempty"`
 }
 
 // What a step does. Those that name an object that is not there do nothing, so that steps can be left out.
@@ -115,9 +119,9 @@ const (
 	failPod     = "fail pod" // one that Returns gets another in its place
 	moveToGang  = "move pod" // Value is its new gang, or empty
 	ungatePod   = "ungate pod"
-	editPod     = "edit pod" // Value is a label that the pod gets
-	deleteGang  = "delete gang"
-	scaleGang   = "scale gang" // Count is the new minMember
+	editPod     = "edit pod"    // Value is a label that the pod gets
+	deleteGang  = "delete gang" // a Job takes its pods along
+	scaleGang   = "scale gang"  // Count is the new minMember
 	addNode     = "add node"
 	removeNode  = "remove node" // and its pods
 	cordonNode  = "cordon node"

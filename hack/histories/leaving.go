@@ -133,9 +133,8 @@ func (w *world) again(p *Pod, sameName bool) {
 	if !sameName {
 		anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
 	}
-	w.made[anew.Name] = &anew
 	// The names are free, so that this cannot fail.
-	_ = w.create(anew.objects()...)
+	_ = w.createPod(&anew)
 }
 
 // remove deletes a pod as a user does.

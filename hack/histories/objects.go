@@ -130,6 +130,8 @@ func (p *Pod) objects() []runtime.Object {
 		kubeview.AcceptModels(pod, p.Models)
 	}
 	switch {
+	case p.Job:
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kubeview.GangKey, "true")
 	case p.MinAvailable > 0:
 		pod.Labels[invariants.NameLabel], pod.Labels[invariants.MinAvailableLabel] = p.Gang, strconv.Itoa(p.MinAvailable)
 	case p.Gang != "":
@@ -216,7 +218,7 @@ func claimOf(pod *v1.Pod) types.NamespacedName {
 	return name
 }
 
-func (g *Gang) object() *unstructured.Unstructured {
+func (g *Gang) podGroup() *unstructured.Unstructured {
 	group := kubeview.NewPodGroup(namespace, g.Name, g.MinMember)
 	says := map[string]string{}
 	if g.MinByRole != "" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,7 +177,8 @@ func promisedTo(teams map[string]*team) map[string]bool {
 	gangs := map[string]bool{}
 	for name, t := range teams {
 		total, _ := t.lacks()
-		gangs[name] = t.waits() || t.started && (total > 0 || !t.told && len(t.waiting) > 0)
+		known := invariants.Known(name)
+		gangs[known] = gangs[known] || t.waits() || t.started && (total > 0 || !t.told && len(t.waiting) > 0)
 	}
 	return gangs
 }
@@ -199,7 +201,7 @@ func (w *world) addLabelled(promised map[string]bool) {
 }
 
 // saysPromised finds the gangs for which a pod says that it has to wait.
-var saysPromised = regexp.MustCompile(promised + " " + namespace + "/([a-z0-9]+)")
+var saysPromised = regexp.MustCompile(promised + " " + namespace + "/((?:job[.])?[a-z0-9]+)")
 
 // excused reports whether one of the pods says that its room is promised to one of the gangs.
 func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
@@ -217,11 +219,22 @@ func (w *world) reason(pod *v1.Pod) string {
 	return w.checker.Reason(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 }
 
-// teams returns the gangs that have a PodGroup, and the pods without a gang that wait.
+// groups are the PodGroups, and what Jobs say in their place.
+func (w *world) groups() []*unstructured.Unstructured {
+	var groups []*unstructured.Unstructured
+	for _, obj := range w.api.List(podGroups) {
+		groups = append(groups, obj.(*unstructured.Unstructured))
+	}
+	for _, obj := range w.api.List(jobs) {
+		groups = append(groups, invariants.GroupOf(obj.(*batchv1.Job)))
+	}
+	return groups
+}
+
+// teams returns the gangs that have a PodGroup or a Job, and the pods without a gang that wait.
 func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	teams, begun := map[string]*team{}, w.checker.Started()
-	for _, obj := range w.api.List(podGroups) {
-		group := obj.(*unstructured.Unstructured)
+	for _, group := range w.groups() {
 		told, started := begun[group.GetName()]
 		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
 			settledRoles: map[string]int{}, started: started, told: told}

@@ -23,8 +23,7 @@ func (w *world) do(s *Step) error {
 	pod, node := types.NamespacedName{Namespace: namespace, Name: s.Name}, types.NamespacedName{Name: s.Name}
 	switch s.Do {
 	case createPod:
-		w.made[s.Pod.Name] = s.Pod
-		return w.create(s.Pod.objects()...)
+		return w.createPod(s.Pod)
 	case createGang:
 		return w.create(s.Gang.object())
 	case addNode:
@@ -40,6 +39,7 @@ func (w *world) do(s *Step) error {
 		return w.moveToGang(s)
 	case deleteGang:
 		w.api.Delete(podGroups, pod)
+		return w.deleteJob(s.Name)
 	case removeNode:
 		w.removeNode(node)
 	case restart:
@@ -75,7 +75,11 @@ func (w *world) patch(s *Step) error {
 	case editPod:
 		resource, change = pods, object("metadata", object("labels", object(editedLabel, s.Value)))
 	case scaleGang:
-		resource, change = podGroups, object("spec", object("minMember", s.Count))
+		if w.api.Get(jobs, types.NamespacedName{Namespace: namespace, Name: s.Name}) != nil {
+			resource, change = jobs, object("spec", object("parallelism", s.Count))
+		} else {
+			resource, change = podGroups, object("spec", object("minMember", s.Count))
+		}
 	case cordonNode, openNode:
 		resource, change = nodes, object("spec", object("unschedulable", s.Do == cordonNode))
 	case taintNode:
@@ -118,11 +122,11 @@ func (w *world) fail(name string) error {
 // moveToGang changes the gang of a pod, or takes it out of its gang.
 func (w *world) moveToGang(s *Step) error {
 	p := w.made[s.Name]
-	if p == nil {
+	if p == nil || p.Job && s.Value == "" { // its Job stays
 		return nil
 	}
 	moved := *p
-	moved.Gang, moved.MinAvailable = s.Value, 0
+	moved.Gang, moved.Job, moved.MinAvailable = s.Value, false, 0
 	w.made[s.Name] = &moved
 	var label any
 	if s.Value != "" {

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,19 +24,22 @@ const (
 	MinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
 )
 
-// GangOf is the gang of a pod by its labels, empty if it is in none.
+// GangOf is the gang of a pod by its labels or its Job, empty if it is in none.
 func GangOf(pod *v1.Pod) string {
 	if gang := pod.Labels[schedulingv1alpha1.PodGroupLabel]; gang != "" {
 		return gang
 	}
-	return pod.Labels[NameLabel]
+	if gang := pod.Labels[NameLabel]; gang != "" {
+		return gang
+	}
+	return jobOf(pod)
 }
 
 // group drops what is known of a gang that is made, changed or deleted: it need not have started as what it is now.
 func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured, before runtime.Object) {
 	name := group.GetName()
-	if begun := c.begun[name]; begun && saysStarted(group) {
-		c.told[name] = true
+	if gang := cmp.Or(c.jobs[name], name); c.begun[gang] && saysStarted(group) {
+		c.told[gang] = true
 	}
 	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
 		return

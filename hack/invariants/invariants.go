@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,6 +71,7 @@ type Checker struct {
 	changed map[string]time.Time // nodes, when their allocatable last became less
 	pods    map[types.NamespacedName]*v1.Pod
 	groups  map[string]*unstructured.Unstructured
+	jobs    map[string]string // gangs of the Jobs that came last, by the names of their PodGroups
 	devices map[string]string // claimed devices, and the claim that has each
 	claims  map[string][]string
 	closed  time.Time               // when a node last closed to pods, some or all
@@ -89,7 +91,7 @@ type Checker struct {
 func New(patience time.Duration) *Checker {
 	return &Checker{
 		keys: kubeview.DefaultGPUKeys(), Patience: patience, UnderWay: UnderWay, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
-		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, devices: map[string]string{},
+		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, jobs: map[string]string{}, devices: map[string]string{},
 		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{}, revised: map[string]time.Time{},
 		begun: map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
 		made: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
@@ -121,6 +123,8 @@ func (c *Checker) Observe(event watch.EventType, object, old runtime.Object) {
 		c.pod(event, obj)
 	case *resourcev1.ResourceClaim:
 		c.claim(event, obj)
+	case *batchv1.Job:
+		c.job(event, obj, old)
 	case *unstructured.Unstructured:
 		if obj.GetKind() == "PodGroup" {
 			c.group(event, obj, old)
