@@ -120,7 +120,7 @@ const (
 	moveToGang  = "move pod" // Value is its new gang, or empty
 	ungatePod   = "ungate pod"
 	editPod     = "edit pod"    // Value is a label that the pod gets
-	deleteGang  = "delete gang" // a Job takes its pods along
+	deleteGang  = "delete gang" // the pods of a Job go later
 	scaleGang   = "scale gang"  // Count is the new minMember
 	addNode     = "add node"
 	removeNode  = "remove node" // and its pods

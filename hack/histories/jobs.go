@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,34 +40,61 @@ func belongsTo(pod *v1.Pod, job *batchv1.Job) {
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 }
 
-// deleteJob deletes a Job, its pods and the PodGroup that was made for them.
-func (w *world) deleteJob(name string) error {
+// collectAfter is how long the garbage collector takes.
+const collectAfter = time.Second
+
+// deleteJob deletes a Job. Its pods go later, and may meet those of another Job of its name.
+func (w *world) deleteJob(name string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	job, ok := w.api.Get(jobs, key).(*batchv1.Job)
 	if !ok {
-		return nil
+		return
 	}
 	w.api.Delete(jobs, key)
-	owned := func(obj metav1.Object) bool {
-		owners := obj.GetOwnerReferences()
-		return len(owners) > 0 && owners[0].UID == job.UID
+	w.goneJobs = append(w.goneJobs, goneJob{job.UID, time.Now()})
+	for _, pod := range w.podsOf(job.UID) {
+		delete(w.made, pod.Name) // nothing makes it again
 	}
-	for _, obj := range w.api.List(podGroups) {
-		if group := obj.(*unstructured.Unstructured); owned(group) {
-			w.api.Delete(podGroups, types.NamespacedName{Namespace: namespace, Name: group.GetName()})
+}
+
+// goneJob is a Job that was deleted.
+type goneJob struct {
+	uid types.UID
+	at  time.Time
+}
+
+// collectOfJobs removes what belongs to Jobs that were deleted.
+func (w *world) collectOfJobs() error {
+	for len(w.goneJobs) > 0 && time.Since(w.goneJobs[0].at) >= collectAfter {
+		uid := w.goneJobs[0].uid
+		w.goneJobs = w.goneJobs[1:]
+		for _, obj := range w.api.List(podGroups) {
+			if group := obj.(*unstructured.Unstructured); owns(uid, group) {
+				w.api.Delete(podGroups, types.NamespacedName{Namespace: namespace, Name: group.GetName()})
+			}
 		}
-	}
-	for _, obj := range w.api.List(pods) {
-		pod := obj.(*v1.Pod)
-		if !owned(pod) {
-			continue
-		}
-		delete(w.made, pod.Name)
-		if err := w.remove(pod.Name); err != nil {
-			return err
+		for _, pod := range w.podsOf(uid) {
+			if err := w.remove(pod.Name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (w *world) podsOf(job types.UID) []*v1.Pod {
+	var of []*v1.Pod
+	for _, obj := range w.api.List(pods) {
+		if pod := obj.(*v1.Pod); owns(job, pod) {
+			of = append(of, pod)
+		}
+	}
+	return of
+}
+
+func owns(job types.UID, obj metav1.Object) bool {
+	owners := obj.GetOwnerReferences()
+	return len(owners) > 0 && owners[0].UID == job
 }
 
 // object is the PodGroup or the Job.

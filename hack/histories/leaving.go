@@ -71,6 +71,9 @@ func (w *world) pass(d time.Duration) error {
 		d -= slice
 		w.checker.Tick()
 		w.collect()
+		if err := w.collectOfJobs(); err != nil {
+			return err
+		}
 		marked, ended := w.leaving.look()
 		for _, pod := range marked {
 			w.noteEviction(pod)

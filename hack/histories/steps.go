@@ -39,7 +39,7 @@ func (w *world) do(s *Step) error {
 		return w.moveToGang(s)
 	case deleteGang:
 		w.api.Delete(podGroups, pod)
-		return w.deleteJob(s.Name)
+		w.deleteJob(s.Name)
 	case removeNode:
 		w.removeNode(node)
 	case restart:
