@@ -131,13 +131,13 @@ func (w *world) noteEviction(pod *v1.Pod) {
 // again makes another pod of the same kind, as its controller does.
 func (w *world) again(p *Pod, sameName bool) {
 	w.returned++
-	anew := *p
-	anew.Times++
+	next := *p
+	next.Times++
 	if !sameName {
-		anew.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
+		next.Name = fmt.Sprintf("%s-again-%d", p.Name, w.returned)
 	}
 	// The names are free, so that this cannot fail.
-	_ = w.createPod(&anew)
+	_ = w.createPod(&next)
 }
 
 // remove deletes a pod as a user does.

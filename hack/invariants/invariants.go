@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/util/taints"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
@@ -147,9 +148,7 @@ func (c *Checker) node(event watch.EventType, node *v1.Node) {
 	if shrinks {
 		c.changed[node.Name] = time.Now()
 	}
-	newTaint := func(taint v1.Taint) bool {
-		return !slices.ContainsFunc(old.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(&taint) })
-	}
+	newTaint := func(taint v1.Taint) bool { return !taints.TaintExists(old.Spec.Taints, &taint) }
 	if shrinks || node.Spec.Unschedulable && !old.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, newTaint) || !maps.Equal(old.Labels, node.Labels) {
 		c.closes()
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -24,7 +25,10 @@ func jobOf(pod *v1.Pod) string {
 	return gangOfJob(by.Name, by.UID)
 }
 
-func gangOfJob(name string, uid types.UID) string { return "job." + name + "/" + string(uid) }
+func gangOfJob(name string, uid types.UID) string {
+	owner := kubeview.GangOwner{Kind: "Job", Name: name}
+	return owner.Gang().Name + "/" + string(uid)
+}
 
 // Known is the name by which the scheduler knows a gang, for the PodGroup that it makes for that of a Job.
 func Known(gang string) string {
@@ -34,11 +38,7 @@ func Known(gang string) string {
 
 // GroupOf is what a Job says of the gang of its pods, as a PodGroup would say it.
 func GroupOf(job *batchv1.Job) *unstructured.Unstructured {
-	pods := 1
-	if job.Spec.Parallelism != nil {
-		pods = int(*job.Spec.Parallelism)
-	}
-	return kubeview.NewPodGroup(job.Namespace, gangOfJob(job.Name, job.UID), pods)
+	return kubeview.NewPodGroup(job.Namespace, gangOfJob(job.Name, job.UID), int(ptr.Deref(job.Spec.Parallelism, 1)))
 }
 
 func (c *Checker) job(event watch.EventType, job *batchv1.Job, old runtime.Object) {

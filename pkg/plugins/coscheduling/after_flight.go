@@ -40,7 +40,8 @@ func (a *afterFlight) take() map[string]*request {
 // that it needs may land between the search for pods to evict and the cycle that reads its result.
 func (e *evictor) lookForFlight(r *request) {
 	if r.inFlight = e.ledger.Beginning(r.priority); r.inFlight {
-		e.afterFlight.add(r)
+		// What all nodes say of it is large, and out of date by then.
+		e.afterFlight.add(&request{name: r.name, id: r.id, only: r.only})
 	}
 }
 

@@ -136,15 +136,14 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	if neverPreempts(pod) {
 		return "", "", nil
 	}
-	priority := corev1helpers.PodPriority(pod)
-	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Ours: true}
-	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: []gang.Member{member}}
 	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
-		priority: priority, need: turn.Need, classes: []requestClass{{pod: pod, count: 1}}}
+		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyBelow(priority) || pod.Status.NominatedNodeName != "" {
+	if !c.headroom.anyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
+	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority, Ours: true}
+	turn := gang.Turn{Kind: gang.Lead, Need: r.need, Of: r.need, Members: []gang.Member{member}}
 	found, why := c.evictor.decide(ctx, r, time.Now())
 	if found == nil {
 		return why, "", nil
