@@ -30,7 +30,7 @@ func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
 		"--etcd-certfile=" + keys.Cert(pki.EtcdClient), "--etcd-keyfile=" + keys.Key(pki.EtcdClient),
 		// Nobody has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs expect,
 		// and used by none.
-		"--requestheader-client-ca-file=" + keys.Cert(pki.CA), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-client-ca-file=" + keys.Cert(pki.FrontProxyCA), "--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",

@@ -24,6 +24,7 @@ const schedulerUser = "system:serviceaccount:kube-system:berth-scheduler"
 // Names of the key pairs: <name>.crt, <name>.key.
 const (
 	CA             = "ca"
+	FrontProxyCA   = "front-proxy-ca"
 	Server         = "server"
 	EtcdClient     = "etcd-client"
 	Admin          = "admin"
@@ -34,7 +35,9 @@ const (
 // certLifetime is longer than anybody leaves a sandbox up.
 const certLifetime = 365 * 24 * time.Hour
 
-// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every client.
+// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every client, and
+// one for proxies that say who their clients are. As in kubeadm, the second has not signed for anybody whom the first has: a
+// client's certificate that it could have signed is checked twice for each request.
 type Dir string
 
 // Cert is the path of a certificate.
@@ -51,11 +54,11 @@ func New(dir string) (Dir, error) {
 	}
 	loopback := certutil.AltNames{DNSNames: []string{"localhost", "kubernetes.default.svc"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	// No certificate may have the subject of its authority: OpenSSL, and what is built on it, takes it for self-signed.
-	ca, caKey, err := pkiutil.NewCertificateAuthority(certConfig("berth-sandbox-ca", nil, certutil.AltNames{}))
+	ca, caKey, err := p.newAuthority(CA, "berth-sandbox-ca")
 	if err != nil {
-		return p, fmt.Errorf("making the certificate authority: %w", err)
+		return p, err
 	}
-	if err := p.write(CA, ca, caKey); err != nil {
+	if _, _, err := p.newAuthority(FrontProxyCA, "berth-sandbox-front-proxy-ca"); err != nil {
 		return p, err
 	}
 	both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -87,6 +90,14 @@ func New(dir string) (Dir, error) {
 		return p, fmt.Errorf("writing the key of service accounts: %w", err)
 	}
 	return p, nil
+}
+
+func (p Dir) newAuthority(name, subject string) (*x509.Certificate, crypto.Signer, error) {
+	cert, key, err := pkiutil.NewCertificateAuthority(certConfig(subject, nil, certutil.AltNames{}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the certificate authority %s: %w", name, err)
+	}
+	return cert, key, p.write(name, cert, key)
 }
 
 func certConfig(name string, groups []string, alt certutil.AltNames) *pkiutil.CertConfig {

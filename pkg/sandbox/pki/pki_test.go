@@ -39,7 +39,11 @@ func TestEveryCertificateHasASubjectOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ca := parse(t, keys.Cert(pki.CA))
+	proxies := parse(t, keys.Cert(pki.FrontProxyCA))
 	seen := map[string]string{ca.Subject.String(): pki.CA}
+	if ca.Subject.String() == proxies.Subject.String() {
+		t.Errorf("both authorities have the subject %s", ca.Subject)
+	}
 	for _, name := range []string{pki.Server, pki.EtcdClient, pki.Admin, pki.Scheduler} {
 		cert := parse(t, keys.Cert(name))
 		if other, found := seen[cert.Subject.String()]; found {
@@ -48,6 +52,9 @@ func TestEveryCertificateHasASubjectOfItsOwn(t *testing.T) {
 		seen[cert.Subject.String()] = name
 		if err := cert.CheckSignatureFrom(ca); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		if err := cert.CheckSignatureFrom(proxies); err == nil {
+			t.Errorf("%s is signed by the authority of proxies", name)
 		}
 	}
 }
