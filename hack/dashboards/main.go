@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // dashboard is a page of Grafana; its uid is the name of its file.
@@ -65,13 +67,20 @@ func (d dashboard) grafana() object {
 			"options":     object{"legend": object{"displayMode": "list", "placement": "bottom"}, "tooltip": object{"mode": "multi"}},
 		})
 	}
+	variables := []object{{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}}
+	if slices.ContainsFunc(d.panels, panel.ofOneProfile) {
+		variables = append(variables, object{
+			"name": "profile", "type": "query", "label": "Profile with prices", "datasource": source, "refresh": 2,
+			"query": "label_values(berth_nodes_in_use_cost_dollars_per_hour, profile)",
+		})
+	}
 	return object{
 		"uid": d.uid, "title": d.title, "tags": []string{"berth"}, "schemaVersion": 39, "version": 1, "editable": true,
 		"time": object{"from": "now-6h", "to": "now"}, "refresh": "1m", "timezone": "browser", "panels": panels,
-		"templating": object{"list": []object{
-			{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"},
-			{"name": "profile", "type": "query", "label": "Profile with prices", "datasource": source, "refresh": 2,
-				"query": "label_values(berth_nodes_in_use_cost_dollars_per_hour, profile)"},
-		}},
+		"templating": object{"list": variables},
 	}
+}
+
+func (p panel) ofOneProfile() bool {
+	return slices.ContainsFunc(p.queries, func(q query) bool { return strings.Contains(q.expr, "$profile") })
 }

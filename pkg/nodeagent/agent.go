@@ -194,11 +194,11 @@ func keepOffered(r reading[podresources.State], before *source[podresources.Stat
 
 // take counts a reading and says in the log when a source begins or ceases to fail.
 func (a *Agent) take(ctx context.Context, name string, err error) {
-	a.metrics.read(name, err)
-	before := a.fromKubelet.err
+	before, good := a.fromKubelet.err, a.fromKubelet.good
 	if name != "kubelet" {
-		before = a.fromMachine.err
+		before, good = a.fromMachine.err, a.fromMachine.good
 	}
+	a.metrics.read(name, good, err)
 	logger := klog.FromContext(ctx)
 	switch {
 	case err != nil && errors.Is(err, nvidiasmi.ErrAbsent):

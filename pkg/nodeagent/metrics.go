@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 		}, []string{"source"}),
 		lastRead: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "berth_node_agent_last_read_timestamp_seconds",
-			Help: "Unix time of the last reading that did not fail, by source.",
+			Help: "Unix time of the last reading that did not fail, by source; of the start of the agent while all have failed.",
 		}, []string{"source"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_node_agent_writes_total",
@@ -58,12 +58,15 @@ func newMetrics() *metrics {
 	return m
 }
 
-func (m *metrics) read(source string, err error) {
+// read counts a reading of a source that was last good at that time, or has not been good since the agent started then.
+func (m *metrics) read(source string, good time.Time, err error) {
 	switch {
 	case err == nil:
 		m.lastRead.WithLabelValues(source).Set(float64(time.Now().Unix()))
 	case !errors.Is(err, nvidiasmi.ErrAbsent):
 		m.failures.WithLabelValues(source).Inc()
+		// A source that was never read has a time, too: what is absent raises no alert.
+		m.lastRead.WithLabelValues(source).Set(float64(good.Unix()))
 	}
 }
 
