@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"berth.dev/berth/pkg/fence"
+	"berth.dev/berth/pkg/informers"
 )
 
 // lease is what the flags say about who answers.
@@ -58,6 +59,7 @@ func (l lease) elector(api *rest.Config) (*election, error) {
 		return nil, fmt.Errorf("preparing the lease %s/%s: %w", l.namespace, l.name, err)
 	}
 	f := fence.New(renewWithin)
+	informers.Elected(func() bool { return f.Check() == nil })
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: f.Lock(lock), Name: l.name, ReleaseOnCancel: true,
 		LeaseDuration: leaseLasts, RenewDeadline: renewWithin, RetryPeriod: retryAfter,

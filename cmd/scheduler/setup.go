@@ -17,6 +17,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/fence"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/rights"
 )
@@ -68,6 +69,7 @@ func fenceIn(config *schedulerserverconfig.Config) {
 		return
 	}
 	f := fence.New(config.LeaderElection.RenewDeadline)
+	informers.Elected(func() bool { return f.Check() == nil })
 	config.LeaderElection.Lock = f.Lock(config.LeaderElection.Lock)
 	config.KubeConfig = f.Guarded(config.KubeConfig)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
@@ -17,14 +18,32 @@ import (
 // its handlers hear of the objects later, each at its own speed. A scheduler waits for its own handlers before the first
 // cycle and knows nothing of those of plugins; without this a plugin that is behind decides on a part of the cluster.
 //
+// An object that has taken the name of another reaches the handler as the deletion of that one and an addition.
+//
 // Call it before the factory starts, that is, while plugins are made. The handler must not wait for the factory.
 func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer, handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	registration, err := informer.AddEventHandler(handler)
+	registration, err := informer.AddEventHandler(byUID{handler})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says what it watches
 	}
 	Await(factory, registration.HasSyncedChecker())
 	return registration, nil
+}
+
+// byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted they see as
+// one update, from an object to another that has its name, and a handler would never hear that the first is gone.
+type byUID struct{ cache.ResourceEventHandler }
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (h byUID) OnUpdate(before, after any) {
+	if old, ok := before.(metav1.Object); ok {
+		if now, ok := after.(metav1.Object); ok && old.GetUID() != now.GetUID() {
+			h.OnDelete(before)
+			h.OnAdd(after, false)
+			return
+		}
+	}
+	h.ResourceEventHandler.OnUpdate(before, after)
 }
 
 // Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.

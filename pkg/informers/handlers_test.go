@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
@@ -58,4 +60,54 @@ func TestAFactoryEndsWhileAHandlerIsBehind(t *testing.T) {
 	factory.StartWithContext(ctx)
 	cancel()
 	factory.Shutdown() // returns
+}
+
+func TestAHandlerHearsThatAnObjectHasTakenTheNameOfAnother(t *testing.T) {
+	t.Parallel()
+	const key = "default/a"
+	pod := func(uid types.UID, version string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: uid, ResourceVersion: version}}
+	}
+	for name, tc := range map[string]struct {
+		before, after any
+		want          []string
+	}{
+		"a pod that changes":                     {pod("1", "1"), pod("1", "2"), []string{"update 1 1"}},
+		"a pod in the place of another":          {pod("1", "1"), pod("2", "2"), []string{"delete 1", "add 2"}},
+		"what is no object is an update as well": {key, key, []string{"update"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var heard []string
+			uid := func(obj any) string {
+				if pod, ok := obj.(*v1.Pod); ok {
+					return " " + string(pod.UID)
+				}
+				return ""
+			}
+			byUID{cache.ResourceEventHandlerFuncs{
+				AddFunc:    func(obj any) { heard = append(heard, "add"+uid(obj)) },
+				UpdateFunc: func(before, after any) { heard = append(heard, "update"+uid(before)+uid(after)) },
+				DeleteFunc: func(obj any) { heard = append(heard, "delete"+uid(obj)) },
+			}}.OnUpdate(tc.before, tc.after)
+			if diff := cmp.Diff(tc.want, heard); diff != "" {
+				t.Errorf("what the handler hears (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAProcessIsAskedWhetherItLeads(t *testing.T) { //nolint:paralleltest // of the whole process
+	leads := false
+	Elected(func() bool { return leads })
+	t.Cleanup(func() { elected.Store(nil) })
+	for _, leads = range []bool{false, true, false} {
+		if got, running := Leads(); got != leads || !running {
+			t.Errorf("leads: %v, election: %v, want %v, true", got, running, leads)
+		}
+	}
+	lost := &Leader{}
+	if lost.Leads(time.Now().Add(-time.Hour)) {
+		t.Error("a standby leads once its informers have been in sync for an hour")
+	}
 }

@@ -111,9 +111,6 @@ func (f *feed) finished() cache.ResourceEventHandler {
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
 	pods := handlers(f.seePod, func(old, pod *v1.Pod) {
-		if old.UID != pod.UID {
-			f.losePod(old)
-		}
 		f.vacated.see(old, pod)
 		f.seePod(pod)
 	}, f.losePod)

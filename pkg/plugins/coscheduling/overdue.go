@@ -58,12 +58,7 @@ func (f *feed) watchOverdue(profile framework.Framework) error {
 	see := func(pod *v1.Pod) { f.overdue.see(pod, f.timedClass(pod)) }
 	factory := profile.SharedInformerFactory()
 	_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), handlers(see,
-		func(old, pod *v1.Pod) {
-			if old.UID != pod.UID {
-				f.overdue.see(old, nil)
-			}
-			see(pod)
-		},
+		func(_, pod *v1.Pod) { see(pod) },
 		func(pod *v1.Pod) { f.overdue.see(pod, nil) }))
 	if err != nil {
 		return fmt.Errorf("watching pods for timeouts: %w", err)

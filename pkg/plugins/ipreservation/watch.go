@@ -50,7 +50,7 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 // poolSeen tells a new spec from a new status, which this scheduler writes itself.
 func (b *book) poolSeen(oldObj, newObj any) {
 	before, after := oldObj.(*networkv1alpha1.IPPool), newObj.(*networkv1alpha1.IPPool)
-	if before.UID != after.UID || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		b.poolsChanged()
 	}
 }

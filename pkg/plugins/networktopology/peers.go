@@ -94,15 +94,8 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
 		p := newPeers(clusterstate.GangsOf(factory), appLabel)
 		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{
-			AddFunc: p.see,
-			UpdateFunc: func(before, after any) {
-				if old, ok := before.(*v1.Pod); ok {
-					if now, ok := after.(*v1.Pod); ok && now.UID != old.UID {
-						p.lose(old)
-					}
-				}
-				p.see(after)
-			},
+			AddFunc:    p.see,
+			UpdateFunc: func(_, after any) { p.see(after) },
 			DeleteFunc: func(obj any) {
 				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = gone.Obj

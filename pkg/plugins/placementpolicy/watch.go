@@ -53,7 +53,7 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 // policyChanged tells a new spec from a new status, which this scheduler writes itself.
 func (b *book) policyChanged(oldObj, newObj any) {
 	before, after := oldObj.(*placementv1alpha1.PlacementPolicy), newObj.(*placementv1alpha1.PlacementPolicy)
-	if before.UID != after.UID || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+	if before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		b.renew("")
 	}
 }
