@@ -2,6 +2,8 @@ package manifests_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox"
 )
 
 func TestThePolicyOfDevicesNamesEveryKeyOfEveryDialect(t *testing.T) {
@@ -286,6 +289,23 @@ func testOverlay(t *testing.T, w *guarded) {
 		if got := denial(err); got != want {
 			t.Errorf("%s: got %q, want %q", account, got, want)
 		}
+	}
+}
+
+// testExtender: it binds with devices that it has chosen, under the shipped roles alone.
+func testExtender(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	if _, err := sandbox.CreateObjects(ctx, w.Config, "default", os.DirFS("extender"), "rbac.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, pod.UID)
+	pods := w.as(t, "system:serviceaccount:kube-system:berth-extender").CoreV1().Pods("default")
+	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -59,6 +59,7 @@ func TestAdmission(t *testing.T) {
 		{"licenses of a pod with a node stay", testLicenses},
 		{"only the DaemonSet controller makes pods of DaemonSets", testDaemons},
 		{"the scheduler places a pod with a share", testScheduled},
+		{"the extender writes the devices that it has chosen", testExtender},
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},
 		{"quotas count shares that are resources", testQuota},
