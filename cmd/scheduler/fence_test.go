@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,14 +30,15 @@ func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n"}}`))
 	}))
 	t.Cleanup(server.Close)
 	bind := func(config *schedulerserverconfig.Config) error {
-		client, err := newClient(config.KubeConfig)
+		client, err := newWriter(config.KubeConfig)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
+		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: v1.ObjectReference{Name: "node"}}, metav1.CreateOptions{})
 	}
 	alone := &schedulerserverconfig.Config{KubeConfig: &rest.Config{Host: server.URL}}
 	fenceIn(alone)
@@ -55,5 +58,35 @@ func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
 	}
 	if err := bind(one); err != nil {
 		t.Errorf("the leader: %v", err)
+	}
+}
+
+func TestABindingWhoseAnswerIsLostIsDone(t *testing.T) {
+	t.Parallel()
+	var bound atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			bound.Store(true)
+			panic(http.ErrAbortHandler) // ends the connection
+		}
+		pod := v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "1"}}
+		if bound.Load() {
+			pod.Spec.NodeName = "node"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(pod)
+	}))
+	t.Cleanup(server.Close)
+	client, err := newWriter(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, done := range map[string]bool{"node": true, "other": false} {
+		err := client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "1"}, Target: v1.ObjectReference{Name: node},
+		}, metav1.CreateOptions{})
+		if (err == nil) != done {
+			t.Errorf("binding to %s: %v, want it to be done: %v", node, err, done)
+		}
 	}
 }

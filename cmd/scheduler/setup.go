@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/fence"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
@@ -43,7 +44,7 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	}
 	fenceIn(config)
 	standIn := rights.NewStandIn(klog.FromContext(ctx))
-	if config.Client, err = newClient(standIn.Guarded(config.KubeConfig)); err != nil {
+	if config.Client, err = newWriter(standIn.Guarded(config.KubeConfig)); err != nil {
 		return nil, nil, err
 	}
 	reader, err := newClient(standIn.ForInformers(config.KubeConfig))
@@ -102,6 +103,15 @@ func build(
 		return nil, nil, fmt.Errorf("writing the configuration: %w", err)
 	}
 	return completed, sched, nil
+}
+
+// newWriter makes the client by which the scheduler and its plugins write.
+func newWriter(config *restclient.Config) (clientset.Interface, error) {
+	client, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return binding.Sure(client), nil
 }
 
 func newClient(config *restclient.Config) (clientset.Interface, error) {

@@ -14,9 +14,7 @@ import (
 // userAgent is that of the steps, which no weather touches.
 const userAgent = "histories"
 
-// noticed is how long it takes to notice that no answer comes. It is longer than any event takes: a scheduler whose binding
-// fails takes the pod off its books, and one that has not heard by then that the pod is bound all the same gives its place to
-// another. That is a fault of kube-scheduler's protocol, which no plugin can mend.
+// noticed is how long it takes at most to notice that no answer comes.
 const noticed = time.Second
 
 // weather delays and loses by chance. What happens to a request depends on the seed, its path and how many there have been to
@@ -74,15 +72,13 @@ func (w *weather) Request(req *http.Request) (there, back time.Duration, fate me
 	n := w.seen[to]
 	w.seen[to]++
 	w.mu.Unlock()
+	back = w.delay(w.roll("back"+to, n))
 	if lost := w.roll("lost"+to, n); int(lost%100) < w.lostPercent { //nolint:gosec // less than 100
 		fate = memapi.RequestLost
 		if lost>>32%2 == 0 {
 			fate = memapi.AnswerLost
 		}
-	}
-	back = w.delay(w.roll("back"+to, n))
-	if fate != memapi.Arrives {
-		back = noticed + 2*w.maxDelay
+		back = time.Duration(lost >> 8 % uint64(noticed+2*w.maxDelay)) //nolint:gosec // less than that
 	}
 	return w.delay(w.roll("there"+to, n)), back, fate
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -127,14 +126,10 @@ func (e *Extender) write(ctx context.Context, state fwk.CycleState, assumed *v1.
 	if !status.IsSuccess() && !status.IsSkip() {
 		return status.AsError()
 	}
-	err := e.client.CoreV1().Pods(assumed.Namespace).Bind(ctx, &v1.Binding{
+	return e.client.CoreV1().Pods(assumed.Namespace).Bind(ctx, &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: assumed.Namespace, Name: assumed.Name, UID: assumed.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
-	if err != nil && e.isBound(ctx, assumed) {
-		return nil
-	}
-	return err
 }
 
 // boundTo is the node of a pod that turned out to be bound before it was told its devices, empty for any other error.
@@ -145,17 +140,6 @@ func boundTo(err error) string {
 	}
 	return bound.Pod.Spec.NodeName
 }
-
-// isBound tells a binding that failed from one whose answer was lost. The devices of a bound pod must stay promised.
-func (e *Extender) isBound(ctx context.Context, assumed *v1.Pod) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
-	defer cancel()
-	pod, err := e.client.CoreV1().Pods(assumed.Namespace).Get(ctx, assumed.Name, metav1.GetOptions{})
-	return err == nil && pod.UID == assumed.UID && pod.Spec.NodeName == assumed.Spec.NodeName
-}
-
-// lastLook bounds a request to the API server that is made after the caller's own time is over.
-const lastLook = 5 * time.Second
 
 func (e *Extender) forget(ctx context.Context, state fwk.CycleState, assumed *v1.Pod) {
 	e.framework.RunReservePluginsUnreserve(ctx, state, assumed, assumed.Spec.NodeName)

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// binding is what the scheduler sends.
-func binding(pod *v1.Pod, node string) *v1.Binding {
+// bindingOf is what the scheduler sends.
+func bindingOf(pod *v1.Pod, node string) *v1.Binding {
 	return &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: node},
@@ -70,7 +70,7 @@ func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 	}
 	failures := make(chan error, len(pods))
 	for _, pod := range pods {
-		go func() { failures <- client.Bind(binding(pod, "shared")) }()
+		go func() { failures <- client.Bind(bindingOf(pod, "shared")) }()
 	}
 	refused := 0
 	for range pods {
@@ -129,7 +129,7 @@ func TestAPodThatAnotherReplicaHasBoundKeepsItsDevice(t *testing.T) {
 			if _, err := h.client.CoreV1().Pods("default").Patch(t.Context(), "s", types.MergePatchType, told, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.client.CoreV1().Pods("default").Bind(t.Context(), binding(pod, test.boundTo), metav1.CreateOptions{}); err != nil {
+			if err := h.client.CoreV1().Pods("default").Bind(t.Context(), bindingOf(pod, test.boundTo), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := h.finish(t.Context(), state, assumed); (err != nil) != test.refused {
@@ -157,17 +157,17 @@ func TestBindRefusesWhatIsNotAsTheSchedulerThinks(t *testing.T) {
 	client := caller(t, h.serve(t, Serving{}), nil)
 	other := pod.DeepCopy()
 	other.UID = "another"
-	if err := client.Bind(binding(other, "n")); err == nil || !strings.Contains(err.Error(), "it was replaced") {
+	if err := client.Bind(bindingOf(other, "n")); err == nil || !strings.Contains(err.Error(), "it was replaced") {
 		t.Errorf("a pod of the same name: error %v", err)
 	}
-	if err := client.Bind(binding(newPod("gone", "", 1, nil), "n")); err == nil || !strings.Contains(err.Error(), "not found") {
+	if err := client.Bind(bindingOf(newPod("gone", "", 1, nil), "n")); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("a pod that is gone: error %v", err)
 	}
-	if err := client.Bind(binding(pod, "nowhere")); err == nil || !strings.Contains(err.Error(), "finding the node") {
+	if err := client.Bind(bindingOf(pod, "nowhere")); err == nil || !strings.Contains(err.Error(), "finding the node") {
 		t.Errorf("a node that is not there: error %v", err)
 	}
 	for range 2 { // the second time is a request whose first answer was lost
-		if err := client.Bind(binding(pod, "n")); err != nil {
+		if err := client.Bind(bindingOf(pod, "n")); err != nil {
 			t.Fatal(err)
 		}
 		await(t, "the pod on its node", func() bool {
@@ -175,12 +175,12 @@ func TestBindRefusesWhatIsNotAsTheSchedulerThinks(t *testing.T) {
 			return err == nil && p.Spec.NodeName == "n"
 		})
 	}
-	if err := client.Bind(binding(pod, "m")); err == nil || !strings.Contains(err.Error(), "it is bound to node n") {
+	if err := client.Bind(bindingOf(pod, "m")); err == nil || !strings.Contains(err.Error(), "it is bound to node n") {
 		t.Errorf("another node: error %v", err)
 	}
 	late := newPod("late", "", 1, nil)
 	h.add(t, late)
-	if err := client.Bind(binding(late, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
+	if err := client.Bind(bindingOf(late, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
 		t.Errorf("a node that is full by now: error %v", err)
 	}
 }
@@ -220,10 +220,10 @@ func TestBindAcceptsDevicesThatTheSchedulerHasAllocated(t *testing.T) {
 		ok, _ := passes(t, client, second, node)
 		return !ok
 	})
-	if err := client.Bind(binding(second, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
+	if err := client.Bind(bindingOf(second, "n")); err == nil || !strings.Contains(err.Error(), "GPU") {
 		t.Errorf("a pod without the device: error %v", err)
 	}
-	if err := client.Bind(binding(first, "n")); err != nil {
+	if err := client.Bind(bindingOf(first, "n")); err != nil {
 		t.Error(err)
 	}
 }
@@ -235,7 +235,7 @@ func TestAnotherExtenderKnowsWhatWasAssigned(t *testing.T) {
 	first := newHarness(t, plain, true, node)
 	pod := share("s", "700")
 	first.add(t, pod)
-	if err := caller(t, first.serve(t, Serving{}), nil).Bind(binding(pod, "shared")); err != nil {
+	if err := caller(t, first.serve(t, Serving{}), nil).Bind(bindingOf(pod, "shared")); err != nil {
 		t.Fatal(err)
 	}
 	second := newHarness(t, plain, true, node, first.stored(t, "s"))

@@ -35,6 +35,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/rights"
 )
@@ -101,7 +102,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		}
 	}
 	e := &Extender{
-		client:   client,
+		client:   binding.Sure(client),
 		factory:  scheduler.NewInformerFactory(reader, 0, nil),
 		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -67,7 +68,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 	// Berth's own plugins have the context that lasts.
 	starting, started := context.WithCancel(ctx)
 	defer started()
-	sched, err := scheduler.New(starting, client, informers, dynamicInformers,
+	sched, err := scheduler.New(starting, binding.Sure(client), informers, dynamicInformers,
 		func(string) events.EventRecorderLogger { return discardEvents{} },
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(restConfig),

@@ -1,0 +1,106 @@
+// Package binding makes sure of bindings that seem to have failed.
+//
+// A binding that ends in an error may have been done: the connection broke after the write, or the API server gave up waiting for
+// etcd, which wrote all the same. kube-scheduler takes the pod for one without a node then. Until its informer tells otherwise, the
+// room, the devices and the licenses that the pod has count as free, and are given away a second time.
+package binding
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientset "k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// readTimeout bounds one look at the pod.
+	readTimeout = 5 * time.Second
+	// longest is for how long the pod is looked at. A scheduler that cannot reach the API server loses its lease before that, which
+	// ends the process.
+	longest = time.Minute
+)
+
+// pauses are those between two looks while the API server does not answer.
+var pauses = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7, Cap: 5 * time.Second}
+
+// Sure returns a client whose bindings succeed if the pod has the node in the end, whatever became of the answer: after an error it
+// reads the pod until the API server says what it is, for a minute at most. All else is done by the given client.
+func Sure(client clientset.Interface) clientset.Interface { return sure{client} }
+
+type sure struct{ clientset.Interface }
+
+// CoreV1 implements clientset.Interface.
+func (c sure) CoreV1() corev1client.CoreV1Interface { return core{c.Interface.CoreV1()} }
+
+type core struct{ corev1client.CoreV1Interface }
+
+// Pods implements corev1client.PodsGetter.
+func (c core) Pods(namespace string) corev1client.PodInterface {
+	return pods{c.CoreV1Interface.Pods(namespace), namespace}
+}
+
+type pods struct {
+	corev1client.PodInterface
+	namespace string
+}
+
+// Bind implements corev1client.PodExpansion.
+func (p pods) Bind(ctx context.Context, binding *v1.Binding, options metav1.CreateOptions) error {
+	err := p.PodInterface.Bind(ctx, binding, options)
+	if err == nil || refused(err) {
+		return err
+	}
+	pod := p.read(ctx, binding.Name)
+	if pod == nil || pod.UID != binding.UID || pod.Spec.NodeName == "" || pod.Spec.NodeName != binding.Target.Name {
+		return err
+	}
+	klog.FromContext(ctx).Info("A binding that seemed to fail was done", "pod", klog.KRef(p.namespace, binding.Name), "node", binding.Target.Name, "err", err)
+	return nil
+}
+
+// refused reports that an API server has answered that it has not done what was asked. A conflict says that the pod has a node,
+// which may be the right one.
+func refused(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500
+	}
+}
+
+// read returns the pod as the API server knows it, nil if it is gone or cannot be read. It looks once although the context has
+// ended, for that may be why the binding has no answer.
+func (p pods) read(ctx context.Context, name string) *v1.Pod {
+	var pod *v1.Pod
+	look := func(context.Context) (bool, error) {
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		got, err := p.Get(once, name, metav1.GetOptions{})
+		if err == nil {
+			pod = got
+		}
+		return err == nil || refused(err), nil
+	}
+	if done, _ := look(ctx); done {
+		return pod
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	if err := pauses.DelayFunc().Until(ctx, false, true, look); err != nil {
+		klog.FromContext(ctx).Error(err, "It is not known whether a binding was done", "pod", klog.KRef(p.namespace, name))
+	}
+	return pod
+}
