@@ -30,7 +30,7 @@ type Pace struct {
 	lanes map[string]*lane
 	// order is the namespaces with a lane in the order of their turns.
 	order []string
-	// turn is the group that was given the turn and has not planned yet, until turnUntil.
+	// turn is the group that was given the turn last and has not planned yet, until turnUntil. From then on others are given it.
 	turn      ID
 	turnUntil time.Time
 	restUntil time.Time
@@ -45,9 +45,11 @@ type lane struct {
 	typical time.Duration
 	// slow is set from when the debt has become too large until it is worn off and nobody whose plan may be long stands in line.
 	slow bool
-	// line holds the groups that wait for their turn, queued those that are in it.
+	// line holds the groups that wait for their turn, queued those that are in it: true for those that were recalled, which come first.
 	line   []ID
 	queued map[ID]bool
+	// given are the groups that were given the turn and have not planned yet. Their pods may be long on their way through the queue.
+	given map[ID]bool
 	// begun are the groups whose plans are not done, with the end of their last slice.
 	begun map[ID]time.Time
 }
@@ -65,13 +67,14 @@ func (p *Pace) Ran(id ID, took time.Duration, done bool, now time.Time) {
 	}
 	l := p.lanes[id.Namespace]
 	if l == nil {
-		l = &lane{at: now, queued: map[ID]bool{}, begun: map[ID]time.Time{}}
+		l = &lane{at: now, queued: map[ID]bool{}, given: map[ID]bool{}, begun: map[ID]time.Time{}}
 		if p.lanes == nil {
 			p.lanes = map[string]*lane{}
 		}
 		p.lanes[id.Namespace] = l
 		p.order = append(p.order, id.Namespace)
 	}
+	delete(l.given, id)
 	if !done {
 		// Whatever the clock says: it stands still in a replay.
 		took = max(took, paceBurst)
@@ -97,7 +100,8 @@ func (p *Pace) Admit(id ID, now time.Time) bool {
 		return true
 	}
 	// Another may have planned since the turn was given.
-	ok := p.turn == id && !now.Before(p.restUntil)
+	ok := l.given[id] && !now.Before(p.restUntil)
+	delete(l.given, id)
 	if !ok && p.turn == id {
 		p.turn = ID{}
 	}
@@ -105,7 +109,13 @@ func (p *Pace) Admit(id ID, now time.Time) bool {
 }
 
 // Hold puts a group that is to plan in line if it has to wait for its turn, and reports whether it has. Next gives it then.
-func (p *Pace) Hold(id ID, now time.Time) bool {
+func (p *Pace) Hold(id ID, now time.Time) bool { return p.hold(id, false, now) }
+
+// Recall does the same for a group that has planned in vain and can act now on what was found for it since. It stands before those
+// that have not: what was found does not stay true for long.
+func (p *Pace) Recall(id ID, now time.Time) bool { return p.hold(id, true, now) }
+
+func (p *Pace) hold(id ID, recalled bool, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tidy(now)
@@ -113,10 +123,27 @@ func (p *Pace) Hold(id ID, now time.Time) bool {
 	if l == nil || !l.slow {
 		return false
 	}
-	if !l.queued[id] {
-		l.queued[id], l.line = true, append(l.line, id)
+	before, queued := l.queued[id]
+	if queued && (before || !recalled) {
+		return true
 	}
+	if queued {
+		l.leave(id)
+	}
+	at := len(l.line)
+	if recalled {
+		if behind := slices.IndexFunc(l.line, func(other ID) bool { return !l.queued[other] }); behind >= 0 {
+			at = behind
+		}
+	}
+	l.line, l.queued[id] = slices.Insert(l.line, at, id), recalled
 	return true
+}
+
+// leave takes a group out of the line.
+func (l *lane) leave(id ID) {
+	delete(l.queued, id)
+	l.line = slices.DeleteFunc(l.line, func(other ID) bool { return other == id })
 }
 
 // Next returns the group whose turn it is to plan. Without one, wait is after what time to ask again, 0 if nobody stands in line.
@@ -145,7 +172,7 @@ func (p *Pace) Next(now time.Time) (id ID, ok bool, wait time.Duration) {
 		l.line = slices.Delete(l.line, at, at+1)
 		delete(l.queued, id)
 		if l.slow {
-			p.turn, p.turnUntil = id, now.Add(pacePatience)
+			p.turn, p.turnUntil, l.given[id] = id, now.Add(pacePatience), true
 			p.order = append(slices.Delete(p.order, i, i+1), namespace)
 		}
 		return id, true, 0
@@ -173,10 +200,8 @@ func (p *Pace) Forget(id ID) {
 	}
 	if l := p.lanes[id.Namespace]; l != nil {
 		delete(l.begun, id)
-		if l.queued[id] {
-			delete(l.queued, id)
-			l.line = slices.DeleteFunc(l.line, func(other ID) bool { return other == id })
-		}
+		delete(l.given, id)
+		l.leave(id)
 	}
 }
 

@@ -102,6 +102,35 @@ func TestPace(t *testing.T) {
 				t.Errorf("got %v, want the turn of a/1", got)
 			}
 		}, slice / 2, nil, pacePatience},
+		{"one that is recalled comes before those that wait for their first turn", func(_ *testing.T, p *Pace) {
+			slow(p)
+			p.Ran(a(0), slice, true, t0)
+			p.Recall(a(3), t0)
+		}, slice / 2, []string{"a/3"}, pacePatience},
+		{"those that are recalled keep their order", func(t *testing.T, p *Pace) {
+			slow(p)
+			p.Ran(a(0), slice, true, t0)
+			p.Recall(a(9), t0)
+			p.Recall(a(2), t0)
+			p.Hold(a(9), t0)
+			if got, _ := given(p, after(slice/2)); !slices.Equal(got, []string{"a/9"}) {
+				t.Errorf("got %v", got)
+			}
+		}, slice/2 + pacePatience, []string{"a/2"}, pacePatience},
+		{"one whose pods are long in the queue may plan when others have been given the turn", func(t *testing.T, p *Pace) {
+			slow(p)
+			p.Ran(a(0), slice, true, t0)
+			given(p, after(slice/2))
+			late := after(slice/2 + pacePatience)
+			given(p, late)
+			if !p.Admit(a(1), late) || p.Admit(a(1), late) {
+				t.Error("want a/1 to be let in once")
+			}
+			p.Ran(a(1), slice, true, late)
+			if p.Admit(a(2), late) {
+				t.Error("a/2 is let in while all rest")
+			}
+		}, slice/2 + pacePatience + slice, []string{"a/3"}, 0},
 		{"namespaces take turns", func(t *testing.T, p *Pace) {
 			slow(p)
 			p.Ran(a(0), slice, true, t0)

@@ -251,15 +251,15 @@ func (l *Ledger) Surplus(uid UID) bool {
 	return slices.ContainsFunc(Surplus(bound, group), func(i int) bool { return bound[i].UID == uid })
 }
 
-// Stragglers returns the pending members of groups that have started and have fewer than their minimum.
-func (l *Ledger) Stragglers() []Ref {
+// Stragglers returns the pending members of groups that have started and have fewer than their minimum, by group.
+func (l *Ledger) Stragglers() map[ID][]Ref {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var refs []Ref
+	refs := map[ID][]Ref{}
 	for _, g := range l.degraded {
 		for _, m := range g.members {
 			if m.mayLead() {
-				refs = append(refs, m.Ref())
+				refs[g.id] = append(refs[g.id], m.Ref())
 			}
 		}
 	}

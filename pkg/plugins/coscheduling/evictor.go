@@ -32,8 +32,10 @@ const (
 	// behindPause is the pause after a proposal that was out of date, for the account to learn of pods that are being bound. It doubles
 	// each time.
 	behindPause = 100 * time.Millisecond
-	// resultAge is how long the result of a search is good for.
-	resultAge = 5 * time.Second
+	// resultAge is how long the result of a search is good for. It is checked before anything is evicted. It must last until the gang
+	// has its turn to plan again and has planned in vain: with a shorter one many gangs, or one that plans for long, would search
+	// again and again, and evict nothing.
+	resultAge = 30 * time.Second
 )
 
 // evictionRetries are the pauses between the attempts to evict a pod.

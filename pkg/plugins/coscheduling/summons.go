@@ -42,7 +42,7 @@ func (w *waker) summon(now time.Time) []gang.Effects {
 	for _, r := range s.requests {
 		if r.only != nil {
 			s.pods = append(s.pods, refOf(r.only))
-		} else if !w.plans.pace.Hold(r.id, now) {
+		} else if !w.plans.pace.Recall(r.id, now) {
 			effects = append(effects, w.ledger.Resume(r.id, now))
 		}
 	}

@@ -337,24 +337,6 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 	}
 }
 
-// help wakes the members of gangs that have started and lack some, where there is room for them now: before any other gang is
-// invited, and whatever pause the queue has put on them.
-func (w *waker) help(ctx context.Context) {
-	var roomy []gang.Ref
-	for _, ref := range w.ledger.Stragglers() {
-		pod := w.pods.pod(ref)
-		if pod == nil {
-			continue
-		}
-		key := w.headroom.acquire(pod)
-		if now, _ := w.headroom.slots(key); now > 0 {
-			roomy = append(roomy, ref)
-		}
-		w.headroom.release(key)
-	}
-	w.carrier.activate(ctx, roomy)
-}
-
 // decide returns the invitation of the gang to plan, or tells it why it cannot start without trying, and reports which.
 func (w *waker) decide(g *waitingGang, now time.Time) (gang.Effects, bool) {
 	if reason := w.ruleOut(g); reason != nil {

@@ -1,0 +1,88 @@
+package coscheduling
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// help wakes the members of gangs that have started and lack some, where there is room for them now: before any other gang is
+// invited, and whatever pause the queue has put on them. It is called for every pod that ends, so room where a member may not go
+// must not wake it: such members would be tried in vain, each with a search for pods to evict, as fast as pods end.
+func (w *waker) help(ctx context.Context) {
+	var roomy []gang.Ref
+	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is new.
+	var shapes []shapeKey
+	for id, members := range w.ledger.Stragglers() {
+		fits := map[shapeKey]bool{}
+		for _, ref := range members {
+			pod := w.pods.pod(ref)
+			if pod == nil {
+				continue
+			}
+			shape := w.headroom.acquire(pod)
+			shapes = append(shapes, shape)
+			if _, known := fits[shape]; !known {
+				levels, err := w.topology(id, pod)
+				fits[shape] = err != nil || w.mayJoin(id, shape, levels.Required)
+			}
+			if fits[shape] {
+				roomy = append(roomy, ref)
+			}
+		}
+	}
+	for _, shape := range shapes {
+		w.headroom.release(shape)
+	}
+	w.carrier.activate(ctx, roomy)
+}
+
+// mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain that most of
+// them share, where they have to share one.
+func (w *waker) mayJoin(id gang.ID, shape shapeKey, required []string) bool {
+	held := w.ledger.Nodes(id)
+	domain := w.headroom.domain(held, required)
+	if len(held) == 0 || slices.Contains(domain, "") {
+		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
+	}
+	return w.headroom.best([]shapeNeed{{shape: shape, count: 1}}, required, domain, false) > 0
+}
+
+// domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty if none is
+// known, or if two domains hold as many.
+func (h *headroom) domain(held map[string]int, labels []string) []string {
+	if len(labels) == 0 {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	pods := map[string]int{}
+	var most []string
+	largest, tie := 0, false
+	for name, n := range held {
+		node := h.byName[name]
+		if node == nil || node.node == nil {
+			continue
+		}
+		values := make([]string, len(labels))
+		for i, label := range labels {
+			values[i] = node.node.Labels[label]
+		}
+		path := strings.Join(values, "\x00")
+		pods[path] += n
+		switch {
+		case slices.Equal(values, most):
+			largest, tie = pods[path], tie && pods[path] == largest
+		case pods[path] > largest:
+			most, largest, tie = values, pods[path], false
+		case pods[path] == largest:
+			tie = true
+		}
+	}
+	if tie {
+		return nil
+	}
+	return most
+}
