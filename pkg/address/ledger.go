@@ -46,6 +46,8 @@ type Promise struct {
 	Domain  Domain
 	// Object is the reservation that exists already; empty if one is to be made.
 	Object string
+	// identities are those of the pod.
+	identities []Identity
 }
 
 // Ledger knows who has which address. It is safe for concurrent use; the zero Ledger is empty.
@@ -56,6 +58,10 @@ type Ledger struct {
 	byIdentity map[Identity][]netip.Addr
 	promises   map[string]Promise
 	promised   map[netip.Addr]string
+	// promisedTo are the pods that an address is promised to, by their identities.
+	promisedTo map[Identity]string
+	// ranWith is the address that the last pod of an identity has run with.
+	ranWith map[Identity]netip.Addr
 	// leaving are addresses whose reservation is being deleted.
 	leaving map[netip.Addr]bool
 }
@@ -152,6 +158,9 @@ func (l *Ledger) Forget(a netip.Addr, object string) bool {
 		delete(l.held, a)
 		delete(l.leaving, a)
 	})
+	if l.ranWith[h.Identity] == a {
+		delete(l.ranWith, h.Identity)
+	}
 	// A promise of what is gone is kept by making it again.
 	if pod, ok := l.promised[a]; ok {
 		p := l.promises[pod]
@@ -226,8 +235,25 @@ func (l *Ledger) Empty() bool {
 	return len(l.held) == 0
 }
 
+// Ran notes that a pod of the identities has run. Which of several reservations it ran with is not known from these alone: one
+// may have been made for a pod that was deleted before it could run.
+func (l *Ledger) Ran(identities []Identity, pod string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, i := range identities {
+		for _, a := range l.byIdentity[i] {
+			if l.held[a].Pod == pod {
+				if l.ranWith == nil {
+					l.ranWith = map[Identity]netip.Addr{}
+				}
+				l.ranWith[i] = a
+			}
+		}
+	}
+}
+
 // holdings returns the reservations for the pod, in the order in which they are preferred: what the pod was given already
-// before what an earlier pod of its identity had.
+// before what the last pod of its identity ran with, and that before what an earlier pod had.
 func (l *Ledger) holdings(ask *Ask) []Holding {
 	var found []Holding
 	for _, i := range ask.Identities {
@@ -236,29 +262,44 @@ func (l *Ledger) holdings(ask *Ask) []Holding {
 		}
 	}
 	if len(found) > 1 {
-		slices.SortStableFunc(found, func(a, b Holding) int {
+		rank := func(h Holding) int {
 			switch {
-			case a.Pod == ask.Pod && b.Pod != ask.Pod:
-				return -1
-			case b.Pod == ask.Pod && a.Pod != ask.Pod:
+			case h.Pod == ask.Pod:
+				return 0
+			case l.ranWith[h.Identity] == h.Address:
 				return 1
 			}
-			return 0
-		})
+			return 2
+		}
+		slices.SortStableFunc(found, func(a, b Holding) int { return rank(a) - rank(b) })
 	}
 	return found
 }
 
+// predecessor says why the pod waits if an address is promised to another pod of its identity, empty if none is. One of a
+// deleted pod may still be written, and its successor is to get that one, not another.
+func (l *Ledger) predecessor(ask *Ask) string {
+	for _, i := range ask.Identities {
+		if pod, ok := l.promisedTo[i]; ok && pod != ask.Pod {
+			return fmt.Sprintf("address %s is promised to an earlier pod of the same name, whose binding has not ended", l.promises[pod].Address)
+		}
+	}
+	return ""
+}
+
 // Reserve promises an address to the pod that is routable on a node with the labels, or says why not. A pod that has
-// reservations gets one of these and no other address.
+// reservations gets one of these and no other address, and a pod whose predecessor is promised one waits.
 func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop(ask.Pod)
+	if reason := l.predecessor(ask); reason != "" {
+		return Promise{}, reason
+	}
 	if own := l.holdings(ask); len(own) > 0 {
 		for _, h := range own {
 			if _, promised := l.promised[h.Address]; !promised && !l.leaving[h.Address] && h.Domain.Holds(labels) {
-				return l.promise(ask.Pod, Promise{Address: h.Address, Pool: h.Pool, Domain: h.Domain, Object: h.Object}), ""
+				return l.promise(ask, Promise{Address: h.Address, Pool: h.Pool, Domain: h.Domain, Object: h.Object}), ""
 			}
 		}
 		return Promise{}, fmt.Sprintf("address %s of the pod is not free, or not routable on the node", own[0].Address)
@@ -273,7 +314,7 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 			continue
 		}
 		if a, ok := p.find(i, l.taken); ok {
-			return l.promise(ask.Pod, Promise{Address: a, Pool: p.Name, Domain: s.Domain}), ""
+			return l.promise(ask, Promise{Address: a, Pool: p.Name, Domain: s.Domain}), ""
 		}
 		if full == "" {
 			full = exhausted(p.Name, s.Domain)
@@ -299,11 +340,15 @@ func (l *Ledger) pool(ask *Ask) (*counted, string) {
 	return p, ""
 }
 
-func (l *Ledger) promise(pod string, p Promise) Promise {
+func (l *Ledger) promise(ask *Ask, p Promise) Promise {
 	if l.promises == nil {
-		l.promises, l.promised = map[string]Promise{}, map[netip.Addr]string{}
+		l.promises, l.promised, l.promisedTo = map[string]Promise{}, map[netip.Addr]string{}, map[Identity]string{}
 	}
-	l.change(p.Address, func() { l.promises[pod], l.promised[p.Address] = p, pod })
+	p.identities = ask.Identities
+	l.change(p.Address, func() { l.promises[ask.Pod], l.promised[p.Address] = p, ask.Pod })
+	for _, i := range ask.Identities {
+		l.promisedTo[i] = ask.Pod
+	}
 	return p
 }
 
@@ -331,35 +376,8 @@ func (l *Ledger) drop(pod string) bool {
 		delete(l.promises, pod)
 		delete(l.promised, p.Address)
 	})
-	return true
-}
-
-// Usage is how much of a pool is in use in a domain.
-type Usage struct {
-	Pool       string
-	Domain     Domain
-	Free, Used uint64
-}
-
-// Plus adds up what two subnets of a pool have.
-func (u Usage) Plus(o Usage) Usage {
-	return Usage{Pool: o.Pool, Free: add(u.Free, o.Free), Used: add(u.Used, o.Used)}
-}
-
-// Size is how many addresses there are.
-func (u Usage) Size() uint64 { return add(u.Free, u.Used) }
-
-// Usages tells how much of each pool is in use, by pool and subnet.
-func (l *Ledger) Usages() []Usage {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	var all []Usage
-	for _, p := range l.pools {
-		for domain, u := range p.byDomain() {
-			u.Pool, u.Domain = p.Name, domain
-			all = append(all, u)
-		}
+	for _, i := range p.identities {
+		delete(l.promisedTo, i)
 	}
-	slices.SortFunc(all, func(a, b Usage) int { return compareUsages(&a, &b) })
-	return all
+	return true
 }

@@ -139,7 +139,9 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 		objects := map[netip.Addr]Holding{}
 		promised := map[string]Promise{}
 		created := 0
-		pods := rapid.SampledFrom([]string{"u", "v", "w", "x", "y", "z"})
+		// The pods with an apostrophe are the next ones of the same name.
+		pods := rapid.SampledFrom([]string{"u", "v", "w", "x", "y", "z", "u'", "v'", "w'"})
+		nameOf := func(pod string) string { return strings.TrimSuffix(pod, "'") }
 		known := func(rt *rapid.T) Holding {
 			var all []Holding
 			for _, h := range objects {
@@ -161,16 +163,18 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 				pod := pods.Draw(rt, "pod")
 				labels := rapid.SampledFrom([]map[string]string{rackA, rackB, nil}).Draw(rt, "labels")
 				delete(promised, pod)
-				p, reason := l.Reserve(ask(pod, rapid.SampledFrom([]string{"p", "overlaps"}).Draw(rt, "racks")), labels)
+				wants := ask(nameOf(pod), rapid.SampledFrom([]string{"p", "overlaps"}).Draw(rt, "racks"))
+				wants.Pod = pod
+				p, reason := l.Reserve(wants, labels)
 				if reason != "" {
 					return
 				}
-				if h, exists := objects[p.Address]; exists && (h.Identity.Pod != pod || p.Object != h.Object) {
+				if h, exists := objects[p.Address]; exists && (h.Identity.Pod != nameOf(pod) || p.Object != h.Object) {
 					rt.Fatalf("%s of %s is promised to %s", p.Address, h.Identity.Pod, pod)
 				}
 				for other, q := range promised {
-					if q.Address == p.Address {
-						rt.Fatalf("%s is promised to %s and %s", p.Address, other, pod)
+					if q.Address == p.Address || nameOf(other) == nameOf(pod) {
+						rt.Fatalf("%s is promised to %s, and %s to %s", q.Address, other, p.Address, pod)
 					}
 				}
 				if !p.Domain.Holds(labels) {
@@ -188,8 +192,13 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 					if _, exists := objects[p.Address]; exists {
 						rt.Skip() // the API server refuses
 					}
+					for _, h := range objects {
+						if h.Identity.Pod == nameOf(pod) {
+							rt.Fatalf("%s gets %s beside %s", pod, p.Address, h.Address)
+						}
+					}
 					created++
-					objects[p.Address] = Holding{Address: p.Address, Object: fmt.Sprint(created), Pool: p.Pool, Domain: p.Domain, Identity: Identity{Namespace: "default", Pod: pod}}
+					objects[p.Address] = Holding{Address: p.Address, Object: fmt.Sprint(created), Pool: p.Pool, Domain: p.Domain, Identity: Identity{Namespace: "default", Pod: nameOf(pod)}}
 					l.Observe(objects[p.Address])
 				}
 				delete(promised, pod)
@@ -262,6 +271,36 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 			},
 		})
 	})
+}
+
+// A pod that is deleted while it is bound may still be given its address: the next pod of its name gets no other one meanwhile.
+func TestAPodWaitsForThePromiseToItsPredecessor(t *testing.T) {
+	t.Parallel()
+	const waits = "address 10.0.0.1 is promised to an earlier pod of the same name, whose binding has not ended"
+	var l Ledger
+	l.SetPools([]*Pool{{Name: "any", Subnets: []Subnet{subnet(t, "", "10.0.0.1-10.0.0.9")}}})
+	before, next := ask("db-0", "any"), ask("db-0", "any")
+	next.Pod = "next"
+	refused := func(when string) {
+		t.Helper()
+		if _, reason := l.Plan(next); reason != waits {
+			t.Errorf("%s: the plan says %q, want %q", when, reason, waits)
+		}
+		if p, reason := l.Reserve(next, nil); reason != waits {
+			t.Errorf("%s: promised %s (%q), want %q", when, p.Address, reason, waits)
+		}
+	}
+	l.Reserve(before, nil)
+	refused("before the address is reserved")
+	if p, reason := l.Reserve(before, nil); p.Address.String() != "10.0.0.1" {
+		t.Errorf("the earlier pod is tried again and is promised %s (%s)", p.Address, reason)
+	}
+	l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "u", Identity: before.Identities[0], Pod: before.Pod})
+	refused("while the address is reserved")
+	l.Drop(before.Pod)
+	if p, reason := l.Reserve(next, nil); p.Address.String() != "10.0.0.1" {
+		t.Errorf("after the promise: promised %s (%s), want the address of the earlier pod", p.Address, reason)
+	}
 }
 
 func TestAHugePoolIsNotEnumerated(t *testing.T) {

@@ -1,7 +1,6 @@
 package address
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,6 +46,9 @@ func placesOf(p *Pool) *places {
 func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
+	if reason := l.predecessor(ask); reason != "" {
+		return nil, reason
+	}
 	if own := l.holdings(ask); len(own) > 0 {
 		first := own[0].Address
 		own = slices.DeleteFunc(own, func(h Holding) bool {
@@ -70,21 +72,6 @@ func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 		plan.promised[pod] = true
 	}
 	return plan, ""
-}
-
-// byDomain adds up the subnets of each domain.
-func (c *counted) byDomain() map[Domain]Usage {
-	sums := map[Domain]Usage{}
-	for i, s := range c.Subnets {
-		u := sums[s.Domain]
-		u.Free, u.Used = add(u.Free, c.subnets[i].free()), add(u.Used, c.subnets[i].used)
-		sums[s.Domain] = u
-	}
-	return sums
-}
-
-func compareUsages(a, b *Usage) int {
-	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Domain.Key, b.Domain.Key), cmp.Compare(a.Domain.Value, b.Domain.Value))
 }
 
 // Clone returns a plan of its own.

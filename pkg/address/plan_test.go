@@ -119,6 +119,40 @@ func TestAPodThatIsTriedAgainKeepsItsAddress(t *testing.T) {
 	}
 }
 
+// One of the reservations may have been made for a pod that was deleted before it could run.
+func TestAPodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
+	t.Parallel()
+	who := ask("p", "").Identities
+	tests := map[string]struct {
+		prepare func(l *Ledger)
+		want    string
+	}{
+		"the lowest if none is known to have run":         {prepare: func(*Ledger) {}, want: "10.0.0.1"},
+		"that of the pod that ran":                        {prepare: func(l *Ledger) { l.Ran(who, "b") }, want: "10.0.0.2"},
+		"that of the last of two":                         {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Ran(who, "c") }, want: "10.0.0.3"},
+		"the lowest if the pod that ran had none of them": {prepare: func(l *Ledger) { l.Ran(who, "stranger") }, want: "10.0.0.1"},
+		"the lowest if the address is gone":               {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Forget(netip.MustParseAddr("10.0.0.2"), "b") }, want: "10.0.0.1"},
+		"that of the pod that ran if another one is gone": {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Forget(netip.MustParseAddr("10.0.0.3"), "c") }, want: "10.0.0.2"},
+		"that of the pod that ran if its version is another": {prepare: func(l *Ledger) {
+			l.Ran(who, "b")
+			l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.2"), Object: "b", Version: 7, Identity: who[0], Pod: "b"})
+		}, want: "10.0.0.2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var l Ledger
+			for i, pod := range []string{"a", "b", "c"} {
+				l.Observe(Holding{Address: netip.MustParseAddr(fmt.Sprint("10.0.0.", i+1)), Object: pod, Identity: who[0], Pod: pod})
+			}
+			test.prepare(&l)
+			if p, reason := l.Reserve(&Ask{Pod: "new", Identities: who}, nil); p.Address.String() != test.want {
+				t.Errorf("promised %s (%s), want %s", p.Address, reason, test.want)
+			}
+		})
+	}
+}
+
 func TestOverlaps(t *testing.T) {
 	t.Parallel()
 	pool := func(name string, ranges ...string) *Pool {

@@ -25,6 +25,8 @@ var (
 	errTaken = errors.New("the address is reserved for another pod; trying again with another address")
 	// errGone means that the reservation was deleted since the pod was promised its address.
 	errGone = errors.New("the reservation was deleted; trying again")
+	// errPodGone means that the pod was deleted since it was promised an address. Its binding goes on until something fails.
+	errPodGone = errors.New("the pod was deleted meanwhile")
 )
 
 // PreBindPreFlight skips PreBind for pods without an address.
@@ -41,41 +43,85 @@ func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 	if !ok {
 		return nil
 	}
-	write := p.book.create
-	if promise.Object != "" {
-		write = p.book.renew
-	}
-	if err := write(ctx, pod, &promise); err != nil {
-		return fwk.AsStatus(err)
-	}
-	if err := p.tell(ctx, pod, promise.Address.String()); err != nil {
+	if err := p.give(ctx, pod, &promise); err != nil {
 		return fwk.AsStatus(err)
 	}
 	p.book.ledger.Drop(string(pod.UID))
+	if next, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && next.UID != pod.UID {
+		p.book.wake(callsFor(next)) // it waited for the promise
+	}
 	klog.FromContext(ctx).V(3).Info("Reserved an address", "pod", klog.KObj(pod), "address", promise.Address, "domain", promise.Domain)
 	return nil
 }
 
+// give keeps a promise. The plugins before this one may have waited for minutes, and a pod that was deleted meanwhile gets nothing:
+// an address that is reserved for it would stay with the pods of its name.
+func (p *Plugin) give(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
+	if seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || seen.UID != pod.UID {
+		if err := p.stillThere(ctx, pod); err != nil {
+			return fmt.Errorf("reserving address %s for pod %s/%s: %w", promise.Address, pod.Namespace, pod.Name, err)
+		}
+	}
+	var made *networkv1alpha1.IPReservation
+	var err error
+	if promise.Object == "" {
+		made, err = p.book.create(ctx, pod, promise)
+	} else {
+		err = p.book.renew(ctx, pod, promise)
+	}
+	if err != nil {
+		return err
+	}
+	err = p.tell(ctx, pod, promise.Address.String())
+	if err != nil && made != nil && errors.Is(p.stillThere(ctx, pod), errPodGone) {
+		if err := p.book.takeBack(ctx, made, promise); err != nil {
+			klog.FromContext(ctx).Error(err, "The address stays reserved for the next pod of the name", "pod", klog.KObj(pod))
+		}
+	}
+	return err
+}
+
+// stillThere asks the API server for the pod, and fails with errPodGone if another one, or none, has its name.
+func (p *Plugin) stillThere(ctx context.Context, pod *v1.Pod) error {
+	newest, err := p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && newest.UID != pod.UID:
+		return errPodGone
+	case err != nil:
+		return fmt.Errorf("reading the pod: %w", err)
+	}
+	return nil
+}
+
 // create reserves a new address.
-func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
+func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) (*networkv1alpha1.IPReservation, error) {
 	made := &networkv1alpha1.IPReservation{}
 	name := kubeview.ReservationName(promise.Address)
 	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
 	if apierrors.IsAlreadyExists(err) {
 		// Our own if the API server's answer to an earlier attempt was lost.
 		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
-			return fmt.Errorf("reading IPReservation %s: %w", name, err)
+			return nil, fmt.Errorf("reading IPReservation %s: %w", name, err)
 		}
 		b.noteWritten(made)
 		if made.Spec.PodUID == string(pod.UID) {
-			return nil
+			return made, nil
 		}
-		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errTaken)
+		return nil, fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errTaken)
 	}
 	if err != nil {
-		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
+		return nil, fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
 	}
 	b.noteWritten(made)
+	return made, nil
+}
+
+// takeBack deletes a reservation that was made for a pod that is gone, unless another pod has got it meanwhile.
+func (b *book) takeBack(ctx context.Context, made *networkv1alpha1.IPReservation, promise *address.Promise) error {
+	if err := b.deleteAsItIs(ctx, made); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting IPReservation %s: %w", made.Name, err)
+	}
+	b.forget(promise.Address, string(made.UID), identityOf(&made.Spec.Pod))
 	return nil
 }
 

@@ -105,11 +105,8 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 			return releaseRetry, err
 		}
 	}
-	// The version is that of which the policy allows the release: a scheduler that leads by now may have given the
-	// address to a pod.
-	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}}
-	err = b.client.Delete().Resource(reservationKind.Resource.Resource).Name(r.Name).Body(&options).Do(ctx).Error()
-	switch {
+	// The version is that of which the policy allows the release.
+	switch err = b.deleteAsItIs(ctx, r); {
 	case err == nil || apierrors.IsNotFound(err):
 		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy, "surplus", surplus)
 		b.forget(a, string(r.UID), identityOf(&r.Spec.Pod))
@@ -120,6 +117,13 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	}
 	b.endRelease(a, r)
 	return 0, fmt.Errorf("deleting IPReservation %s: %w", r.Name, err)
+}
+
+// deleteAsItIs deletes that version of the reservation alone: a scheduler that leads by now may have given the address to a pod.
+func (b *book) deleteAsItIs(ctx context.Context, r *networkv1alpha1.IPReservation) error {
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}}
+	//nolint:wrapcheck // the callers tell the kinds of errors apart
+	return b.client.Delete().Resource(reservationKind.Resource.Resource).Name(r.Name).Body(&options).Do(ctx).Error()
 }
 
 // endRelease has the pod tried that was refused the address while it was being released.

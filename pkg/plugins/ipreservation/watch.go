@@ -115,7 +115,7 @@ func (b *book) notNominated(pod *v1.Pod) {
 	}
 }
 
-// podGone has the reservations looked at if one of them may be released now.
+// podGone has the reservations looked at if one of them may be released now, and notes with which one the pod ran.
 func (b *book) podGone(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
@@ -125,9 +125,14 @@ func (b *book) podGone(obj any) {
 		return
 	}
 	b.notNominated(pod)
-	if !b.ledger.Empty() && b.ledger.Concerns(kubeview.PodIdentities(pod)) {
-		signal(b.due)
+	identities := kubeview.PodIdentities(pod)
+	if b.ledger.Empty() || !b.ledger.Concerns(identities) {
+		return
 	}
+	if pod.Spec.NodeName != "" {
+		b.ledger.Ran(identities, string(pod.UID))
+	}
+	signal(b.due)
 }
 
 // calls are the pending pods that are to be tried.
@@ -136,6 +141,15 @@ type calls struct {
 	all, hopeful bool
 	// of are those of an identity, whether or not they get an address.
 	of map[address.Identity]bool
+}
+
+// callsFor has one pod tried, whether or not it gets an address.
+func callsFor(pod *v1.Pod) calls {
+	of := map[address.Identity]bool{}
+	for _, who := range kubeview.PodIdentities(pod) {
+		of[who] = true
+	}
+	return calls{of: of}
 }
 
 // wake has pods tried again.
