@@ -3,6 +3,7 @@ package reload
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -99,10 +100,10 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 		case bytes.Equal(content, c.inForce):
 			if c.rejected != "" {
 				logger.Info("The file has the configuration in force again", "file", c.file)
-				c.rejected = ""
 			}
+			c.rejected, c.postponed = "", postponed{}
 			c.show(hashOf(content))
-		case settled && hashOf(content) != c.rejected:
+		case settled && hashOf(content) != c.rejected && !c.postponed.holds(hashOf(content), time.Now()):
 			c.take(ctx, scheduler, content)
 			before = nil
 		}
@@ -115,7 +116,11 @@ func (c *Config) take(ctx context.Context, scheduler Scheduler, content []byte) 
 	noticed := time.Now()
 	logger.Info("The configuration has changed, checking it", "file", c.file, "hash", hashOf(content))
 	if err := check(ctx, content); err != nil {
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, errNotChecked):
+			c.postpone(ctx, scheduler, hashOf(content), err)
+		default:
 			c.reject(ctx, scheduler, hashOf(content), err)
 		}
 		return
@@ -154,6 +159,16 @@ func (c *Config) reject(ctx context.Context, scheduler Scheduler, hash string, e
 	c.show(hash)
 	klog.FromContext(ctx).Error(err, "The configuration cannot be used, keeping the one in force", "file", c.file, "hash", hash, "inForce", hashOf(c.inForce))
 	scheduler.Warn(ctx, "ConfigurationRejected", fmt.Sprintf("%s: %v; the configuration in force stays", c.file, err))
+}
+
+// postpone keeps the configuration in force for now and says why.
+func (c *Config) postpone(ctx context.Context, scheduler Scheduler, hash string, err error) {
+	c.rejected = ""
+	pause := c.postponed.postpone(hash, time.Now())
+	c.show(hash)
+	klog.FromContext(ctx).Error(err, "The configuration is not checked, keeping the one in force and trying again", "file", c.file, "hash", hash,
+		"inForce", hashOf(c.inForce), "after", pause)
+	scheduler.Warn(ctx, "ConfigurationNotChecked", fmt.Sprintf("%s: %v; the configuration in force stays, and the check is made again in %s", c.file, err, pause))
 }
 
 // Failed is called when the scheduler has ended with an error. In a process that was started with a new configuration, or at

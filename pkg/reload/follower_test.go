@@ -27,6 +27,8 @@ const followerVariable = "RELOAD_TEST_FOLLOWER"
 const (
 	wrong       = "wrong"       // does not pass the check
 	unstartable = "unstartable" // passes the check, and the scheduler does not start with it
+	killed      = "killed"      // the check is killed: always, or once, as a file tells that it names
+	panics      = "panics"      // the check ends by a panic, likewise
 )
 
 func TestMain(m *testing.M) {
@@ -60,7 +62,7 @@ func followerMain(leads bool) int {
 			fmt.Fprintf(os.Stderr, "I0101 something before\nE0101 00:00:00.0 1 run.go:72] %s%s\n", commandFailed, strconv.Quote(fmt.Sprintf("cannot use %.40q: %v", content, err)))
 			return 1
 		}
-		return 0
+		return disturbed(string(content))
 	}
 	config, err := Resume(flagValue("config"), flagValue("last-good-config"))
 	if err != nil {
@@ -80,6 +82,25 @@ func followerMain(leads bool) int {
 	ready := make(chan struct{})
 	close(ready)
 	config.Follow(context.Background(), saying{leads}, ready)
+	return 0
+}
+
+// disturbed ends a check before it knows anything, if the configuration says so.
+func disturbed(content string) int {
+	if _, marker, once := strings.Cut(strings.TrimSpace(content), " once "); once {
+		if _, err := os.Stat(marker); err == nil {
+			return 0
+		}
+		if err := os.WriteFile(marker, nil, 0o600); err != nil {
+			return 1
+		}
+	}
+	switch {
+	case strings.HasPrefix(content, killed):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case strings.HasPrefix(content, panics):
+		panic("no memory")
+	}
 	return 0
 }
 

@@ -253,7 +253,9 @@ func TestTheReasonIsTheErrorThatEndedTheScheduler(t *testing.T) {
 		"an error that is not quoted":  {`E0101 "command failed" err=one`, "one"},
 		"an error that is cut off":     {`E0101 "command failed" err="one`, `"one`},
 		"flags that are not known":     {"Error: unknown flag: --x\n", "Error: unknown flag: --x"},
-		"a panic":                      {"panic: oh\n\ngoroutine 1 [running]:\nmain.main()\n", "main.main()"},
+		"a panic":                      {"I0101 a\npanic: oh\n\ngoroutine 1 [running]:\nmain.main()\n", "panic: oh"},
+		"a panic about a panic":        {"panic: oh\n\tpanic: no\n\ngoroutine 1 [running]:\n", "panic: oh"},
+		"a runtime without threads":    {"runtime: failed to create new OS thread\nfatal error: newosproc\n\nruntime stack:\n", "fatal error: newosproc"},
 		"lines that end as on Windows": {"one\r\ntwo\r\n", "two"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,7 @@ type Config struct {
 	// inForce is the configuration that this process runs with, lastGood the one to go back to if it does not start.
 	inForce, lastGood []byte
 	rejected          string
+	postponed         postponed
 	noticed           time.Time
 	counts            map[string]int
 	// path is where the configuration in force is read from.
