@@ -49,6 +49,11 @@ type hold struct {
 	deadline bool
 }
 
+// same reports whether both wait for the same thing until the same instant, however that is written.
+func (h hold) same(o hold) bool {
+	return h.window == o.window && h.deadline == o.deadline && h.until.Equal(o.until)
+}
+
 func (h hold) waits() bool { return h.window != "" }
 
 // String says in a message to users what the pod waits for and until when.

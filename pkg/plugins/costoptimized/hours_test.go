@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -194,6 +196,47 @@ func expectEvent(t *testing.T, c *cluster, part string) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("no event")
+	}
+}
+
+// A deadline is read again at every look. An offset that is no whole number of hours is another time.Location each time.
+func TestADeadlineInAnotherZoneIsToldOnce(t *testing.T) {
+	t.Parallel()
+	pod := waitingPodNamed("p", "night", "2026-11-19T03:00:00+05:30").Obj()
+	c := newClusterAt(t, testclock.NewFakeClock(at(t, "2026-11-18T20:00:00Z")), windows, []runtime.Object{pod})
+	if status := c.plugin.PreEnqueue(t.Context(), pod); status.IsSuccess() {
+		t.Fatal("the pod is let in")
+	}
+	expectEvent(t, c, "2026-11-19T03:00:00+05:30")
+	if status := c.plugin.PreEnqueue(t.Context(), pod); status.IsSuccess() {
+		t.Fatal("the pod is let in")
+	}
+	if _, tell, next := c.plugin.waiting.due(at(t, "2026-11-18T20:00:00Z")); len(tell) > 0 || !next.Equal(at(t, "2026-11-18T21:30:00Z")) {
+		t.Errorf("told again: %v; the next is due at %s", tell, next)
+	}
+}
+
+func TestWhatAWaitingPodIsQueuedFor(t *testing.T) {
+	t.Parallel()
+	c := newClusterAt(t, testclock.NewFakeClock(at(t, "2026-11-18T20:00:00Z")), windows, nil)
+	const deadline = "2026-11-19T03:00:00+05:30"
+	for name, tc := range map[string]struct {
+		after *v1.Pod
+		want  fwk.QueueingHint
+	}{
+		"not for a label": {waitingPodNamed("p", "night", deadline).Label("a", "b").Obj(), fwk.QueueSkip},
+		"not for the same deadline written differently": {waitingPodNamed("p", "night", "2026-11-18T21:30:00Z").Obj(), fwk.QueueSkip},
+		"for another deadline":                          {waitingPodNamed("p", "night", "2026-11-18T21:31:00Z").Obj(), fwk.Queue},
+		"for a deadline after the window opens":         {waitingPodNamed("p", "night", "2026-11-19T21:30:00Z").Obj(), fwk.Queue},
+		"for no window":                                 {eighth("p").Obj(), fwk.Queue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := c.plugin.afterPodChange(klog.Logger{}, tc.after, waitingPodNamed("p", "night", deadline).Obj(), tc.after)
+			if err != nil || got != tc.want {
+				t.Errorf("the hint is %v (error %v), want %v", got, err, tc.want)
+			}
+		})
 	}
 }
 

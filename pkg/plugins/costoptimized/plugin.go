@@ -183,7 +183,7 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	now := p.waiting.now()
 	holdBefore, badBefore := p.settings.hours.holding(before, now)
 	holdAfter, badAfter := p.settings.hours.holding(after, now)
-	if holdBefore != holdAfter || (badBefore == nil) != (badAfter == nil) {
+	if !holdBefore.same(holdAfter) || (badBefore == nil) != (badAfter == nil) {
 		return fwk.Queue, nil
 	}
 	policyBefore, understoodBefore := p.stance(before)

@@ -48,7 +48,7 @@ func (w *waiting) now() time.Time { return w.clock.Now().Round(0) }
 func (w *waiting) add(pod *v1.Pod, h hold) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known, ok := w.pods[pod.UID]; ok && known.hold == h {
+	if known, ok := w.pods[pod.UID]; ok && known.hold.same(h) {
 		return
 	}
 	w.pods[pod.UID] = waitingPod{namespace: pod.Namespace, name: pod.Name, hold: h}
