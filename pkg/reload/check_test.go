@@ -15,7 +15,7 @@ import (
 func TestOnlyWhatTheProgramRefusesIsRefused(t *testing.T) {
 	t.Parallel()
 	late, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
-	defer cancel()
+	t.Cleanup(cancel)
 	ended := func(script string) error { return exec.Command("sh", "-c", script).Run() }
 	for name, tc := range map[string]struct {
 		ctx     context.Context
