@@ -124,6 +124,7 @@ func (l *Ledger) Observe(h Holding) bool {
 			l.forgetIdentity(before)
 			if before.Object != h.Object {
 				delete(l.leaving, h.Address)
+				l.forgetRan(before)
 			}
 		}
 		l.held[h.Address] = h
@@ -144,6 +145,13 @@ func (l *Ledger) forgetIdentity(h Holding) {
 	l.byIdentity[h.Identity] = left
 }
 
+// forgetRan forgets that a pod ran with a reservation that is gone.
+func (l *Ledger) forgetRan(h Holding) {
+	if l.ranWith[h.Identity] == h.Address {
+		delete(l.ranWith, h.Identity)
+	}
+}
+
 // Forget notes that a reservation is gone, and reports whether it was known: what is told of an earlier one of the same
 // address frees nothing.
 func (l *Ledger) Forget(a netip.Addr, object string) bool {
@@ -158,9 +166,7 @@ func (l *Ledger) Forget(a netip.Addr, object string) bool {
 		delete(l.held, a)
 		delete(l.leaving, a)
 	})
-	if l.ranWith[h.Identity] == a {
-		delete(l.ranWith, h.Identity)
-	}
+	l.forgetRan(h)
 	// A promise of what is gone is kept by making it again.
 	if pod, ok := l.promised[a]; ok {
 		p := l.promises[pod]

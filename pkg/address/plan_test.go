@@ -132,6 +132,12 @@ func TestAPodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
 		"that of the last of two":                         {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Ran(who, "c") }, want: "10.0.0.3"},
 		"the lowest if the pod that ran had none of them": {prepare: func(l *Ledger) { l.Ran(who, "stranger") }, want: "10.0.0.1"},
 		"the lowest if the address is gone":               {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Forget(netip.MustParseAddr("10.0.0.2"), "b") }, want: "10.0.0.1"},
+		"the lowest if another reservation has the place of that": {prepare: func(l *Ledger) {
+			l.Ran(who, "b")
+			a := netip.MustParseAddr("10.0.0.2")
+			l.Observe(Holding{Address: a, Object: "other", Identity: Identity{Pod: "stranger"}})
+			l.Observe(Holding{Address: a, Object: "again", Identity: who[0], Pod: "old"})
+		}, want: "10.0.0.1"},
 		"that of the pod that ran if another one is gone": {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Forget(netip.MustParseAddr("10.0.0.3"), "c") }, want: "10.0.0.2"},
 		"that of the pod that ran if its version is another": {prepare: func(l *Ledger) {
 			l.Ran(who, "b")

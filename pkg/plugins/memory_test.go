@@ -84,7 +84,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/address": {
 		"Ledger.byIdentity": byPod, "Ledger.held": byPod, "Ledger.leaving": byPod, "Ledger.pools": byAdmin,
-		"Ledger.promised": byPod, "Ledger.promises": byPod, "Plan.planned": oneCycle, "Plan.promised": oneCycle,
+		"Ledger.promised": byPod, "Ledger.promisedTo": byPod, "Ledger.promises": byPod, "Ledger.ranWith": byPod, "Plan.planned": oneCycle, "Plan.promised": oneCycle,
 		"places.subnets": byAdmin,
 	},
 	"pkg/candidates": {
