@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +27,8 @@ type Files struct {
 	Prices string
 	// Rebind has the pods of the dump scheduled again.
 	Rebind bool
+	// Open opens one of the files; nil is os.Open. Each is opened once: a pipe has its content for one reader.
+	Open func(path string) (io.ReadCloser, error)
 }
 
 // Load reads the files. An error names the file and the line.
@@ -44,28 +46,28 @@ func (f Files) Load() (Input, error) {
 	var jobs []trace.Job
 	if f.Jobs != "" {
 		var err error
-		if jobs, err = read(f.Jobs, trace.ReadJobs); err != nil {
+		if jobs, err = read(f, f.Jobs, trace.ReadJobs); err != nil {
 			return Input{}, err
 		}
 	}
 	var prices *price.ModelRates
 	if f.Prices != "" {
 		var err error
-		if prices, err = read(f.Prices, trace.ReadPrices); err != nil {
+		if prices, err = read(f, f.Prices, trace.ReadPrices); err != nil {
 			return Input{}, err
 		}
 	}
 	if f.Dump != "" {
 		return f.loadDump(jobs, prices)
 	}
-	objects, err := nodeObjects(f.Nodes)
+	data, err := read(f, f.Nodes, sandbox.ReadNodesFile)
 	if err != nil {
 		return Input{}, err
 	}
-	if objects {
-		return f.loadNodes(jobs, prices)
+	if holdsObjects(data) {
+		return f.loadNodes(data, jobs, prices)
 	}
-	nodes, err := read(f.Nodes, trace.ReadNodes)
+	nodes, err := trace.ReadNodes(bytes.NewReader(data), f.Nodes)
 	if err != nil {
 		return Input{}, err
 	}
@@ -77,26 +79,23 @@ func (f Files) Load() (Input, error) {
 	return NewInput(inputName(f.Jobs), nodes, jobs), nil
 }
 
-// nodeObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first line that says
+// holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first line that says
 // anything a table has its columns.
-func nodeObjects(path string) (bool, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return false, fmt.Errorf("reading an input: %w", err)
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
-		if line != "" && !strings.HasPrefix(line, "#") {
-			return strings.HasPrefix(line, "---") || strings.ContainsAny(line, ":{["), nil
+func holdsObjects(data []byte) bool {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for len(data) > 0 {
+		var line []byte
+		line, data, _ = bytes.Cut(data, []byte("\n"))
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return bytes.HasPrefix(line, []byte("---")) || bytes.ContainsAny(line, ":{[")
 		}
 	}
-	return false, nil // the reader of tables says what is wrong with the file
+	return false // the reader of tables says what is wrong with the file
 }
 
 // loadNodes reads nodes as they are in a cluster.
-func (f Files) loadNodes(jobs []trace.Job, rates *price.ModelRates) (Input, error) {
-	nodes, err := sandbox.LoadNodes(f.Nodes)
+func (f Files) loadNodes(data []byte, jobs []trace.Job, rates *price.ModelRates) (Input, error) {
+	nodes, err := sandbox.ParseNodes(f.Nodes, data)
 	if err != nil {
 		return Input{}, err
 	}
@@ -113,7 +112,7 @@ func (f Files) loadNodes(jobs []trace.Job, rates *price.ModelRates) (Input, erro
 }
 
 func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
-	dump, err := read(f.Dump, dump.Read)
+	dump, err := read(f, f.Dump, dump.Read)
 	if err != nil {
 		return Input{}, err
 	}
@@ -131,14 +130,18 @@ func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, erro
 	return in, nil
 }
 
-func read[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {
-	f, err := os.Open(path)
+func read[T any](f Files, path string, reader func(io.Reader, string) (T, error)) (T, error) {
+	open := f.Open
+	if open == nil {
+		open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
+	}
+	file, err := open(path)
 	if err != nil {
 		var none T
 		return none, fmt.Errorf("reading an input: %w", err)
 	}
-	defer func() { _ = f.Close() }()
-	return reader(f, path)
+	defer func() { _ = file.Close() }()
+	return reader(file, path)
 }
 
 func inputName(path string) string {

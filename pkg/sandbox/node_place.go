@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -13,49 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 )
-
-// document is one of a file of nodes.
-type document struct {
-	// first is the line of the file in which it begins, from 1.
-	first int
-	text  []byte
-}
-
-// splitDocuments returns the documents that have any content.
-func splitDocuments(data []byte) []document {
-	var documents []document
-	current, content, number := document{first: 1}, false, 0
-	begin := 0
-	end := func(upTo int) {
-		if content {
-			current.text = data[begin:upTo]
-			documents = append(documents, current)
-		}
-	}
-	for at := 0; at < len(data); {
-		length := bytes.IndexByte(data[at:], '\n') + 1
-		if length == 0 {
-			length = len(data) - at
-		}
-		line := bytes.TrimSpace(data[at : at+length])
-		number++
-		if rest, separates := bytes.CutPrefix(data[at:at+length], []byte("---")); separates && isBlank(rest) {
-			end(at)
-			current, content, begin = document{first: number + 1}, false, at+length
-		} else if !isBlank(line) {
-			content = true
-		}
-		at += length
-	}
-	end(len(data))
-	return documents
-}
-
-// isBlank tells whether there is nothing but a comment.
-func isBlank(line []byte) bool {
-	line = bytes.TrimSpace(line)
-	return len(line) == 0 || line[0] == '#'
-}
 
 // place is a field of a document.
 type place struct {

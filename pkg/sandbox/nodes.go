@@ -26,11 +26,11 @@ const maxNodes = 20_000
 // or the short form {shapes: [...]}, also mixed. What belongs to the cluster the nodes came from (UIDs, versions,
 // owners, addresses) is left out; every node is Ready, as a kubelet would report it.
 func LoadNodes(path string) ([]*corev1.Node, error) {
-	data, err := readBounded(path)
+	data, err := readNodesFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the nodes file: %w", err)
+		return nil, err
 	}
-	return namedNodes(path, data)
+	return ParseNodes(path, data)
 }
 
 // readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a pipe, whose
@@ -44,11 +44,9 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if data, err = readBounded(o.NodesFile); err != nil {
-			err = fmt.Errorf("reading the nodes file: %w", err)
-			return
+		if data, err = readNodesFile(o.NodesFile); err == nil {
+			_, err = ParseNodes(o.NodesFile, data)
 		}
-		_, err = namedNodes(o.NodesFile, data)
 	}()
 	select {
 	case <-done:
@@ -58,8 +56,8 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// namedNodes names the file and the line in its error.
-func namedNodes(path string, data []byte) ([]*corev1.Node, error) {
+// ParseNodes is LoadNodes for a file that has been read. Path is what errors call it, with the line.
+func ParseNodes(path string, data []byte) ([]*corev1.Node, error) {
 	nodes, err := parseNodes(data)
 	var at fault
 	if errors.As(err, &at) {
@@ -71,18 +69,23 @@ func namedNodes(path string, data []byte) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-func readBounded(path string) ([]byte, error) {
+func readNodesFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the nodes file: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxNodesFileBytes+1))
-	if err != nil {
-		return nil, err
+	return ReadNodesFile(f, path)
+}
+
+// ReadNodesFile returns the content of a nodes file, unless it is too large for one.
+func ReadNodesFile(r io.Reader, path string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxNodesFileBytes+1))
+	if err == nil && len(data) > maxNodesFileBytes {
+		err = fmt.Errorf("%s is larger than %d MiB", path, maxNodesFileBytes>>20)
 	}
-	if len(data) > maxNodesFileBytes {
-		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxNodesFileBytes>>20)
+	if err != nil {
+		return nil, fmt.Errorf("reading the nodes file: %w", err)
 	}
 	return data, nil
 }

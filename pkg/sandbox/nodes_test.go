@@ -63,6 +63,18 @@ items:
 			file: "shapes: [{name: a, count: 1, labels: {nvidia.com/gpu.count: 8, topology.kubernetes.io/rack: 7}, allocatable: {nvidia.com/gpu: 8}}]\n",
 			want: []string{"a-0:8:7"},
 		},
+		{
+			name: "objects in JSON may follow each other in lines of their own, or in one",
+			file: "\ufeff# nodes\n{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\"}}{\"shapes\": [{\"name\": \"s\", \"count\": 1, \"allocatable\": {\"cpu\": 1}}]} # the last\n",
+			want: []string{"a:0:", "b:0:", "s-0:0:"},
+		},
+		{
+			name: "documents may begin beside their mark, and end with one",
+			file: "--- {kind: Node, metadata: {name: a}}\n--- {kind: Node, metadata: {name: b}}\n...\nkind: Node\nmetadata: {name: c}\n...\n",
+			want: []string{"a:0:", "b:0:", "c:0:"},
+		},
+		{name: "the line is that of the object in JSON", file: "{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"a\"}}\n\n{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"A_B\"}}\n", wantErr: `:5: metadata.name: "A_B": a lowercase`},
+		{name: "what follows an object in JSON is not left out", file: "{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Node\",\n", wantErr: ":2: did not find expected"},
 		{name: "an empty file is refused", file: "", wantErr: ": there are no nodes in it; must be Node objects, a List of them, or {shapes: [...]}"},
 		{name: "a file of comments is refused", file: "# nothing\n---\n", wantErr: ": there are no nodes in it"},
 		{name: "an empty list is refused", file: "kind: List\nitems: []\n", wantErr: ": there are no nodes in it"},
