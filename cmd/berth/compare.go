@@ -134,19 +134,26 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 // replayBoth runs the replays of each seed with either configuration, the two sides in turn, so that what else the machine does
 // falls on both.
 func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, progress io.Writer) (*report.Comparison, error) {
+	var pipes keptPipes
+	flags.input.files.Open = pipes.open
 	if _, err := flags.input.load(); err != nil {
 		return nil, err
 	}
 	sides := []string{flags.a, flags.b}
 	for _, name := range sides {
-		if _, err := loadConfiguration(name); err != nil {
+		if _, err := loadConfiguration(name, pipes.open); err != nil {
 			return nil, err
 		}
+	}
+	files, remove, err := pipes.write()
+	defer remove()
+	if err != nil {
+		return nil, err
 	}
 	var arguments [][]string
 	for seed := 1; seed <= flags.seeds; seed++ {
 		for _, name := range sides {
-			arguments = append(arguments, partArguments(given, name, seed))
+			arguments = append(arguments, partArguments(given, files, name, seed))
 		}
 	}
 	pool, err := newPool(flags.parallel)
@@ -161,6 +168,9 @@ func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 	}
 	var results [2][]*replay.Result
 	for i, result := range all {
+		if _, piped := files[sides[i%2]]; piped {
+			result.Configuration = sides[i%2]
+		}
 		results[i%2] = append(results[i%2], result)
 	}
 	return report.Compare(results[0], results[1]), nil

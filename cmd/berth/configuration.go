@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,30 +58,42 @@ func (f clusterFlags) sandboxFolders() []string {
 	return runningconfig.Folders(f.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence())
 }
 
+// opener opens a file to read.
+type opener func(path string) (io.ReadCloser, error)
+
+func openFile(path string) (io.ReadCloser, error) { return os.Open(path) }
+
 // loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler would not
 // start with or that is wrong in another way, before work is begun with it.
-func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error) {
-	if nameOrPath == "" {
+func loadConfiguration(nameOrPath string, open opener) (*schedulerconfig.Configuration, error) {
+	switch nameOrPath {
+	case "":
 		return schedulerconfig.Shipped()
+	case schedulerconfig.Stock:
+		return schedulerconfig.Load(schedulerconfig.Stock)
 	}
-	configuration, err := schedulerconfig.Load(nameOrPath)
-	if fault := firstFault(nameOrPath); fault != nil {
+	file, err := open(nameOrPath)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("reading the scheduler configuration: %w", err))
+	}
+	defer file.Close()
+	data, err := schedulerconfig.ReadFile(file, nameOrPath)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	configuration, err := schedulerconfig.Parse(nameOrPath, data)
+	if fault := firstFault(nameOrPath, data); fault != nil {
 		// The scheduler itself knows no lines.
 		err = fault
 	}
 	return configuration, badInput(err)
 }
 
-// firstFault is the first error that validate finds in a file. A file that cannot be read has none.
-func firstFault(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil // the reader of its content reports the error
-	}
-	defer file.Close()
+// firstFault is the first error that validate finds in a configuration.
+func firstFault(path string, data []byte) error {
 	report := &validate.Report{}
-	if err := report.Read(file, path); err != nil {
-		return nil // as above
+	if err := report.Read(bytes.NewReader(data), path); err != nil {
+		return err
 	}
 	report.Finish()
 	for _, f := range report.Findings {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -37,16 +38,26 @@ func newPool(atOnce int) (*separate.Pool, error) {
 }
 
 // partArguments are those of `berth replay` for one replay of a comparison: the flags about the input that were given, the
-// configuration and the seed.
-func partArguments(given *pflag.FlagSet, configuration string, seed int) []string {
-	arguments := []string{"replay", "--" + asPart, "--config=" + configuration, "--seed=" + strconv.Itoa(seed)}
+// configuration and the seed. Files are those that it has to read in the place of others.
+func partArguments(given *pflag.FlagSet, files map[string]string, configuration string, seed int) []string {
+	readable := func(path string) string {
+		if file, ok := files[path]; ok {
+			return file
+		}
+		return path
+	}
+	arguments := []string{"replay", "--" + asPart, "--config=" + readable(configuration), "--seed=" + strconv.Itoa(seed)}
 	var in replayInput
 	about := &cobra.Command{}
 	in.addFlags(about)
 	in.addModeFlags(about)
 	given.Visit(func(f *pflag.Flag) {
-		if about.Flags().Lookup(f.Name) != nil {
-			arguments = append(arguments, "--"+f.Name+"="+f.Value.String())
+		switch value := f.Value.String(); {
+		case about.Flags().Lookup(f.Name) == nil:
+		case slices.Contains(inputFiles, f.Name):
+			arguments = append(arguments, "--"+f.Name+"="+readable(value))
+		default:
+			arguments = append(arguments, "--"+f.Name+"="+value)
 		}
 	})
 	return arguments

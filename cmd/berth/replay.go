@@ -46,6 +46,9 @@ Allocated GPUs are those that work that can run has asked for. Where the profile
 pod that asks for a share is given a whole GPU; a gang that is not complete holds GPUs and does not work. Neither counts as
 allocated.`
 
+// inputFiles are the flags that name files.
+var inputFiles = []string{"dump", "nodes", "jobs", "prices"}
+
 func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&in.files.Dump, "dump", "", "cluster to replay on: a file written by berth dump")
@@ -59,7 +62,7 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime, "virtual time that one scheduling cycle takes")
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
 	f.StringVar(&in.options.FeatureGates, "feature-gates", "", "feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
-	for _, name := range []string{"dump", "nodes", "jobs", "prices"} {
+	for _, name := range inputFiles {
 		_ = cmd.MarkFlagFilename(name)
 	}
 }
@@ -123,7 +126,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if err != nil {
 				return err
 			}
-			configuration, err := loadConfiguration(config)
+			configuration, err := loadConfiguration(config, openFile)
 			if err != nil {
 				return err
 			}

@@ -113,7 +113,7 @@ func (f *showbackFlags) replayed(ctx context.Context, by showback.By, progress i
 	if err != nil {
 		return nil, err
 	}
-	configuration, err := loadConfiguration(f.config)
+	configuration, err := loadConfiguration(f.config, openFile)
 	if err != nil {
 		return nil, err
 	}

@@ -3,18 +3,15 @@
 package schedulerconfig
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
-	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/gpuaware"
@@ -40,20 +37,31 @@ func Load(nameOrPath string) (*Configuration, error) {
 		}
 		return &Configuration{Name: Stock, Component: component}, nil
 	}
-	component, err := options.LoadConfigFromFile(klog.FromContext(context.Background()), nameOrPath)
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	file, err := os.Open(nameOrPath)
+	if err != nil {
 		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
 	}
-	if err == nil {
-		if invalid := validation.ValidateKubeSchedulerConfiguration(component); invalid != nil {
-			err = invalid
-		}
+	defer file.Close()
+	data, err := ReadFile(file, nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(nameOrPath, data)
+}
+
+// maxFileBytes bounds what is read of a file: a configuration with prices for thousands of instance types has a few MiB.
+const maxFileBytes = 16 << 20
+
+// ReadFile returns the content of a configuration's file, unless it is too large for one.
+func ReadFile(r io.Reader, path string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	if err == nil && len(data) > maxFileBytes {
+		err = fmt.Errorf("%s is larger than %d MiB", path, maxFileBytes>>20)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", nameOrPath, oneLine(err))
+		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
 	}
-	return &Configuration{Name: nameOrPath, Component: component}, nil
+	return data, nil
 }
 
 // ErrInvalid is matched by the errors of Invalid.
