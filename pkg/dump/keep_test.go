@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -133,6 +135,23 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 	}
 	if want := team + "," + cad + "=2"; !strings.Contains(pod, want) {
 		t.Errorf("%s is not in %s", want, pod)
+	}
+}
+
+func TestABudgetOfAHashedDumpStillNamesItsPods(t *testing.T) {
+	t.Parallel()
+	h := NewNameHasher([]byte("key"))
+	hashed, err := h.Hash(keptOf(t, `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"a"},
+"status":{"disruptionsAllowed":1,"disruptedPods":{"acme-0":"2026-01-05T00:00:00Z","acme-1":"2026-01-05T00:00:01Z"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name, at := range hashed.(*policyv1.PodDisruptionBudget).Status.DisruptedPods {
+		got[name] = at.UTC().Format(time.TimeOnly)
+	}
+	if diff := cmp.Diff(map[string]string{h.name("acme-0"): "00:00:00", h.name("acme-1"): "00:00:01"}, got); diff != "" {
+		t.Errorf("disrupted pods (-want +got):\n%s", diff)
 	}
 }
 

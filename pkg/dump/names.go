@@ -47,15 +47,15 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a %s: %w", gvk.Kind, err)
 	}
-	if gvk.Kind == "CSIDriver" {
-		// Its name is the driver's.
-		return obj, nil
-	}
 	if gvk.Kind == "PlacementPolicy" {
 		dropExpressions(content)
 	}
 	grants := h.grants(content)
+	driver, _, _ := unstructured.NestedString(content, "metadata", "name")
 	h.object(content)
+	if metadata, ok := content["metadata"].(map[string]any); ok && gvk.Kind == "CSIDriver" {
+		metadata["name"] = driver // other objects name it as their driver
+	}
 	if status, ok := content["status"].(map[string]any); ok {
 		dropMessages(status)
 	}
@@ -82,12 +82,14 @@ var nameFields = []string{
 	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName", "podGroupName",
 	"node", "nodeID", "pool", "device", "volumeHandle", "pdName", "volumeID", "diskName", "diskURI", "iqn", "targetPortal",
 	"license", "dataset", "statefulSet", "podUID", "runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
+	"workloadName", "templateName", "parentCompositePodGroupName",
 }
 
-// nameLists hold lists of names, and ownNames things whose own name is none of the cluster's: gates, drivers, and what a
-// claim calls its requests.
+// nameLists hold lists of names, namedMaps have names for keys, and ownNames are things whose own name is none of the cluster's:
+// gates, drivers, and what a claim calls its requests.
 var (
-	nameLists = []string{"namespaces", "monitors"}
+	nameLists = []string{"namespaces", "monitors", "containers"}
+	namedMaps = []string{"disruptedPods"}
 	ownNames  = []string{"schedulingGates", "drivers", "runtimeHandlers", "requests", "firstAvailable"}
 )
 
@@ -126,6 +128,12 @@ func (h *NameHasher) object(fields map[string]any) {
 				v["string"] = h.identity(id)
 			case field == "annotations":
 				h.annotations(v)
+			case slices.Contains(namedMaps, field):
+				for _, name := range slices.Collect(maps.Keys(v)) {
+					of := v[name]
+					delete(v, name)
+					v[h.name(name)] = of
+				}
 			case slices.Contains(labelMaps, field) && stringsOnly(v):
 				for key, labelled := range v {
 					v[key] = h.labelValue(key, labelled.(string))
