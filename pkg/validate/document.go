@@ -100,25 +100,6 @@ func (d *document) check() {
 	}
 }
 
-// configMap checks the configurations that a ConfigMap carries.
-func (d *document) configMap() {
-	data := child(d.root, "data")
-	if data == nil || data.Kind != yaml.MappingNode {
-		return
-	}
-	for i := 0; i+1 < len(data.Content); i += 2 {
-		value := data.Content[i+1]
-		if !strings.Contains(value.Value, "kind: "+configurationKind) {
-			continue
-		}
-		offset := d.offset + value.Line
-		if value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
-			offset = d.offset + value.Line - 1
-		}
-		d.report.check(d.file, []byte(value.Value), offset)
-	}
-}
-
 // duplicates finds keys that occur twice.
 func (d *document) duplicates(node *yaml.Node) bool {
 	found := false

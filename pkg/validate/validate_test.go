@@ -18,6 +18,9 @@ clientConnection: {qps: 2000, burst: 4000}
 percentageOfNodesToScore: 100
 `
 
+// configMap begins one that carries files.
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"
+
 // quiet are the args of a profile whose pods are batched and packed.
 const quiet = `  pluginConfig:
   - name: PodTopologySpread
@@ -129,6 +132,15 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 
 		{"a configuration in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profilez: []\n",
 			[][2]string{{"f.yaml:8: error: profilez: unknown field; did you mean profiles?", "unknown-field"}}},
+		{"a configuration in a ConfigMap whose kind is in quotes", configMap + "  config.yaml: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: \"KubeSchedulerConfiguration\"\n    profilez: []\n",
+			[][2]string{{"f.yaml:8: error: profilez: unknown field; did you mean profiles?", "unknown-field"}}},
+		{"a configuration in a ConfigMap with aligned values", configMap + "  config.yaml: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind:       KubeSchedulerConfiguration\n    profilez:   []\n",
+			[][2]string{{"f.yaml:8: error: profilez: unknown field; did you mean profiles?", "unknown-field"}}},
+		{"a configuration in a ConfigMap in JSON", configMap + "  config.json: |\n    {\"apiVersion\": \"kubescheduler.config.k8s.io/v1\",\n    \"kind\":\"KubeSchedulerConfiguration\",\n    \"profilez\": []}\n",
+			[][2]string{{"f.yaml:8: error: profilez: unknown field; did you mean profiles?", "unknown-field"}}},
+		{"a configuration in a ConfigMap that cannot be parsed", configMap + "  config.yaml: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: 'KubeSchedulerConfiguration'\n    profiles: [\n",
+			[][2]string{{"f.yaml:", "syntax"}}},
+		{"a ConfigMap that speaks of configurations", configMap + "  about: |\n    # A file has kind: KubeSchedulerConfiguration\n    text: \"with kind: KubeSchedulerConfiguration\"\n", nil},
 		{"a misspelt field in the second document", "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
 			[][2]string{{"f.yaml:9: error: Pod p: spec.contaners: unknown field; did you mean containers?", "unknown-field"}}},
 		{"a misspelt key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/gpu-modles: T4\nspec: {containers: [{name: c, image: i}]}\n",
