@@ -151,6 +151,7 @@ func Pod(q Question) (*Explanation, error) {
 		e.State = "bound"
 	}
 	configuration, silenced := q.Configuration.WithoutSignals()
+	configuration, _ = configuration.WithoutExtenderFiles()
 	for _, plugin := range silenced {
 		e.Notes = append(e.Notes, plugin+" was run without what Prometheus would tell it")
 	}

@@ -235,6 +235,23 @@ func TestDistanceIsExplained(t *testing.T) {
 	}
 }
 
+func TestFilesOfTheSchedulersMachineAreNotNeeded(t *testing.T) {
+	t.Parallel()
+	c, err := schedulerconfig.Load("../../manifests/extender/stock-scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pod("p", "", "1", 0)
+	p.Spec.SchedulerName = v1.DefaultSchedulerName
+	e, err := Pod(Question{Pod: p, Configuration: c, Objects: []runtime.Object{node("n", "8")}, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note := "the configuration's 1 extender was not asked"; !slices.Contains(e.Notes, note) {
+		t.Errorf("notes %q, want %q among them", e.Notes, note)
+	}
+}
+
 func TestAQuestionWithoutAnAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	other, ended := pod("p", "", "1", 0), pod("p", "a", "1", 0)

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
@@ -63,4 +64,29 @@ func (c *Configuration) WithoutSignals() (*Configuration, []string) {
 	}
 	slices.Sort(silenced)
 	return out, slices.Compact(silenced)
+}
+
+// WithoutExtenderFiles returns the configuration without the names of the files by which the scheduler trusts its extenders and is
+// trusted by them, which are on the scheduler's machine alone, and the paths of the fields that had any. It is for schedulers that
+// ask no extender.
+func (c *Configuration) WithoutExtenderFiles() (*Configuration, []*field.Path) {
+	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
+	var blanked []*field.Path
+	for i := range out.Component.Extenders {
+		tls := out.Component.Extenders[i].TLSConfig
+		if tls == nil {
+			continue
+		}
+		path := field.NewPath("extenders").Index(i).Child("tlsConfig")
+		for _, f := range []struct {
+			name string
+			file *string
+		}{{"caFile", &tls.CAFile}, {"certFile", &tls.CertFile}, {"keyFile", &tls.KeyFile}} {
+			if *f.file != "" {
+				*f.file = ""
+				blanked = append(blanked, path.Child(f.name))
+			}
+		}
+	}
+	return out, blanked
 }

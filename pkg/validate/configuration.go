@@ -50,7 +50,11 @@ func (d *document) configuration() {
 	if d.negativeWeights(component) || d.badSignals(component) {
 		return
 	}
-	profiles, err := build(&schedulerconfig.Configuration{Name: d.file, Component: component})
+	configuration, files := (&schedulerconfig.Configuration{Name: d.file, Component: component}).WithoutExtenderFiles()
+	for _, path := range files {
+		d.findIn(Note, "not-checked", path.String(), "not checked: the file is read on the machine on which the scheduler runs")
+	}
+	profiles, err := build(configuration)
 	if err != nil {
 		text := strings.TrimPrefix(oneLine(err.Error()), d.file+": ")
 		line := d.line(anyPath.FindString(text))

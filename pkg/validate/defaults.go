@@ -21,6 +21,7 @@ import (
 // their defaults.
 func WithDefaults(c *schedulerconfig.Configuration) ([]byte, error) {
 	silent, _ := c.WithoutSignals()
+	silent, _ = silent.WithoutExtenderFiles()
 	full := c.Component.DeepCopy()
 	err := simulation.Settled(time.Unix(1_800_000_000, 0), func(settle func()) error {
 		ctx, cancel := context.WithCancel(context.Background())

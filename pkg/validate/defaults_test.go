@@ -81,3 +81,22 @@ func TestAConfigurationWithWhichNothingStartsHasNoDefaults(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestDefaultsKeepTheFilesOfTheSchedulersMachine(t *testing.T) {
+	t.Parallel()
+	given, err := schedulerconfig.Load("../../manifests/extender/stock-scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := WithDefaults(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := schedulerconfig.Parse("printed", printed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(given.Component.Extenders, full.Component.Extenders); diff != "" {
+		t.Errorf("extenders (-given +printed):\n%s", diff)
+	}
+}

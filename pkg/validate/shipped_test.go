@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestNoFalseAlarmInExamples takes the files of each folder together, as somebody does who applies a folder.
@@ -149,5 +151,50 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 	}
 	if err := (&Report{}).ReadFolder(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an absent folder: %v", err)
+	}
+}
+
+func TestNoShippedConfigurationIsRefused(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, root := range []string{"../../manifests", "../../charts/berth/files"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(text), "kind: KubeSchedulerConfiguration") {
+				return err
+			}
+			checked++
+			r := &Report{}
+			if err := r.ReadFile(path); err != nil {
+				return err
+			}
+			r.Finish()
+			var files []string
+			for _, f := range r.Findings {
+				if f.Severity == Error {
+					t.Error(f)
+				}
+				if f.Rule == "not-checked" {
+					files = append(files, f.Field)
+				}
+			}
+			var want []string
+			if filepath.Base(path) == "stock-scheduler-config.yaml" {
+				want = []string{"extenders[0].tlsConfig.caFile", "extenders[0].tlsConfig.certFile", "extenders[0].tlsConfig.keyFile"}
+			}
+			if diff := cmp.Diff(want, files); diff != "" {
+				t.Errorf("%s: fields that were not checked (-want +got):\n%s", path, diff)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checked < 12 {
+		t.Errorf("only %d files have configurations", checked)
 	}
 }
