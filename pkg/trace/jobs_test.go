@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,8 @@ func TestReadJobsRefuses(t *testing.T) {
 		"a name that no pod can have":  {header + "A b,0,60,1,1000,1024,1,,\n", `f.csv:2: column "name": "A b" is not allowed; want lower case letters, digits, '-' and '.', a letter or digit at both ends`},
 		"an end before the beginning":  {"name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\np,1,1,0,0,100,50\n", `f.csv:2: column "deletion_time": "50" is not allowed; want a time not before creation_time 100`},
 		"a line that does not end":     {header + "a," + strings.Repeat("0", 2<<20), `f.csv:2: the line is longer than 1 MiB`},
+		"a quote that does not end":    {header + "a,0,60,1,1000,1024,1,,\n\"b\nb\",,,,,,,,\"" + strings.Repeat("0\n", 2<<20), `f.csv:3: the row that begins here is longer than 1 MiB (is a quote missing?)`},
+		"a header that does not end":   {"\"" + strings.Repeat("0\n", 2<<20), `f.csv:1: the row that begins here is longer than 1 MiB (is a quote missing?)`},
 		"a JSON line without end":      {`{"name":"` + strings.Repeat("a", 2<<20), `f.csv:1: the line is longer than 1 MiB`},
 		"JSON that is cut off":         {`{"name":"a","cpu_milli":1,"memory_mib":1}` + "\n" + `{"name":"b","cpu_mi`, `f.csv:2: not a JSON object (is the file cut off?): unexpected end of JSON input`},
 		"JSON with a wrong key":        {`{"name":"a","cpus":1}`, `f.csv:1: key "cpus" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models`},
@@ -105,6 +108,20 @@ func TestReadJobsRefuses(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestManyRowsAreNotARow(t *testing.T) {
+	t.Parallel()
+	var rows strings.Builder
+	rows.WriteString("name,cpu_milli,memory_mib,models\n")
+	const count = 30_000
+	for i := range count {
+		fmt.Fprintf(&rows, "\"job-%d\n\",1000,1024,\"A100-SXM4-80GB|H100-SXM5-80GB\"\n", i)
+	}
+	jobs, err := ReadJobs(strings.NewReader(rows.String()), "f.csv")
+	if err != nil || len(jobs) != count || rows.Len() <= maxLine {
+		t.Errorf("%d jobs of %d bytes, error %v; want %d of more than %d", len(jobs), rows.Len(), err, count, maxLine)
 	}
 }
 

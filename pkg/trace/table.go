@@ -21,23 +21,32 @@ import (
 type table struct {
 	file    string
 	csv     *csv.Reader
+	bounded *bounded
 	columns map[string]int
 	header  []string
 }
 
-// maxLine bounds a line: a longer one is none of a table or of a list of jobs.
+// maxLine bounds a line, and a row, which may have line breaks between quotes: a longer one is none of a table or of a list of jobs.
 const maxLine = 1 << 20
 
-// bounded fails at a line longer than maxLine, where a CSV reader would go on until the memory is full.
+// bounded fails at a line or a row longer than maxLine, where a CSV reader would go on until the memory is full.
 type bounded struct {
 	io.Reader
 	file         string
 	line, length int
+	// read counts bytes. The row that is being read begins after rowStart of them, in line rowLine.
+	read, rowStart int64
+	rowLine        int
 }
 
 // Read reads what is beneath.
 func (b *bounded) Read(p []byte) (int, error) {
+	// More is read only when the row has not ended, so all that was read since its beginning is part of it.
+	if b.read-b.rowStart > maxLine {
+		return 0, &Error{File: b.file, Line: b.rowLine, Err: fmt.Errorf("the row that begins here is longer than %d MiB (is a quote missing?)", maxLine>>20)}
+	}
 	n, err := b.Reader.Read(p)
+	b.read += int64(n)
 	for rest := p[:n]; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
@@ -61,14 +70,15 @@ func tooLong(file string, line int) error {
 
 // openTable reads the header.
 func openTable(r io.Reader, file string) (*table, error) {
-	buffered := bufio.NewReader(&bounded{Reader: r, file: file})
+	limited := &bounded{Reader: r, file: file, rowLine: 1}
+	buffered := bufio.NewReader(limited)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3)
 	}
-	t := &table{file: file, csv: csv.NewReader(buffered), columns: map[string]int{}}
+	t := &table{file: file, csv: csv.NewReader(buffered), bounded: limited, columns: map[string]int{}}
 	t.csv.ReuseRecord = true
 	t.csv.TrimLeadingSpace = true
-	header, err := t.csv.Read()
+	header, err := t.record()
 	if errors.Is(err, io.EOF) {
 		return nil, &Error{File: file, Err: errors.New("the file is empty; want a header row")}
 	}
@@ -104,9 +114,19 @@ func (t *table) require(required, optional []string) error {
 	return nil
 }
 
+// record reads a row and notes where the next one begins.
+func (t *table) record() ([]string, error) {
+	fields, err := t.csv.Read()
+	if err == nil {
+		line, _ := t.csv.FieldPos(len(fields) - 1)
+		t.bounded.rowStart, t.bounded.rowLine = t.csv.InputOffset(), line+strings.Count(fields[len(fields)-1], "\n")+1
+	}
+	return fields, err
+}
+
 // next returns the next row, or nil at the end.
 func (t *table) next() (*row, error) {
-	fields, err := t.csv.Read()
+	fields, err := t.record()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
