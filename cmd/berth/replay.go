@@ -92,6 +92,9 @@ func (in *replayInput) load() (replay.Input, error) {
 		}
 		in.options.Start = start
 	}
+	if err := in.options.Validate(); err != nil {
+		return replay.Input{}, badInput(fmt.Errorf("--%w", err))
+	}
 	input, err := in.files.Load()
 	return input, badInput(err)
 }

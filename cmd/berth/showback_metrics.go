@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/showback"
@@ -74,13 +76,23 @@ func (m *showbackMetrics) read(ctx context.Context, by showback.By) (*showback.S
 	}
 	config.SetDefaultsGPUSignals(&m.server)
 	if errs := config.ValidateGPUSignals(&m.server, nil); len(errs) > 0 {
-		return nil, badInput(errs.ToAggregate())
+		return nil, badInput(flagError(errs[0]))
 	}
 	statement, err := signals.ReadUse(ctx, &m.server.Prometheus, query)
 	if errors.Is(err, signals.ErrUseQuery) {
 		return nil, badInput(err)
 	}
 	return statement, err
+}
+
+// flagError names the flag in the place of the field of a configuration.
+func flagError(err *field.Error) error {
+	path, _, _ := strings.Cut(err.Field, "[")
+	flag := map[string]string{"prometheus.url": "prometheus", "prometheus.matchLabels": "match-label"}[path]
+	if flag == "" {
+		return err
+	}
+	return fmt.Errorf("--%s: %s", flag, err.ErrorBody())
 }
 
 func parseTime(flag, text string) (time.Time, error) {

@@ -81,6 +81,8 @@ func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {
 		{"something else that is compressed", "f:1: this is not a dump", zipped("name,cpu\n")},
 		{"JSON of another format", "f:1: this is not a dump", zipped(`{"kind":"List"}` + "\n")},
 		{"another version", "f:1: the dump has format version 2, and only version 1 is read", zipped(strings.Replace(dumpHead, `"version":1`, `"version":2,"new":1`, 1))},
+		{"another version with a time of another form", "f:1: the dump has format version 2, and only version 1 is read", zipped(`{"format":"berth-dump","version":2,"taken":1767571200}` + "\n")},
+		{"a time that is none", `f:1: reading the first line: `, zipped(`{"format":"berth-dump","version":1,"taken":"yesterday"}` + "\n")},
 		{"only a header", "f:1: the dump is cut off", zipped(dumpHead)},
 		{"no last line", "f:2: the dump is cut off", zipped(dumpHead + dumpNode)},
 		{"a file that was cut off", "f:", whole[:len(whole)-12]},

@@ -115,15 +115,20 @@ func (p *parser) tooLarge() error {
 }
 
 func (p *parser) header(line []byte) error {
-	var header Header
-	// Not strict: a later version may have said more, and its number is the better message.
-	if err := json.Unmarshal(line, &header); err != nil || header.Format != Format {
+	// What a later version says, and how, is not known: its number is read alone, and is the better message.
+	var begins struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(line, &begins); err != nil || begins.Format != Format {
 		return fmt.Errorf(`this is not a dump of a cluster: its first line has no "format": %q`, Format)
 	}
-	if header.Version != Version {
-		return fmt.Errorf("the dump has format version %d, and only version %d is read", header.Version, Version)
+	if begins.Version != Version {
+		return fmt.Errorf("the dump has format version %d, and only version %d is read", begins.Version, Version)
 	}
-	p.dump.Header = header
+	if err := json.Unmarshal(line, &p.dump.Header); err != nil {
+		return fmt.Errorf("reading the first line: %w", err)
+	}
 	return nil
 }
 

@@ -174,9 +174,9 @@ func TestWarmupsThatLeaveNothing(t *testing.T) {
 		want    string
 	}{
 		"longer than the work":    {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: 3 * time.Hour}, "a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
-		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: time.Hour, Horizon: time.Hour}, "a warm-up of 1h0m0s leaves nothing of a horizon of 1h0m0s"},
-		"in arrival order":        {[]trace.Job{ends}, Options{Mode: ArrivalOrder, Warmup: time.Hour}, "a warm-up is for mode time: mode order takes no means over time"},
-		"negative":                {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: -1}, "a negative warm-up is not allowed"},
+		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: time.Hour, Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
+		"in arrival order":        {[]trace.Job{ends}, Options{Mode: ArrivalOrder, Warmup: time.Hour}, "warmup: 1h0m0s is for mode time: mode order takes no means over time"},
+		"negative":                {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: -1}, "warmup: -1ns is not allowed; want a time after the start, or 0s"},
 		"without jobs":            {nil, Options{Mode: VirtualTime, Warmup: time.Hour}, "a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,26 +134,28 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) validate() error {
+// Validate says which option cannot be used, by the name of its flag, with its value and what is allowed.
+func (o Options) Validate() error {
+	o = o.withDefaults()
 	switch {
 	case o.Mode != ArrivalOrder && o.Mode != VirtualTime:
-		return fmt.Errorf("mode %q is unknown; want %s or %s", o.Mode, ArrivalOrder, VirtualTime)
+		return fmt.Errorf("mode: %q is unknown; want %s or %s", o.Mode, ArrivalOrder, VirtualTime)
 	case o.CycleTime < time.Microsecond || o.CycleTime > time.Minute || o.CycleTime%time.Microsecond != 0:
-		return fmt.Errorf("a scheduling cycle of %v is not allowed; want whole microseconds up to 1m", o.CycleTime)
+		return fmt.Errorf("cycle-time: %v is not allowed; want whole microseconds up to 1m", o.CycleTime)
 	case o.Load < 1 || o.Load > 100_000:
-		return fmt.Errorf("a load of %d thousandths is not allowed; want 1 to 100000", o.Load)
+		return fmt.Errorf("load: %d is not allowed; want 1 to 100000", o.Load)
 	case o.Horizon < 0:
-		return errors.New("a negative horizon is not allowed")
+		return fmt.Errorf("horizon: %v is not allowed; want a time after the start, or 0s for the end of the work", o.Horizon)
 	case o.Warmup < 0:
-		return errors.New("a negative warm-up is not allowed")
+		return fmt.Errorf("warmup: %v is not allowed; want a time after the start, or 0s", o.Warmup)
 	case o.Warmup > 0 && o.Mode != VirtualTime:
-		return fmt.Errorf("a warm-up is for mode %s: mode %s takes no means over time", VirtualTime, o.Mode)
+		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, VirtualTime, o.Mode)
 	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
-		return fmt.Errorf("a warm-up of %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
+		return fmt.Errorf("warmup: %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
 	case o.Showback != nil && o.Mode != VirtualTime:
-		return fmt.Errorf("a showback is for mode %s: in mode %s there is no time to pay for", VirtualTime, o.Mode)
+		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", VirtualTime, o.Mode)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
-		return fmt.Errorf("a start at %v is not allowed; want the years 2001 to 2150", o.Start)
+		return fmt.Errorf("start: %s is not allowed; want the years 2001 to 2150", o.Start.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -41,10 +41,10 @@ func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
 func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*Result, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
+	if err := options.Validate(); err != nil {
 		return nil, inputError{err}
 	}
+	options = options.withDefaults()
 	if err := options.setGates(); err != nil {
 		return nil, inputError{err}
 	}

@@ -286,11 +286,13 @@ func TestBadInput(t *testing.T) {
 		want    string
 	}{
 		"no nodes":               {Input{Name: "x"}, Options{Mode: VirtualTime}, "x: the cluster has no nodes"},
-		"an unknown mode":        {in, Options{Mode: "fast"}, `mode "fast" is unknown; want order or time`},
+		"an unknown mode":        {in, Options{Mode: "fast"}, `mode: "fast" is unknown; want order or time`},
 		"an unknown gate":        {in, Options{Mode: VirtualTime, FeatureGates: "Fast=true"}, `feature gates "Fast=true": Kubernetes has no feature gate "Fast"`},
 		"a gate without a value": {in, Options{Mode: VirtualTime, FeatureGates: "GangScheduling"}, `feature gates "GangScheduling": malformed pair, expect string=bool; want Name=true,…`},
 		"an unknown profile":     {in, Options{Mode: VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
-		"a cycle of no length":   {in, Options{Mode: VirtualTime, CycleTime: 1}, "a scheduling cycle of 1ns is not allowed; want whole microseconds up to 1m"},
+		"a negative horizon":     {in, Options{Mode: VirtualTime, Horizon: -time.Second}, "horizon: -1s is not allowed; want a time after the start, or 0s for the end of the work"},
+		"a start long ago":       {in, Options{Mode: VirtualTime, Start: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)}, "start: 1990-01-01T00:00:00Z is not allowed; want the years 2001 to 2150"},
+		"a cycle of no length":   {in, Options{Mode: VirtualTime, CycleTime: 1}, "cycle-time: 1ns is not allowed; want whole microseconds up to 1m"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

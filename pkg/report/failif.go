@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"berth.dev/berth/pkg/replay"
 )
 
 // Condition is a bound on how much a metric may change from A to B.
@@ -47,9 +49,17 @@ func ConditionMetrics() []string {
 	return known
 }
 
-// Check returns a sentence for a condition that holds, empty for one that does not. It fails when the comparison has no
-// such metric, which depends on its mode.
-func (c Condition) Check(comparison *Comparison) (string, error) {
+// MeasuredIn fails for a condition about a metric that replays of a mode do not have.
+func (c Condition) MeasuredIn(mode replay.Mode) error {
+	if mode == replay.ArrivalOrder && slices.ContainsFunc(metrics, func(m metric) bool { return m.key == c.metric && m.timeOnly }) {
+		return fmt.Errorf("condition %q: metric %q is not measured in mode %s", c.text, c.metric, mode)
+	}
+	return nil
+}
+
+// Check returns a sentence for a condition that holds, empty for one that does not. One about a metric that the comparison does
+// not have does not hold.
+func (c Condition) Check(comparison *Comparison) string {
 	for _, r := range comparison.Rows {
 		if r.Key != c.metric {
 			continue
@@ -65,9 +75,8 @@ func (c Condition) Check(comparison *Comparison) (string, error) {
 			}
 		}
 		if c.greater && change > c.bound || !c.greater && change < c.bound {
-			return fmt.Sprintf("%s: %s changes by %+.4g%s", c.text, r.Label, change, unit), nil
+			return fmt.Sprintf("%s: %s changes by %+.4g%s", c.text, r.Label, change, unit)
 		}
-		return "", nil
 	}
-	return "", fmt.Errorf("condition %q: metric %q is not measured in mode %s", c.text, c.metric, comparison.Mode)
+	return ""
 }
