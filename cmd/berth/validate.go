@@ -54,7 +54,8 @@ Other kinds are said to be not checked. Then they are searched for what Berth wo
   unknown-key      a berth.dev/ key that means nothing; value: one with a value that cannot be used
 
 --print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler completes it:
-every plugin of each profile with its weight, and all args. The output is a configuration itself.
+every plugin of each profile with its weight, and all args. The output is a configuration itself, in YAML, or in JSON with
+--output json.
 
 With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
@@ -134,7 +135,7 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 		}
 	}
 	if flags.printDefaults && !report.Has(validate.Error) {
-		return printDefaults(out, report)
+		return printDefaults(out, flags.format, report)
 	}
 	if flags.cluster {
 		if err := flags.askCluster(ctx, report); err != nil {

@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,9 +16,9 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// WithDefaults returns a configuration as YAML with what the scheduler makes of it: all plugins of each profile and all args with
-// their defaults.
-func WithDefaults(c *schedulerconfig.Configuration) ([]byte, error) {
+// WithDefaults returns a configuration, as runtime.ContentTypeYAML or ContentTypeJSON, with what the scheduler makes of it: all
+// plugins of each profile and all args with their defaults.
+func WithDefaults(c *schedulerconfig.Configuration, mediaType string) ([]byte, error) {
 	silent, _ := c.WithoutSignals()
 	silent, _ = silent.WithoutExtenderFiles()
 	full := c.Component.DeepCopy()
@@ -49,12 +48,16 @@ func WithDefaults(c *schedulerconfig.Configuration) ([]byte, error) {
 	if err != nil {
 		return nil, c.Invalid(err)
 	}
-	info, found := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
+	info, found := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
 	if !found {
-		return nil, errors.New("there is no encoder of YAML")
+		return nil, fmt.Errorf("there is no encoder of %s", mediaType)
+	}
+	serializer := info.Serializer
+	if info.PrettySerializer != nil {
+		serializer = info.PrettySerializer
 	}
 	var out bytes.Buffer
-	if err := scheme.Codecs.EncoderForVersion(info.Serializer, configv1.SchemeGroupVersion).Encode(full, &out); err != nil {
+	if err := scheme.Codecs.EncoderForVersion(serializer, configv1.SchemeGroupVersion).Encode(full, &out); err != nil {
 		return nil, fmt.Errorf("printing the configuration: %w", err)
 	}
 	return out.Bytes(), nil

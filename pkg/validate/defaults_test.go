@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -24,7 +25,7 @@ profiles:
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := WithDefaults(given)
+	printed, err := WithDefaults(given, runtime.ContentTypeYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ profiles:
 			t.Errorf("a weight that the scheduler printed itself: %s", f)
 		}
 	}
-	again, err := WithDefaults(full)
+	again, err := WithDefaults(full, runtime.ContentTypeYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestAConfigurationWithWhichNothingStartsHasNoDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WithDefaults(given); err == nil {
+	if _, err := WithDefaults(given, runtime.ContentTypeYAML); err == nil {
 		t.Error("no error")
 	}
 }
@@ -88,7 +89,7 @@ func TestDefaultsKeepTheFilesOfTheSchedulersMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := WithDefaults(given)
+	printed, err := WithDefaults(given, runtime.ContentTypeYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
