@@ -27,31 +27,14 @@ A folder stands for the files in it that end in .yaml, .yml or .json, and - for 
 
 A KubeSchedulerConfiguration, alone or inside a ConfigMap, is decoded and validated as the scheduler does, its profiles are
 built with the real plugins, and the weights that they come to are shown. Then it is searched for what is allowed but
-defeats a purpose:
+defeats a purpose: weights that count nothing, plugins that work against each other, rates that limit the scheduler.
 
-  batching         what keeps identical pods from sharing one pass over the nodes: a plugin without SignPod, an
-                   extender, the built-in constraints of PodTopologySpread
-  gang-order       Coscheduling without its queue sort; gang-preemption: after DefaultPreemption in postFilter
-  low-weight       a plugin of ours with a weight that the stock scores outvote
-  lease            the leader election lease of the cluster's own scheduler
-  qps              the client's default rate, which is the scheduler's limit
-  sampling         the best node chosen among a part of the nodes
-  spreading        LeastAllocated against plugins that pack
-  weight           negative ones, 0 (which is read as 1), and those that count nothing or less than the stock ones
+Other objects are checked for what the API server of Kubernetes 1.37 would refuse or warn of, by the server's own code; custom
+resources by their definition, if it is Berth's or among the files. Other kinds are said to be not checked. Then they are
+searched for what Berth would not read, or not as it seems: annotations, labels of nodes that describe GPUs, and names of
+profiles, PodGroups, models and resources that do not fit each other.
 
-Other objects are checked for what the API server of Kubernetes 1.37 would refuse (unknown-field, type, invalid) or
-warn of (server), by the server's own code; custom resources by their definition, if it is Berth's or among the files.
-Other kinds are said to be not checked. Then they are searched for what Berth would not read, or not as it seems:
-
-  gpu              labels of a node that describe GPUs and are not read; GPUs whose model or memory is unknown
-  no-effect        an annotation that no plugin of the pod's profile reads, where configurations are among the
-                   files, and one on a PodGroup that is read from pods alone
-  no-group         a pod's label names a PodGroup that is not among the files
-  no-profile       a pod's schedulerName is almost that of a profile
-  no-model         a pod accepts only GPU models that none of the nodes among the files has
-  resource         an extended resource that is misspelt, or that none of the nodes among the files offers
-  unenforced-shares a node is labelled to share its GPUs, but no agent enforces shares
-  unknown-key      a berth.dev/ key that means nothing; value: one with a value that cannot be used
+Each finding names its rule in parentheses; docs/validate.md describes all rules.
 
 --print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler completes it:
 every plugin of each profile with its weight, and all args. The output is a configuration itself, in YAML, or in JSON with
