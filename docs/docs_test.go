@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
 const top = ".."
@@ -85,6 +88,46 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s: %s has no such heading", name, link[1], target)
 			}
 		}
+	}
+}
+
+// statusFields finds paths below the status of an object.
+var statusFields = regexp.MustCompile("`status\\.([A-Za-z.\\[\\]]+)`")
+
+// fieldOf returns the type of a field by its name in JSON, of a list that of its elements, and nil for one that is not there.
+func fieldOf(of reflect.Type, name string) reflect.Type {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	for i := 0; of.Kind() == reflect.Struct && i < of.NumField(); i++ {
+		if tag, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); tag == name {
+			return of.Field(i).Type
+		}
+	}
+	return nil
+}
+
+func TestFieldsOfPodGroupsInThePagesExist(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for name, page := range pages(t) {
+		for _, path := range statusFields.FindAllStringSubmatch(page, -1) {
+			names := strings.Split(strings.ReplaceAll(path[1], "[]", ""), ".")
+			field := reflect.TypeFor[schedulingv1alpha1.PodGroupStatus]()
+			if fieldOf(field, names[0]) == nil {
+				continue // of another kind
+			}
+			checked++
+			for _, next := range names {
+				if field = fieldOf(field, next); field == nil {
+					t.Errorf("%s: the status of a PodGroup has no %s", name, path[1])
+					break
+				}
+			}
+		}
+	}
+	if checked < 3 {
+		t.Errorf("%d fields checked", checked)
 	}
 }
 

@@ -109,7 +109,8 @@ func newReplayCommand() *cobra.Command {
 		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
 		Long: `replay runs the real scheduler with the given configuration (its profiles, plugins, queue, preemption and Permit) on a
 cluster in memory and on a virtual clock, and says what became of the pods. The same input, configuration and seed give the
-same result, byte for byte; what is measured (speed, scheduler CPU) is told apart from it.
+same result, byte for byte, except for what is measured (speed, scheduler CPU). In mode order this holds for the placements: the
+time between two arrivals has no meaning there and can differ, and with it figures in seconds.
 
 ` + inputHelp + `
 

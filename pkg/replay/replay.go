@@ -3,7 +3,8 @@
 //
 // One goroutine, the conductor, lets one thing happen at a time and waits until everything that follows from it has come to
 // rest: a write at the API, an event of the trace, a step of the scheduling loop. So the same input, configuration and seed
-// give the same result, byte for byte. What remains of chance in a real scheduler is pinned:
+// give the same result, byte for byte, except for what is measured. In ArrivalOrder this holds for the placements: the time between
+// two arrivals has no meaning there and can differ, and with it figures in seconds. What remains of chance in a real scheduler is pinned:
 //
 //   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
 //     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;

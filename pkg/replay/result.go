@@ -2,8 +2,8 @@ package replay
 
 import "berth.dev/berth/pkg/showback"
 
-// Result is the outcome of one replay. Everything in it but Timing is the same for the same input, configuration and seed,
-// byte for byte once encoded.
+// Result is the outcome of one replay. The same input, configuration and seed give the same, byte for byte once encoded, except for
+// Timing; in ArrivalOrder this holds for Placements, and figures in seconds can differ.
 type Result struct {
 	Input         string `json:"input"`
 	Configuration string `json:"configuration"`
