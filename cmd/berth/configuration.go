@@ -76,7 +76,7 @@ func loadConfiguration(nameOrPath string, open opener) (*schedulerconfig.Configu
 	if err != nil {
 		return nil, badInput(fmt.Errorf("reading the scheduler configuration: %w", err))
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	data, err := schedulerconfig.ReadFile(file, nameOrPath)
 	if err != nil {
 		return nil, badInput(err)
