@@ -47,7 +47,7 @@ func TestShareOn(t *testing.T) {
 		ok     bool
 	}{
 		{"memory follows compute", Request{Milli: 250}, 16384, Share{Milli: 250, MemMiB: 4096}, true},
-		{"compute follows memory, rounded up", Request{ShareMemMiB: 8356}, 16384, Share{Milli: 511, MemMiB: 8356}, true},
+		{"compute follows memory, rounded down", Request{ShareMemMiB: 8356}, 16384, Share{Milli: 510, MemMiB: 8356}, true},
 		{"both given stand as they are", Request{Milli: 100, ShareMemMiB: 8192}, 16384, Share{Milli: 100, MemMiB: 8192}, true},
 		{"compute needs no known memory", Request{Milli: 250}, 0, Share{Milli: 250, MemMiB: 0}, true},
 		{"memory does", Request{ShareMemMiB: 8192}, 0, Share{Milli: 0, MemMiB: 8192}, false},

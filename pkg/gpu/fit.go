@@ -51,7 +51,7 @@ type Reason struct {
 	Cause Cause
 	// Need and Have are in the unit of the cause: GPUs, milli-GPU, MiB or slices.
 	Need, Have int
-	// Detail is a product, a resource, a taint or what runs on the node.
+	// Detail is a product, a resource, a taint, what runs on the node, or the unit of a share if it is not milli-GPU.
 	Detail string
 }
 
@@ -134,9 +134,13 @@ func (r Reason) String() string {
 	case TooFewGPUs, GPUsTaken, TasksTaken, SlicesTaken, Unhealthy:
 		return r.Kind() + " (need " + need + ", have " + have + ")"
 	case ShareTaken:
-		// Tenths keep the number of distinct reasons small however the shares are cut.
-		under := strconv.Itoa(min(r.Need, r.Have/100*100+100))
-		return r.Kind() + " (need " + need + " milli-GPU on one GPU, have under " + under + ")"
+		// Steps keep the number of distinct reasons small however the shares are cut.
+		unit, step := "milli-GPU", 100
+		if r.Detail != "" {
+			unit, step = r.Detail, 1<<10
+		}
+		under := strconv.Itoa(min(r.Need, r.Have/step*step+step))
+		return r.Kind() + " (need " + need + " " + unit + " on one GPU, have under " + under + ")"
 	case GPUMemory:
 		if r.Have == 0 {
 			return r.Kind() + " (need " + need + " MiB per GPU)"
@@ -253,8 +257,12 @@ func fitFree(inv *Inventory, r *Request) Reason {
 		return Reason{}
 	}
 	share, _ := r.ShareOn(inv.MemMiB)
-	n, free := 0, 0
-	for i := range inv.Devices {
+	n, free, computing, largestMiB := 0, 0, 0, 0
+	for i, d := range inv.Devices {
+		if inv.HasFree(i, Share{Milli: share.Milli}) {
+			computing++
+			largestMiB = max(largestMiB, d.FreeMemMiB)
+		}
 		if inv.holds(i, share) {
 			n++
 		}
@@ -265,6 +273,8 @@ func fitFree(inv *Inventory, r *Request) Reason {
 	switch {
 	case n < r.Count && free >= r.Count:
 		return Reason{Cause: TasksTaken, Need: r.Count, Have: n}
+	case n < r.Count && computing >= r.Count:
+		return Reason{Cause: ShareTaken, Need: share.MemMiB, Have: largestMiB, Detail: "MiB"}
 	case n < r.Count:
 		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.LargestShare()}
 	}

@@ -79,8 +79,7 @@ func (r *Request) ShareOn(memMiB int) (Share, bool) {
 			return s, false
 		}
 		if s.Milli == 0 {
-			// Rounded up: two pods that ask for 51% of the memory each must not seem to fit one GPU.
-			s.Milli = (s.MemMiB*WholeMilli + memMiB - 1) / memMiB
+			s.Milli = MilliOf(s.MemMiB, memMiB)
 		}
 		return s, true
 	}
@@ -91,6 +90,10 @@ func (r *Request) ShareOn(memMiB int) (Share, bool) {
 	s.MemMiB = memMiB * memMilli / WholeMilli
 	return s, true
 }
+
+// MilliOf is the compute that counts with a part of a GPU's memory, 1 at least. It is rounded down, so that as many shares fit
+// as the memory holds: three of a third of it each, not two. What keeps a GPU from being given to more is the memory.
+func MilliOf(partMiB, memMiB int) int { return max(1, min(WholeMilli, partMiB*WholeMilli/memMiB)) }
 
 // TotalMilli is the compute that the pod asks for in sum; a share given by memory counts on GPUs of memMiB each.
 func (r *Request) TotalMilli(memMiB int) int {

@@ -239,7 +239,7 @@ func readHAMiRecord(record string, node *GPUNode) (device int, share gpu.Share, 
 	case cores > 0:
 		share.Milli = cores * gpu.WholeMilli / 100
 	case mem > 0 && total > 0:
-		share.Milli = min(gpu.WholeMilli, (mem*gpu.WholeMilli+total-1)/total)
+		share.Milli = gpu.MilliOf(mem, total)
 	case mem == 0:
 		share.MemMiB = total
 	}
