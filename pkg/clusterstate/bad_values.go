@@ -1,6 +1,7 @@
 package clusterstate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,7 +62,7 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 
 func (r *badValueReporter) report(recorder events.EventRecorder, scope string, node *v1.Node, bad []*kubeview.BadValue) {
 	for _, message := range r.news(scope, node.Name, bad) {
-		recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s; treated as absent", message)
+		recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s", message)
 	}
 }
 
@@ -76,7 +77,7 @@ func (r *badValueReporter) news(scope, node string, bad []*kubeview.BadValue) []
 	}
 	before, now, fresh := r.reported[key], map[string]bool{}, map[string]bool{}
 	for _, b := range bad {
-		message := b.Error()
+		message := b.Error() + "; " + cmp.Or(b.Effect, "treated as absent")
 		now[message] = true
 		if !before[message] {
 			fresh[message] = true

@@ -3,6 +3,8 @@ package clusterstate
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -33,5 +35,18 @@ func TestReporterReportsEachBadValueOnce(t *testing.T) {
 	r.forget("price", "b")
 	if got := r.news("price", "b", []*kubeview.BadValue{bad("x")}); len(got) != 1 {
 		t.Errorf("a node that was deleted and came back has %d messages, want 1", len(got))
+	}
+}
+
+func TestABadValueSaysWhatFollows(t *testing.T) {
+	t.Parallel()
+	r := &badValueReporter{reported: map[reportKey]map[string]bool{}}
+	got := r.news("gpu", "a", []*kubeview.BadValue{
+		{Object: "node", Kind: "label", Key: "a", Value: "x", Allowed: "y"},
+		{Object: "node", Kind: "label", Key: "b", Value: "x", Allowed: "y", Effect: "no GPU is given out"},
+	})
+	want := []string{`node label a: "x" is not y; treated as absent`, `node label b: "x" is not y; no GPU is given out`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }

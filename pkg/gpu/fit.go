@@ -28,6 +28,8 @@ const (
 	NotShared
 	// NoShareAgent means that no agent on the node serves the kind of share that was asked for.
 	NoShareAgent
+	// Unlisted means that the agent which gives out the node's GPUs lists none.
+	Unlisted
 	// NotExclusive means that exclusive GPUs were asked for and the node shares its GPUs.
 	NotExclusive
 	// NotWhole means that exclusive GPUs were asked for and the node has hardware slices of GPUs.
@@ -101,6 +103,8 @@ func (r Reason) Kind() string {
 		return "node(s) that do not share GPUs"
 	case NoShareAgent:
 		return "node(s) without an agent that serves such shares of GPUs"
+	case Unlisted:
+		return "node(s) whose agent lists no GPU"
 	case NotExclusive:
 		return "node(s) that share GPUs (exclusive ones were asked for)"
 	case NotWhole:
@@ -202,6 +206,8 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	switch {
 	case !inv.HasGPU():
 		return Reason{Cause: NoGPU}
+	case inv.Unlisted && (r.Resource == "" || r.Resource == inv.Resource):
+		return Reason{Cause: Unlisted}
 	case sliced && r.Sharing == SharingExclusive:
 		return Reason{Cause: NotWhole}
 	case sliced && r.Count > 1 && (r.Sharing != SharingAllowed || r.Interconnect == InterconnectRequired):

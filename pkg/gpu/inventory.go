@@ -96,6 +96,9 @@ type Inventory struct {
 	Agent bool
 	// Registered reports that such an agent listed the devices and gives them out when the kubelet asks for them.
 	Registered bool
+	// Unlisted reports that there is such an agent, but that its list has no device or cannot be read. Devices are those that
+	// the node is known to have all the same.
+	Unlisted bool
 	// HoldsWhole and HoldsShares report, of a shared node without an agent, that pods run there to which the kubelet gave
 	// GPUs, and pods that use the devices which they were told.
 	HoldsWhole, HoldsShares bool
@@ -109,9 +112,9 @@ type Inventory struct {
 	FreeCPUMilli, CPUMilli int64
 }
 
-// HasGPU reports whether the node has any GPU or GPU slice, or serves them by claims.
+// HasGPU reports whether the node has any GPU or GPU slice, as far as is known, or serves them by claims.
 func (inv *Inventory) HasGPU() bool {
-	return len(inv.Devices) > 0 || len(inv.Slices) > 0 || inv.Mode == ModeDRA
+	return len(inv.Devices) > 0 || len(inv.Slices) > 0 || inv.Mode == ModeDRA || inv.Unlisted
 }
 
 // TimeSliced reports whether what the node calls a GPU is a replica of one.

@@ -15,6 +15,8 @@ type BadValue struct { //nolint:errname // it is a finding about an object first
 	Missing bool
 	// Allowed says what the value may be.
 	Allowed string
+	// Effect says what follows where it is more than that the value counts as absent.
+	Effect string
 }
 
 // longestQuoted is how much of a bad value a message repeats: events are cut off at 1 KiB.

@@ -349,20 +349,3 @@ func FuzzHAMiLock(f *testing.F) {
 		}
 	})
 }
-
-// TestAHAMiRecordCountsAsTheRequestBehindIt compares the share that a pod is promised with the one that is read from its list.
-func TestAHAMiRecordCountsAsTheRequestBehindIt(t *testing.T) {
-	t.Parallel()
-	keys := DefaultGPUKeys()
-	node, _ := keys.ReadGPUNode(hamiNode())
-	for _, memMiB := range []string{"1", "2048", "2730", "5461", "8193", "16384"} {
-		request, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: memMiB}, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, want, _ := gpu.Choose(node.Empty(), &request.Request)
-		if _, got, ok := readHAMiRecord("GPU-a,NVIDIA,"+memMiB+",0", node); !ok || got != want {
-			t.Errorf("%s MiB: read as %+v, %v, promised %+v", memMiB, got, ok, want)
-		}
-	}
-}

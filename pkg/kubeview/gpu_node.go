@@ -107,7 +107,8 @@ func (g *GPUNode) SameOffer(other *GPUNode) bool {
 	return slices.EqualFunc(g.Pools(), other.Pools(), func(a, b *GPUNode) bool { return reflect.DeepEqual(a.empty, b.empty) })
 }
 
-// ReadGPUNode reads the GPUs of a node. Values that cannot be used are treated as absent and returned.
+// ReadGPUNode reads the GPUs of a node. Values that cannot be used are returned; they are treated as absent unless they say
+// otherwise.
 func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 	b := &gpuNodeReader{keys: k, node: node, offers: k.offers(node)}
 	g := b.pool(0)
@@ -132,15 +133,16 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 
 	var devices []registeredGPU
 	var named []PublishedGPU
+	byAgent := false
 	if i == 0 {
-		devices = b.registered()
+		devices, byAgent = b.registered()
 		var all bool
 		if named, all = b.published(g.allocatable); all {
 			b.listed = named
 		}
-		inv.Mode = b.mode(len(devices) > 0)
+		inv.Mode = b.mode(byAgent)
 		inv.Registered = len(devices) > 0
-		inv.Agent = inv.Registered || b.node.Labels[GPUAgentKey] != ""
+		inv.Agent = byAgent || b.node.Labels[GPUAgentKey] != ""
 	}
 	listed := b.listed
 	if i > 0 && maker(b.offer.resource) != maker(b.offers[0].resource) {
@@ -159,10 +161,14 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	}
 	partition := b.partition(&provided)
 	replicas := b.replicas(count, partition, &provided)
-	if len(devices) > 0 {
+	if byAgent {
 		replicas = 1 // the agent lists the GPUs, whatever the units are
 	}
+	inv.Unlisted = byAgent && !inv.Registered
 	whole := int(min(g.allocatable/int64(replicas), maxNodeGPUs))
+	if inv.Unlisted {
+		whole = 0 // its units are parts of GPUs
+	}
 	if count == 0 {
 		count = provided.count
 	}

@@ -40,13 +40,13 @@ func leastMemory(devices []registeredGPU) int {
 }
 
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
-// "uuid,count,MiB,cores,type,numa,healthy" ended by colons, or a JSON list.
-func (b *gpuNodeReader) registered() []registeredGPU {
-	value, ok := b.node.Annotations[hamiRegisterKey]
-	if !ok {
-		return nil
+// "uuid,count,MiB,cores,type,numa,healthy" ended by colons, or a JSON list. A list that is empty, as the agent writes it while
+// it cannot reach the driver, or that cannot be read, does not make the node another one: the pods that share its GPUs run on.
+func (b *gpuNodeReader) registered() (devices []registeredGPU, byAgent bool) {
+	value, byAgent := b.node.Annotations[hamiRegisterKey]
+	if !byAgent {
+		return nil, false
 	}
-	var devices []registeredGPU
 	var err error
 	if strings.HasPrefix(strings.TrimSpace(value), "[") {
 		devices, err = parseRegisterJSON(value)
@@ -54,10 +54,11 @@ func (b *gpuNodeReader) registered() []registeredGPU {
 		devices, err = parseRegisterRecords(value)
 	}
 	if err != nil || len(devices) == 0 || len(devices) > maxNodeGPUs {
-		b.reject("annotation", hamiRegisterKey, value, "a list of devices as HAMi writes it")
-		return nil
+		b.reject("annotation", hamiRegisterKey, value, "a list of one device or more as HAMi writes it")
+		b.bad[len(b.bad)-1].Effect = "no GPU of the node is given out"
+		return nil, true
 	}
-	return devices
+	return devices, true
 }
 
 func parseRegisterJSON(value string) ([]registeredGPU, error) {

@@ -1,0 +1,67 @@
+package kubeview
+
+import (
+	"strings"
+	"testing"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+// TestAHAMiRecordCountsAsTheRequestBehindIt compares the share that a pod is promised with the one that is read from its list.
+func TestAHAMiRecordCountsAsTheRequestBehindIt(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	node, _ := keys.ReadGPUNode(hamiNode())
+	for _, memMiB := range []string{"1", "2048", "2730", "5461", "8193", "16384"} {
+		request, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: memMiB}, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, _ := gpu.Choose(node.Empty(), &request.Request)
+		if _, got, ok := readHAMiRecord("GPU-a,NVIDIA,"+memMiB+",0", node); !ok || got != want {
+			t.Errorf("%s MiB: read as %+v, %v, promised %+v", memMiB, got, ok, want)
+		}
+	}
+}
+
+// TestANodeOfHAMiThatListsNoGPUGivesOutNone has eight GPUs of ten parts each and a register of which none can be read.
+func TestANodeOfHAMiThatListsNoGPUGivesOutNone(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	for _, tc := range []struct {
+		name, register string
+		labels         strs
+		gpus           int
+	}{
+		{"the empty list of an agent without a driver", "[]", nil, 0},
+		{"no record", ":", nil, 0},
+		{"nothing at all", "", nil, 0},
+		{"a list that is cut short", "GPU-a,10", nil, 0},
+		{"GPUs that labels tell of", "[]", strs{"nvidia.com/gpu.count": "8"}, 8},
+		{"a node that is labeled as one of device plugins", "[]", strs{GPUModeKey: "device-plugin"}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			node, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "80"}, tc.labels, strs{hamiRegisterKey: tc.register}))
+			if len(bad) != 1 || !strings.Contains(bad[0].Error(), "is not a list of one device or more as HAMi writes it") || bad[0].Effect == "" {
+				t.Errorf("bad values %v, want one about the register that says what follows", bad)
+			}
+			inv := node.Empty()
+			if len(inv.Devices) != tc.gpus || inv.Healthy() != 0 || !inv.HasGPU() {
+				t.Errorf("%d GPUs, %d healthy, want %d and none healthy", len(inv.Devices), inv.Healthy(), tc.gpus)
+			}
+			if shared := inv.Mode == gpu.ModeShared; shared == (tc.labels[GPUModeKey] != "") {
+				t.Errorf("mode %d", inv.Mode)
+			}
+			for _, asks := range []strs{{"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1", hamiMemoryResource: "1000"}} {
+				r, err := keys.PodGPURequest(gpuPod(asks, nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := gpu.Fit(inv, &r.Request).String(); got != "node(s) whose agent lists no GPU" {
+					t.Errorf("a pod that asks for %v: %q", asks, got)
+				}
+			}
+		})
+	}
+}
