@@ -42,6 +42,8 @@ const (
 	Unhealthy
 	// Mixed means that shares and whole GPUs would run on the node at once with nothing that keeps them apart.
 	Mixed
+	// SharesLeft means that shares run on the node, which was shared once, and that the kubelet gives out its GPUs now.
+	SharesLeft
 	// SmallNode means that the node has less CPU than CPU-intensive pods are to have.
 	SmallNode
 	// NodeLeaving means that the node announced its end.
@@ -60,7 +62,7 @@ type Reason struct {
 // Evictable reports whether removing pods from the node could make the request fit.
 func (r Reason) Evictable() bool {
 	switch r.Cause {
-	case GPUsTaken, ShareTaken, TasksTaken, SlicesTaken, Mixed:
+	case GPUsTaken, ShareTaken, TasksTaken, SlicesTaken, Mixed, SharesLeft:
 		return true
 	case NotLinked:
 		// Have counts the largest linked set of the empty node.
@@ -120,6 +122,8 @@ func (r Reason) Kind() string {
 		return "node(s) with too few healthy GPUs"
 	case Mixed:
 		return "node(s) with " + r.Detail + " and no agent that keeps shares and whole GPUs apart"
+	case SharesLeft:
+		return "node(s) on which shares of GPUs are left, but which are no longer in shared mode"
 	case SmallNode:
 		return "node(s) with too little CPU for CPU-intensive pods"
 	case NodeLeaving:
@@ -190,6 +194,9 @@ func Fit(inv *Inventory, r *Request) Reason {
 	}
 	if r.Count == 0 || inv.slice(r.Resource) != nil {
 		return Reason{}
+	}
+	if inv.Mode == ModeDevicePlugin && inv.HoldsShares {
+		return Reason{Cause: SharesLeft}
 	}
 	if inv.TimeSliced() {
 		if inv.FreeReplicas < r.Count {

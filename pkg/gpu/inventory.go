@@ -100,7 +100,8 @@ type Inventory struct {
 	// the node is known to have all the same.
 	Unlisted bool
 	// HoldsWhole and HoldsShares report, of a shared node without an agent, that pods run there to which the kubelet gave
-	// GPUs, and pods that use the devices which they were told.
+	// GPUs, and pods that use the devices which they were told. A node in ModeDevicePlugin that was shared once may hold such
+	// shares too.
 	HoldsWhole, HoldsShares bool
 	// IndexKnown reports that FreeMilli is true of each index and not only in sum.
 	IndexKnown bool

@@ -27,6 +27,9 @@ func (k *GPUKeys) Inventory(g *GPUNode, info fwk.NodeInfo, promised AssignmentOf
 		s.Count = max(0, s.Count-int(scalars[v1.ResourceName(s.Resource)]))
 	}
 	used := scalars[v1.ResourceName(inv.Resource)]
+	if inv.Mode == gpu.ModeDevicePlugin && g.first {
+		k.countLeft(g, inv, info, promised, except)
+	}
 	switch {
 	case inv.Mode == gpu.ModeShared:
 		k.countPods(g, inv, info, promised, except)
@@ -101,6 +104,27 @@ func (k *GPUKeys) countPods(
 		place(inv, &homeless[i])
 	}
 	k.countReported(claims, g, inv)
+}
+
+// countLeft books what pods were assigned while a node was shared that is not any more: its label was changed, or the node was
+// deleted and has registered again. They use their devices on, of which the kubelet knows nothing. Whole GPUs that a device
+// plugin gave out are counted by the kubelet, unless it was HAMi's, whose units are parts of GPUs.
+func (k *GPUKeys) countLeft(g *GPUNode, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID) {
+	for _, podInfo := range info.GetPods() {
+		pod := podInfo.GetPod()
+		a, ok := assigned(pod, g.Node.Name, promised)
+		if !ok || pod.UID == except && except != "" {
+			continue
+		}
+		counted := k.asksByResource(pod)
+		if counted && a.Share.Milli >= gpu.WholeMilli && !hami.answered(pod) {
+			continue
+		}
+		inv.HoldsShares = true
+		if !counted && !inv.TimeSliced() {
+			inv.Occupy(a.DevicesOn(g), a.Share)
+		}
+	}
 }
 
 // holdsOf is what a pod holds that this scheduler has not assigned, and the devices if it was told any. A pod that is not on

@@ -29,7 +29,9 @@ type GPUNode struct {
 	uuids []string
 	// Clique is the NVLink domain across nodes; empty when there is none.
 	Clique string
-	// others are the GPUs that the node offers under further resource names.
+	// first reports that these are the GPUs under the first resource name, others those under further ones. Only the first may
+	// be shared.
+	first  bool
 	others []*GPUNode
 }
 
@@ -120,7 +122,7 @@ func (k *GPUKeys) ReadGPUNode(node *v1.Node) (*GPUNode, []*BadValue) {
 
 // pool reads the GPUs behind one of the resources that the node offers.
 func (b *gpuNodeReader) pool(i int) *GPUNode {
-	g := &GPUNode{Node: b.node}
+	g := &GPUNode{Node: b.node, first: i == 0}
 	b.offer = gpuOffer{}
 	if i < len(b.offers) {
 		b.offer = b.offers[i]
