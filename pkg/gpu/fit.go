@@ -28,6 +28,8 @@ const (
 	NotShared
 	// NoShareAgent means that no agent on the node serves the kind of share that was asked for.
 	NoShareAgent
+	// NoSliceAgent means that the agent which gives out the node's GPUs gives out no hardware slices.
+	NoSliceAgent
 	// Unlisted means that the agent which gives out the node's GPUs lists none.
 	Unlisted
 	// NotExclusive means that exclusive GPUs were asked for and the node shares its GPUs.
@@ -105,6 +107,8 @@ func (r Reason) Kind() string {
 		return "node(s) that do not share GPUs"
 	case NoShareAgent:
 		return "node(s) without an agent that serves such shares of GPUs"
+	case NoSliceAgent:
+		return "node(s) whose agent gives out no slices of GPUs"
 	case Unlisted:
 		return "node(s) whose agent lists no GPU"
 	case NotExclusive:
@@ -215,6 +219,8 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		return Reason{Cause: NoGPU}
 	case inv.Unlisted && (r.Resource == "" || r.Resource == inv.Resource):
 		return Reason{Cause: Unlisted}
+	case inv.Registered && len(r.Slices) > 0:
+		return Reason{Cause: NoSliceAgent}
 	case sliced && r.Sharing == SharingExclusive:
 		return Reason{Cause: NotWhole}
 	case sliced && r.Count > 1 && (r.Sharing != SharingAllowed || r.Interconnect == InterconnectRequired):

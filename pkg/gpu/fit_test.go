@@ -177,6 +177,7 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 		{Reason{Cause: Unlisted}, "node(s) whose agent lists no GPU", "node(s) whose agent lists no GPU", false},
 		{Reason{Cause: SharesLeft}, "node(s) on which shares of GPUs are left, but which are no longer in shared mode",
 			"node(s) on which shares of GPUs are left, but which are no longer in shared mode", true},
+		{Reason{Cause: NoSliceAgent}, "node(s) whose agent gives out no slices of GPUs", "node(s) whose agent gives out no slices of GPUs", false},
 		{Reason{Cause: NotShared}, "node(s) that do not share GPUs", "node(s) that do not share GPUs", false},
 		{Reason{Cause: NotWhole}, "node(s) with slices of GPUs (exclusive ones were asked for)", "node(s) with slices of GPUs (exclusive ones were asked for)", false},
 		{Reason{Cause: Replicas, Need: 2, Detail: "nvidia.com/mig-1g.5gb"}, "node(s) with slices of GPUs (need 2 physical GPUs)", "node(s) with slices of GPUs", false},

@@ -161,15 +161,13 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	if inv.Resource == "" && len(mig) == 0 {
 		inv.Resource = b.keys.resourceOf(product.Maker)
 	}
-	partition := b.partition(&provided)
-	replicas := b.replicas(count, partition, &provided)
-	if byAgent {
-		replicas = 1 // the agent lists the GPUs, whatever the units are
-	}
 	inv.Unlisted = byAgent && !inv.Registered
-	whole := int(min(g.allocatable/int64(replicas), maxNodeGPUs))
-	if inv.Unlisted {
-		whole = 0 // its units are parts of GPUs
+	// Where an agent lists the GPUs, the units say nothing of them.
+	partition, replicas, whole := "", 1, len(devices)
+	if !byAgent {
+		partition = b.partition(&provided)
+		replicas = b.replicas(count, partition, &provided)
+		whole = int(min(g.allocatable/int64(replicas), maxNodeGPUs))
 	}
 	if count == 0 {
 		count = provided.count
@@ -182,12 +180,12 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	if !indexed {
 		listed, named = nil, nil
 	}
+	if len(mig) > 0 && (partition == "" || g.allocatable == 0) {
+		b.cutSome(inv, mig, count, whole)
+	}
 	switch {
 	case partition != "" && g.allocatable > 0:
 		b.cutAll(inv, partition, replicas, count, g.allocatable)
-	case len(mig) > 0:
-		b.cutSome(inv, mig, count, whole)
-		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
 	case len(devices) > 0:
 		// HAMi's device plugin counts by what it registers, which may be more than there is.
 		if registered := leastMemory(devices); registered > 0 {
@@ -198,6 +196,8 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 			inv.Devices[i].Unhealthy, inv.Devices[i].TaskLimit = !d.healthy, d.tasks
 			g.uuids = append(g.uuids, d.uuid)
 		}
+	case len(mig) > 0:
+		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
 	case inv.Mode != gpu.ModeDRA:
 		inv.Devices = gpu.NewDevices(min(maxNodeGPUs, max(count, whole)), inv.MemMiB)
 		markAbsent(inv.Devices, listed, whole)

@@ -18,6 +18,10 @@ type registeredGPU struct {
 	tasks int
 }
 
+// hamiSliced is the mode of a device that HAMi cuts into MIG slices as pods come. Its own scheduler names the slice; the GPU
+// itself is no use to a pod.
+const hamiSliced = "mig"
+
 // maxTasks is how many containers a device may be registered for.
 const maxTasks = 1 << 20
 
@@ -40,7 +44,7 @@ func leastMemory(devices []registeredGPU) int {
 }
 
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
-// "uuid,count,MiB,cores,type,numa,healthy" ended by colons, or a JSON list. A list that is empty, as the agent writes it while
+// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. A list that is empty, as the agent writes it while
 // it cannot reach the driver, or that cannot be read, does not make the node another one: the pods that share its GPUs run on.
 func (b *gpuNodeReader) registered() (devices []registeredGPU, byAgent bool) {
 	value, byAgent := b.node.Annotations[hamiRegisterKey]
@@ -67,6 +71,7 @@ func parseRegisterJSON(value string) ([]registeredGPU, error) {
 		Count  *int   `json:"count"`
 		DevMem int    `json:"devmem"`
 		Health bool   `json:"health"`
+		Mode   string `json:"mode"`
 	}
 	if err := json.Unmarshal([]byte(value), &list); err != nil {
 		return nil, fmt.Errorf("parsing device list: %w", err)
@@ -76,7 +81,7 @@ func parseRegisterJSON(value string) ([]registeredGPU, error) {
 		if d.ID == "" || d.DevMem < 0 || d.DevMem > 1<<30 {
 			return nil, fmt.Errorf("device %q with %d MiB", d.ID, d.DevMem)
 		}
-		device := registeredGPU{uuid: d.ID, memMiB: d.DevMem, healthy: d.Health}
+		device := registeredGPU{uuid: d.ID, memMiB: d.DevMem, healthy: d.Health && d.Mode != hamiSliced}
 		if d.Count != nil {
 			if err := device.limit(*d.Count); err != nil {
 				return nil, err
@@ -106,7 +111,8 @@ func parseRegisterRecords(value string) ([]registeredGPU, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing count of device %q: %w", fields[0], err)
 		}
-		device := registeredGPU{uuid: fields[0], memMiB: int(mem), healthy: healthy}
+		sliced := len(fields) > 8 && fields[8] == hamiSliced
+		device := registeredGPU{uuid: fields[0], memMiB: int(mem), healthy: healthy && !sliced}
 		if err := device.limit(count); err != nil {
 			return nil, err
 		}

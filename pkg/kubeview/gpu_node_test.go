@@ -85,6 +85,11 @@ func TestReadGPUNode(t *testing.T) {
 			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1, ""}},
 		{"HAMi's JSON", strs{nv: "10"}, nil, strs{hamiRegisterKey: `[{"id":"GPU-a","count":10,"devmem":16384,"devcore":100,"type":"T4","health":true}]`},
 			facts{gpu.ModeShared, nv, "", 0, 16384, 1, 1, 0, 1, 1, ""}},
+		{"HAMi's records of a GPU that it cuts into slices", strs{nv: "20"}, nil,
+			strs{hamiRegisterKey: "GPU-a,10,32768,100,NVIDIA-A100,0,true,0,hami-core:GPU-b,10,32768,100,NVIDIA-A100,0,true,1,mig:"},
+			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1, ""}},
+		{"the same in JSON", strs{nv: "20"}, nil, strs{hamiRegisterKey: `[{"id":"GPU-a","count":10,"devmem":16384,"health":true,"mode":"hami-core"},` +
+			`{"id":"GPU-b","count":10,"devmem":16384,"health":true,"mode":"mig"}]`}, facts{gpu.ModeShared, nv, "", 0, 16384, 2, 1, 0, 1, 1, ""}},
 		{"links from an agent", strs{nv: "4"}, nil, strs{GPULinksKey: `{"links":[[0,1,"NV12"],[1,2,"NV12"],[0,3,"SYS"]]}`},
 			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 4, 4, 0, 1, 3, ""}},
 		{"the matrix beats the product", strs{nv: "2"}, strs{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}, strs{GPULinksKey: `{"links":[]}`},
