@@ -42,6 +42,7 @@ const (
 const hamiDeviceType = "NVIDIA"
 
 var hami = dialect{
+	asks:      hamiConditions[:],
 	resources: []string{hamiMemoryResource, hamiPercentResource, hamiCoresResource},
 	answers:   []string{hamiAllocatedKey, hamiNodeKey},
 	passing:   []string{hamiAllocateKey, hamiTimeKey, hamiBindTimeKey, hamiPhaseKey},

@@ -47,6 +47,9 @@ func (k *GPUKeys) PodGPURequest(pod *v1.Pod) (GPURequest, error) {
 	if err := readConstraints(pod, &r); err != nil {
 		return r, err
 	}
+	if err := refuseHAMiConditions(k, pod, &r); err != nil {
+		return r, err
+	}
 	readWorkloadType(pod, &r)
 	return r, nil
 }

@@ -311,7 +311,7 @@ func (m *model) create() *modelPod {
 	count := 1 + m.draw(3, "count")
 	milli := []int{100, 250, 300, 500, 700, 900, 1000}[m.draw(7, "milli")]
 	memMiB := []int{1000, 4096, 8192, 8193, 12000, 16384}[m.draw(6, "memory")]
-	ofMemory := gpu.Share{Milli: (memMiB*1000 + t4MiB - 1) / t4MiB, MemMiB: memMiB}
+	ofMemory := gpu.Share{Milli: memMiB * 1000 / t4MiB, MemMiB: memMiB}
 	ofCompute := gpu.Share{Milli: milli, MemMiB: t4MiB * milli / 1000}
 	whole := gpu.Share{Milli: gpu.WholeMilli, MemMiB: t4MiB}
 	switch m.draw(6, "how it asks") {
