@@ -17,6 +17,8 @@ type ledger struct {
 	mu     sync.RWMutex
 	byPod  map[types.UID]entry
 	byNode map[string]map[types.UID]struct{}
+
+	simulations simulations
 }
 
 // entry is what one pod holds.

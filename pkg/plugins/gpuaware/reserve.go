@@ -24,26 +24,36 @@ type promiseMark struct{}
 func (m promiseMark) Clone() fwk.StateData { return m }
 
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
-// chooses.
+// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group after this
+// one find what is left.
 //
 // It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer that ends it
 // comes after that of the scheduler, or because it is not known whether that pod was bound. The event that would wake the pod may
 // have come by then. So that is an error, after which a pod is tried again soon, and not a lack of room.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	if cycle.IsPodGroupSchedulingCycle() {
-		return nil // a simulation promises nothing
+	simulated := cycle.IsPodGroupSchedulingCycle()
+	if simulated && pod.Spec.SchedulingGroup == nil {
+		return nil // the dry run of a gang of ours, which puts its pods on copies of the nodes
 	}
 	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if s.claims != nil {
+	if s.claims != nil && !simulated {
 		p.cluster.claims.Stale()
+	}
+	switch {
+	case !s.request.WantsGPU():
+		return nil
+	case simulated:
+		p.cluster.ledger.simulations.begin(pod.UID, nodeName)
 	}
 	if s.request.Count == 0 {
 		return nil
 	}
-	p.cluster.settled(pod, nodeName)
+	if !simulated {
+		p.cluster.settled(pod, nodeName)
+	}
 	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
@@ -68,6 +78,10 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if !ok {
 		return fwk.AsStatus(fmt.Errorf("reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
 			nodeName, gpu.Fit(count(p.settings.keys), &s.request.Request)))
+	}
+	if simulated {
+		p.cluster.ledger.promiseSimulated(pod.UID, node.Assign(devices, share))
+		return nil
 	}
 	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, node.Assign(devices, share))
@@ -104,6 +118,7 @@ func (m lockMark) Clone() fwk.StateData { return m }
 // Unreserve takes the promise back, and the lock of the node.
 func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) {
 	if cycle.IsPodGroupSchedulingCycle() {
+		p.cluster.ledger.endSimulated(pod.UID)
 		return
 	}
 	p.cluster.ledger.release(pod.UID)

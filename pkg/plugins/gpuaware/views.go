@@ -38,8 +38,9 @@ func (v *view) of(r *gpu.Request) (*gpu.Inventory, *kubeview.GPUNode) {
 // place is the newest view of a node.
 type place = clusterstate.NodeEntry[atomic.Pointer[view]]
 
-// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included, so
-// a view is good exactly as long as the generation is the same. Views are safe for concurrent use.
+// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but for
+// those of native pod groups, so a view is good exactly as long as the generation and the stamp are the same. Views are safe
+// for concurrent use.
 type views struct {
 	*clusterstate.ByNode[atomic.Pointer[view]]
 	keys   *kubeview.GPUKeys
@@ -59,7 +60,7 @@ func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
 	} else {
 		stamp = v.claims.Latest().Stamp(info.Node().Name)
 	}
-	if stamp == 0 {
+	if stamp = v.stamp(info.Node().Name, stamp); stamp == 0 {
 		return info.GetGeneration()
 	}
 	// Generations are counted from 1: they never get so high.
@@ -71,7 +72,8 @@ func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
 func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
 	known := p.Value.Load()
 	node, claimable := info.Node(), v.claims.Latest()
-	stamp := claimable.Stamp(node.Name)
+	claims := claimable.Stamp(node.Name)
+	stamp := v.stamp(node.Name, claims)
 	if known != nil && known.generation == info.GetGeneration() && known.stamp == stamp {
 		return known
 	}
@@ -96,7 +98,7 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 		fresh.node = claimable.Node(fresh.node)
 	}
 	p.Value.Store(fresh)
-	if snapshot != nil && p.Index != clusterstate.NoIndex {
+	if snapshot != nil && p.Index != clusterstate.NoIndex && stamp == claims {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, append([]*gpu.Inventory{fresh.inventory}, fresh.others...)...)
 		}
