@@ -8,7 +8,17 @@ import (
 // Choose picks the devices that the request takes on the node, in ascending order, and the share of each. Shares go
 // best-fit: to the fullest GPU that still has room, so that large remainders stay whole. Whole GPUs go to the best
 // connected free set. It returns false when the request does not fit or takes no device by index.
-func Choose(inv *Inventory, r *Request) ([]int, Share, bool) {
+func Choose(inv *Inventory, r *Request) (devices []int, share Share, ok bool) {
+	for _, part := range inv.parts(r) {
+		if devices, share, ok = choose(part, r); ok {
+			break
+		}
+	}
+	return devices, share, ok
+}
+
+// choose does so where all devices are alike to the request.
+func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 	share, ok := r.ShareOn(inv.MemMiB)
 	if !ok || r.Count < 1 {
 		return nil, share, false

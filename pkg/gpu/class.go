@@ -17,7 +17,7 @@ func (inv *Inventory) AppendClass(key []byte) []byte {
 	}
 	for _, d := range inv.Devices {
 		key = append(binary.AppendVarint(binary.AppendVarint(key, int64(d.FreeMilli)), int64(d.FreeMemMiB)), bit(d.Unhealthy))
-		key = binary.AppendVarint(key, int64(d.tasksLeft()))
+		key = binary.AppendVarint(binary.AppendVarint(key, int64(d.tasksLeft())), int64(d.MemMiB))
 	}
 	for _, s := range inv.Slices {
 		key = append(append(key, s.Resource...), 0)
@@ -39,6 +39,11 @@ func (inv *Inventory) AppendPrices(key []byte) []byte {
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
 		key = binary.AppendVarint(append(append(key, s.Resource...), 0), int64(s.TakenMilli()))
+	}
+	for i := range inv.Devices {
+		if inv.unlike() {
+			key = binary.AppendVarint(key, int64(inv.Devices[i].MemMiB))
+		}
 	}
 	return append(key, 0)
 }

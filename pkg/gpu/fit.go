@@ -172,6 +172,21 @@ func (r Reason) String() string {
 // Fit reports whether the node can serve the request now, and if not, the first cause. Causes that no eviction can
 // cure are tested before those that one can.
 func Fit(inv *Inventory, r *Request) Reason {
+	var reason Reason
+	for i, part := range inv.parts(r) {
+		found := fit(part, r)
+		if found.Cause == Fits {
+			return found
+		}
+		if i == 0 || !reason.Evictable() {
+			reason = found
+		}
+	}
+	return reason
+}
+
+// fit does so where all devices are alike to the request.
+func fit(inv *Inventory, r *Request) Reason {
 	if !r.WantsGPU() {
 		if inv.CPUMilli < r.MinNodeCPUMilli {
 			return Reason{Cause: SmallNode, Need: int(r.MinNodeCPUMilli)}

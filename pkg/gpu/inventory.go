@@ -27,6 +27,8 @@ type Device struct {
 	FreeMilli int
 	// FreeMemMiB is the memory not promised to any pod; meaningless while Inventory.MemMiB is 0.
 	FreeMemMiB int
+	// MemMiB is the memory of the device where those of the node differ in it, else 0.
+	MemMiB int
 	// Unhealthy devices are never given out.
 	Unhealthy bool
 	// TaskLimit is how many containers may use the device at a time; 0 for any number. Tasks is how many do, where that is
@@ -78,7 +80,7 @@ type Inventory struct {
 	Model string
 	// Generation is the CUDA compute capability times ten (A100 = 80); 0 when unknown.
 	Generation int
-	// MemMiB is the memory of each GPU; 0 when unknown.
+	// MemMiB is the memory of each GPU, the least where they differ; 0 when unknown.
 	MemMiB int
 	// Replicas is into how many time slices or MPS clients the device plugin cuts each GPU; 1 when it does not.
 	Replicas int
@@ -281,6 +283,9 @@ func (inv *Inventory) Take(devices []int, s Share) bool {
 	for _, i := range devices {
 		inv.Devices[i].FreeMilli -= s.Milli
 		inv.Devices[i].FreeMemMiB -= s.MemMiB
+		if inv.all(s) {
+			inv.Devices[i].FreeMemMiB = 0
+		}
 		inv.Devices[i].count(s.tasks())
 	}
 	return true
@@ -295,6 +300,9 @@ func (inv *Inventory) Occupy(devices []int, s Share) {
 		d := &inv.Devices[i]
 		d.FreeMilli = max(0, d.FreeMilli-s.Milli)
 		d.FreeMemMiB = max(0, d.FreeMemMiB-s.MemMiB)
+		if inv.all(s) {
+			d.FreeMemMiB = 0
+		}
 		d.count(s.tasks())
 	}
 }
@@ -304,6 +312,9 @@ func (inv *Inventory) Give(devices []int, s Share) {
 	for _, i := range devices {
 		inv.Devices[i].FreeMilli += s.Milli
 		inv.Devices[i].FreeMemMiB += s.MemMiB
+		if inv.all(s) {
+			inv.Devices[i].FreeMemMiB = inv.MemoryOf(i)
+		}
 		inv.Devices[i].count(-s.tasks())
 	}
 }

@@ -220,6 +220,9 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliv
 		return free, 0, 0
 	}
 	share, ok := r.ShareOn(inv.MemMiB)
+	if inv.unlike() {
+		_, share, ok = Choose(inv, r)
+	}
 	if !ok {
 		return free, 0, 0
 	}

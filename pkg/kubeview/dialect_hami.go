@@ -158,8 +158,12 @@ func tellHAMi(pod *v1.Pod, r *GPURequest, a Assignment, now time.Time) (map[stri
 			return nil, fmt.Errorf("listing the devices of container %s: it asks for %d, %d of the pod's %d are left",
 				c.Name, n, len(a.UUIDs)-next, len(a.UUIDs))
 		}
-		for _, uuid := range a.UUIDs[next : next+n] {
-			fmt.Fprintf(&list, "%s,%s,%d,%d:", uuid, hamiDeviceType, a.Share.MemMiB, hamiShareOf(c).cores)
+		for at, uuid := range a.UUIDs[next : next+n] {
+			memMiB := a.Share.MemMiB
+			if a.WholeMiB != nil {
+				memMiB = a.WholeMiB[next+at]
+			}
+			fmt.Fprintf(&list, "%s,%s,%d,%d:", uuid, hamiDeviceType, memMiB, hamiShareOf(c).cores)
 		}
 		list.WriteByte(';')
 		if !endsFirst(pod, i) {
@@ -236,7 +240,7 @@ func readHAMiRecord(record string, node *GPUNode) (device int, share gpu.Share, 
 		return 0, share, false
 	}
 	share = gpu.Share{Milli: gpu.WholeMilli, MemMiB: mem}
-	switch total := node.MemMiB(); {
+	switch total := node.empty.MemoryOf(device); {
 	case cores > 0:
 		share.Milli = cores * gpu.WholeMilli / 100
 	case mem > 0 && total > 0:

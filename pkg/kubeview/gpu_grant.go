@@ -17,15 +17,27 @@ type Assignment struct {
 	Share   gpu.Share
 	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
 	UUIDs []string
+	// WholeMiB is the memory of each device of which the pod gets all; nil where the share says it. It is not recorded either.
+	WholeMiB []int
 	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
 	Registered bool
 }
 
 // Assign is the assignment of devices of the node.
 func (g *GPUNode) Assign(devices []int, share gpu.Share) Assignment {
-	return Assignment{
+	a := Assignment{
 		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices), Registered: g.empty.Registered,
 	}
+	if share.Milli >= gpu.WholeMilli && share.MemMiB >= g.empty.MemMiB {
+		own := make([]int, len(devices))
+		for at, i := range devices {
+			own[at] = g.empty.MemoryOf(i)
+		}
+		if slices.ContainsFunc(own, func(memMiB int) bool { return memMiB != share.MemMiB }) {
+			a.WholeMiB = own
+		}
+	}
+	return a
 }
 
 // DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left out;

@@ -143,10 +143,10 @@ func (k *GPUKeys) holdsOf(pod *v1.Pod, g *GPUNode, inv *gpu.Inventory) (r gpu.Re
 	} else {
 		r = k.backedGPUs(pod)
 	}
-	share, ok := r.ShareOn(inv.MemMiB)
+	share, ok := inv.MostOf(&r)
 	if !ok { // a share of a memory that is not known
 		r = gpu.Request{Count: r.Count, Milli: gpu.WholeMilli, Resource: r.Resource, Shared: r.Shared}
-		share, _ = r.ShareOn(inv.MemMiB)
+		share, _ = inv.MostOf(&r)
 	}
 	if r.Count > 0 {
 		held = told(pod, g, r.Count, share)
@@ -182,7 +182,7 @@ func (k *GPUKeys) countReported(claims []*v1.Pod, g *GPUNode, inv *gpu.Inventory
 	}
 	for _, pod := range claims {
 		request := k.heldGPUs(pod)
-		share, ok := request.ShareOn(inv.MemMiB)
+		share, ok := inv.MostOf(&request)
 		if request.Count == 0 || !ok {
 			continue
 		}
@@ -244,7 +244,7 @@ func place(inv *gpu.Inventory, r *gpu.Request) {
 		inv.Take(devices, share)
 		return
 	}
-	share, _ := r.ShareOn(inv.MemMiB)
+	share, _ := inv.MostOf(r)
 	order := make([]int, len(inv.Devices))
 	for i := range order {
 		order[i] = i

@@ -50,7 +50,7 @@ func (g *GPUNode) GPUs() int {
 // WholeGPUs is how many GPUs of the model are not cut into slices.
 func (g *GPUNode) WholeGPUs() int { return len(g.empty.Devices) }
 
-// MemMiB is the memory of each GPU; 0 when unknown.
+// MemMiB is the memory of each GPU, the least where they differ; 0 when unknown.
 func (g *GPUNode) MemMiB() int { return g.empty.MemMiB }
 
 // NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources and products tell.
@@ -188,12 +188,16 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 		b.cutAll(inv, partition, replicas, count, g.allocatable)
 	case len(devices) > 0:
 		// HAMi's device plugin counts by what it registers, which may be more than there is.
-		if registered := leastMemory(devices); registered > 0 {
+		registered, unlike := leastMemory(devices)
+		if registered > 0 {
 			inv.MemMiB = registered
 		}
 		inv.Devices = gpu.NewDevices(len(devices), inv.MemMiB)
 		for i, d := range devices {
 			inv.Devices[i].Unhealthy, inv.Devices[i].TaskLimit = !d.healthy, d.tasks
+			if unlike {
+				inv.Devices[i].FreeMemMiB, inv.Devices[i].MemMiB = d.memMiB, d.memMiB
+			}
 			g.uuids = append(g.uuids, d.uuid)
 		}
 	case len(mig) > 0:

@@ -34,13 +34,14 @@ func (d *registeredGPU) limit(count int) error {
 	return nil
 }
 
-// leastMemory is the memory that each of the devices has.
-func leastMemory(devices []registeredGPU) int {
-	least := devices[0].memMiB
+// leastMemory is the memory that each of the devices has, and whether some have more. An unknown one is 0.
+func leastMemory(devices []registeredGPU) (leastMiB int, unlike bool) {
+	leastMiB = devices[0].memMiB
+	mostMiB := leastMiB
 	for _, d := range devices {
-		least = min(least, d.memMiB)
+		leastMiB, mostMiB = min(leastMiB, d.memMiB), max(mostMiB, d.memMiB)
 	}
-	return least
+	return leastMiB, leastMiB > 0 && mostMiB > leastMiB
 }
 
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records

@@ -3,8 +3,11 @@ package kubeview
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
 )
@@ -108,4 +111,64 @@ func TestTheRegisterCountsBesideSlices(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEachGPUOfTheRegisterHasItsOwnMemory has one of 24 GiB and one of 80 GiB.
+func TestEachGPUOfTheRegisterHasItsOwnMemory(t *testing.T) {
+	t.Parallel()
+	keys := DefaultGPUKeys()
+	const two = "GPU-a,10,24576,100,NVIDIA-L4,0,true:GPU-b,10,81920,100,NVIDIA-A100,0,true:"
+	object := gpuNode(strs{"nvidia.com/gpu": "20"}, nil, strs{hamiRegisterKey: two})
+	for _, tc := range []struct {
+		name     string
+		requests strs
+		running  []*v1.Pod
+		want     string
+	}{
+		{"both", strs{"nvidia.com/gpu": "2"}, nil, "GPU-a,NVIDIA,24576,0:GPU-b,NVIDIA,81920,0:;"},
+		{"the large one, as a whole", strs{"nvidia.com/gpu": "1"}, []*v1.Pod{hamiPod("GPU-a,NVIDIA,24576,0:;", strs{"nvidia.com/gpu": "1"})},
+			"GPU-b,NVIDIA,81920,0:;"},
+		{"more memory than the small one has", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "40000"}, nil, "GPU-b,NVIDIA,40000,0:;"},
+		{"half of the large one", strs{"nvidia.com/gpu": "1", hamiPercentResource: "50"},
+			[]*v1.Pod{hamiPod("GPU-a,NVIDIA,20000,0:;", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "20000"})}, "GPU-b,NVIDIA,40960,0:;"},
+		{"the rest of the large one", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "41920"},
+			[]*v1.Pod{hamiPod("GPU-b,NVIDIA,40000,0:;", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "40000"})}, "GPU-b,NVIDIA,41920,0:;"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			info := framework.NewNodeInfo()
+			info.SetNode(object)
+			for _, pod := range tc.running {
+				info.AddPod(pod)
+			}
+			pod := gpuPod(tc.requests, nil)
+			request, err := keys.PodGPURequest(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			node, bad := keys.ReadGPUNode(object)
+			if len(bad) > 0 {
+				t.Fatal(bad)
+			}
+			inv := keys.Inventory(node, info, nil, "")
+			devices, share, ok := gpu.Choose(inv, &request.Request)
+			if !ok {
+				t.Fatalf("%+v does not fit: %s", request, gpu.Fit(inv, &request.Request))
+			}
+			patch, err := AssignmentPatch(pod, &request, node.Assign(devices, share), time.Unix(1, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := annotationsOf(t, patch)[hamiAllocateKey]; got != tc.want {
+				t.Errorf("devices %v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// hamiPod is one that HAMi's own scheduler has put on the node.
+func hamiPod(list string, requests strs) *v1.Pod {
+	pod := gpuPod(requests, strs{hamiAllocatedKey: list, hamiNodeKey: "n"})
+	pod.UID, pod.Spec.NodeName = "running", "n"
+	return pod
 }

@@ -108,7 +108,7 @@ func (n *PricedNode) Request(p *PricedPod) price.Capacity {
 		c.MilliGPU = int64(sliced)
 		return c
 	}
-	c.MilliGPU = int64(p.gpu.TotalMilli(empty.MemMiB))
+	c.MilliGPU = int64(p.gpu.TotalMilli(empty.MemoryServing(&p.gpu.Request)))
 	if empty.TimeSliced() {
 		c.MilliGPU /= int64(empty.Replicas)
 	}

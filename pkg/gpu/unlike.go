@@ -1,0 +1,91 @@
+package gpu
+
+import "slices"
+
+// unlike reports whether the GPUs of the node differ in memory.
+func (inv *Inventory) unlike() bool { return len(inv.Devices) > 0 && inv.Devices[0].MemMiB > 0 }
+
+// MemoryOf is the memory of a device; 0 when unknown.
+func (inv *Inventory) MemoryOf(i int) int {
+	if inv.unlike() && i >= 0 && i < len(inv.Devices) {
+		return inv.Devices[i].MemMiB
+	}
+	return inv.MemMiB
+}
+
+// MemoryServing is the memory of the smallest device that may serve the request when the node is empty, the least of all where
+// none may; 0 when unknown.
+func (inv *Inventory) MemoryServing(r *Request) int {
+	smallest := 0
+	for i := range inv.Devices {
+		if m := inv.MemoryOf(i); m >= max(r.ShareMemMiB, r.MinMemMiB) && (smallest == 0 || m < smallest) {
+			smallest = m
+		}
+	}
+	if smallest == 0 {
+		return inv.MemMiB
+	}
+	return smallest
+}
+
+// parts are the sets of devices of which one is to serve the request: all where they are alike. Whole GPUs may differ in
+// memory, as long as each has enough. The shares of a pod are alike, so that its GPUs are, the smallest first. In a part, all
+// other devices are unhealthy.
+func (inv *Inventory) parts(r *Request) []*Inventory {
+	if !inv.unlike() || r.Count == 0 {
+		return []*Inventory{inv}
+	}
+	var sizes []int
+	for i := range inv.Devices {
+		sizes = append(sizes, inv.Devices[i].MemMiB)
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	least := min(r.MinMemMiB, sizes[len(sizes)-1]) // where no device has enough memory, those of the most say so
+	if r.Whole() && r.ShareMemMiB == 0 {
+		return []*Inventory{inv.only(func(memMiB int) bool { return memMiB >= least })}
+	}
+	var parts []*Inventory
+	for _, size := range sizes {
+		if size >= least {
+			parts = append(parts, inv.only(func(memMiB int) bool { return memMiB == size }))
+		}
+	}
+	return parts
+}
+
+// only is the inventory with those devices alone whose memory will do.
+func (inv *Inventory) only(serves func(memMiB int) bool) *Inventory {
+	part := inv.Clone()
+	part.MemMiB = 0
+	for i := range part.Devices {
+		d := &part.Devices[i]
+		if !serves(d.MemMiB) {
+			d.Unhealthy = true
+		} else if part.MemMiB == 0 || d.MemMiB < part.MemMiB {
+			part.MemMiB = d.MemMiB
+		}
+		d.MemMiB = 0
+	}
+	return part
+}
+
+// all reports whether the share is all of the device, whatever memory that has.
+func (inv *Inventory) all(s Share) bool {
+	return s.Milli >= WholeMilli && s.MemMiB >= inv.MemMiB && inv.unlike()
+}
+
+// MostOf is no less than what the request takes of any device that serves it, in compute and in memory; false when none does.
+func (inv *Inventory) MostOf(r *Request) (most Share, ok bool) {
+	for _, part := range inv.parts(r) {
+		if share, resolved := r.ShareOn(part.MemMiB); resolved {
+			most.Milli, most.MemMiB, ok = max(most.Milli, share.Milli), max(most.MemMiB, share.MemMiB), true
+		}
+	}
+	if inv.unlike() && r.Whole() && r.ShareMemMiB == 0 {
+		for i := range inv.Devices {
+			most.MemMiB = max(most.MemMiB, inv.Devices[i].MemMiB)
+		}
+	}
+	return most, ok
+}
