@@ -221,6 +221,8 @@ func TestEnforcementIsSaid(t *testing.T) {
 		want string
 	}{
 		{"HAMi's share on a node of HAMi", hamiPod, hamiNode(), "enforced by HAMi's device plugin"},
+		{"HAMi's share on a node of HAMi that lists no GPU", hamiPod, gpuNode(strs{"nvidia.com/gpu": "30"}, nil, strs{hamiRegisterKey: "[]"}),
+			"enforced by HAMi's device plugin"},
 		{"another share on a node of HAMi", gpuPod(nil, strs{openbMilliKey: "300"}), hamiNode(),
 			"accounting only: nothing on the node holds the pod to its share"},
 		{"a node whose GPUs only the node agent lists", hamiPod, nodeWithAgent(t),

@@ -26,7 +26,7 @@ func (k *GPUKeys) Enforcement(pod *v1.Pod, node *v1.Node) string {
 	}
 	seen, _ := k.ReadGPUNode(node)
 	switch agent := node.Labels[GPUAgentKey]; {
-	case request.ServedByHAMi(Assignment{Registered: seen.empty.Registered}):
+	case request.ServedByHAMi(Assignment{Registered: seen.empty.Registered || seen.empty.Unlisted}):
 		return "enforced by " + hamiAgent
 	case agent != "":
 		return "enforced by " + agent + ", says the node's label " + GPUAgentKey
