@@ -32,6 +32,8 @@ const (
 type dialect struct {
 	// asks are annotations, resources extended resources by which a pod asks.
 	asks, resources []string
+	// refused are annotations by which a pod narrows the choice for that project's own scheduler.
+	refused []string
 	// answers are annotations by which a pod is told; passing are further ones that mean something only until it runs.
 	answers, passing []string
 	// onNode are annotations of a node.
@@ -75,7 +77,7 @@ var (
 	// gpuAnnotations are all annotations of pods and nodes by which GPUs are asked for, described and assigned.
 	gpuAnnotations = slices.Concat(
 		askingAnnotations, ownNodeKeys, []string{GPUAssignedKey},
-		dialectKeys(func(d *dialect) []string { return slices.Concat(d.answers, d.onNode) }),
+		dialectKeys(func(d *dialect) []string { return slices.Concat(d.refused, d.answers, d.onNode) }),
 	)
 	// grantKeys are those annotations of a pod on which its devices rest that only schedulers and users write.
 	grantKeys = slices.Concat(askingAnnotations, dialectKeys(func(d *dialect) []string { return d.answers }), []string{GPUAssignedKey})

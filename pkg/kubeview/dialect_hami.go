@@ -42,8 +42,8 @@ const (
 const hamiDeviceType = "NVIDIA"
 
 var hami = dialect{
-	asks:      hamiConditions[:],
 	resources: []string{hamiMemoryResource, hamiPercentResource, hamiCoresResource},
+	refused:   hamiConditions[:],
 	answers:   []string{hamiAllocatedKey, hamiNodeKey},
 	passing:   []string{hamiAllocateKey, hamiTimeKey, hamiBindTimeKey, hamiPhaseKey},
 	onNode:    []string{hamiRegisterKey},
