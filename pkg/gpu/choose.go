@@ -9,6 +9,9 @@ import (
 // best-fit: to the fullest GPU that still has room, so that large remainders stay whole. Whole GPUs go to the best
 // connected free set. It returns false when the request does not fit or takes no device by index.
 func Choose(inv *Inventory, r *Request) (devices []int, share Share, ok bool) {
+	if !inv.unlike() {
+		return choose(inv, r)
+	}
 	for _, part := range inv.parts(r) {
 		if devices, share, ok = choose(part, r); ok {
 			break

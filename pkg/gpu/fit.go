@@ -172,6 +172,9 @@ func (r Reason) String() string {
 // Fit reports whether the node can serve the request now, and if not, the first cause. Causes that no eviction can
 // cure are tested before those that one can.
 func Fit(inv *Inventory, r *Request) Reason {
+	if !inv.unlike() {
+		return fit(inv, r)
+	}
 	var reason Reason
 	for i, part := range inv.parts(r) {
 		found := fit(part, r)

@@ -28,11 +28,11 @@ func (inv *Inventory) MemoryServing(r *Request) int {
 	return smallest
 }
 
-// parts are the sets of devices of which one is to serve the request: all where they are alike. Whole GPUs may differ in
+// parts are the sets of devices of which one is to serve the request, for a node whose GPUs are not alike. Whole GPUs may differ in
 // memory, as long as each has enough. The shares of a pod are alike, so that its GPUs are, the smallest first. In a part, all
 // other devices are unhealthy.
 func (inv *Inventory) parts(r *Request) []*Inventory {
-	if !inv.unlike() || r.Count == 0 {
+	if r.Count == 0 {
 		return []*Inventory{inv}
 	}
 	var sizes []int
@@ -77,12 +77,15 @@ func (inv *Inventory) all(s Share) bool {
 
 // MostOf is no less than what the request takes of any device that serves it, in compute and in memory; false when none does.
 func (inv *Inventory) MostOf(r *Request) (most Share, ok bool) {
+	if !inv.unlike() {
+		return r.ShareOn(inv.MemMiB)
+	}
 	for _, part := range inv.parts(r) {
 		if share, resolved := r.ShareOn(part.MemMiB); resolved {
 			most.Milli, most.MemMiB, ok = max(most.Milli, share.Milli), max(most.MemMiB, share.MemMiB), true
 		}
 	}
-	if inv.unlike() && r.Whole() && r.ShareMemMiB == 0 {
+	if r.Whole() && r.ShareMemMiB == 0 {
 		for i := range inv.Devices {
 			most.MemMiB = max(most.MemMiB, inv.Devices[i].MemMiB)
 		}

@@ -75,11 +75,10 @@ func TestGPUsOfDifferentMemory(t *testing.T) {
 	}
 }
 
-func TestGPUsThatAreAlikeHaveOnePart(t *testing.T) {
-	t.Parallel()
-	inv := node(8, shared)
-	if parts := inv.parts(byMemory(1, 1024)); len(parts) != 1 || parts[0] != inv {
-		t.Errorf("%d parts, want the node itself", len(parts))
+func TestGPUsThatAreAlikeAreLookedAtWithoutACopy(t *testing.T) { //nolint:paralleltest // counts allocations
+	inv, r := node(8, shared), byMemory(1, 1024)
+	if n := testing.AllocsPerRun(10, func() { Fit(inv, r); inv.MostOf(r) }); n > 0 {
+		t.Errorf("%v allocations, want none", n)
 	}
 }
 

@@ -45,8 +45,9 @@ func leastMemory(devices []registeredGPU) (leastMiB int, unlike bool) {
 }
 
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
-// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. A list that is empty, as the agent writes it while
-// it cannot reach the driver, or that cannot be read, does not make the node another one: the pods that share its GPUs run on.
+// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. A list that is empty, as
+// the agent writes it while it cannot reach the driver, or that cannot be read, does not make the node another one: the pods that
+// share its GPUs run on.
 func (b *gpuNodeReader) registered() (devices []registeredGPU, byAgent bool) {
 	value, byAgent := b.node.Annotations[hamiRegisterKey]
 	if !byAgent {
