@@ -2,6 +2,8 @@ package gang
 
 import (
 	"cmp"
+	"container/heap"
+	"maps"
 	"math"
 	"slices"
 )
@@ -21,6 +23,8 @@ type ReserveProblem struct {
 type ReserveClass struct {
 	Role  string
 	Count int
+	// Shape is the position of their room among that of each node. Classes of one shape share the room.
+	Shape int
 }
 
 // ReserveNode is a node that may be kept.
@@ -30,11 +34,11 @@ type ReserveNode struct {
 	Domain int
 	// Kept is set if the group keeps room of the node already.
 	Kept bool
-	// Rooms says for each class what the node has for it.
+	// Rooms says for each shape what the node has for it.
 	Rooms []ReserveRoom
 }
 
-// ReserveRoom is how many members of a class fit on a node.
+// ReserveRoom is how many members of a shape fit on a node.
 type ReserveRoom struct {
 	// Now counts those that fit into what is free and Empty those that would fit if no pod ran there.
 	Now, Empty int
@@ -72,25 +76,26 @@ const reserveSpare = 0.5
 //
 // There is no result if the minimum would not fit in the empty cluster, within one domain or on so many nodes.
 func Reserve(p *ReserveProblem) (Reservation, bool) {
-	var domains []int
+	var usable []int
 	for i := range p.Nodes {
-		if d := p.Nodes[i].Domain; d >= 0 {
-			domains = append(domains, d)
+		if p.Nodes[i].Domain >= 0 {
+			usable = append(usable, i)
 		}
 	}
-	slices.Sort(domains)
-	domains = slices.Compact(domains)
+	slices.SortFunc(usable, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.Nodes[a].Domain, p.Nodes[b].Domain), cmp.Compare(p.Nodes[a].Name, p.Nodes[b].Name))
+	})
 	var best Reservation
 	found, bestKept := false, false
-	for _, d := range domains {
-		r := reserver{problem: p, nodes: map[int]float64{}, counts: map[[2]int]int{}}
-		kept := false
-		for i := range p.Nodes {
-			if p.Nodes[i].Domain == d {
-				r.domain = append(r.domain, i)
-				kept = kept || p.Nodes[i].Kept
-			}
+	for len(usable) > 0 {
+		d := p.Nodes[usable[0]].Domain
+		end := slices.IndexFunc(usable, func(i int) bool { return p.Nodes[i].Domain != d })
+		if end < 0 {
+			end = len(usable)
 		}
+		r := reserver{problem: p, domain: usable[:end], nodes: map[int]float64{}, counts: map[[2]int]int{}}
+		usable = usable[end:]
+		kept := slices.ContainsFunc(r.domain, func(i int) bool { return p.Nodes[i].Kept })
 		if found && bestKept && !kept {
 			continue
 		}
@@ -106,10 +111,11 @@ func Reserve(p *ReserveProblem) (Reservation, bool) {
 // reserver fills one reservation within a domain.
 type reserver struct {
 	problem *ReserveProblem
-	domain  []int
-	// units holds what may be taken for each class, the best first.
-	units [][]reserveUnit
-	// nodes holds how much of a node is taken, for nodes of which something is; counts how much of which class.
+	// domain holds the positions of the nodes, in the order of their names.
+	domain []int
+	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
+	queues []*reserveQueue
+	// nodes holds how much of a node is taken, for nodes of which something is; counts how much by node and class.
 	nodes  map[int]float64
 	counts map[[2]int]int
 	// taken counts for each class the places of the minimum; pods is how many pods have to end for them.
@@ -117,36 +123,28 @@ type reserver struct {
 	pods  int
 }
 
-// reserveUnit is room for one member on a node.
-type reserveUnit struct {
-	node, pods int
-}
-
 // minimum takes what the minimum needs and reports whether there is so much.
 func (r *reserver) minimum() bool {
 	p := r.problem
-	for c := range p.Classes {
-		r.units = append(r.units, r.unitsOf(c))
-	}
 	r.taken = make([]int, len(p.Classes))
-	total, left := p.Need.Total, make([]int, len(p.Classes))
-	roles := map[string]int{}
-	for role, n := range p.Need.Roles {
-		roles[role] = n
-	}
+	total, roles := p.Need.Total, maps.Clone(p.Need.Roles)
 	for c, class := range p.Classes {
-		got := r.take(c, min(class.Count, roles[class.Role]), false)
-		roles[class.Role] -= got
-		total -= got
-		left[c] = class.Count - got
+		if need := roles[class.Role]; need > 0 {
+			got := r.take(c, min(class.Count, need), false)
+			roles[class.Role] -= got
+			total -= got
+		}
 	}
 	for _, n := range roles {
 		if n > 0 {
 			return false
 		}
 	}
-	for c := range p.Classes {
-		total -= r.take(c, min(left[c], total), false)
+	for c, class := range p.Classes {
+		if total <= 0 {
+			break
+		}
+		total -= r.take(c, min(class.Count-r.taken[c], total), false)
 	}
 	return total <= 0
 }
@@ -161,63 +159,67 @@ func (r *reserver) spare() {
 	}
 }
 
-// unitsOf returns the room for members of a class, in the order in which to keep it.
-func (r *reserver) unitsOf(class int) []reserveUnit {
-	p := r.problem
-	var units []reserveUnit
-	for _, n := range r.domain {
-		room := p.Nodes[n].Rooms[class]
-		for i := range room.Empty {
-			pods := 0
-			if i >= room.Now {
-				pods = max(room.Pods, 1)
-			}
-			units = append(units, reserveUnit{n, pods})
-		}
-	}
-	slices.SortFunc(units, func(a, b reserveUnit) int {
-		x, y := &p.Nodes[a.node], &p.Nodes[b.node]
-		if x.Kept != y.Kept && a.pods == b.pods {
-			if x.Kept {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.pods, b.pods), cmp.Compare(y.Rooms[class].Free, x.Rooms[class].Free), cmp.Compare(x.Name, y.Name))
-	})
-	return units
-}
-
 // take takes room for up to n members of the class and returns for how many there is.
 func (r *reserver) take(class, n int, spare bool) int {
+	if n <= 0 {
+		return 0
+	}
+	shape := r.problem.Classes[class].Shape
+	q := r.queue(shape)
 	taken := 0
-	for len(r.units[class]) > 0 && taken < n {
-		u := r.units[class][0]
-		r.units[class] = r.units[class][1:]
-		used, known := r.nodes[u.node]
-		used += 1 / float64(r.problem.Nodes[u.node].Rooms[class].Empty)
-		if used > 1.0001 || (!known && len(r.nodes) >= r.problem.MaxNodes) {
-			continue
+	for taken < n && q.Len() > 0 {
+		e := &(*q)[0]
+		node := r.domain[e.node]
+		got := r.fill(node, shape, min(int(e.places), n-taken))
+		if got > 0 {
+			r.counts[[2]int{node, class}] += got
 		}
-		r.nodes[u.node] = used
-		r.counts[[2]int{u.node, class}]++
-		taken++
+		taken += got
 		if !spare {
-			r.taken[class]++
-			r.pods += u.pods
+			r.taken[class] += got
+			r.pods += got * int(e.pods)
+		}
+		// A node that cannot be filled any further is full for good: what is taken is not given back.
+		if e.places -= int32(got); taken < n || e.places == 0 {
+			heap.Pop(q)
 		}
 	}
 	return taken
 }
 
+// fill takes up to so many places of the node and returns how many it has.
+func (r *reserver) fill(node, shape, most int) int {
+	used, known := r.nodes[node]
+	if !known && len(r.nodes) >= r.problem.MaxNodes {
+		return 0
+	}
+	share := 1 / float64(r.problem.Nodes[node].Rooms[shape].Empty)
+	got := 0
+	for got < most && used+share <= 1.0001 {
+		used += share
+		got++
+	}
+	if got > 0 {
+		r.nodes[node] = used
+	}
+	return got
+}
+
+// queue returns what may still be taken for the shape.
+func (r *reserver) queue(shape int) *reserveQueue {
+	if r.queues == nil {
+		r.queues = make([]*reserveQueue, len(r.problem.Nodes[r.domain[0]].Rooms))
+	}
+	if r.queues[shape] == nil {
+		r.queues[shape] = newReserveQueue(r.problem.Nodes, r.domain, shape)
+	}
+	return r.queues[shape]
+}
+
 func (r *reserver) result() Reservation {
 	out := Reservation{Pods: r.pods, Ready: r.pods == 0}
-	for _, n := range r.domain {
-		for c := range r.problem.Classes {
-			if count := r.counts[[2]int{n, c}]; count > 0 {
-				out.Places = append(out.Places, ReservedPlace{Node: r.problem.Nodes[n].Name, Class: c, Count: count})
-			}
-		}
+	for _, at := range slices.SortedFunc(maps.Keys(r.counts), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+		out.Places = append(out.Places, ReservedPlace{Node: r.problem.Nodes[at[0]].Name, Class: at[1], Count: r.counts[at]})
 	}
 	return out
 }

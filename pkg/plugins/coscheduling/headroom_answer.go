@@ -52,8 +52,10 @@ func (h *headroom) best(needs []shapeNeed, keys, pinned []string, empty bool) in
 	p := h.partition(keys)
 	fits := make([]int64, p.domains)
 	sums := make([]int64, p.domains)
-	for _, need := range needs {
-		h.sums(p, h.shapes[need.shape], empty, sums)
+	for i, need := range needs {
+		if i == 0 || need.shape != needs[i-1].shape {
+			h.sums(p, h.shapes[need.shape], empty, sums)
+		}
 		for d := range sums {
 			fits[d] += min(int64(need.count), sums[d])
 		}

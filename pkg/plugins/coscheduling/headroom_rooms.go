@@ -8,7 +8,7 @@ import (
 
 // rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them, as if
 // the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number; nodes without
-// one are left out. gone must not call the account.
+// one are left out. gone must not call the account, and is called for every bound pod with mu held.
 func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -17,18 +17,23 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod
 	if len(labels) > 0 {
 		domains = h.partition(labels)
 	}
+	shapes := make([]*shape, len(keys))
+	for k, key := range keys {
+		shapes[k] = h.shapes[key]
+	}
 	var out []gang.ReserveNode
-	used := make([]int64, len(h.resources))
+	all := make([]gang.ReserveRoom, len(keys)*h.present)
+	used, pods := make([]int64, len(h.resources)), make([]int, len(h.resources))
 	for i, n := range h.nodes {
 		if n == nil || n.node == nil || (domains != nil && domains.of[i] < 0) {
 			continue
 		}
-		node := gang.ReserveNode{Name: n.name, Rooms: make([]gang.ReserveRoom, len(keys))}
+		node := gang.ReserveNode{Name: n.name, Rooms: all[:len(keys):len(keys)]}
 		if domains != nil {
 			node.Domain = domains.of[i]
 		}
 		copy(used, n.used)
-		pods := make([]int, len(h.resources))
+		clear(pods)
 		for _, p := range n.pods {
 			stays := !gone(p.pod, p.priority)
 			for _, u := range p.uses {
@@ -40,8 +45,7 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod
 			}
 		}
 		fits := false
-		for k, key := range keys {
-			s := h.shapes[key]
+		for k, s := range shapes {
 			if s == nil || s.rule.verdicts[i] != admitted || len(s.bounds) == 0 {
 				continue
 			}
@@ -56,7 +60,27 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod
 			fits = fits || room.Empty > 0
 		}
 		if fits {
-			out = append(out, node)
+			out, all = append(out, node), all[len(keys):]
+		} else {
+			clear(node.Rooms)
+		}
+	}
+	return out
+}
+
+// podsBetween returns the bound pods of these priorities and those between them.
+func (h *headroom) podsBetween(least, most int32) []*v1.Pod {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*v1.Pod
+	for _, n := range h.nodes {
+		if n == nil {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.priority >= least && p.priority <= most {
+				out = append(out, p.pod)
+			}
 		}
 	}
 	return out

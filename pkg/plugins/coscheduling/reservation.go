@@ -3,11 +3,13 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
@@ -17,6 +19,8 @@ import (
 const (
 	// reservePlans is for how many gangs at a time it is looked at what to keep.
 	reservePlans = 4
+	// reserveRooms bounds how many rooms one look compares, each of a node for a shape. A gang of more shapes than that has no turn.
+	reserveRooms = 250_000
 )
 
 // reservations gives gangs that have waited long a turn each: what they need is promised to them on nodes that are the
@@ -56,7 +60,14 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 		}
 	}
 	slices.SortFunc(next, firstByKey)
+	left := reserveRooms
 	for _, g := range next[:min(reservePlans, len(next))] {
+		cost := w.reserveCost(g)
+		if cost > left && cost <= reserveRooms {
+			// The next look begins with it, as those before it rest.
+			return
+		}
+		left -= min(cost, left)
 		kept, ok := w.nearest(g)
 		if !ok || !w.promise(g, kept) {
 			r.turns.Skip(g.ID, now)
@@ -173,9 +184,18 @@ func (w *waker) promise(g *waitingGang, r gang.Reservation) bool {
 	return true
 }
 
+// reserveCost returns how many rooms it takes to find out what to keep for the gang.
+func (w *waker) reserveCost(g *waitingGang) int {
+	shapes := map[shapeKey]bool{}
+	for _, need := range g.shapes {
+		shapes[need.shape] = true
+	}
+	return len(shapes) * w.headroom.size()
+}
+
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
 func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
-	if slices.Contains(g.pods, nil) || !w.mayFit(g, true) {
+	if slices.Contains(g.pods, nil) || w.reserveCost(g) > reserveRooms || !w.mayFit(g, true) {
 		return gang.Reservation{}, false
 	}
 	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: w.headroom.size() * w.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
@@ -183,14 +203,31 @@ func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
 	for _, o := range w.promises.to(g.ID) {
 		held[o.node] = true
 	}
-	keys := make([]shapeKey, len(g.shapes))
+	// Members with volumes of their own are a class each. What fits where is the same for all that ask for the same.
+	var shapes []shapeKey
+	at := map[shapeKey]int{}
 	for i, c := range g.Classes {
-		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count})
-		keys[i] = g.shapes[i].shape
+		shape := g.shapes[i].shape
+		if _, known := at[shape]; !known {
+			at[shape] = len(shapes)
+			shapes = append(shapes, shape)
+		}
+		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
 	preempts := !slices.ContainsFunc(g.pods, neverPreempts)
-	p.Nodes = w.headroom.rooms(keys, g.required, func(pod *v1.Pod, priority int32) bool {
-		return (preempts && priority < g.Key.Priority) || (priority <= g.Key.Priority && w.allowsBackfill(pod))
+	least := int32(math.MinInt32)
+	if preempts {
+		least = g.Key.Priority
+	}
+	// Who may backfill is found out first: the account must not be locked for so long.
+	backfills := map[apitypes.UID]bool{}
+	for _, pod := range w.headroom.podsBetween(least, g.Key.Priority) {
+		if w.allowsBackfill(pod) {
+			backfills[pod.UID] = true
+		}
+	}
+	p.Nodes = w.headroom.rooms(shapes, g.required, func(pod *v1.Pod, priority int32) bool {
+		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
 	for i := range p.Nodes {
 		p.Nodes[i].Kept = held[p.Nodes[i].Name]

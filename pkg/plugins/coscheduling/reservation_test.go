@@ -1,0 +1,85 @@
+package coscheduling
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// reservingWaker keeps what gangs may keep of the account.
+func reservingWaker(h *headroom) *waker {
+	w := newWaker()
+	c := newCoordinator(settings{holders: reservationHolders{maxPercent: 100}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
+	w.wire(c)
+	w.headroom = h
+	return w
+}
+
+// gangOfClasses waits with one member of each class, and as many shapes.
+func gangOfClasses(h *headroom, classes, shapes int) *waitingGang {
+	g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
+	for i := range classes {
+		pod := st.MakePod().Namespace("ns").Name(fmt.Sprintf("m-%d", i)).
+			Req(map[v1.ResourceName]string{v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i%shapes)}).Obj()
+		g.pods = append(g.pods, pod)
+		g.Classes = append(g.Classes, gang.WaitingClass{Class: fmt.Sprint(i), Count: 1})
+		g.shapes = append(g.shapes, shapeNeed{shape: h.acquire(pod), count: 1})
+	}
+	return g
+}
+
+func TestReservationOfManyClasses(t *testing.T) {
+	t.Parallel()
+	const nodes = 1000
+	h := newHeadroom(unclaimed)
+	for i := range nodes {
+		h.setNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
+	}
+	w := reservingWaker(h)
+	for _, tc := range []struct {
+		name            string
+		classes, shapes int
+		want            int
+	}{
+		{"members that ask for the same share the room of a node", 6, 1, 3},
+		{"as many shapes as a look can compare", reserveRooms / nodes, reserveRooms / nodes, reserveRooms / nodes},
+		{"more shapes than a look can compare", reserveRooms/nodes + 1, reserveRooms/nodes + 1, 0},
+		{"more classes of few shapes", 2 * reserveRooms / nodes, 1, reserveRooms / nodes},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			kept, ok := w.nearest(gangOfClasses(h, tc.classes, tc.shapes))
+			on := map[string]bool{}
+			for _, place := range kept.Places {
+				on[place.Node] = true
+			}
+			if diff := cmp.Diff([2]any{tc.want > 0, tc.want}, [2]any{ok, len(on)}); diff != "" {
+				t.Errorf("whether and on how many nodes something is kept (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// BenchmarkReservation looks at what to keep for a gang of 200 members, each of a class of its own, in a cluster of 5,000 nodes and
+// 40,000 pods.
+func BenchmarkReservation(b *testing.B) {
+	for _, shapes := range []int{1, 20, 50} {
+		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {
+			h := largeRoom(8)
+			w := reservingWaker(h)
+			g := gangOfClasses(h, 200, shapes)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := w.nearest(g); !ok {
+					b.Fatal("nothing is kept")
+				}
+			}
+		})
+	}
+}
