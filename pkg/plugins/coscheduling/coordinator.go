@@ -87,7 +87,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
 		profile := c.profiles.one()
 		return profile != nil && claimed(profile, name)
-	})
+	}, c.profiles.filters)
 	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.waker.resume}

@@ -117,7 +117,7 @@ func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on p
 			}
 			info.CalculateResource()
 			profile := c.profiles.of(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}}
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: c.profiles.filters(pod), reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}}
 			d.classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++

@@ -27,6 +27,7 @@ type classRun struct {
 	pod     *v1.Pod
 	info    *framework.PodInfo
 	profile framework.Framework
+	filters *stockFilters
 	state   fwk.CycleState
 	// volumes are those of pod that a driver would have to provision.
 	volumes []volume

@@ -8,8 +8,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
 	"berth.dev/berth/pkg/gang"
 )
@@ -91,9 +89,7 @@ func (d *dryRun) putBack(p placedPod) bool {
 		return false
 	}
 	pod, n := p.info.GetPod(), d.node(i)
-	profile := d.classOf(gang.UID(pod.UID)).profile
-	if len(noderesources.Fits(pod, n, profile.SharedDRAManager(), noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) > 0 ||
-		!nodeports.Fits(pod, n) {
+	if !d.classOf(gang.UID(pod.UID)).filters.fits(pod, n) {
 		return false
 	}
 	d.edit(i).AddPodInfo(p.info)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -116,7 +115,7 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 	alike, nowhere := c.alike(), map[shapeKey]bool{}
 	for _, want := range c.found.Placed {
 		class := c.request.classes[want.Class]
-		shape, n := shapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		shape, n := c.shared.headroom.shapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
 		if placed[n] >= want.Members {
 			continue
 		}
@@ -159,7 +158,7 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 func (c *checking) alike() map[shapeKey][]string {
 	classes := map[shapeKey][]string{}
 	for _, class := range c.request.classes {
-		shape := shapeOf(class.pod)
+		shape := c.shared.headroom.shapeOf(class.pod)
 		classes[shape] = append(classes[shape], class.class)
 	}
 	return classes
@@ -175,9 +174,6 @@ func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
 	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1}, []fwk.NodeInfo{info})
 	return err == nil && !a.Feasible(), err
 }
-
-// shapeOf is equal for pods that the account cannot tell apart.
-func shapeOf(pod *v1.Pod) shapeKey { return keyOf(asksOf(pod), describeRule(pod)) }
 
 // ask finds nodes that accept members of classes of one shape as they are.
 func (c *checking) ask(classes []string) error {

@@ -40,7 +40,7 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHeadroom(func(v1.ResourceName) bool { return false })
+			h := newHeadroom(unclaimed, allFilters)
 			h.setNode(gpuNode("a", "8").Obj())
 			h.setPod(used, gang.ID{})
 			look(h)

@@ -24,6 +24,8 @@ type headroom struct {
 	mu sync.Mutex
 	// claimed reports whether a device class hands out a resource. It is called with mu held.
 	claimed func(v1.ResourceName) bool
+	// filters returns the filters that decide where the pod may be.
+	filters func(*v1.Pod) *stockFilters
 
 	// resources holds the resources that a node has ever offered; their positions are those of all vectors. What only pods
 	// name is not among them, since users may name what they like.
@@ -81,11 +83,12 @@ type headNode struct {
 	place int
 }
 
-// newHeadroom returns an account without nodes. claimed reports whether a device class hands out a resource; it must
-// not call the account.
-func newHeadroom(claimed func(v1.ResourceName) bool) *headroom {
+// newHeadroom returns an account without nodes. claimed reports whether a device class hands out a resource, filters returns the
+// filters that decide where a pod may be; they must not call the account.
+func newHeadroom(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *stockFilters) *headroom {
 	h := &headroom{
 		claimed:    claimed,
+		filters:    filters,
 		index:      map[v1.ResourceName]int{},
 		byName:     map[string]*headNode{},
 		pods:       map[apitypes.UID]*headPod{},

@@ -13,7 +13,7 @@ import (
 
 // largeRoom is an account of 5,000 nodes of eight GPUs in 100 racks, each with that many pods of one GPU.
 func largeRoom(podsOnNode int) *headroom {
-	h := newHeadroom(unclaimed)
+	h := newHeadroom(unclaimed, allFilters)
 	for i := range 5000 {
 		node := st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Label("rack", fmt.Sprintf("r%02d", i%100)).Label("kubernetes.io/hostname", fmt.Sprintf("n%04d", i)).
 			Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64", v1.ResourceMemory: "512Gi", v1.ResourceEphemeralStorage: "1Ti", "hugepages-1Gi": "0", v1.ResourcePods: "110"}).Obj()

@@ -323,7 +323,7 @@ func TestHeadroomAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &naiveRoom{nodes: map[string]*v1.Node{}, pods: map[apitypes.UID]*v1.Pod{}, claimed: map[v1.ResourceName]bool{}}
 		m := &roomModel{
-			h:    newHeadroom(func(name v1.ResourceName) bool { return r.claimed[name] }),
+			h:    newHeadroom(func(name v1.ResourceName) bool { return r.claimed[name] }, allFilters),
 			r:    r,
 			pods: shapesOfModel(),
 			live: map[int]int{}, last: map[int]map[string][2]int{}, gained: map[int]bool{}, altered: map[string]bool{},
@@ -357,7 +357,7 @@ func TestHeadroomAgainstModel(t *testing.T) {
 func TestHeadroomNeverRulesOutWhatFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		h := newHeadroom(unclaimed)
+		h := newHeadroom(unclaimed, allFilters)
 		node := drawNode(t)
 		h.setNode(node)
 		var bound []*v1.Pod

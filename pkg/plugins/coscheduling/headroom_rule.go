@@ -26,6 +26,7 @@ const (
 type placementRule struct {
 	description string
 	holders     int
+	checks      ruleChecks
 	nodeName    string
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
@@ -33,9 +34,10 @@ type placementRule struct {
 	verdicts, before []verdict
 }
 
-func newPlacementRule(pod *v1.Pod, description string, nodes []*headNode) *placementRule {
+func newPlacementRule(pod *v1.Pod, checks ruleChecks, description string, nodes []*headNode) *placementRule {
 	r := &placementRule{
 		description: description,
+		checks:      checks,
 		nodeName:    pod.Spec.NodeName,
 		tolerations: pod.Spec.Tolerations,
 		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
@@ -62,19 +64,19 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	switch {
 	case node == nil:
 		return absent
-	case node.Spec.Unschedulable && !r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
+	case r.checks&checksCordon != 0 && node.Spec.Unschedulable && !r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
 		return cordoned
-	case r.nodeName != "" && r.nodeName != node.Name:
+	case r.checks&checksName != 0 && r.nodeName != "" && r.nodeName != node.Name:
 		return misnamed
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		if (t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
+		if r.checks&checksTaints != 0 && (t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
 			return tainted
 		}
 	}
 	// An affinity that cannot be read rules nothing out here: a cycle of the pod reports it.
-	if ok, err := r.affinity.Match(node); err == nil && !ok {
+	if ok, err := r.affinity.Match(node); r.checks&checksAffinity != 0 && err == nil && !ok {
 		return unselected
 	}
 	return admitted

@@ -67,20 +67,23 @@ func keyOf(asks []ask, rule []byte) shapeKey {
 	return shapeKey(sum[:16])
 }
 
-// asksOf returns what one pod requests, in the order of the names.
-func asksOf(pod *v1.Pod) []ask {
+// asksOf returns what one pod requests of what is compared, in the order of the names.
+func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
 	amounts := kubeview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	amounts[v1.ResourcePods] = 1
 	asks := make([]ask, 0, len(amounts))
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
-		asks = append(asks, ask{name: name, amount: amounts[name]})
+		if compared(name) {
+			asks = append(asks, ask{name: name, amount: amounts[name]})
+		}
 	}
 	return asks
 }
 
 // describeRule writes what decides on which nodes a pod may be, whatever it requests.
-func describeRule(pod *v1.Pod) []byte {
+func describeRule(pod *v1.Pod, checks ruleChecks) []byte {
 	var w shapeWriter
+	w.number(int64(checks))
 	w.text(pod.Spec.NodeName)
 	w.number(int64(len(pod.Spec.NodeSelector)))
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
@@ -132,13 +135,20 @@ func (w *shapeWriter) text(s string) {
 	w.written = append(w.written, s...)
 }
 
+// shapeOf is equal for pods that the account cannot tell apart.
+func (h *headroom) shapeOf(pod *v1.Pod) shapeKey {
+	filters := h.filters(pod)
+	return keyOf(asksOf(pod, filters.compares), describeRule(pod, filters.rules))
+}
+
 // acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
 // live shapes only.
 func (h *headroom) acquire(pod *v1.Pod) shapeKey {
+	filters := h.filters(pod)
+	asks, description := asksOf(pod, filters.compares), describeRule(pod, filters.rules)
+	key := keyOf(asks, description)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	asks, description := asksOf(pod), describeRule(pod)
-	key := keyOf(asks, description)
 	if s := h.shapes[key]; s != nil {
 		s.holders++
 		return key
@@ -146,7 +156,7 @@ func (h *headroom) acquire(pod *v1.Pod) shapeKey {
 	h.settle()
 	rule := h.rules[string(description)]
 	if rule == nil {
-		rule = newPlacementRule(pod, string(description), h.nodes)
+		rule = newPlacementRule(pod, filters.rules, string(description), h.nodes)
 		h.rules[rule.description] = rule
 	}
 	rule.holders++

@@ -17,6 +17,12 @@ import (
 
 func unclaimed(v1.ResourceName) bool { return false }
 
+func allFilters(*v1.Pod) *stockFilters { return allStockFilters }
+
+func shapeOf(pod *v1.Pod) shapeKey {
+	return keyOf(asksOf(pod, allStockFilters.compares), describeRule(pod, allStockFilters.rules))
+}
+
 func gpuNode(name string, gpus string) *st.NodeWrapper {
 	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: gpus, v1.ResourceCPU: "16", v1.ResourcePods: "110"})
 }
@@ -150,7 +156,7 @@ func TestHeadroomSlots(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, early := range []bool{false, true} {
-				h := newHeadroom(unclaimed)
+				h := newHeadroom(unclaimed, allFilters)
 				var key shapeKey
 				if early {
 					key = h.acquire(tc.pod)
@@ -170,7 +176,7 @@ func TestHeadroomSlots(t *testing.T) {
 func TestHeadroomLeavesToDeviceClassesWhatTheyHandOut(t *testing.T) {
 	t.Parallel()
 	mapped := false
-	h := newHeadroom(func(name v1.ResourceName) bool { return mapped && name == gpu })
+	h := newHeadroom(func(name v1.ResourceName) bool { return mapped && name == gpu }, allFilters)
 	h.setNode(gpuNode("plugin", "8").Obj())
 	h.setNode(gpuNode("dra", "0").Obj())
 	key := h.acquire(gpuPod("new", "", "4"))
@@ -222,7 +228,7 @@ func TestHeadroomCauses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHeadroom(unclaimed)
+			h := newHeadroom(unclaimed, allFilters)
 			for _, node := range tc.nodes {
 				h.setNode(node)
 			}
@@ -269,7 +275,7 @@ func TestHeadroomGains(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHeadroom(unclaimed)
+			h := newHeadroom(unclaimed, allFilters)
 			h.setNode(gpuNode("full", "8").Obj())
 			h.setNode(gpuNode("half", "4").Obj())
 			h.setNode(gpuNode("small", "2").Obj())
@@ -294,7 +300,7 @@ func TestHeadroomGains(t *testing.T) {
 
 func TestCopiesBelongToTheCaller(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(unclaimed)
+	h := newHeadroom(unclaimed, allFilters)
 	for _, name := range []string{"a", "b"} {
 		h.setNode(gpuNode(name, "8").Obj())
 		h.setPod(gpuPod("1 on "+name, name, "1"), gang.ID{Namespace: "ns", Name: "g"})
@@ -332,7 +338,7 @@ func TestCopiesBelongToTheCaller(t *testing.T) {
 
 func TestAppendingToOnePartOfACopyLeavesTheNext(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(unclaimed)
+	h := newHeadroom(unclaimed, allFilters)
 	for _, name := range []string{"a", "b"} {
 		h.setNode(gpuNode(name, "8").Obj())
 		h.setPod(gpuPod("1 on "+name, name, "1"), gang.ID{})
@@ -353,7 +359,7 @@ func TestAppendingToOnePartOfACopyLeavesTheNext(t *testing.T) {
 
 func TestAPodThatIsNotLiveIsNotRuledOut(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(unclaimed)
+	h := newHeadroom(unclaimed, allFilters)
 	h.setNode(gpuNode("a", "8").Label("rack", "r").Obj())
 	key := h.acquire(gpuPod("new", "", "16"))
 	h.release(key)

@@ -11,6 +11,8 @@ import (
 type profiles struct {
 	mu     sync.RWMutex
 	byName map[string]framework.Framework
+	// stock holds the filters of the profiles of which they have been asked for, by name.
+	stock map[string]*stockFilters
 }
 
 func (p *profiles) add(profile framework.Framework) {
@@ -27,6 +29,28 @@ func (p *profiles) of(pod *v1.Pod) framework.Framework {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.byName[pod.Spec.SchedulerName]
+}
+
+// filters returns the filters of Kubernetes that decide where the pod may be: all if another scheduler places it. A profile must
+// have all its plugins before.
+func (p *profiles) filters(pod *v1.Pod) *stockFilters {
+	p.mu.RLock()
+	known, profile := p.stock[pod.Spec.SchedulerName], p.byName[pod.Spec.SchedulerName]
+	p.mu.RUnlock()
+	switch {
+	case profile == nil:
+		return allStockFilters
+	case known != nil:
+		return known
+	}
+	f := stockFiltersOf(profile)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stock == nil {
+		p.stock = map[string]*stockFilters{}
+	}
+	p.stock[pod.Spec.SchedulerName] = f
+	return f
 }
 
 // one returns one of the profiles: the queue and the waiting pods are the same behind all of them.

@@ -12,8 +12,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -292,7 +290,7 @@ func (p *promises) backfills(id gang.ID, pod *v1.Pod) bool {
 
 // refuse returns the gang to which the capacity is promised that the pod would need on the node, one of nodes, if there is one.
 // Resources and host ports count; which device of a shared node is whose is not promised.
-func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister, dra fwk.SharedDRAManager) (gang.ID, bool) {
+func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister, filters *stockFilters) (gang.ID, bool) {
 	view := p.view.Load()
 	if view == nil {
 		return gang.ID{}, false
@@ -325,10 +323,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 			harmed = harmed || o.to.Namespace != pod.Namespace
 		}
 	}
-	fits := func() bool {
-		return len(noderesources.Fits(pod, with, dra, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && nodeports.Fits(pod, with)
-	}
-	if with == node || fits() || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && fits() {
+	if with == node || filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with) {
 		return gang.ID{}, false
 	}
 	if harmed && !p.harmed.Load() {

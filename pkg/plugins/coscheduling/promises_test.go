@@ -81,7 +81,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 			kept := test.promise
 			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.add(kept)
-			to, refused := p.refuse(test.pod, node, nodes, nil)
+			to, refused := p.refuse(test.pod, node, nodes, allStockFilters)
 			if refused != test.refused || refused && to != kept.to {
 				t.Errorf("refused %t for %v, want %t", refused, to, test.refused)
 			}

@@ -37,7 +37,7 @@ func gangOfClasses(h *headroom, classes, shapes int) *waitingGang {
 func TestReservationOfManyClasses(t *testing.T) {
 	t.Parallel()
 	const nodes = 1000
-	h := newHeadroom(unclaimed)
+	h := newHeadroom(unclaimed, allFilters)
 	for i := range nodes {
 		h.setNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
 	}
