@@ -25,6 +25,9 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 		"the specification": func(l *Ledger, i int, now time.Time) {
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Generation: int64(i)}, now)
 		},
+		"an annotation of the object": func(l *Ledger, _ int, now time.Time) {
+			l.Reconsider(g1, now)
+		},
 		"the object, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
 			l.Undefine(g1, Object, now)
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: now, UID: UID(fmt.Sprint(i))}, now)

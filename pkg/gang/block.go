@@ -47,6 +47,18 @@ func (g *group) unblock(now time.Time) {
 	}
 }
 
+// Reconsider has the group tried again after a change of something that it does not specify itself.
+func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	if g == nil {
+		return Effects{}
+	}
+	g.unblock(now)
+	return l.settle(g, now)
+}
+
 // forgive forgets the attempts of a group that was not tried for longer than its last pause.
 func (g *group) forgive(now time.Time) {
 	if now.Sub(g.retryAt) >= max(g.pause, forgetAfter) {

@@ -85,13 +85,30 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
 		Generation: pg.Generation,
-		Placement:  pg.Annotations[TopologyRequiredKey] + " " + pg.Annotations[TopologyPreferredKey] + fmt.Sprint(Amounts(pg.Spec.MinResources)),
+		Placement:  GangPlacement(pg) + fmt.Sprint(Amounts(pg.Spec.MinResources)),
 	}
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
 		// The framework lets no pod wait for longer.
 		s.Timeout = min(time.Duration(*t)*time.Second, maxTimeout)
 	}
 	return s, nil
+}
+
+// GangPlacement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They count whoever
+// made the PodGroup, and a change of them is no edit of its spec.
+func GangPlacement(pg *schedulingv1alpha1.PodGroup) string {
+	var c class
+	if pg == nil {
+		return ""
+	}
+	for _, key := range []string{TopologyRequiredKey, TopologyPreferredKey, MixedModelsKey, BackfillKey} {
+		// An empty value is not allowed where none is.
+		if value, found := pg.Annotations[key]; found {
+			c.text(key)
+			c.text(value)
+		}
+	}
+	return string(c.written)
 }
 
 // GangMember reads a pod as a member of its gang. Ours says whether the process schedules it.

@@ -83,6 +83,36 @@ func TestGangSpecTimeout(t *testing.T) {
 	}
 }
 
+func TestGangSpecTellsAnnotationsApart(t *testing.T) {
+	t.Parallel()
+	// Each is a change of the one before.
+	last := "nothing yet"
+	for _, annotations := range []map[string]string{
+		{},
+		{"example.com/mine": "1", TopologyRequiredKey: ""},
+		{TopologyRequiredKey: "rack"},
+		{TopologyPreferredKey: "rack"},
+		{TopologyPreferredKey: "block"},
+		{MixedModelsKey: "allow"},
+		{BackfillKey: "allow"},
+		nil,
+	} {
+		pg := &schedulingv1alpha1.PodGroup{}
+		pg.Annotations = annotations
+		spec, err := GangSpec(pg, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.Placement == last {
+			t.Errorf("a PodGroup with annotations %v asks for the same as the one before", annotations)
+		}
+		last = spec.Placement
+	}
+	if GangPlacement(nil) != GangPlacement(&schedulingv1alpha1.PodGroup{}) {
+		t.Error("a PodGroup without annotations says something of where members may be")
+	}
+}
+
 func TestPlacementClass(t *testing.T) {
 	t.Parallel()
 	pod := func(edit func(p *v1.Pod)) *v1.Pod {

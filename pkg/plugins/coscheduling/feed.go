@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,7 +81,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 }
 
 func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *groupInformer) error {
-	if err := f.watch(factory, groups, handlers(f.seeGroup, f.changeGroup, f.loseGroup)); err != nil {
+	if err := f.watch(factory, groups, handlers(f.addGroup, f.changeGroup, f.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	for _, finished := range groups.finished {
@@ -220,11 +221,27 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	f.carrier.carry(f.ctx, f.ledger.Recall(id, hadStarted(pg), now))
 }
 
+func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
+	f.seeGroup(pg)
+	f.seePlacement(nil, pg)
+}
+
 func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
+	f.seePlacement(old, pg)
 	if old.Annotations[kubeview.RoleLabelKey] != pg.Annotations[kubeview.RoleLabelKey] {
 		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
 	}
+}
+
+// seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may be. The ledger knows
+// only what PodGroups say that define a gang: those that stand in for labels do not, nor do those that cannot be read.
+func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
+	if kubeview.GangPlacement(old) == kubeview.GangPlacement(pg) {
+		return
+	}
+	of := cmp.Or(pg, old)
+	f.carrier.carry(f.ctx, f.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
 }
 
 // seeRoles looks at the members again, whose roles depend on the PodGroup.
@@ -239,6 +256,10 @@ func (f *feed) seeRoles(id gang.ID) {
 func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, time.Now()))
+	f.seePlacement(pg, nil)
+	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+		f.seeRoles(id)
+	}
 	f.status.mark(id)
 }
 
