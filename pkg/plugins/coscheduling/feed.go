@@ -54,6 +54,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err
 	}
+	c.status.unheard = c.owners.unheard
 	c.recorder = profile.EventRecorder()
 	c.waker.wire(c)
 	s := c.status

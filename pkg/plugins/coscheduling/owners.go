@@ -39,6 +39,8 @@ type followedGang struct {
 	// told is what was said of the gang last, if anything was.
 	told  kubeview.GangOwnerState
 	heard bool
+	// sure is set if it was said when all objects of the kind were known, acted if something was made of it.
+	sure, acted bool
 }
 
 // newOwnerFollower makes a follower that reads objects with the rights of config.
@@ -151,6 +153,7 @@ func (f *ownerFollower) next() (kubeview.GangOwner, kubeview.GangOwnerState, boo
 		delete(f.dirty, id)
 		g := f.gangs[id]
 		state := g.source.state(&g.owner, g.told)
+		g.sure = g.source.listed && g.source.unreadable == ""
 		if g.heard && state == g.told {
 			continue
 		}
@@ -158,6 +161,23 @@ func (f *ownerFollower) next() (kubeview.GangOwner, kubeview.GangOwnerState, boo
 		return g.owner, state, true
 	}
 	return kubeview.GangOwner{}, kubeview.GangOwnerState{}, false
+}
+
+// act notes that something was made of what was said of the gang.
+func (f *ownerFollower) act(id gang.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g := f.gangs[id]; g != nil {
+		g.acted = g.sure
+	}
+}
+
+// unheard reports whether it is not known yet what holds for the gang, because the objects of its kind have not been read or cannot be.
+func (f *ownerFollower) unheard(id gang.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.gangs[id]
+	return g != nil && !g.acted
 }
 
 func ownerKey(namespace, name string) string { return namespace + "/" + name }

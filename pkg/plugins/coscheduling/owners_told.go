@@ -49,6 +49,9 @@ func (c *coordinator) ownerSays(ctx context.Context, owner kubeview.GangOwner, s
 		spec := gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}
 		c.carrier.carry(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 	}
+	c.owners.act(id)
+	// A PodGroup that was kept until now may have to go.
+	c.status.mark(id)
 	if s.Why != "" && s.UID != "" {
 		about := &v1.ObjectReference{APIVersion: s.APIVersion, Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name, UID: s.UID}
 		c.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "GangCannotStart", "Scheduling", "%s", s.Why)

@@ -23,6 +23,9 @@ func (s *statusWriter) keepStandIn(ctx context.Context, id gang.ID, v gang.View,
 		return false, nil
 	case !isStandIn(pg) || pg.DeletionTimestamp != nil:
 		return true, nil
+	case v.Undeclared == 0 && s.unheard(id):
+		// It holds what only it knows: whether the gang has started, and what users have written on it.
+		return false, nil
 	case v.Undeclared == 0:
 		return false, s.groups.remove(ctx, pg)
 	default:

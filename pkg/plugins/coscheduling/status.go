@@ -71,6 +71,8 @@ type statusWriter struct {
 	pods     *memberPods
 	profiles *profiles
 	synced   func() bool
+	// unheard reports whether the owner of the gang's members may say its minimum and has not been read.
+	unheard func(gang.ID) bool
 	// reserved returns what is said of the reservation of a gang, empty for none.
 	reserved func(gang.ID) string
 	// blocked is told what is said of a gang that was planned in vain, nil for nobody.
@@ -104,7 +106,7 @@ type statusWriter struct {
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{reserved: func(gang.ID) string { return "" }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, owed: map[gang.ID]bool{}, odd: map[gang.ID]map[string]string{},
+	return &statusWriter{reserved: func(gang.ID) string { return "" }, unheard: func(gang.ID) bool { return false }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, owed: map[gang.ID]bool{}, odd: map[gang.ID]map[string]string{},
 		writing: map[gang.ID]time.Time{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{},
 		groupWords:  flowcontrol.NewTokenBucketRateLimiter(groupWordsASecond, groupWordsAtOnce),
 		memberWords: flowcontrol.NewTokenBucketRateLimiter(memberWordsASecond, memberWordsAtOnce)}
