@@ -10,7 +10,7 @@ import (
 
 func TestTheDomainOfAGangIsWhereMostOfItsPodsAre(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(func(v1.ResourceName) bool { return false })
+	h := newHeadroom(unclaimed, allFilters)
 	for name, labels := range map[string]map[string]string{
 		"a": {"zone": "z1", "rack": "r1"}, "b": {"zone": "z1", "rack": "r1"}, "c": {"zone": "z1", "rack": "r2"}, "d": {"zone": "z1"},
 	} {
