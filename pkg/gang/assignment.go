@@ -82,9 +82,9 @@ func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 	return Effects{}, true
 }
 
-// Permit tells a member that has reserved whether it may be bound now (wait is zero), has to wait for its siblings for
-// at most wait, or has lost its assignment (ok is false). One that siblings depend on comes first: it goes on, and
-// waits after Prepared.
+// Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is zero), has to
+// wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on comes first: it goes on,
+// and waits after Prepared.
 func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,6 +95,7 @@ func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, 
 	case m.stage == preparing:
 		return Effects{}, 0, true, m.group.plan.node(uid) != ""
 	}
+	m.move(isPermitted)
 	e, wait, ok = l.await(m, now)
 	return e, wait, false, ok
 }
@@ -110,6 +111,14 @@ func (l *Ledger) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration
 	}
 	m.move(isPrepared)
 	return l.await(m, now)
+}
+
+// Reserved reports whether the member holds an assignment of a plan and Permit is still to be asked whether it may be bound.
+func (l *Ledger) Reserved(uid UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	return m != nil && m.stage == reserved
 }
 
 // Patience is how much longer the member may wait for its siblings.

@@ -35,6 +35,35 @@ func TestMembersAreActivatedOnceWhenTheyMayGo(t *testing.T) {
 	}
 }
 
+// The last member asks for its permit while another plugin keeps the first waiting.
+func TestGangWaitsForAMemberThatMayStillBeTurnedAway(t *testing.T) {
+	t.Parallel()
+	for _, turnedAway := range []bool{false, true} {
+		l := plannedGangOf(t, 2, 2)
+		for i := range 2 {
+			if _, ok := l.Reserve(uid(i), node(i), t0); !ok || !l.Reserved(uid(i)) {
+				t.Fatalf("member %d cannot reserve", i)
+			}
+		}
+		if e, wait, _, ok := l.Permit(uid(1), t0); !ok || wait == 0 || !e.Empty() {
+			t.Fatalf("the last member waits %s, ok %t, effects %+v; want it to wait for the first", wait, ok, e)
+		}
+		if turnedAway {
+			if e := l.Unreserve(uid(0), testBackoff, t0); len(e.Allow) > 0 {
+				t.Errorf("%v are let go after the first was turned away", uids(e.Allow))
+			}
+			if _, allowed := l.Holding(uid(1)); allowed {
+				t.Error("the last member was let go, and the first was turned away")
+			}
+			continue
+		}
+		e, wait, _, ok := l.Permit(uid(0), t0)
+		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Allow)); !ok || wait != 0 || diff != "" {
+			t.Errorf("the first member waits %s, ok %t; it lets go (-want +got):\n%s", wait, ok, diff)
+		}
+	}
+}
+
 func TestGangGoesTogether(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)

@@ -120,7 +120,7 @@ func (w *world) remove(p *worldPod) {
 	switch p.place {
 	case parked, active:
 		p.place = settledDown
-	case waiting:
+	case asking, waiting:
 		p.rejected = true
 	}
 }
@@ -157,7 +157,7 @@ func (w *world) step() {
 			w.cycle(p)
 		}
 	case 11, 12, 13:
-		if p := w.some(w.at(waiting, writing, written, binding)); p != nil {
+		if p := w.some(w.at(asking, waiting, writing, written, binding)); p != nil {
 			w.finish(p)
 		}
 	case 14:
@@ -195,7 +195,7 @@ func (w *world) evict() {
 		return
 	}
 	w.evicted++
-	for _, p := range w.at(waiting, writing, written, binding) {
+	for _, p := range w.at(asking, waiting, writing, written, binding) {
 		if p.group == g1 && p.State == Pending && !p.left && !p.deleted && w.now.Sub(w.l.groups[g1].inFlightSince) < longestFlight {
 			w.t.Fatalf("the group is evicted while %s is on its way", p.UID)
 		}
@@ -210,7 +210,7 @@ func (w *world) evict() {
 
 // timers ends the waits of pods whose time is over, whatever the ledger knows of that.
 func (w *world) timers() {
-	for _, p := range w.at(waiting, written) {
+	for _, p := range w.at(asking, waiting, written) {
 		if !w.now.Before(p.deadline) {
 			p.rejected = true
 		}
@@ -284,12 +284,12 @@ func (w *world) drain() {
 		w.timers()
 		w.carryOut(w.l.Expire(testBackoff, w.now))
 		w.wake()
-		for len(w.at(active, waiting, writing, written, binding)) > 0 {
+		for len(w.at(active, asking, waiting, writing, written, binding)) > 0 {
 			before := w.calls
 			for _, p := range w.at(active) {
 				w.cycle(p)
 			}
-			for _, p := range w.at(waiting, writing, written, binding) {
+			for _, p := range w.at(asking, waiting, writing, written, binding) {
 				w.finish(p)
 			}
 			if w.calls == before {
@@ -298,7 +298,7 @@ func (w *world) drain() {
 		}
 		w.compare()
 	}
-	if stuck := w.at(waiting, writing, written, binding); len(stuck) > 0 {
+	if stuck := w.at(asking, waiting, writing, written, binding); len(stuck) > 0 {
 		w.t.Fatalf("%s is never tried at place %d", stuck[0].UID, stuck[0].place)
 	}
 	for _, p := range w.all(func(p *worldPod) bool { return !p.deleted && p.State == Pending && p.Ours }) {

@@ -14,7 +14,9 @@ const (
 	// preparing members hold their assignment in memory and write what siblings depend on, such as a claim that they
 	// share.
 	preparing
-	// assigned members hold their assignment in memory and wait for their siblings.
+	// reserved members hold their assignment in memory, and may still be turned away before they have to wait for their siblings.
+	reserved
+	// assigned members hold their assignment in memory and wait for nothing but their siblings.
 	assigned
 	// released members hold their assignment in memory and are being bound.
 	released
@@ -35,8 +37,10 @@ const (
 	// reserves: it holds its assignment; reservesFirst: and lets siblings follow before all of them hold theirs.
 	reserves
 	reservesFirst
-	// isPrepared: what siblings depend on has been written. isReleased: it need not wait for siblings any longer.
+	// isPermitted: only its siblings keep it waiting. isPrepared: what siblings depend on has been written.
+	isPermitted
 	isPrepared
+	// isReleased: it need not wait for siblings any longer.
 	isReleased
 	// givesBack: it holds its assignment no longer and has no node.
 	givesBack
@@ -49,23 +53,24 @@ const (
 // stageTable holds the stage that follows, by stage and occurrence. What is left out of a row leaves the stage as it
 // is.
 var stageTable = [stages]map[occurrence]stage{
-	held:      {isLet: queued, reserves: assigned, reservesFirst: preparing, isPlaced: done},
-	queued:    {isDenied: held, goesAlone: alone, reserves: assigned, reservesFirst: preparing, isPlaced: done},
+	held:      {isLet: queued, reserves: reserved, reservesFirst: preparing, isPlaced: done},
+	queued:    {isDenied: held, goesAlone: alone, reserves: reserved, reservesFirst: preparing, isPlaced: done},
 	alone:     {isDenied: held, isLet: queued, reserves: released, isPlaced: done},
 	preparing: {isPrepared: assigned, isReleased: released, givesBack: held, isPlaced: done},
+	reserved:  {isPermitted: assigned, isReleased: released, givesBack: held, isPlaced: done},
 	assigned:  {isReleased: released, givesBack: held, isPlaced: done},
 	released:  {givesBack: held, isPlaced: done},
 	done:      {isPending: held},
 }
 
 // holds reports whether a member at this stage holds an assignment in memory.
-func (s stage) holds() bool { return s == preparing || s == assigned || s == released }
+func (s stage) holds() bool { return s == preparing || s == reserved || s == assigned || s == released }
 
 // ready reports whether a member at this stage can be bound as soon as its siblings can.
 func (s stage) ready() bool { return s == assigned || s == released }
 
 // waits reports whether a member at this stage holds an assignment that can still be asked back.
-func (s stage) waits() bool { return s == preparing || s == assigned }
+func (s stage) waits() bool { return s == preparing || s == reserved || s == assigned }
 
 // move changes the member's stage by what happened to it. It is the only place that does.
 func (m *member) move(o occurrence) {

@@ -12,14 +12,15 @@ func TestStages(t *testing.T) {
 	t.Parallel()
 	const none = stages
 	want := [stages][occurrences]stage{
-		//          isLet   isDenied goesAlone reserves  reservesFirst isPrepared isReleased givesBack isPending isPlaced
-		held:      {queued, none, none, assigned, preparing, none, none, none, none, done},
-		queued:    {none, held, alone, assigned, preparing, none, none, none, none, done},
-		alone:     {queued, held, none, released, none, none, none, none, none, done},
-		preparing: {none, none, none, none, none, assigned, released, held, none, done},
-		assigned:  {none, none, none, none, none, none, released, held, none, done},
-		released:  {none, none, none, none, none, none, none, held, none, done},
-		done:      {none, none, none, none, none, none, none, none, held, none},
+		//          isLet   isDenied goesAlone reserves  reservesFirst isPermitted isPrepared isReleased givesBack isPending isPlaced
+		held:      {queued, none, none, reserved, preparing, none, none, none, none, none, done},
+		queued:    {none, held, alone, reserved, preparing, none, none, none, none, none, done},
+		alone:     {queued, held, none, released, none, none, none, none, none, none, done},
+		preparing: {none, none, none, none, none, none, assigned, released, held, none, done},
+		reserved:  {none, none, none, none, none, assigned, none, released, held, none, done},
+		assigned:  {none, none, none, none, none, none, none, released, held, none, done},
+		released:  {none, none, none, none, none, none, none, none, held, none, done},
+		done:      {none, none, none, none, none, none, none, none, none, held, none},
 	}
 	for from := range stages {
 		for o := range occurrences {
@@ -73,7 +74,7 @@ func TestEveryStageIsReachedAndLeft(t *testing.T) {
 
 func TestStagesThatHoldAssignments(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[stage]string{held: "", queued: "", alone: "", preparing: "holds waits", assigned: "holds ready waits", released: "holds ready", done: ""} {
+	for s, want := range map[stage]string{held: "", queued: "", alone: "", preparing: "holds waits", reserved: "holds waits", assigned: "holds ready waits", released: "holds ready", done: ""} {
 		got := ""
 		for _, is := range []struct {
 			name string

@@ -20,7 +20,7 @@ func (w *world) check() {
 			if m.stage.holds() {
 				holding++
 			}
-			if m.stage == released || m.State == Bound || m.State == Succeeded {
+			if m.stage == released && w.pods[m.UID].place != asking || m.State == Bound || m.State == Succeeded {
 				going.Total++
 				going.Roles[m.Role]++
 			}
@@ -126,7 +126,7 @@ func (w *world) compare() {
 		if m.State != p.State || m.group.id != p.group {
 			w.t.Fatalf("%s is known to be in state %d of %s, is in %d of %s", uid, m.State, m.group.id, p.State, p.group)
 		}
-		holds := p.place == waiting || p.place == writing || p.place == written || p.place == binding
+		holds := p.place == asking || p.place == waiting || p.place == writing || p.place == written || p.place == binding
 		if p.State == Pending && !p.left && m.stage.holds() != holds {
 			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
 		}

@@ -146,6 +146,15 @@ func (w *world) reserve(p *worldPod, node string, ordinary bool) {
 		turnedAway()
 		return
 	}
+	if w.l.Reserved(p.UID) && w.draw(4, "another plugin lets the pod wait") == 0 {
+		p.place, p.deadline = asking, w.now.Add(w.l.Patience(p.UID, w.now))
+		return
+	}
+	w.permit(p)
+}
+
+// permit asks whether a pod may go that nothing but its siblings can keep.
+func (w *world) permit(p *worldPod) {
 	first := false
 	w.proceed(p, waiting, func() (e Effects, wait time.Duration, ok bool) {
 		e, wait, first, ok = w.l.Permit(p.UID, w.now)

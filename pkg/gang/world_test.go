@@ -17,8 +17,9 @@ const (
 	active
 	// cycling is the pod whose scheduling cycle runs.
 	cycling
-	// waiting pods wait in Permit; writing pods prepare in PreBind; written pods wait there afterwards; binding pods
+	// asking pods wait in Permit for another plugin, waiting pods for their siblings; writing pods prepare in PreBind; written pods wait there afterwards; binding pods
 	// were let go.
+	asking
 	waiting
 	writing
 	written
@@ -118,7 +119,7 @@ func (w *world) carryOut(e Effects) {
 	}
 	for _, r := range e.Reject {
 		p := w.pods[r.UID]
-		if p.place != waiting && p.place != writing && p.place != written && p.place != cycling {
+		if p.place != asking && p.place != waiting && p.place != writing && p.place != written && p.place != cycling {
 			w.t.Fatalf("%s is asked for an assignment and neither waits nor prepares: %d", r.UID, p.place)
 		}
 		if r.Reason == nil {
@@ -209,6 +210,18 @@ func (w *world) unbind(p *worldPod) {
 // finish ends what a pod does in the background.
 func (w *world) finish(p *worldPod) {
 	switch {
+	case p.place == asking:
+		held, released := w.l.Holding(p.UID)
+		switch {
+		case !held, p.rejected:
+			w.unreserve(p)
+		case w.goesWrong(4, "another plugin turns the pod away"):
+			w.unreserve(p)
+			// One that was let go is brought back by the events of the other plugin.
+			p.foreign = released && p.place == parked
+		default:
+			w.permit(p)
+		}
 	case p.place == writing && (p.rejected || w.goesWrong(5, "writing fails")):
 		w.unbind(p)
 	case p.place == writing:

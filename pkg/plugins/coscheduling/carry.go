@@ -84,10 +84,13 @@ func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework
 	defer tick.Stop()
 	for {
 		<-tick.C
+		w := profile.GetWaitingPod(apitypes.UID(uid))
 		if held, _ := c.ledger.Holding(uid); !held {
+			if w != nil {
+				answer{reason: "the plan of the gang changed"}.give(w)
+			}
 			return
 		}
-		w := profile.GetWaitingPod(apitypes.UID(uid))
 		if w == nil || slices.ContainsFunc(w.GetPendingPlugins(), func(name string) bool { return name != Name }) {
 			continue
 		}

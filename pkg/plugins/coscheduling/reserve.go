@@ -106,8 +106,9 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	if p.othersPermit && !c.ledger.Alone(uid) {
-		// Siblings may go only when no other plugin can turn this member away any more.
+	if p.othersPermit && c.ledger.Reserved(uid) {
+		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits for them in
+		// PreBind, which comes after the Permit of all plugins.
 		go c.carrier.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
 	}

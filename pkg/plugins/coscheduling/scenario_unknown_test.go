@@ -148,7 +148,7 @@ func (r *ration) answer(node *v1.Node, pod *v1.Pod) {
 	}
 }
 
-// runOwnScheduler runs a scheduler with Coscheduling and ration in this process until ctx ends.
+// runOwnScheduler runs a scheduler with Coscheduling, ration and veto in this process until ctx ends.
 func runOwnScheduler(ctx context.Context, box *sandbox.Sandbox, config string) error {
 	data, err := os.ReadFile(config)
 	if err != nil {
@@ -168,7 +168,8 @@ func runOwnScheduler(ctx context.Context, box *sandbox.Sandbox, config string) e
 	opts := options.NewOptions()
 	opts.ConfigFile = file
 	opts.SecureServing.BindPort = 0
-	completed, sched, err := app.Setup(ctx, opts, app.WithPlugin(coscheduling.Name, coscheduling.New), app.WithPlugin(rationName, newRation))
+	completed, sched, err := app.Setup(ctx, opts, app.WithPlugin(coscheduling.Name, coscheduling.New), app.WithPlugin(rationName, newRation),
+		app.WithPlugin(vetoName, newVeto))
 	if err != nil {
 		return err
 	}
