@@ -88,7 +88,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		profile := c.profiles.one()
 		return profile != nil && claimed(profile, name)
 	}, c.profiles.filters)
-	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill}
+	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.filters}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.waker.resume}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}

@@ -100,7 +100,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	if data, err := state.Read(nodesKey); err == nil && !data.(nodeSet).Has(node.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
-	if to, refused := p.shared.promises.refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos(), p.shared.profiles.filters(pod)); refused {
+	if to, refused := p.shared.promises.refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
 		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	return nil

@@ -51,6 +51,8 @@ type promises struct {
 	members members
 	// allowsBackfill reports whether the pod may use what is promised for a turn.
 	allowsBackfill func(*v1.Pod) bool
+	// filters returns the filters that decide where the pod may be.
+	filters func(*v1.Pod) *stockFilters
 	// wake is told of pods that were turned away for a promise that has ended.
 	wake func([]gang.Ref)
 
@@ -290,7 +292,7 @@ func (p *promises) backfills(id gang.ID, pod *v1.Pod) bool {
 
 // refuse returns the gang to which the capacity is promised that the pod would need on the node, one of nodes, if there is one.
 // Resources and host ports count; which device of a shared node is whose is not promised.
-func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister, filters *stockFilters) (gang.ID, bool) {
+func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (gang.ID, bool) {
 	view := p.view.Load()
 	if view == nil {
 		return gang.ID{}, false
@@ -323,7 +325,11 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 			harmed = harmed || o.to.Namespace != pod.Namespace
 		}
 	}
-	if with == node || filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with) {
+	if with == node {
+		return gang.ID{}, false
+	}
+	filters := p.filters(pod)
+	if filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with) {
 		return gang.ID{}, false
 	}
 	if harmed && !p.harmed.Load() {

@@ -77,11 +77,11 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
 			kept := test.promise
 			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.add(kept)
-			to, refused := p.refuse(test.pod, node, nodes, allStockFilters)
+			to, refused := p.refuse(test.pod, node, nodes)
 			if refused != test.refused || refused && to != kept.to {
 				t.Errorf("refused %t for %v, want %t", refused, to, test.refused)
 			}

@@ -48,7 +48,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if err != nil {
 		return nil
 	}
-	if to, refused := c.promises.refuse(pod, node, nodes, c.profiles.filters(pod)); refused {
+	if to, refused := c.promises.refuse(pod, node, nodes); refused {
 		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)

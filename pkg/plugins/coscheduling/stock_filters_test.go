@@ -135,7 +135,9 @@ func TestPromisesAreComparedAsTheProfileCompares(t *testing.T) {
 		if ignored {
 			args.IgnoredResources = []string{rdma}
 		}
-		if _, refused := p.refuse(pod, node, nodesNamed{}, stockFiltersOf(theFilters(t, args))); refused == ignored {
+		filters := stockFiltersOf(theFilters(t, args))
+		p.filters = func(*v1.Pod) *stockFilters { return filters }
+		if _, refused := p.refuse(pod, node, nodesNamed{}); refused == ignored {
 			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
 		}
 	}
