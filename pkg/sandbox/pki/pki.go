@@ -36,8 +36,8 @@ const (
 const certLifetime = 365 * 24 * time.Hour
 
 // Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every client, and
-// one for proxies that say who their clients are. As in kubeadm, the second has not signed for anybody whom the first has: a
-// client's certificate that it could have signed is checked twice for each request.
+// one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server would check the certificate
+// of a client twice for each request.
 type Dir string
 
 // Cert is the path of a certificate.
