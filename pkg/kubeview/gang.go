@@ -94,8 +94,8 @@ func GangSpec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec
 	return s, nil
 }
 
-// GangPlacement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They count whoever
-// made the PodGroup, and a change of them is no edit of its spec.
+// GangPlacement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They count in
+// PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
 func GangPlacement(pg *schedulingv1alpha1.PodGroup) string {
 	var c class
 	if pg == nil {
