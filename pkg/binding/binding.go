@@ -66,15 +66,15 @@ func (p pods) Bind(ctx context.Context, binding *v1.Binding, options metav1.Crea
 	return nil
 }
 
-// refused reports that an API server has answered that it has not done what was asked. A conflict says that the pod has a node,
-// which may be the right one.
+// refused reports that an API server has answered that it has not done what was asked. A conflict is one of these answers: another
+// scheduler has bound the pod, and may have told it other devices.
 func refused(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return false
 	}
 	switch code := status.Status().Code; code {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	default:
 		return code >= 400 && code < 500

@@ -53,6 +53,7 @@ func TestABindingSucceedsIfThePodHasTheNode(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection reset by peer")
 	slow := apierrors.NewTimeoutError("etcdserver: request timed out", 0)
+	conflict := apierrors.NewConflict(v1.Resource("pods"), "p", lost)
 	pod := func(uid types.UID, node string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: uid}, Spec: v1.PodSpec{NodeName: node}}
 	}
@@ -71,7 +72,7 @@ func TestABindingSucceedsIfThePodHasTheNode(t *testing.T) {
 		"one of an API server that does not come back": {server: server{pod: pod("1", ""), binding: lost, done: true, reading: slices.Repeat([]error{lost}, 100)}, want: lost, looks: 17},
 		"one whose answer is lost with the caller":     {server: server{pod: pod("1", ""), binding: context.Canceled, done: true}, ended: true, looks: 1},
 		"one of a caller that is gone in an outage":    {server: server{pod: pod("1", ""), binding: lost, done: true, reading: []error{lost, lost}}, ended: true, want: lost, looks: 1},
-		"a pod that has the node already":              {server: server{pod: pod("1", "n"), binding: apierrors.NewConflict(v1.Resource("pods"), "p", lost)}, looks: 1},
+		"a pod that another scheduler has bound":       {server: server{pod: pod("1", "n"), binding: conflict}, want: conflict},
 		"a pod that has another node":                  {server: server{pod: pod("1", "m"), binding: lost}, want: lost, looks: 1},
 		"another pod of that name on the node":         {server: server{pod: pod("2", "n"), binding: lost}, want: lost, looks: 1},
 		"a pod that is gone":                           {server: server{binding: lost}, want: lost, looks: 1},
