@@ -99,7 +99,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable":     inSource,
-		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
+		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.evicted": byGang, "Toll.Roles": oneCycle, "Ledger.groups": byGang,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"ReserveTurns.rests": byGang, "Rounds.groups": byGang, "VictimGroup.SettledByRole": oneCycle,
@@ -142,7 +142,7 @@ var bounds = map[string]map[string]string{
 		"headroom.shapes": byPod, "overdue.waits": byPod, "ownerFollower.dirty": byGang,
 		"ownerFollower.gangs": byGang, "ownerFollower.sources": byAdmin, "ownerSource.gangs": byGang,
 		"ownerSource.states": byGang, "pluginWords.said": byGang, "profiles.byName": byAdmin,
-		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "request.held": oneCycle, "proposal.pods": byNode,
+		"profiles.stock": byAdmin, "promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "request.held": oneCycle, "proposal.pods": byNode,
 		"request.own": oneCycle, "request.wanted": oneCycle, "spread.counts": oneCycle,
 		"statusWriter.dirty": byGang, "statusWriter.odd": byGang, "statusWriter.owed": byGang, "statusWriter.reworded": byGang,
 		"statusWriter.wrote": byGang, "storageAccount.taken": oneCycle, "told.pods": byPod,
@@ -161,7 +161,7 @@ var bounds = map[string]map[string]string{
 		"learner.nodes": byNode, "learner.sizes": byNode, "ledger.byNode": byNode, "ledger.byPod": byPod,
 		"memos.byKey": "256 kinds of pods (maxMemos)", "nodeLocks.lines": byNode,
 		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.pods": byPod, "roll.waiting": byPod,
-		"siblings.byClique": byNode, "totals.nodes": byNode,
+		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},
 	"pkg/plugins/ipreservation": {
 		"book.nominated": byPod, "book.profiles": byAdmin, "book.unseen": byPod, "calls.of": byPod,
