@@ -171,14 +171,14 @@ func (t *team) priority() int32 {
 	return least
 }
 
-// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members, and those of which a
-// scheduler that was restarted cannot know that they have started.
+// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members while others are bound, and
+// those of which a scheduler that was restarted cannot know that they have started.
 func promisedTo(teams map[string]*team) map[string]bool {
 	gangs := map[string]bool{}
 	for name, t := range teams {
 		total, _ := t.lacks()
 		known := invariants.Known(name)
-		gangs[known] = gangs[known] || t.waits() || t.started && (total > 0 || !t.told && len(t.waiting) > 0)
+		gangs[known] = gangs[known] || t.waits() || (t.started || t.settled > 0) && total > 0 || t.started && !t.told && len(t.waiting) > 0
 	}
 	return gangs
 }
