@@ -18,8 +18,8 @@ const (
 	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as well. Its
 	// odd nanoseconds keep the loop apart from cycles in a replay.
 	statusEvery = 2*time.Second - 31_013*time.Nanosecond
-	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
-	// its gauge at the latest.
+	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one that leads if
+	// it has had no cycle.
 	electionGrace = 10 * time.Second
 )
 
@@ -33,7 +33,7 @@ func (l *Leader) Schedules() {
 	}
 }
 
-// Leads reports whether this scheduler leads, by its cycles or by the leader election's own gauge. A scheduler without an
+// Leads reports whether this scheduler leads, by its cycles or by its leader election. A scheduler without an
 // election leads some time after its informers have synced.
 func (l *Leader) Leads(synced time.Time) bool {
 	if l.leading.Load() {

@@ -15,8 +15,6 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
-
-	"berth.dev/berth/pkg/informers"
 )
 
 var prepareProcess sync.Once
@@ -40,7 +38,6 @@ func Virtual(start time.Time, f func() error) (err error) {
 		// here. One that is not registered counts nothing.
 		schedulermetrics.Register()
 		schedulermetrics.PluginEvaluationTotal = metrics.NewCounterVec(&metrics.CounterOpts{}, nil)
-		informers.WithoutElection()
 	})
 	defer func() {
 		// What stops a simulation with an error may leave goroutines behind; then the error says more than they do.

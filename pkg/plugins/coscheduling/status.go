@@ -49,8 +49,8 @@ const (
 	tallyEvery = 5 * time.Second
 	// leadingEvery is how often a scheduler that has had nothing to schedule looks whether it leads.
 	leadingEvery = 2 * time.Second
-	// electionGrace is how long after its informers have synced a scheduler that runs a leader election has registered
-	// it.
+	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one that leads if
+	// it has had no cycle.
 	electionGrace = 10 * time.Second
 	// incompletePause is how long members may wait for siblings to be created before they are told: most gangs are
 	// created in one go.
