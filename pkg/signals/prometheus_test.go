@@ -21,8 +21,10 @@ import (
 
 // prometheusServer is a real Prometheus on loopback, with configuration and storage of its own.
 type prometheusServer struct {
-	url string
-	cmd *exec.Cmd
+	url     string
+	command []string
+	output  bytes.Buffer
+	cmd     *exec.Cmd
 }
 
 // requireProgram skips the test with a notice where a program is not installed.
@@ -47,30 +49,51 @@ func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *pr
 	configFile := writeFile(t, dir, "prometheus.yml",
 		"global: {scrape_interval: 200ms, scrape_timeout: 200ms}\nscrape_configs:\n"+scrapeConfigs)
 	address := freeAddress(t)
-	arguments := []string{
-		"--config.file=" + configFile, "--storage.tsdb.path=" + storage, "--web.listen-address=" + address,
+	command := []string{
+		program, "--config.file=" + configFile, "--storage.tsdb.path=" + storage, "--web.listen-address=" + address,
 		"--storage.tsdb.retention.time=30d", "--log.level=warn",
 	}
 	scheme := "http"
 	if webConfig != "" {
-		arguments = append(arguments, "--web.config.file="+webConfig)
+		command = append(command, "--web.config.file="+webConfig)
 		scheme = "https"
 	}
-	var output bytes.Buffer
-	cmd := exec.Command(program, arguments...)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("starting prometheus: %v", err)
-	}
-	server := &prometheusServer{url: scheme + "://" + address, cmd: cmd}
+	server := &prometheusServer{url: scheme + "://" + address, command: command}
+	server.start(t)
 	t.Cleanup(func() {
 		server.stop()
 		if t.Failed() {
-			t.Logf("output of prometheus:\n%s", output.String())
+			t.Logf("output of prometheus:\n%s", server.output.String())
 		}
 	})
 	return server
+}
+
+// start starts the process, the first time or after stop, and does not wait.
+func (p *prometheusServer) start(t *testing.T) {
+	t.Helper()
+	p.cmd = exec.Command(p.command[0], p.command[1:]...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("starting prometheus: %v", err)
+	}
+}
+
+// awaitReady waits until the server answers queries. Until then it refuses some of them and answers others.
+func (p *prometheusServer) awaitReady(t *testing.T) {
+	t.Helper()
+	eventually(t, func() {}, func() string {
+		answer, err := http.Get(p.url + "/-/ready")
+		if err != nil {
+			return err.Error()
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return answer.Status
+		}
+		return ""
+	})
 }
 
 // stop ends the process and waits for its end; a second call does nothing.

@@ -47,31 +47,30 @@ func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.client.close)
-	eventually(t, func() { r.round(t.Context()) }, func() string {
-		if len(r.report.told) == 0 || r.report.told[signalUtilisation] != troubleNone {
-			return "the server does not answer yet"
-		}
-		return ""
-	})
-	started := len(lines())
-
-	expect := func(what string, rounds int, want string) {
+	expect := func(what, want string) {
 		t.Helper()
 		before := len(lines())
-		for range rounds {
+		for range 3 {
 			r.round(t.Context())
 		}
 		if got := lines()[before:]; len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%s: log %q, want one line with %q", what, got, want)
 		}
 	}
-	nodes = []Node{{Name: "a"}}
-	expect("a node appears that nobody measures", 3, "off for all nodes")
-	server.stop()
-	expect("the server ends", 3, "fails")
-	if started > 2 {
-		t.Errorf("%d lines while the server started, want at most two", started)
+	server.awaitReady(t)
+	r.round(t.Context())
+	if got := lines(); len(got) != 0 {
+		t.Errorf("a server that answers from the first query on: log %q, want none", got)
 	}
+	nodes = []Node{{Name: "a"}}
+	expect("a node appears that has no sample", "off for all nodes")
+	server.stop()
+	expect("the server ends", "fails")
+	server.start(t)
+	server.awaitReady(t)
+	expect("the server is back", "off for all nodes")
+	nodes = nil
+	expect("the node is gone", "All live signals are read again")
 	failures, err := testutil.GetCounterMetricValue(metricFailures.WithLabelValues(r.client.server, signalUtilisation))
 	if err != nil || failures < 3 {
 		t.Errorf("counted failures: %v (%v), want at least 3", failures, err)
