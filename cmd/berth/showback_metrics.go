@@ -89,8 +89,12 @@ func (m *showbackMetrics) read(ctx context.Context, by showback.By) (*showback.S
 func flagError(err *field.Error) error {
 	path, _, _ := strings.Cut(err.Field, "[")
 	flag := map[string]string{"prometheus.url": "prometheus", "prometheus.matchLabels": "match-label"}[path]
-	if flag == "" {
+	switch {
+	case flag == "":
 		return err
+	case err.Type == field.ErrorTypeForbidden && flag == "prometheus":
+		// A configuration would have basicAuth for it, which has no flag.
+		return errors.New("--prometheus: must not hold a user or password: use --bearer-token-file")
 	}
 	return fmt.Errorf("--%s: %s", flag, err.ErrorBody())
 }

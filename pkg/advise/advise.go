@@ -136,6 +136,9 @@ type search struct {
 }
 
 func newSearch(ctx context.Context, q Question) (*search, error) {
+	if err := q.Configuration.RefuseExtenders(); err != nil {
+		return nil, err
+	}
 	configuration, silenced := q.Configuration.WithoutSignals()
 	priceOf, _, err := configuration.Prices()
 	if err != nil {

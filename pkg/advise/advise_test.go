@@ -2,6 +2,7 @@ package advise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -173,6 +174,19 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
+	t.Parallel()
+	c, err := schedulerconfig.Parse("f.yaml", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+		"extenders: [{urlPrefix: 'https://127.0.0.1:1', filterVerb: filter, tlsConfig: {caFile: absent.pem}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Cluster(t.Context(), Question{Configuration: c, Objects: []runtime.Object{node("a", "8", "1")}, Now: now, Most: 5})
+	if !errors.Is(err, schedulerconfig.ErrInvalid) || !strings.HasPrefix(err.Error(), "f.yaml: extenders: https://127.0.0.1:1 ") {
+		t.Errorf("error %v, want one that names file and extender", err)
 	}
 }
 

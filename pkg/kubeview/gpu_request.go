@@ -2,7 +2,6 @@ package kubeview
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -286,7 +285,8 @@ func parseCount(key, value string, low, high int) (int, error) {
 	return n, nil
 }
 
-// parseFraction reads a part of a GPU as milli-GPU, rounded up: two pods of 0.5005 must not fit one GPU.
+// parseFraction reads a part of a GPU as milli-GPU, rounded down, 1 at least, so that three pods of 0.3333 fit one GPU. Each share may
+// be less than a thousandth of a GPU larger than it counts.
 func parseFraction(key, value string) (int, error) {
 	f, err := strconv.ParseFloat(value, 64)
 	// The negated comparison refuses NaN too.
@@ -294,5 +294,6 @@ func parseFraction(key, value string) (int, error) {
 		return 0, &BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
 			Allowed: "a decimal fraction of a GPU above 0 and up to 1, such as 0.5"}
 	}
-	return int(math.Ceil(f*gpu.WholeMilli - 1e-6)), nil
+	// 0.57 of a GPU is 570, although as a float64 it is a little less.
+	return max(1, int(f*gpu.WholeMilli+1e-6)), nil
 }

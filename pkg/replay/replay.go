@@ -21,7 +21,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -53,9 +52,8 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 	if err != nil {
 		return nil, inputError{err}
 	}
-	if len(config.Component.Extenders) > 0 {
-		return nil, inputError{fmt.Errorf("%s: extenders: %s would have to be asked, which a virtual clock cannot wait for; replay a configuration without extenders",
-			config.Name, config.Component.Extenders[0].URLPrefix)}
+	if err := config.RefuseExtenders(); err != nil {
+		return nil, inputError{err}
 	}
 	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
 		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}

@@ -78,6 +78,15 @@ func (c *Configuration) Invalid(err error) error {
 	return invalidError{fmt.Errorf("%s: %s", c.Name, oneLine(err))}
 }
 
+// RefuseExtenders returns an error if the configuration has extenders: a scheduler on a virtual clock cannot wait for their answers.
+func (c *Configuration) RefuseExtenders() error {
+	if len(c.Component.Extenders) == 0 {
+		return nil
+	}
+	return c.Invalid(fmt.Errorf("extenders: %s would have to be asked, which a virtual clock cannot wait for; use a configuration without extenders",
+		c.Component.Extenders[0].URLPrefix))
+}
+
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // preferredProfile is the profile that schedules when nothing else decides: ours with all plugins, else the first.
