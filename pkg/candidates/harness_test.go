@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // profileName is the profile with all plugins.

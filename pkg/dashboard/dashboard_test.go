@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/overview"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const evil = `<script>alert("x")</script>`
 

@@ -3,11 +3,10 @@ package nodeagent
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }

@@ -14,13 +14,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
-	"go.uber.org/goleak"
 
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/tables"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func squares(letters string) []overview.GPU {
 	var list []overview.GPU

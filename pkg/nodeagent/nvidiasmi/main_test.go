@@ -3,9 +3,9 @@ package nvidiasmi
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"berth.dev/berth/pkg/leaktest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -32,6 +31,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
@@ -220,7 +220,7 @@ func eighth(name string) *st.PodWrapper {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }
 
 // ofDaemonSet makes the pod as the DaemonSet controller makes that of a node.

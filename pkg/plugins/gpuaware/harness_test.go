@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,12 +36,13 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }
 
 // harness is a scheduler's cache, snapshot and one profile's framework, stepped by the test.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/simulation/plugintest"
@@ -203,5 +203,5 @@ func (c *cluster) ready(t testing.TB, pods ...string) {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -17,6 +16,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }
 
 const profile = "berth-scheduler"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/simulation/plugintest"
@@ -172,5 +172,5 @@ func namespace(name string, labels ...string) *v1.Namespace {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }

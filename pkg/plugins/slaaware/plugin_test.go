@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -36,6 +35,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
@@ -43,7 +43,7 @@ const profile = "slo-scheduler"
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	goleak.VerifyTestMain(m, sandboxtest.Lasting())
+	leaktest.Main(m, sandboxtest.Lasting())
 }
 
 // figureServer answers queries as a Prometheus does, by node what is given for the query.
