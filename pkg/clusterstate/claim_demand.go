@@ -102,14 +102,14 @@ func (g *GPUClaims) try(ctx context.Context, read *kubeview.DeviceSlices, claims
 	if err != nil {
 		return trial{}
 	}
-	until := time.Now().Add(searchesWithin)
+	until := time.Now().Add(g.kindsWithin)
 	t := trial{sure: true}
 	for _, n := range read.Kinds() {
 		node, err := g.nodes.Get(n.Name())
 		if err != nil { // Without its labels it can have only devices of its own.
 			node, t.sure = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name()}}, false
 		}
-		left := min(searchWithin, time.Until(until))
+		left := min(g.nodeWithin, time.Until(until))
 		if left <= 0 || ctx.Err() != nil {
 			t.sure = false
 			break

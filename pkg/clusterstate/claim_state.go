@@ -217,7 +217,7 @@ func (s *ClaimState) allocate(ctx context.Context, node *v1.Node, n *kubeview.De
 	if s.late.Load() >= maxLate {
 		return nil, fmt.Errorf("trying to allocate devices on node %s: %w", node.Name, errLate)
 	}
-	ctx, cancel := context.WithTimeout(ctx, searchWithin)
+	ctx, cancel := context.WithTimeout(ctx, s.claims.nodeWithin)
 	defer cancel()
 	results, err := s.allocator.Allocate(ctx, node, claims)
 	if err != nil {

@@ -34,9 +34,10 @@ const (
 	settleFor = time.Second
 	// readEvery is how often at most all is read in the background.
 	readEvery = 100 * time.Millisecond
-	// searchWithin is how long the allocator may search one node, and searchesWithin how long all kinds of nodes. Its search is
-	// exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own filter waits for ten seconds.
-	searchWithin, searchesWithin = 200 * time.Millisecond, time.Second
+	// searchNodeWithin is how long the allocator may search one node, and searchKindsWithin how long all kinds of nodes. Its
+	// search is exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own filter waits for
+	// ten seconds.
+	searchNodeWithin, searchKindsWithin = 200 * time.Millisecond, time.Second
 	// maxLate is how many nodes are searched in vain for one pod, and lateFor how long claims are not tried again for which
 	// there was not enough time.
 	maxLate, lateFor = 10, 10 * time.Second
@@ -51,7 +52,10 @@ type GPUClaims struct {
 	nodes    corelisters.NodeLister
 	synced   []cache.InformerSynced
 	features structured.Features
+	// compiled has its compiler from the start: making it does not count against the time of the first search.
 	compiled *cel.Cache
+	// nodeWithin and kindsWithin bound searches, of one node and of all kinds of nodes.
+	nodeWithin, kindsWithin time.Duration
 	// event is when something may have changed last, of which wake tells.
 	event  atomic.Int64
 	wake   chan struct{}
@@ -92,6 +96,7 @@ func GPUClaimsOf(
 			compiled: cel.NewCache(maxExpressions, cel.Features{
 				EnableConsumableCapacity: features.EnableDRAConsumableCapacity, EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 			}),
+			nodeWithin: searchNodeWithin, kindsWithin: searchKindsWithin,
 			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes), late: lru.New(maxShapes),
 			wake: make(chan struct{}, 1), untold: map[string]struct{}{},
 		}

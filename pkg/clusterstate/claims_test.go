@@ -37,7 +37,7 @@ type world struct {
 	claims *GPUClaims
 }
 
-// newWorld waits until all objects are known.
+// newWorld waits until all objects are known. Searches have a minute, so that those that end do so on a busy machine, too.
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	w := &world{client: fake.NewClientset(objects...)}
@@ -54,7 +54,9 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	if w.claims, err = GPUClaimsOf(t.Context(), factory, w.dra, kubeview.DefaultDeviceDrivers()); err != nil {
 		t.Fatal(err)
 	}
+	w.claims.nodeWithin, w.claims.kindsWithin = time.Minute, time.Minute
 	factory.StartWithContext(t.Context())
+	t.Cleanup(factory.Shutdown) // the context has ended by then
 	factory.WaitForCacheSync(t.Context().Done())
 	eventually(t, "all objects are known", func() bool {
 		for _, o := range objects {
@@ -190,6 +192,7 @@ func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
 	t.Parallel()
 	node := nodeNamed("n", nil)
 	w := newWorld(t, append(partitioned("n"), node, classOf("gpu", gpuDriver), claimFor("c", 9, "gpu"))...)
+	w.claims.nodeWithin, w.claims.kindsWithin = searchNodeWithin, searchKindsWithin
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
