@@ -4,33 +4,38 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-// echo answers every line with itself until the test ends, and returns its address.
-func echo(t *testing.T) string {
+// echo answers every line with itself, and returns its address. Its stop returns when all connections to it have ended.
+func echo(t *testing.T) (address string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
+	var running sync.WaitGroup
+	running.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
+			running.Go(func() {
 				_, _ = io.Copy(conn, conn)
 				_ = conn.Close()
-			}()
+			})
 		}
-	}()
-	return listener.Addr().String()
+	})
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String(), func() {
+		_ = listener.Close()
+		running.Wait()
+	}
 }
 
 // say sends a line and waits for its answer.
@@ -49,8 +54,8 @@ func say(conn net.Conn, line string) error {
 }
 
 func TestTheProxyPassesOnAndCutsAndDrops(t *testing.T) { //nolint:paralleltest // it looks for goroutines that are left
-	target := echo(t)
 	before := goleak.IgnoreCurrent()
+	target, stop := echo(t)
 	p, err := newProxy(target, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +101,7 @@ func TestTheProxyPassesOnAndCutsAndDrops(t *testing.T) { //nolint:paralleltest /
 		t.Error("a connection outlived the proxy")
 	}
 	_ = fourth.Close()
+	stop()
 	goleak.VerifyNone(t, before)
 }
 

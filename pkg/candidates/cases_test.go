@@ -260,7 +260,7 @@ profiles:
 	r := newRigWith(t, c, profileName, nodesOf(200))
 	plain, picky := podOf("plain", 1000, 1024, 0), podOf("picky", 1000, 1024, 0)
 	picky.Annotations = map[string]string{"berth.dev/slo-latency-ms": "100"}
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		return r.totals(t, picky)[only] >= r.totals(t, plain)[only]+9000, nil
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func TestThePageWorksInABrowser(t *testing.T) {
 	mux.HandleFunc("GET /held", func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-looked:
-		case <-time.After(30 * time.Second):
+		case <-time.After(4 * time.Minute):
 		case <-r.Context().Done():
 		}
 	})
@@ -86,10 +86,11 @@ func TestThePageWorksInABrowser(t *testing.T) {
 	s.hosts = []string{server.Listener.Addr().String()}
 	server.Start()
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--enable-logging=stderr", "--dump-dom", server.URL+"/")
+	cmd.WaitDelay = 10 * time.Second // its children keep its output open
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	dom, err := cmd.Output()

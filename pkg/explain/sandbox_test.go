@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/sandbox"
@@ -27,8 +26,6 @@ const fleet = `shapes:
 // plane then puts it, pod after pod, so that later answers rest on a cluster that fills.
 func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
 	// Without kubelets no node begins with a taint that is taken off while the first pod is asked about.
 	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
 	collector, err := dump.NewCollector(box.Config)
@@ -41,7 +38,7 @@ func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 	}
 	for i, step := range steps {
 		var objects []runtime.Object
-		if _, err := collector.Collect(ctx, func(obj runtime.Object) error {
+		if _, err := collector.Collect(t.Context(), func(obj runtime.Object) error {
 			objects = append(objects, obj)
 			return nil
 		}); err != nil {
@@ -57,11 +54,11 @@ func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := box.Client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+		if _, err := box.Client.CoreV1().Pods(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		box.Await(t, "a decision about pod "+p.Name, func(ctx context.Context) (bool, error) {
 			now, err := box.Client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
@@ -73,9 +70,7 @@ func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 				}
 			}
 			return got != "", nil
-		}); err != nil {
-			t.Fatalf("waiting for %s: %v", p.Name, err)
-		}
+		})
 		if got != e.Winner && !tied(e, got) {
 			t.Errorf("pod %s (%s, %s GPUs) was bound to %q, and explained: %s", p.Name, step.profile, step.gpus, got, e.Verdict)
 		}

@@ -117,6 +117,13 @@ func (h *harness) serve(t *testing.T, s Serving) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run(t, server)
+	return server.Addr().(*net.TCPAddr).String()
+}
+
+// run runs a server until the test ends.
+func run(t *testing.T, server *Server) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
@@ -126,7 +133,6 @@ func (h *harness) serve(t *testing.T, s Serving) string {
 			t.Errorf("serving: %v", err)
 		}
 	})
-	return server.Addr().(*net.TCPAddr).String()
 }
 
 func await(t testing.TB, what string, done func() bool) {

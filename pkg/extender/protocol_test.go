@@ -2,11 +2,13 @@ package extender
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -187,7 +190,7 @@ func TestAnExtenderThatMayNotAnswerSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = server.Run(t.Context()) }()
+	run(t, server)
 	client := caller(t, server.Addr().String(), nil)
 	if _, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err == nil || err.Error() != io.ErrNoProgress.Error() {
 		t.Errorf("filter: error %v", err)
@@ -209,13 +212,23 @@ func TestAnExtenderThatMayNotAnswerSaysWhy(t *testing.T) {
 func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
-	client := caller(t, h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: 50 * time.Millisecond}}), nil)
-	h.turn <- struct{}{}
-	_, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
-	<-h.turn
-	if err == nil || !strings.Contains(err.Error(), "waiting for earlier requests") {
-		t.Errorf("error %v", err)
+	body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: newPod("new", "", 1, nil), NodeNames: &[]string{"empty"}})
+	if err != nil {
+		t.Fatal(err)
 	}
+	answer := httptest.NewRecorder()
+	h.turn <- struct{}{}
+	h.Handler(Limits{BodyBytes: 1 << 20, Time: 500 * time.Millisecond}, func() error { return nil }).
+		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", bytes.NewReader(body)))
+	<-h.turn
+	var result extenderv1.ExtenderFilterResult
+	if err := json.Unmarshal(answer.Body.Bytes(), &result); err != nil {
+		t.Fatalf("answer %s: %v", answer.Body, err)
+	}
+	if !strings.Contains(result.Error, "waiting for earlier requests") || result.NodeNames != nil {
+		t.Errorf("answer %s", answer.Body)
+	}
+	client := caller(t, h.serve(t, Serving{}), nil)
 	if passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
 		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
 	}

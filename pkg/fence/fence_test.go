@@ -147,7 +147,7 @@ func TestARefusedBindingIsNotSent(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(server.Close)
-	f := New(10 * time.Second)
+	f := New(time.Hour)
 	client, err := kubernetes.NewForConfig(f.Guarded(&rest.Config{Host: server.URL}))
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func started(t *testing.T, config *rest.Config) (*Watcher, error) {
 // until waits for an answer that holds.
 func until(t *testing.T, w *Watcher, what string, holds func(*Cluster) bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !holds(w.Cluster(now)) {
 		select {
 		case <-w.Changed():

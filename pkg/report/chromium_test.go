@@ -52,11 +52,12 @@ func TestThePageFitsAPhone(t *testing.T) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, frame, html.EscapeString(page.String())), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr",
 		"--virtual-time-budget=5000", "--dump-dom", "file://"+path)
+	cmd.WaitDelay = 10 * time.Second // its children keep its output open
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	dom, err := cmd.Output()

@@ -362,7 +362,7 @@ func TestTheViewRunsUntilItIsLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it does not end")
 	}
 	if begun, ended := strings.Contains(out.String(), "\x1b[?1049h"), strings.Contains(out.String(), "\x1b[?1049l"); !begun || !ended {

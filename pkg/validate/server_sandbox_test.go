@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
@@ -26,8 +25,7 @@ import (
 // TestARealAPIServerRefusesTheSame creates the objects of the other tests on an API server, without keeping them.
 func TestARealAPIServerRefusesTheSame(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	box := sandboxtest.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true})
 	for _, namespace := range []string{"nn", metav1.NamespaceDefault} {
 		if _, err := box.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -96,7 +96,7 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 	info.SetNode(bare)
 	var view *nodeView
 	var asked kubeview.PricedPod
-	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		if _, err := claims.Now(ctx); err != nil {
 			return false, err
 		}
