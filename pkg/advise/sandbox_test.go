@@ -3,6 +3,7 @@ package advise
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/dump"
@@ -34,12 +34,14 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 		t.Fatalf("%d nodes: %v", len(list.Items), err)
 	}
 	second := list.Items[1].Name
-	cordon := func(name string, closed bool) {
-		t.Helper()
-		patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
-		if _, err := box.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
+	// bareOn is a pod that no controller replaces, and that fits one node alone if one is named.
+	bareOn := func(name, node, gpus string) *v1.Pod {
+		p := pod(name, "", gpus, bare)
+		p.Spec.Priority, p.UID, p.Status, p.CreationTimestamp = nil, "", v1.PodStatus{}, metav1.Time{}
+		if node != "" {
+			p.Spec.NodeSelector = map[string]string{v1.LabelHostname: node}
 		}
+		return p
 	}
 	deploy := func(name, gpus string) {
 		t.Helper()
@@ -59,18 +61,15 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 			return err == nil && len(pods.Items) == want, err
 		})
 	}
-	cordon(second, true)
+	box.Create(t, bareOn("filler", second, "8"))
+	running(1)
 	deploy("large", "5")
 	deploy("small", "1")
-	running(2)
-	cordon(second, false)
+	running(3)
+	box.Remove(t, "filler")
 	deploy("larger", "6")
 	running(3)
-	waits := pod("p", "", "3", bare)
-	waits.Spec.Priority, waits.UID, waits.Status, waits.CreationTimestamp = nil, "", v1.PodStatus{}, metav1.Time{}
-	if _, err := box.Client.CoreV1().Pods("default").Create(ctx, waits, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	box.Create(t, bareOn("p", "", "3"))
 	box.Await(t, "a pod that fits no node", func(ctx context.Context) (bool, error) {
 		p, err := box.Client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
 		return err == nil && len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Reason == v1.PodReasonUnschedulable, err
@@ -108,7 +107,12 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 			return err
 		}
 		return Holds(ctx, Question{Configuration: configuration, Objects: objects, Now: time.Now()}, rest)
-	}, Say: func(text string) { t.Log(text) }}
+	}, Say: func(text string) {
+		t.Log(text)
+		if strings.HasPrefix(text, "evicting ") {
+			awaitCordon(t, box, func() *v1.Pod { return bareOn("probe", plan.Moves[0].Pods[0].From, "0") })
+		}
+	}}
 	if err := carrier.Carry(ctx, plan); err != nil {
 		t.Fatal(err)
 	}
@@ -125,4 +129,24 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 			t.Errorf("node %s is left cordoned", nodes.Items[i].Name)
 		}
 	}
+}
+
+// awaitCordon waits until the scheduler knows that a node is cordoned, by probes that fit no other node. It hears of nodes
+// and of pods by different watches, so a replacement for an evicted pod could be given the node that was cordoned before.
+func awaitCordon(t *testing.T, box *sandboxtest.Box, probe func() *v1.Pod) {
+	t.Helper()
+	box.Await(t, "a probe that is refused", func(ctx context.Context) (bool, error) {
+		box.Create(t, probe())
+		defer box.Remove(t, "probe")
+		refused := false
+		box.Await(t, "an answer to the probe", func(ctx context.Context) (bool, error) {
+			p, err := box.Client.CoreV1().Pods("default").Get(ctx, "probe", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			refused = strings.Contains(sandboxtest.Reason(p), "unschedulable")
+			return refused || p.Spec.NodeName != "", nil
+		})
+		return refused, ctx.Err()
+	})
 }

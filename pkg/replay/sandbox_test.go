@@ -67,7 +67,7 @@ func TestAReplayPlacesPodsAsARealControlPlaneDoes(t *testing.T) {
 			}
 			bound := map[string]string{}
 			for _, job := range in.Jobs {
-				r.run(t, job, profile, bound)
+				r.run(t, job, profile, replayed.Placements, bound)
 			}
 			if diff := cmp.Diff(bound, replayed.Placements); diff != "" {
 				t.Errorf("nodes (-real +replay):\n%s", diff)
@@ -110,8 +110,10 @@ func startReality(t *testing.T, in Input) *reality {
 	return &reality{box, dynamicClient}
 }
 
-// run creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has settled all.
-func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[string]string) {
+// run creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has settled
+// all. A pod that the replay places has to be placed: its scheduler may refuse it first, while a gang is planned in several
+// cycles.
+func (r *reality) run(t *testing.T, job trace.Job, profile string, replayed, nodes map[string]string) {
 	t.Helper()
 	if job.Gang {
 		if _, err := r.dynamic.Resource(podGroupResource).Namespace(namespace).Create(t.Context(), podGroupObject(&job), metav1.CreateOptions{}); err != nil {
@@ -127,7 +129,6 @@ func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[str
 		if _, err := r.Client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		nodes[namespace+"/"+pod.Name] = ""
 	}
 	r.Await(t, job.Name+" to be settled", func(ctx context.Context) (bool, error) {
 		list, err := r.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -136,10 +137,12 @@ func (r *reality) run(t *testing.T, job trace.Job, profile string, nodes map[str
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
-			if _, decided := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); pod.Spec.NodeName == "" && decided == nil {
+			key := pod.Namespace + "/" + pod.Name
+			nodes[key] = pod.Spec.NodeName
+			_, decided := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+			if pod.Spec.NodeName == "" && (decided == nil || replayed[key] != "") {
 				return false, nil
 			}
-			nodes[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
 		}
 		return true, nil
 	})

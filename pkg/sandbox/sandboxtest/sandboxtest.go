@@ -3,12 +3,14 @@ package sandboxtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -72,12 +74,33 @@ func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 	return box
 }
 
-// Await polls until the condition holds.
+// Await polls until the condition holds. An API server that could not answer for now is asked again.
 func (*Box) Await(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, awaitWithin, true, done); err != nil {
+	if err := await(t.Context(), awaitWithin, done); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
+}
+
+// await polls until the condition holds, and returns its error, or that there was not enough time with the last trouble.
+func await(ctx context.Context, within time.Duration, done func(context.Context) (bool, error)) error {
+	var trouble error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+		held, err := done(ctx)
+		if trouble = err; passes(err) {
+			return false, nil
+		}
+		return held, err
+	})
+	if wait.Interrupted(err) {
+		return errors.Join(err, trouble)
+	}
+	return err
+}
+
+// passes says whether an error is of a server that has too much to do, which says nothing about the condition.
+func passes(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsTooManyRequests(err)
 }
 
 // KillScheduler kills the scheduler without a warning and waits until another has been started in its place.
