@@ -29,8 +29,8 @@ const retryAfter = 10 * time.Second
 // seconds when the right is granted. A right that is withdrawn later leaves what is known as it is.
 //
 // Two rules keep an empty kind from doing harm. The devices of ResourceSlices would look free while ResourceClaims or
-// DeviceTaintRules may not be read, so they are empty as well. And no pod is deleted, which the scheduler does only to
-// preempt it, while PodDisruptionBudgets may not be read.
+// DeviceTaintRules are unknown, so they are empty as well until these have been read. And no pod is deleted, which the
+// scheduler does only to preempt it, while PodDisruptionBudgets may not be read.
 type StandIn struct {
 	logger klog.Logger
 	// pause is how long a kind that may not be read is left alone before it is asked for again.
@@ -40,15 +40,16 @@ type StandIn struct {
 	lost  map[schema.GroupResource]string
 
 	mu sync.Mutex
-	// away are the kinds that may not be read, and listed those that have been read.
-	away, listed map[schema.GroupResource]bool
+	// away are the kinds that may not be read, granted those of them that the server lists after all, and listed those that
+	// have been read.
+	away, granted, listed map[schema.GroupResource]bool
 }
 
 // NewStandIn returns one that has not been asked for anything.
 func NewStandIn(logger klog.Logger) *StandIn {
 	s := &StandIn{
 		logger: logger, pause: retryAfter, vital: map[schema.GroupResource]bool{}, lost: map[schema.GroupResource]string{},
-		away: map[schema.GroupResource]bool{}, listed: map[schema.GroupResource]bool{},
+		away: map[schema.GroupResource]bool{}, granted: map[schema.GroupResource]bool{}, listed: map[schema.GroupResource]bool{},
 	}
 	for _, need := range needs() {
 		kind := schema.GroupResource{Group: need.Group, Resource: need.Resource}
@@ -89,21 +90,38 @@ func (s *StandIn) isAway(kind schema.GroupResource) bool {
 	return s.away[kind]
 }
 
-// read notes that a kind was read, and refused that it was not; refused reports whether something stands in for it.
-func (s *StandIn) read(kind schema.GroupResource) {
+func (s *StandIn) isGranted(kind schema.GroupResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.granted[kind]
+}
+
+// answered notes that the server lists a kind. One that was away stays so until its informer has the objects.
+func (s *StandIn) answered(kind schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away[kind] {
-		s.logger.Info("Objects can be read after all", "resource", kind)
+		s.granted[kind] = true
+	} else {
+		s.listed[kind] = true
 	}
+}
+
+// read notes that a kind that was away is no longer, and refused that it may not be read; refused reports whether something
+// stands in for it.
+func (s *StandIn) read(kind schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logger.Info("Objects can be read after all", "resource", kind)
 	s.listed[kind] = true
 	delete(s.away, kind)
+	delete(s.granted, kind)
 }
 
 func (s *StandIn) refused(kind schema.GroupResource, why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.listed[kind] {
+	if s.listed[kind] || s.granted[kind] {
 		return false
 	}
 	if !s.away[kind] {
@@ -128,9 +146,21 @@ func (t *informersTransport) RoundTrip(request *http.Request) (*http.Response, e
 	query := request.URL.Query()
 	watching := query.Get("watch") == "1" || query.Get("watch") == "true"
 	initial := !watching || query.Get("sendInitialEvents") == "true"
-	if !initial && t.isAway(kind.GroupResource()) {
-		// The list that it would go on from is not the server's.
-		return pause(request, t.pause), nil
+	if watching && t.isAway(kind.GroupResource()) {
+		if initial {
+			// The end of a list that is sent as a watch cannot be seen here. Without one the informer lists.
+			return refusal(request, kind, "the objects could not be read, list them"), nil
+		}
+		if !t.isGranted(kind.GroupResource()) {
+			// The list that it would go on from is not the server's.
+			return pause(request, t.pause), nil
+		}
+		// The informer goes on from a list of the server's, which it has taken over by now.
+		response, err := t.next.RoundTrip(request)
+		if err == nil {
+			t.read(kind.GroupResource())
+		}
+		return response, err
 	}
 	if initial && kind.GroupResource() == resourceSlices {
 		if base := t.unreadable(request, kind); base != "" {
@@ -142,7 +172,7 @@ func (t *informersTransport) RoundTrip(request *http.Request) (*http.Response, e
 	case err != nil || !initial:
 		return response, err
 	case response.StatusCode == http.StatusOK:
-		t.read(kind.GroupResource())
+		t.answered(kind.GroupResource())
 	case response.StatusCode == http.StatusForbidden && !watching && t.refused(kind.GroupResource(), "the API server refuses to list them"):
 		_ = response.Body.Close()
 		return emptyList(request, kind), nil
