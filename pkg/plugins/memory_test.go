@@ -183,7 +183,7 @@ var bounds = map[string]map[string]string{
 		"Config.counts": byAdmin, "handedOver.Counts": byAdmin,
 	},
 	"pkg/rights": {
-		"StandIn.away": byAdmin, "StandIn.listed": byAdmin, "StandIn.lost": byAdmin, "StandIn.vital": byAdmin,
+		"StandIn.away": byAdmin, "StandIn.granted": byAdmin, "StandIn.listed": byAdmin, "StandIn.lost": byAdmin, "StandIn.vital": byAdmin,
 	},
 	"pkg/topology": {
 		"Tally.domains": oneCycle, "Tally.nodes": oneCycle,
