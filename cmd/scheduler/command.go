@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server"
@@ -113,10 +112,9 @@ func start(ctx context.Context, opts *options.Options, own ownFlags, gates featu
 		}
 		opts.ConfigFile = config.Path()
 	}
-	since := time.Now()
 	err := runConfigured(ctx, opts, own, config, gates)
 	if config != nil && err != nil {
-		err = config.Failed(ctx, err, since)
+		err = config.Failed(ctx, err)
 	}
 	return err
 }
@@ -135,7 +133,7 @@ func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, con
 	self.watchRights(ctx, gates)
 	self.watchResources(ctx)
 	if config != nil {
-		go config.Follow(ctx, self, synced(ctx, sched))
+		go config.Follow(ctx, self, self.started())
 	}
 	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
 		mutable.AddMetrics()

@@ -6,7 +6,6 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
-	"k8s.io/kubernetes/pkg/scheduler"
 
 	"berth.dev/berth/pkg/rights"
 )
@@ -25,15 +24,4 @@ func (p *process) watchRights(ctx context.Context, gates featuregate.FeatureGate
 		return
 	}
 	go rights.Monitor(ctx, client, needs, func(m rights.Missing) { p.Warn(ctx, "RightMissing", m.String()) })
-}
-
-// synced returns a channel that is closed when the scheduler has all its objects.
-func synced(ctx context.Context, sched *scheduler.Scheduler) <-chan struct{} {
-	ready := make(chan struct{})
-	go func() {
-		if sched.WaitForHandlersSync(ctx) == nil {
-			close(ready)
-		}
-	}()
-	return ready
 }

@@ -17,11 +17,6 @@ const (
 	look = time.Second
 	// leaderDelay is how much later a leader replaces itself than a standby, which then is ready to lead.
 	leaderDelay = 5 * time.Second
-	// settleFor is how long after it has all objects a scheduler counts as started: what it does next, such as to take part in
-	// the leader election, fails at once if it fails.
-	settleFor = time.Second
-	// startWithin is how long after a replacement an error counts as one of the new configuration.
-	startWithin = 30 * time.Second
 )
 
 // Scheduler is what is asked of the scheduler that runs with the configuration.
@@ -34,9 +29,15 @@ type Scheduler interface {
 	Warn(ctx context.Context, reason, note string)
 }
 
-// started notes that this process works with its configuration.
-func (c *Config) started(ctx context.Context, at time.Time) {
+// started notes that this process works with its configuration. It reports false, and notes nothing, if the start has failed.
+func (c *Config) started(ctx context.Context, at time.Time) bool {
 	logger := klog.FromContext(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outcome == startFailed {
+		return false
+	}
+	c.outcome = startWorked
 	registerMetrics()
 	for _, result := range []string{resultSuccess, resultRejected, resultFailed} {
 		reloads.WithLabelValues(result).Add(float64(c.counts[result]))
@@ -50,10 +51,11 @@ func (c *Config) started(ctx context.Context, at time.Time) {
 	if err := c.keepCopy(); err != nil {
 		logger.Error(err, "The next start of the container will have no last configuration to go back to")
 	}
+	return true
 }
 
 // Follow watches the file until ctx ends, and replaces this process when there is a configuration in it that works. ready is
-// closed when the scheduler has all its objects.
+// closed when the scheduler has started: nothing that it does after that can end it with an error of its configuration.
 func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan struct{}) {
 	logger := klog.FromContext(ctx)
 	c.show(hashOf(c.inForce))
@@ -67,16 +69,12 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 	case <-ctx.Done():
 		return
 	}
-	at := time.Now()
-	select {
-	case <-time.After(settleFor):
-		c.started(ctx, at)
-	case <-ctx.Done():
+	if !c.started(ctx, time.Now()) {
 		return
 	}
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
-	var before []byte
+	var last lastLook
 	gone := false
 	for {
 		select {
@@ -93,9 +91,7 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 			continue
 		}
 		gone = false
-		// Only what is the same twice is a whole file.
-		settled := bytes.Equal(content, before)
-		before = content
+		settled := last.same(content)
 		switch {
 		case bytes.Equal(content, c.inForce):
 			if c.rejected != "" {
@@ -105,9 +101,20 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 			c.show(hashOf(content))
 		case settled && hashOf(content) != c.rejected && !c.postponed.holds(hashOf(content), time.Now()):
 			c.take(ctx, scheduler, content)
-			before = nil
+			last = nil
 		}
 	}
+}
+
+// lastLook is what the file had when it was last read, nil if it has not been read since it was checked.
+type lastLook []byte
+
+// same reports whether the file has the same content as at the last look, and notes it. Only what is the same twice is a whole
+// file: one that is being written has no content at first.
+func (l *lastLook) same(content []byte) bool {
+	same := *l != nil && bytes.Equal(content, *l)
+	*l = content
+	return same
 }
 
 // take checks a new configuration and replaces this process by one that has it.
@@ -144,9 +151,8 @@ func (c *Config) take(ctx context.Context, scheduler Scheduler, content []byte) 
 	if ctx.Err() != nil {
 		return
 	}
-	c.rejected, c.noticed = "", noticed
 	klog.Flush()
-	err := c.replace(content, c.inForce)
+	err := replace(content, c.inForce, handedOver{Noticed: noticed, Counts: c.counts})
 	// This process does not schedule any more and cannot be made to: the container starts it again.
 	logger.Error(err, "Restarting failed")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
@@ -171,19 +177,29 @@ func (c *Config) postpone(ctx context.Context, scheduler Scheduler, hash string,
 	scheduler.Warn(ctx, "ConfigurationNotChecked", fmt.Sprintf("%s: %v; the configuration in force stays, and the check is made again in %s", c.file, err, pause))
 }
 
-// Failed is called when the scheduler has ended with an error. In a process that was started with a new configuration, or at
-// the start of a container that has a copy of one that worked, it goes back to that one and does not return.
-func (c *Config) Failed(ctx context.Context, cause error, since time.Time) error {
-	if ctx.Err() != nil || c.lastGood == nil || bytes.Equal(c.lastGood, c.inForce) || time.Since(since) > startWithin {
+// Failed is called when the scheduler has ended with an error. If it had not started, and its configuration is a new one or the
+// container has a copy of one that worked, Failed goes back to the one that worked and does not return. How long the start took
+// does not count: to read all objects of a large cluster takes minutes.
+func (c *Config) Failed(ctx context.Context, cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outcome == startWorked {
+		return cause
+	}
+	c.outcome = startFailed
+	if ctx.Err() != nil || c.lastGood == nil || bytes.Equal(c.lastGood, c.inForce) {
 		return cause
 	}
 	logger := klog.FromContext(ctx)
 	logger.Error(cause, "The scheduler did not start with this configuration, going back to the last one that worked",
 		"file", c.file, "hash", hashOf(c.inForce), "last", hashOf(c.lastGood))
-	c.rejected = hashOf(c.inForce)
-	c.counts[resultFailed]++
+	// Follow goes on beside this and reads the fields of c.
+	counts := map[string]int{resultFailed: 1}
+	for result, n := range c.counts {
+		counts[result] += n
+	}
 	klog.Flush()
-	if err := c.replace(c.lastGood, nil); err != nil {
+	if err := replace(c.lastGood, nil, handedOver{Rejected: hashOf(c.inForce), Noticed: c.noticed, Counts: counts}); err != nil {
 		logger.Error(err, "Going back failed")
 	}
 	return cause

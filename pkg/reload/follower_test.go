@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,19 +70,24 @@ func followerMain(leads bool) int {
 		fmt.Fprintln(os.Stdout, "cannot resume:", err)
 		return 1
 	}
-	since := time.Now()
 	content, err := os.ReadFile(config.Path())
 	if err == nil && (strings.Contains(string(content), wrong) || strings.Contains(string(content), unstartable)) {
 		err = fmt.Errorf("not starting with %q", content)
 	}
+	ready := make(chan struct{})
 	if err != nil {
-		fmt.Fprintln(os.Stdout, "ended:", config.Failed(context.Background(), err, since))
+		// The scheduler follows its file from before it starts.
+		go config.Follow(context.Background(), saying{}, ready)
+		fmt.Fprintln(os.Stdout, "ended:", config.Failed(context.Background(), err))
 		return 1
 	}
 	fmt.Fprintf(os.Stdout, "in force: %q in process %d\n", content, os.Getpid())
-	ready := make(chan struct{})
 	close(ready)
-	config.Follow(context.Background(), saying{leads}, ready)
+	scheduler := saying{}
+	if leads {
+		scheduler.file = flagValue("config")
+	}
+	config.Follow(context.Background(), scheduler, ready)
 	return 0
 }
 
@@ -104,14 +110,30 @@ func disturbed(content string) int {
 	return 0
 }
 
-// saying is a scheduler that says what is asked of it.
-type saying struct{ leads bool }
+// saying is a scheduler that says what is asked of it. It leads if it has the name of its file, and then changes the file to what
+// a second one beside it has as soon as a change has passed its check.
+type saying struct{ file string }
 
-func (s saying) Leads(context.Context) bool { return s.leads }
-func (saying) Quiesce(context.Context)      { fmt.Fprintln(os.Stdout, "quiesced") }
+func (s saying) Leads(context.Context) bool {
+	if s.file == "" {
+		return false
+	}
+	if err := os.Rename(s.file+laterSuffix, s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintln(os.Stdout, "cannot change the file:", err)
+	}
+	return true
+}
+
+func (saying) Quiesce(context.Context) { fmt.Fprintln(os.Stdout, "quiesced") }
 func (saying) Warn(_ context.Context, reason, note string) {
 	fmt.Fprintf(os.Stdout, "warning %s: %s\n", reason, note)
 }
+
+// laterSuffix ends the name of the file beside the configuration of which a leader takes the content.
+const laterSuffix = ".later"
+
+// awaitWithin bounds every wait: a change is looked at twice, a second apart, checked by a process and taken by another start.
+const awaitWithin = 4 * time.Minute
 
 // follower is such a process in a test.
 type follower struct {
@@ -204,7 +226,7 @@ func (f *follower) count(text string) (n int) {
 // await waits until n lines have the text.
 func (f *follower) await(t *testing.T, n int, text string) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(awaitWithin)
 	defer deadline.Stop()
 	for f.count(text) < n {
 		f.mu.Lock()
@@ -233,7 +255,7 @@ func (f *follower) write(t *testing.T, content string) {
 // awaitCopy waits until the copy has the content.
 func (f *follower) awaitCopy(t *testing.T, want string) {
 	t.Helper()
-	ticker, deadline := time.NewTicker(20*time.Millisecond), time.NewTimer(time.Minute)
+	ticker, deadline := time.NewTicker(20*time.Millisecond), time.NewTimer(awaitWithin)
 	defer ticker.Stop()
 	defer deadline.Stop()
 	for {

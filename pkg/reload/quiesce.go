@@ -27,22 +27,29 @@ type Gate struct {
 	ctx   context.Context //nolint:containedctx // the queue's function has none
 
 	mu sync.Mutex
-	// running is set when the scheduler has asked for a pod, and cycle while it is scheduling one.
-	running, cycle, closed bool
+	// cycle is set while the scheduler is scheduling a pod.
+	cycle, closed bool
+	// asked is closed when the scheduler first asks for a pod.
+	asked     chan struct{}
+	askedOnce sync.Once
 }
 
 // NewGate puts a gate into the scheduler, which must not run yet. A closed gate lets the scheduler stop when ctx ends.
 func NewGate(ctx context.Context, sched *scheduler.Scheduler) *Gate {
-	g := &Gate{sched: sched, next: sched.NextEntity, ctx: ctx}
+	g := &Gate{sched: sched, next: sched.NextEntity, ctx: ctx, asked: make(chan struct{})}
 	sched.NextEntity = g.pass
 	return g
 }
 
+// Asked returns a channel that is closed when the scheduler first asks for a pod.
+func (g *Gate) Asked() <-chan struct{} { return g.asked }
+
 // pass returns the next pod of the queue.
 func (g *Gate) pass(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 	g.mu.Lock()
-	g.running, g.cycle = true, false
+	g.cycle = false
 	g.mu.Unlock()
+	g.askedOnce.Do(func() { close(g.asked) })
 	entity, err := g.next(logger)
 	g.mu.Lock()
 	closed := g.closed
@@ -83,12 +90,14 @@ func (g *Gate) Close(ctx context.Context) {
 
 // busy reports whether a pod is being scheduled or bound.
 func (g *Gate) busy() bool {
-	g.mu.Lock()
-	running, cycle := g.running, g.cycle
-	g.mu.Unlock()
-	if !running {
+	select {
+	case <-g.asked:
+	default:
 		return false
 	}
+	g.mu.Lock()
+	cycle := g.cycle
+	g.mu.Unlock()
 	if cycle {
 		return true
 	}

@@ -99,7 +99,10 @@ func TestAFileThatIsGoneIsReportedOnceAndTakenWhenItComesBack(t *testing.T) {
 		"a link to nothing": {
 			func(t *testing.T, f *follower) { try(t, os.Remove(f.file)); try(t, os.Symlink("nothing", f.file)) },
 			func(t *testing.T, f *follower) {
-				try(t, os.WriteFile(filepath.Join(filepath.Dir(f.file), "nothing"), []byte("a: 2\n"), 0o600))
+				// Renamed into place: what reads a file while it is being written is another test's.
+				written, target := f.file+".next", filepath.Join(filepath.Dir(f.file), "nothing")
+				try(t, os.WriteFile(written, []byte("a: 2\n"), 0o600))
+				try(t, os.Rename(written, target))
 			},
 		},
 	} {
@@ -235,8 +238,8 @@ func TestALeaderTakesTheLastOfTwoChanges(t *testing.T) {
 	f := startFollower(t, "a: 1\n", "", "leader")
 	f.await(t, 1, inForce("a: 1\n"))
 	f.awaitCopy(t, "a: 1\n")
+	try(t, os.WriteFile(f.file+laterSuffix, []byte("a: 3\n"), 0o600))
 	f.write(t, "a: 2\n")
-	f.write(t, "a: 3\n")
 	f.await(t, 1, inForce("a: 3\n"))
 	if n := f.count(inForce("a: 2\n")); n != 0 {
 		t.Errorf("the first of the two changes was in force")

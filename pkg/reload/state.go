@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,7 +58,21 @@ type Config struct {
 	path string
 	// resumed is set in a process that has replaced another.
 	resumed bool
+
+	// mu lets a start either work or fail: the one is found by Follow and the other by the goroutine that runs the scheduler. It
+	// guards counts until the outcome is known; Follow alone has them after that.
+	mu      sync.Mutex
+	outcome outcome
 }
+
+// outcome is what came of the start of the scheduler in this process.
+type outcome int
+
+const (
+	startGoesOn outcome = iota
+	startWorked
+	startFailed
+)
 
 // Resume returns the configuration to start with: the one that the process before this one handed over, or what is in the
 // file. In copyFile, if it is not empty, is kept what worked last, for the next start of the container.
@@ -111,9 +126,10 @@ func (c *Config) resume(encoded string) error {
 // Path is the file that the scheduler is to load.
 func (c *Config) Path() string { return c.path }
 
-// replace replaces this process by a fresh start of itself. It returns only if that fails.
-func (c *Config) replace(inForce, lastGood []byte) error {
-	state := handedOver{LastGood: -1, Rejected: c.rejected, Noticed: c.noticed, Counts: c.counts}
+// replace replaces this process by a fresh start of itself, with the state and the configurations; lastGood is nil without one. It
+// returns only if that fails.
+func replace(inForce, lastGood []byte, state handedOver) error {
+	state.LastGood = -1
 	var err error
 	if state.InForce, err = memoryFile(inForce); err != nil {
 		return err

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/reload"
+)
+
+// unreachableLock is a lease that cannot be read.
+type unreachableLock struct{ freeLock }
+
+func (unreachableLock) Describe() string { return "unreachable" }
+
+func (unreachableLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return nil, nil, errors.New("no connection")
+}
+
+// The leader election wants more distance between its times than the validation of a configuration does.
+func TestASchedulerThatTakesPartInTheElectionHasStarted(t *testing.T) {
+	t.Parallel()
+	election := &leaderelection.LeaderElectionConfig{
+		Lock: unreachableLock{}, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 9 * time.Second,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+	}
+	completed := (&schedulerserverconfig.Config{LeaderElection: election}).Complete()
+	started := (&process{config: &completed}).started()
+	if _, err := leaderelection.NewLeaderElector(*election); err == nil {
+		t.Fatal("the times are not refused")
+	}
+	if isClosed(started) {
+		t.Error("a scheduler that cannot take part has started")
+	}
+	election.RetryPeriod = time.Second
+	elector, err := leaderelection.NewLeaderElector(*election)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if isClosed(started) {
+		t.Error("a scheduler that does not take part yet has started")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		elector.Run(ctx)
+	}()
+	<-started // as a standby, too
+	cancel()
+	<-done
+}
+
+func TestASchedulerWithoutElectionHasStartedWhenItAsksForAPod(t *testing.T) {
+	t.Parallel()
+	completed := (&schedulerserverconfig.Config{}).Complete()
+	sched := &scheduler.Scheduler{NextEntity: nextOfNone}
+	started := (&process{config: &completed, gate: reload.NewGate(t.Context(), sched)}).started()
+	if isClosed(started) {
+		t.Error("it has started before it asks")
+	}
+	if _, err := sched.NextEntity(klog.FromContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if !isClosed(started) {
+		t.Error("it asks and has not started")
+	}
+}
+
+// nextOfNone is the queue of a scheduler that is being stopped.
+func nextOfNone(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, nil }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
