@@ -26,6 +26,7 @@ import (
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
 )
 
 func TestMain(m *testing.M) {
@@ -135,7 +136,7 @@ func TestTheCommandPublishesServesAndStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket, tool := filepath.Join(dir, "kubelet.sock"), filepath.Join(dir, "nvidia-smi")
+	socket := filepath.Join(dir, "kubelet.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -144,14 +145,10 @@ func TestTheCommandPublishesServesAndStops(t *testing.T) {
 	podresourcesv1.RegisterPodResourcesListerServer(server, kubelet{})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	script := fmt.Sprintf(`#!/bin/sh
-case "$1" in
+	tool := nvidiasmitest.Program(t, fmt.Sprintf(`case "$1" in
 topo) printf '\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n';;
 *) printf '0, %s, Tesla T4, 15360, [N/A], [N/A]\n1, %s, Tesla T4, 15360, [N/A], [N/A]\n';;
-esac`, firstGPU, secondGPU)
-	if err := os.WriteFile(tool, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+esac`, firstGPU, secondGPU))
 	api := &nodeServer{node: corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}}
 	apiServer := httptest.NewServer(api)
 	t.Cleanup(apiServer.Close)
@@ -188,7 +185,7 @@ esac`, firstGPU, secondGPU)
 		if err != nil {
 			t.Errorf("after the end: %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(4 * time.Minute):
 		t.Fatal("the command goes on after its context has ended")
 	}
 	if len(api.annotations()) != 4 {
@@ -212,7 +209,7 @@ func get(t *testing.T, url string) string {
 
 func await(t *testing.T, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
 		return done(), nil
 	})
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
@@ -35,8 +36,7 @@ const fourGPUs = `shapes:
 `
 
 // fourGPUsInPairs answers as nvidia-smi of four GPUs, of which 0 and 1 are linked, and 2 and 3.
-const fourGPUsInPairs = `#!/bin/sh
-case "$1" in
+const fourGPUsInPairs = `case "$1" in
 topo) printf '\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tNV12\tSYS\tSYS\nGPU1\tNV12\t X \tSYS\tSYS\nGPU2\tSYS\tSYS\t X \tNV12\nGPU3\tSYS\tSYS\tNV12\t X \n';;
 *) for i in 0 1 2 3; do printf '%d, GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3d8d2b8a7%d, NVIDIA A100 80GB PCIe, 81920, [N/A], [N/A]\n' $i $i $i; done;;
 esac`
@@ -53,6 +53,8 @@ type machine struct {
 	mu        sync.Mutex
 	held      map[string][]int
 	unhealthy int
+	// marks is how many marks the node has.
+	marks int
 }
 
 // none stands for no device.
@@ -96,10 +98,7 @@ func startMachine(t *testing.T) *machine {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m := &machine{
 		Box: sandboxtest.Start(t, fourGPUs, sandbox.Options{}), kubeconfig: filepath.Join(dir, "kubeconfig"),
-		socket: filepath.Join(dir, "kubelet.sock"), tool: filepath.Join(dir, "nvidia-smi"), held: map[string][]int{}, unhealthy: none,
-	}
-	if err := os.WriteFile(m.tool, []byte(fourGPUsInPairs), 0o700); err != nil {
-		t.Fatal(err)
+		socket: filepath.Join(dir, "kubelet.sock"), tool: nvidiasmitest.Program(t, fourGPUsInPairs), held: map[string][]int{}, unhealthy: none,
 	}
 	listener, err := net.Listen("unix", m.socket)
 	if err != nil {
@@ -187,13 +186,29 @@ func (m *machine) published(t *testing.T, inUse string, unhealthy int) {
 	})
 }
 
-// create creates a pod; one for two GPUs wants them linked.
+// mark gives the node a label that it has not had before. A scheduler that sees it has seen all that was written about the node
+// until now.
+func (m *machine) mark(t *testing.T) (label string) {
+	t.Helper()
+	m.marks++
+	label = fmt.Sprintf("mark-%d", m.marks)
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:""}}}`, label)
+	if _, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return label
+}
+
+// create creates a pod; one for two GPUs wants them linked. The scheduler reads nodes and pods by two streams: it finds a node for the
+// pod only when it has seen what the test knows of the node.
 func (m *machine) create(t *testing.T, name string, gpus int64) {
 	t.Helper()
+	seen := map[string]string{m.mark(t): ""}
 	list := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI)}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{SchedulerName: "gpu-aware-scheduler", Containers: []corev1.Container{
-		{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}},
-	}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		SchedulerName: "gpu-aware-scheduler", NodeSelector: seen,
+		Containers: []corev1.Container{{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}}},
+	}}
 	if gpus > 1 {
 		pod.Annotations = map[string]string{kubeview.GPUInterconnectKey: "required"}
 	}

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
 )
 
 func TestMinorNumbersBelongToTheGPUAboveThem(t *testing.T) {
 	t.Parallel()
-	tool := New(program(t, `[ "$*" = -q ] && cat `+testdataPath(t, "query-4.txt")), time.Minute)
+	tool := New(nvidiasmitest.Program(t, `[ "$*" = -q ] && cat `+testdataPath(t, "query-4.txt")), time.Minute)
 	got, err := tool.Minors(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,9 @@ var errTooLong = fmt.Errorf("more than %d bytes", maxOutput)
 type Tool struct {
 	path    string
 	timeout time.Duration
+	// endsWithin is how long after the timeout a command is waited for: it is killed then, which does not end one that waits in the
+	// driver.
+	endsWithin time.Duration
 	// turn holds a token while no command runs. A process that waits for a hung driver cannot be killed, and no second
 	// one is started beside it.
 	turn chan struct{}
@@ -46,7 +49,7 @@ type Tool struct {
 
 // New returns the tool at a path, or of that name in the PATH. No command takes longer than the timeout.
 func New(path string, timeout time.Duration) *Tool {
-	t := &Tool{path: path, timeout: timeout, turn: make(chan struct{}, 1)}
+	t := &Tool{path: path, timeout: timeout, endsWithin: 2 * killWait, turn: make(chan struct{}, 1)}
 	t.turn <- struct{}{}
 	return t
 }
@@ -58,15 +61,9 @@ func (t *Tool) run(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("looking for %s: %w", t.path, ErrAbsent)
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
-	select {
-	case <-t.turn:
-	case <-ctx.Done():
+	if _, free := await(t.turn, ctx.Done()); !free {
 		cancel()
 		return "", errStuck
-	}
-	type answer struct {
-		text string
-		err  error
 	}
 	done := make(chan answer, 1)
 	go func() {
@@ -76,19 +73,39 @@ func (t *Tool) run(ctx context.Context, args ...string) (string, error) {
 		done <- answer{text, err}
 	}()
 	name := "running nvidia-smi " + strings.Join(args, " ")
-	timer := time.NewTimer(t.timeout + 2*killWait)
+	timer := time.NewTimer(t.timeout + t.endsWithin)
 	defer timer.Stop()
-	select {
-	case a := <-done:
-		switch {
-		case a.err == nil:
-			return a.text, nil
-		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return "", fmt.Errorf("%s: no answer within %s: %w", name, t.timeout, ErrHangs)
-		}
-		return "", fmt.Errorf("%s: %w: %s", name, a.err, quote(a.text))
-	case <-timer.C:
+	a, ended := await(done, timer.C)
+	switch {
+	case !ended:
 		return "", fmt.Errorf("%s: %w", name, errStuck)
+	case a.err == nil:
+		return a.text, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("%s: no answer within %s: %w", name, t.timeout, ErrHangs)
+	}
+	return "", fmt.Errorf("%s: %w: %s", name, a.err, quote(a.text))
+}
+
+// answer is what came of a command.
+type answer struct {
+	text string
+	err  error
+}
+
+// await returns what comes before the time is over. What is there counts although the time is over, too: a machine that stalls shows
+// both at once.
+func await[T, O any](comes <-chan T, over <-chan O) (value T, came bool) {
+	select {
+	case value = <-comes:
+		return value, true
+	case <-over:
+	}
+	select {
+	case value = <-comes:
+		return value, true
+	default:
+		return value, false
 	}
 }
 

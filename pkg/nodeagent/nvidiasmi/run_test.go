@@ -2,22 +2,13 @@ package nvidiasmi
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-// program writes an executable that stands in for nvidia-smi.
-func program(t *testing.T, script string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "nvidia-smi")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
+)
 
 func testdataPath(t *testing.T, name string) string {
 	t.Helper()
@@ -30,7 +21,7 @@ func testdataPath(t *testing.T, name string) string {
 
 func TestTheToolIsAskedForGPUsSlicesAndLinks(t *testing.T) {
 	t.Parallel()
-	tool := New(program(t, `case "$*" in
+	tool := New(nvidiasmitest.Program(t, `case "$*" in
 "--query-gpu=index,uuid,name,memory.total,mig.mode.current,remapped_rows.failure --format=csv,noheader,nounits") cat `+testdataPath(t, "gpus-mig.csv")+`;;
 "-L") cat `+testdataPath(t, "list-mig.txt")+`;;
 "topo -m") cat `+testdataPath(t, "topo-2-sockets-pcie.txt")+`;;
@@ -52,7 +43,7 @@ esac`), time.Minute)
 
 func TestAnOldDriverIsAskedForWhatItKnows(t *testing.T) {
 	t.Parallel()
-	tool := New(program(t, `case "$*" in
+	tool := New(nvidiasmitest.Program(t, `case "$*" in
 *remapped*) echo 'Field "mig.mode.current" is not a valid field to query.'; exit 2;;
 *) cat `+testdataPath(t, "gpus-old-driver.csv")+`;;
 esac`), time.Minute)
@@ -65,7 +56,7 @@ esac`), time.Minute)
 func TestAMachineWithoutGPUsHasNone(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"0", "6"} {
-		gpus, err := New(program(t, "echo No devices were found; exit "+status), time.Minute).GPUs(t.Context())
+		gpus, err := New(nvidiasmitest.Program(t, "echo No devices were found; exit "+status), time.Minute).GPUs(t.Context())
 		if err != nil || gpus != nil {
 			t.Errorf("with exit status %s: GPUs %v, error %v", status, gpus, err)
 		}
@@ -88,7 +79,9 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := New(program(t, tc.script), tc.timeout).GPUs(t.Context())
+			tool := New(nvidiasmitest.Program(t, tc.script), tc.timeout)
+			tool.endsWithin = time.Minute // the machine may stall
+			_, err := tool.GPUs(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
@@ -101,14 +94,32 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 
 func TestNoSecondCommandIsStartedBesideOneThatHangs(t *testing.T) {
 	t.Parallel()
-	tool := New(program(t, "echo No devices were found"), time.Second)
+	tool := New(nvidiasmitest.Program(t, "echo No devices were found"), 100*time.Millisecond)
 	<-tool.turn // as while a process waits in the driver, which no signal reaches
 	if _, err := tool.GPUs(t.Context()); !errors.Is(err, errStuck) || !errors.Is(err, ErrHangs) {
 		t.Errorf("error %v, want %v", err, errStuck)
 	}
 	tool.turn <- struct{}{}
+	tool.timeout = time.Minute
 	if gpus, err := tool.GPUs(t.Context()); len(gpus) != 0 || err != nil {
 		t.Errorf("after it ended: GPUs %v, error %v", gpus, err)
+	}
+}
+
+// After a stall of the machine the answer and the end of the time are seen together.
+func TestAnAnswerThatIsThereIsTakenHoweverLate(t *testing.T) {
+	t.Parallel()
+	over := make(chan time.Time)
+	close(over)
+	if _, answered := await(make(chan answer), over); answered {
+		t.Error("there is an answer without a command")
+	}
+	for range 100 {
+		done := make(chan answer, 1)
+		done <- answer{text: "late"}
+		if got, answered := await(done, over); !answered || got.text != "late" {
+			t.Fatalf("answer %q, answered: %t; want the late one", got.text, answered)
+		}
 	}
 }
 
