@@ -46,7 +46,7 @@ func TestTheStockRoleIsEnoughToScheduleAndWhatItLacksIsSaid(t *testing.T) {
 	who := newAccount(t, box, "custom-scheduler", nil, "system:kube-scheduler")
 	file := filepath.Join(t.TempDir(), "scheduler-config.yaml")
 	connection := "clientConnection:\n  kubeconfig: " + who.kubeconfig(t) + "\n"
-	if err := os.WriteFile(file, []byte(customScheduler+connection), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(customScheduler+connection+"leaderElection:\n"+patientElection), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	process := startProcess(t, "--config="+file, "--secure-port=0", "--v=3")

@@ -28,6 +28,8 @@ const requestTimeout = 5 * time.Second
 type process struct {
 	config *schedulerserverconfig.CompletedConfig
 	gate   *reload.Gate
+	// part is nil without leader election.
+	part *part
 }
 
 // Leads reports whether this process leads other replicas, by what the lease says.
@@ -39,12 +41,16 @@ func (p *process) Leads(ctx context.Context) bool {
 // Quiesce stops taking pods, waits for the bindings under way and gives the lease back.
 func (p *process) Quiesce(ctx context.Context) {
 	p.gate.Close(ctx)
+	if p.part == nil || ctx.Err() != nil {
+		return // the leader election gives the lease back when ctx has ended
+	}
+	p.part.leave()
 	if err := p.release(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Giving the lease back failed, it will expire")
 	}
 }
 
-// release empties the lease if it is held by this process. The leader election would end the process after that.
+// release empties the lease if it is held by this process.
 func (p *process) release(ctx context.Context) error {
 	lease, client, err := p.ownLease(ctx)
 	if err != nil || lease == nil {

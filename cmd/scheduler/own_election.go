@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -15,21 +16,60 @@ func (p *process) started() <-chan struct{} {
 	if election == nil {
 		return p.gate.Asked()
 	}
-	lock := &entry{Interface: election.Lock, entered: make(chan struct{})}
-	election.Lock = lock
-	return lock.entered
+	p.part = &part{Interface: election.Lock, begun: make(chan struct{})}
+	election.Lock = p.part
+	return p.part.begun
 }
 
-// entry is the lock of a leader election that tells when it is first read. An elector reads it first of all, and what cannot
+// errLeft is what the leader election of this process hears when it has given its lease back.
+var errLeft = errors.New("this process takes no part in the leader election any more")
+
+// part is the lock of a leader election by which this process takes part in it. An elector reads it first of all, and what cannot
 // become an elector never reads it.
-type entry struct {
+type part struct {
 	resourcelock.Interface
-	once    sync.Once
-	entered chan struct{}
+	once  sync.Once
+	begun chan struct{}
+
+	mu   sync.RWMutex
+	left bool
+}
+
+// leave ends the part that this process takes, when the request under way has ended. A process that gives its lease back would
+// take it again at its next renewal, and nobody would lead until the lease of a process that is gone expires.
+func (p *part) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = true
 }
 
 // Get reads the record of the leader election.
-func (e *entry) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	e.once.Do(func() { close(e.entered) })
-	return e.Interface.Get(ctx)
+func (p *part) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	p.once.Do(func() { close(p.begun) })
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.left {
+		return nil, nil, errLeft
+	}
+	return p.Interface.Get(ctx)
+}
+
+// Create takes the lease.
+func (p *part) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.left {
+		return errLeft
+	}
+	return p.Interface.Create(ctx, record)
+}
+
+// Update renews the lease, takes it over, or gives it back.
+func (p *part) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.left {
+		return errLeft
+	}
+	return p.Interface.Update(ctx, record)
 }

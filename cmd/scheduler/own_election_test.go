@@ -78,6 +78,48 @@ func TestASchedulerWithoutElectionHasStartedWhenItAsksForAPod(t *testing.T) {
 // nextOfNone is the queue of a scheduler that is being stopped.
 func nextOfNone(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, nil }
 
+// slowLock is a lease whose renewals take as long as the test wants.
+type slowLock struct {
+	freeLock
+	asked, answer chan struct{}
+}
+
+func (l slowLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.asked <- struct{}{}
+	<-l.answer
+	return nil
+}
+
+// A renewal that came after the lease was given back would take it again, for a process that is about to be replaced.
+func TestAProcessThatHasLeftTheElectionRenewsNothing(t *testing.T) {
+	t.Parallel()
+	lock := slowLock{asked: make(chan struct{}), answer: make(chan struct{})}
+	p := &part{Interface: lock, begun: make(chan struct{})}
+	renewed, left := make(chan error), make(chan struct{})
+	go func() { renewed <- p.Update(t.Context(), resourcelock.LeaderElectionRecord{}) }()
+	<-lock.asked
+	go func() {
+		defer close(left)
+		p.leave()
+	}()
+	if isClosed(left) {
+		t.Error("it has left while a renewal is under way")
+	}
+	close(lock.answer)
+	if err := <-renewed; err != nil {
+		t.Errorf("the renewal under way: %v", err)
+	}
+	<-left
+	_, _, err := p.Get(t.Context())
+	for what, err := range map[string]error{
+		"reading": err, "creating": p.Create(t.Context(), resourcelock.LeaderElectionRecord{}), "renewing": p.Update(t.Context(), resourcelock.LeaderElectionRecord{}),
+	} {
+		if !errors.Is(err, errLeft) {
+			t.Errorf("%s the lease: error %v, want %v", what, err, errLeft)
+		}
+	}
+}
+
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

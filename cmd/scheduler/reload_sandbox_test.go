@@ -290,7 +290,7 @@ func TestTheLeaderElectionHasItsMetric(t *testing.T) {
 func TestAConfigurationThatDoesNotStartIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
-	unstartable := strings.Replace(f.good, "leaderElection:\n", "leaderElection:\n  leaseDuration: 15s\n  renewDeadline: 10s\n  retryPeriod: 9s\n", 1)
+	unstartable := strings.Replace(f.good, "retryPeriod: 2s", "retryPeriod: 100s", 1)
 	f.config.change(t, unstartable)
 	f.awaitLog(t, f.box, "going back to the last one that worked", "leader elector")
 	f.awaitMetric(t, `berth_config_reload_total{result="failed"} 1`)

@@ -23,7 +23,22 @@ import (
 
 const oneNode = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '8', memory: 16Gi, pods: '100'}}\n"
 
-// withAccount copies the shipped configuration with the kubeconfig of the account.
+// patientElection are times of the leader election with which a scheduler outlasts a stall of the machine: nothing starts one that has
+// lost its lease again. One that is stopped gives its lease back.
+const patientElection = "  leaseDuration: 120s\n  renewDeadline: 110s\n  retryPeriod: 2s\n"
+
+// patient is the configuration with those times.
+func patient(t *testing.T, config string) string {
+	t.Helper()
+	const key = "\nleaderElection:\n"
+	changed := strings.Replace(config, key, key+patientElection, 1)
+	if changed == config {
+		t.Fatalf("the configuration has no leaderElection:\n%s", config)
+	}
+	return changed
+}
+
+// withAccount copies the shipped configuration with the kubeconfig of the account, for a scheduler that outlasts stalls.
 func withAccount(t *testing.T, kubeconfig string) string {
 	t.Helper()
 	config, err := os.ReadFile("../../manifests/base/scheduler-config.yaml")
@@ -41,7 +56,7 @@ func withAccount(t *testing.T, kubeconfig string) string {
 			lines[i] = "  kubeconfig: " + kubeconfig
 		}
 	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(patient(t, strings.Join(lines, "\n"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -71,7 +71,7 @@ func TestTheStaticPodStartsWithWhatWorkedLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := strings.ReplaceAll(string(shipped), " /etc/kubernetes/", " "+node+"/etc/kubernetes/")
+	config := patient(t, strings.ReplaceAll(string(shipped), " /etc/kubernetes/", " "+node+"/etc/kubernetes/"))
 	for path, content := range map[string]string{"/etc/kubernetes/scheduler.conf": string(kubeconfig), "/etc/kubernetes/berth/scheduler-config.yaml": config} {
 		if err := os.WriteFile(onNode(path), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
