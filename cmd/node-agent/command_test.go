@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -126,7 +127,7 @@ func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *nodeServer) annotations() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.node.Annotations
+	return maps.Clone(s.node.Annotations) // the next patch changes them in place
 }
 
 func TestTheCommandPublishesServesAndStops(t *testing.T) {

@@ -21,8 +21,9 @@ import (
 	"berth.dev/berth/pkg/reload"
 )
 
-// requestTimeout bounds each request that is about the process itself.
-const requestTimeout = 5 * time.Second
+// requestTimeout bounds each request that is about the process itself. An API server that stalls for some seconds must not lose a
+// warning, nor let a leader believe that it does not lead.
+const requestTimeout = 20 * time.Second
 
 // process is what this process does for itself beside scheduling: it tells users about its own state, and ends in order.
 type process struct {
