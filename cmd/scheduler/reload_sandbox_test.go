@@ -76,7 +76,7 @@ func follow(t *testing.T, args ...string) *followed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &followed{box: box, config: mountConfig(t, string(good)), good: string(good), client: anyone(t, box), port: freePort(t)}
+	f := &followed{box: box, config: mountConfig(t, string(good)), good: string(good), client: anyone(t, box), port: sandboxtest.Port(t).Number}
 	keys := sandbox.Layout(box.Dir()).PKI()
 	f.running = startProcess(t, append([]string{
 		"--config=" + f.config.file(), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", f.port), "--v=2",
@@ -330,7 +330,7 @@ func TestOfTwoReplicasTheLeaderStartsAnewLater(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
 	args := append([]string{}, f.Args[1:]...)
-	port := freePort(t)
+	port := sandboxtest.Port(t).Number
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "--secure-port=") {
 			args[i] = fmt.Sprintf("--secure-port=%d", port)

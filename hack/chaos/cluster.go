@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,6 +26,7 @@ import (
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/pki"
+	"berth.dev/berth/pkg/sandbox/port"
 )
 
 const (
@@ -135,11 +135,11 @@ func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, er
 	c.running.Go(func() { c.load.run(ctx) })
 	c.running.Go(func() { c.watchGangs(ctx) })
 	for number := range 2 {
-		port, err := freePort()
+		at, err := port.Reserve(0)
 		if err != nil {
 			return nil, err
 		}
-		c.replicas = append(c.replicas, &replica{number: number, port: port})
+		c.replicas = append(c.replicas, &replica{number: number, at: at})
 	}
 	return c, c.startReplica(c.replicas[0])
 }
@@ -254,6 +254,7 @@ func (c *cluster) close() error {
 		if r.alive() {
 			_ = r.signal(syscall.SIGKILL)
 		}
+		_ = r.at.Close()
 	}
 	if c.proxy != nil {
 		c.proxy.close()
@@ -274,13 +275,4 @@ func await(ctx context.Context, what string, done wait.ConditionWithContextFunc)
 		return fmt.Errorf("waiting for %s: %w", what, err)
 	}
 	return nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

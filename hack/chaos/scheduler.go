@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/pki"
+	"berth.dev/berth/pkg/sandbox/port"
 )
 
 // The lease is shorter than the shipped 15 s, so that a run does not consist of waiting for it.
@@ -33,7 +34,7 @@ var leading = regexp.MustCompile(`(?m)^leader_election_master_status\{.*\} 1$`)
 // replica is one scheduler process, which has to be started again when it ends.
 type replica struct {
 	number int
-	port   int
+	at     *port.Reservation
 	cmd    *exec.Cmd
 	exited chan struct{}
 	starts int
@@ -72,7 +73,7 @@ func (c *cluster) startReplica(r *replica) error {
 	defer log.Close()
 	kubeconfig := filepath.Join(c.dir, "scheduler.kubeconfig")
 	cmd := exec.Command(filepath.Join(filepath.Dir(c.binary), "berth-scheduler"),
-		"--config="+filepath.Join(c.dir, "scheduler-config.yaml"), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.port),
+		"--config="+filepath.Join(c.dir, "scheduler-config.yaml"), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.at.Number),
 		"--tls-cert-file="+keys.Cert(pki.Server), "--tls-private-key-file="+keys.Key(pki.Server), "--client-ca-file="+keys.Cert(pki.CA),
 		// What it serves of itself is asked for while the API server is gone.
 		"--authorization-always-allow-paths=/metrics,/readyz,/debug/pprof/*",
@@ -132,7 +133,7 @@ func (c *cluster) leads(ctx context.Context, r *replica) bool {
 // page reads a page that a scheduler serves, with the names and values of a query.
 func (c *cluster) page(ctx context.Context, r *replica, path string, query ...string) ([]byte, error) {
 	config := rest.CopyConfig(c.config)
-	config.Host = fmt.Sprintf("https://127.0.0.1:%d", r.port)
+	config.Host = "https://" + r.at.Address()
 	client, err := kubernetes.NewForConfigAndClient(config, c.toSchedulers)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // prometheusServer is a real Prometheus on loopback, with configuration and storage of its own.
@@ -48,7 +49,7 @@ func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *pr
 	}
 	configFile := writeFile(t, dir, "prometheus.yml",
 		"global: {scrape_interval: 200ms, scrape_timeout: 200ms}\nscrape_configs:\n"+scrapeConfigs)
-	address := freeAddress(t)
+	address := sandboxtest.Port(t).Address()
 	command := []string{
 		program, "--config.file=" + configFile, "--storage.tsdb.path=" + storage, "--web.listen-address=" + address,
 		"--storage.tsdb.retention.time=30d", "--log.level=warn",
@@ -117,19 +118,6 @@ func eventually(t *testing.T, round func(), check func() string) {
 	if err != nil {
 		t.Fatalf("waiting for the signal: %v; last: %s", err, last)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("finding a free port: %v", err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatalf("finding a free port: %v", err)
-	}
-	return address
 }
 
 func writeFile(t *testing.T, dir, name, content string) string {

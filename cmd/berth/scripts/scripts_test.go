@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,7 +39,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status, "interrupt": interrupt, "gone": gone, "freeport": freePort, "trusted": trusted,
+			"status": status, "interrupt": interrupt, "gone": gone, "takenport": takenPort, "trusted": trusted,
 		},
 	})
 }
@@ -227,17 +226,13 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// freePort NAME sets a variable to a port of loopback that is taken by nobody, and "freePort taken NAME" to one that is taken.
-func freePort(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: freeport [taken] NAME")
+// takenPort NAME sets a variable to a port of loopback on which another program listens.
+func takenPort(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: takenport NAME")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	if slices.Contains(args[:len(args)-1], "taken") {
-		ts.Defer(func() { _ = listener.Close() })
-	} else {
-		ts.Check(listener.Close())
-	}
-	ts.Setenv(args[len(args)-1], strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	ts.Defer(func() { _ = listener.Close() })
+	ts.Setenv(args[0], strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/pki"
+	"berth.dev/berth/pkg/sandbox/port"
 )
 
 // InstalledGates are the feature gates with which the manifests run the scheduler.
@@ -47,24 +47,24 @@ func (r *Rig) StartScheduler(config []byte, gates ...string) (*Scheduler, error)
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	name := filepath.Join(r.dir, fmt.Sprintf("scheduler-%d", r.started))
 	r.started++
 	if err := r.writeConfig(name+".yaml", config); err != nil {
 		return nil, err
 	}
+	at, err := port.Reserve(0)
+	if err != nil {
+		return nil, err
+	}
 	// What the scheduler says of itself is read without credentials, under the certificate of the control plane.
 	keys := pki.Dir(sandbox.Layout(r.box.Dir()).PKI())
-	args := []string{"--config=" + name + ".yaml", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+	args := []string{"--config=" + name + ".yaml", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(at.Number),
 		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*"}
 	if len(gates) > 0 {
 		args = append(args, "--feature-gates="+strings.Join(gates, ","))
 	}
-	return r.run(filepath.Join(filepath.Dir(binary), "berth-scheduler"), name+".log", fmt.Sprintf("https://127.0.0.1:%d", port), args)
+	return r.run(filepath.Join(filepath.Dir(binary), "berth-scheduler"), name+".log", at, "https://"+at.Address(), args)
 }
 
 // Extender is an extender process under measurement, with the gauges of a scheduler, and where it listens.
@@ -80,17 +80,17 @@ func (r *Rig) StartExtender(ctx context.Context, config []byte) (*Extender, erro
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	name := filepath.Join(r.dir, fmt.Sprintf("extender-%d", r.started))
 	r.started++
 	if err := r.writeConfig(name+".yaml", config); err != nil {
 		return nil, err
 	}
-	e := &Extender{Address: fmt.Sprintf("127.0.0.1:%d", port)}
-	e.Scheduler, err = r.run(filepath.Join(filepath.Dir(binary), "berth-extender"), name+".log", "http://"+e.Address,
+	at, err := port.Reserve(0)
+	if err != nil {
+		return nil, err
+	}
+	e := &Extender{Address: at.Address()}
+	e.Scheduler, err = r.run(filepath.Join(filepath.Dir(binary), "berth-extender"), name+".log", at, "http://"+e.Address,
 		[]string{"--config=" + name + ".yaml", "--listen=" + e.Address, "--leader-elect=false"})
 	if err != nil {
 		return nil, err
@@ -113,8 +113,13 @@ func (r *Rig) StartExtender(ctx context.Context, config []byte) (*Extender, erro
 	}
 }
 
-// run starts a process that serves its metrics at a URL.
-func (r *Rig) run(binary, logFile, url string, args []string) (*Scheduler, error) {
+// run starts a process that serves its metrics at a URL, on a port that it keeps until it ends.
+func (r *Rig) run(binary, logFile string, at *port.Reservation, url string, args []string) (_ *Scheduler, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, at.Close())
+		}
+	}()
 	client, err := r.httpClient()
 	if err != nil {
 		return nil, err
@@ -135,6 +140,7 @@ func (r *Rig) run(binary, logFile, url string, args []string) (*Scheduler, error
 	go func() {
 		defer close(exited)
 		_ = process.Wait()
+		_ = at.Close()
 	}()
 	return &Scheduler{
 		process: process,
@@ -177,15 +183,6 @@ func (r *Rig) writeConfig(path string, config []byte) error {
 		return fmt.Errorf("writing the scheduler's configuration: %w", err)
 	}
 	return nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // Stop kills the scheduler.

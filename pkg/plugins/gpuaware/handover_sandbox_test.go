@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 const contestedFile = `shapes:
@@ -82,20 +82,13 @@ func (r *replicas) start(t *testing.T, name string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := sandboxtest.Port(t)
 	log, err := os.Create(filepath.Join(r.LogDir(), name+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(filepath.Dir(berth), "berth-scheduler"),
-		"--config="+r.config, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+t.TempDir(), "--v=2",
+		"--config="+r.config, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port.Number), "--cert-dir="+t.TempDir(), "--v=2",
 		"--authorization-always-allow-paths=/readyz", "--feature-gates=NominatedNodeNameForExpectation=false")
 	scheduler.Stdout, scheduler.Stderr = log, log
 	if err := scheduler.Start(); err != nil {
@@ -106,7 +99,7 @@ func (r *replicas) start(t *testing.T, name string) *exec.Cmd {
 		_ = scheduler.Wait()
 		_ = log.Close()
 	})
-	endpoint := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", port), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	endpoint := &rest.Config{Host: "https://" + port.Address(), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	client, err := kubernetes.NewForConfig(endpoint)
 	if err != nil {
 		t.Fatal(err)

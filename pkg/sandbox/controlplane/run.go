@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/controlplane/component"
 	"berth.dev/berth/pkg/sandbox/pki"
 )
 
@@ -51,13 +52,15 @@ type controlPlane struct {
 	layout  sandbox.Layout
 	keys    pki.Dir
 	ports   ports
+	// held keeps the ports until every component has ended.
+	held reservations
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
 	report    *sandbox.Reporter
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// processes are the components with a process of their own, in the order in which they were started.
-	processes []*process
+	processes []*component.Process
 
 	mu    sync.Mutex
 	state sandbox.State
@@ -80,7 +83,12 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 		report: sandbox.InheritedReporter(), fatal: make(chan error, 4),
 		state: sandbox.State{Options: opts, PIDs: map[string]int{componentControlPlane: os.Getpid()}},
 	}
-	defer cp.stopProcesses()
+	defer func() {
+		cp.stopProcesses()
+		if err := cp.held.close(); err != nil {
+			klog.FromContext(ctx).Error(err, "Freeing the ports of the sandbox failed")
+		}
+	}()
 	if err := cp.start(ctx); err != nil {
 		if sendErr := cp.report.Send(sandbox.Report{Error: command.OneLine(err)}); sendErr != nil {
 			// The parent of this process is gone, and removes nothing.
@@ -135,7 +143,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if cp.keys, err = pki.New(cp.layout.PKI()); err != nil {
 		return err
 	}
-	if cp.ports, err = choosePorts(cp.opts.Port); err != nil {
+	if cp.ports, cp.held, err = reservePorts(cp.opts.Port); err != nil {
 		return err
 	}
 	if err := cp.startAPI(ctx); err != nil {
@@ -268,11 +276,11 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
 	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
-	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.Failure)
 }
 
-func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string, died func(context.Context)) *process {
-	p := &process{name: name, path: path, args: args, logs: cp.layout.Logs(), died: died, started: func(pid int) {
+func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string, died func(context.Context)) *component.Process {
+	p := &component.Process{Name: name, Path: path, Args: args, Logs: cp.layout.Logs(), Died: died, Started: func(pid int) {
 		cp.mu.Lock()
 		cp.state.PIDs[name] = pid
 		cp.mu.Unlock()
@@ -280,7 +288,7 @@ func (cp *controlPlane) startProcess(ctx context.Context, name, path string, arg
 			klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
 		}
 	}}
-	p.start(ctx)
+	p.Start(ctx)
 	cp.processes = append(cp.processes, p)
 	return p
 }
@@ -288,7 +296,7 @@ func (cp *controlPlane) startProcess(ctx context.Context, name, path string, arg
 // stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in vain.
 func (cp *controlPlane) stopProcesses() {
 	for _, p := range slices.Backward(cp.processes) {
-		p.stop()
+		p.Stop()
 	}
 	cp.processes = nil
 }
@@ -347,4 +355,10 @@ func defaultServiceAccountReady(admin *rest.Config) func(context.Context) (bool,
 		_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	}
+}
+
+// childArgs is the command line of a component of the control plane as its own process.
+func childArgs(component string, encodedOptions string, ports ports) []string {
+	return []string{sandbox.ControlPlaneCommand, encodedOptions, "--component=" + component,
+		fmt.Sprintf("--etcd-port=%d", ports.etcd), fmt.Sprintf("--api-port=%d", ports.api)}
 }

@@ -1,0 +1,60 @@
+package port
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+)
+
+func TestAPortIsKeptWhileItsServerDoesNotListen(t *testing.T) {
+	t.Parallel()
+	mine, err := Reserve(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Reserve(mine.Number); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("reserving it a second time: got error %v, want that it is in use", err)
+	}
+	// The server starts, ends and starts again.
+	for range 2 {
+		server, err := net.Listen("tcp", mine.Address())
+		if err != nil {
+			t.Fatalf("the server that it is for: %v", err)
+		}
+		if err := server.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := mine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Reserve(mine.Number)
+	if err != nil {
+		t.Fatalf("reserving it after the end: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPortOnWhichAServerListensIsNotReserved(t *testing.T) {
+	t.Parallel()
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	number := server.Addr().(*net.TCPAddr).Port
+	if _, err := Reserve(number); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Fatalf("got error %v, want that it is in use", err)
+	}
+	// The refusal holds nothing.
+	holder, err := net.Listen("tcp", address(reserved, number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Close(); err != nil {
+		t.Error(err)
+	}
+}
