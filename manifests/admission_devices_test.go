@@ -269,7 +269,6 @@ func testOverlay(t *testing.T, w *guarded) {
 		t.Fatalf("subjects of the overlay: %v", subjects)
 	}
 	w.bind(t, "berth-scheduler", subjects[0])
-	const hami = "system:serviceaccount:kube-system:hami-device-plugin"
 	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "hami-device-plugin"})
 	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
 	if err != nil {
@@ -277,7 +276,7 @@ func testOverlay(t *testing.T, w *guarded) {
 	}
 	for account, want := range map[string]string{
 		"system:serviceaccount:gpu-system:berth-scheduler": "",
-		hami: "",
+		hamiDevicePlugin: "",
 		// A team can make an account of any name in its own namespace, and give it the rights that it has itself.
 		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices or its address: only the scheduler writes it",
 	} {
@@ -298,12 +297,15 @@ func testExtender(t *testing.T, w *guarded) {
 	if _, err := sandbox.CreateObjects(ctx, w.Config, "default", os.DirFS("extender"), "rbac.yaml"); err != nil {
 		t.Fatal(err)
 	}
+	const account = "system:serviceaccount:kube-system:berth-extender"
+	w.AwaitClusterRole(t, account, "berth-extender")
+	w.AwaitClusterRole(t, account, "berth-extender-binder")
 	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, pod.UID)
-	pods := w.as(t, "system:serviceaccount:kube-system:berth-extender").CoreV1().Pods("default")
+	pods := w.as(t, account).CoreV1().Pods("default")
 	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
 		t.Error(err)
 	}

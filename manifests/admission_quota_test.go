@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -40,6 +41,16 @@ func testQuota(t *testing.T, w *guarded) {
 	w.Await(t, "the quota to be counted", func(ctx context.Context) (bool, error) {
 		list, err := used(ctx)
 		return len(list) == len(quota.Spec.Hard), err
+	})
+	// What admits pods may still have the quota of before, by which it refuses all.
+	w.Await(t, "a pod to be taken", func(ctx context.Context) (bool, error) {
+		pod := podWith(nil)
+		pod.Spec.Containers[0].Resources.Limits = amounts(map[string]string{"nvidia.com/gpu": "1"})
+		_, err := w.user.CoreV1().Pods(namespace).Create(ctx, pod, dryRun)
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return err == nil, err
 	})
 	for _, test := range []struct {
 		name                string

@@ -27,6 +27,9 @@ const sharedNode = `shapes:
 - {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "1", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "1"}}
 `
 
+// hamiDevicePlugin is an account that may write devices, too.
+const hamiDevicePlugin = "system:serviceaccount:kube-system:hami-device-plugin"
+
 // team is a user who may write pods in every way.
 const team = "team"
 
@@ -130,6 +133,7 @@ func (w *guarded) install(t *testing.T) {
 	if _, err := sandbox.CreateObjects(ctx, w.Config, "default", files, "admission.yaml"); err != nil {
 		t.Fatal(err)
 	}
+	w.AwaitClusterRole(t, hamiDevicePlugin, "berth-device-assigner")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: team}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"", "apps", "batch", "scheduling.x-k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	}}
@@ -164,7 +168,7 @@ func (w *guarded) install(t *testing.T) {
 	})
 }
 
-// bind gives a ClusterRole to somebody.
+// bind gives a ClusterRole to a user or a service account, and returns when it has these rights.
 func (w *guarded) bind(t *testing.T, role string, subject rbacv1.Subject) {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -174,6 +178,11 @@ func (w *guarded) bind(t *testing.T, role string, subject rbacv1.Subject) {
 	if _, err := w.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	user := subject.Name
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		user = "system:serviceaccount:" + subject.Namespace + ":" + subject.Name
+	}
+	w.AwaitClusterRole(t, user, role)
 }
 
 // dryRun is a creation that leaves nothing behind.

@@ -24,7 +24,7 @@ func TestAnExtenderThatLacksARightAnswersWithoutWhatNeedsIt(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	rules := shippedRules(t)
-	lacks := func(t *testing.T, lacking rbacv1.PolicyRule, resource string) (address string) {
+	lacks := func(t *testing.T, lacking rbacv1.PolicyRule, resource string) *running {
 		t.Helper()
 		var rest []rbacv1.PolicyRule
 		for _, rule := range rules {
@@ -35,22 +35,20 @@ func TestAnExtenderThatLacksARightAnswersWithoutWhatNeedsIt(t *testing.T) {
 				rest = append(rest, rule)
 			}
 		}
-		address = freeAddress(t)
-		runExtender(t, accountWith(t, box, strings.ReplaceAll(lacking.Verbs[0]+"-"+resource, "/", "-"), rest), address, "--leader-elect=false")
-		return address
+		return runExtender(t, accountWith(t, box, strings.ReplaceAll(lacking.Verbs[0]+"-"+resource, "/", "-"), rest), "--leader-elect=false")
 	}
 	tested := 0
 	for _, rule := range rules {
 		for _, resource := range rule.Resources {
 			tested++
 			t.Run(strings.Join(rule.Verbs, ",")+" "+resource, func(t *testing.T) {
-				address := lacks(t, rule, resource)
+				e := lacks(t, rule, resource)
 				if slices.Contains(rule.Verbs, "watch") && slices.Contains(vital, resource) {
-					awaitAnswer(t, box, "http://"+address+"/readyz", "has not seen the whole cluster")
+					e.awaitReady(t, box, "has not seen the whole cluster")
 					return
 				}
-				awaitAnswer(t, box, "http://"+address+"/readyz", "ok")
-				said := filter(t, address, `{"Pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"4"}}}]},`+
+				e.awaitReady(t, box, "ok")
+				said := filter(t, e.address, `{"Pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"4"}}}]},`+
 					`"metadata":{"name":"p","annotations":{"berth.dev/gpu-memory-min":"40Gi"}}},"NodeNames":["a100-0","t4-0"]}`)
 				if !strings.Contains(said, `"NodeNames":["a100-0"]`) {
 					t.Errorf("a pod for an A100 gets the answer %s", said)
@@ -98,5 +96,6 @@ func accountWith(t *testing.T, box *sandboxtest.Box, name string, rules []rbacv1
 	if _, err := box.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	box.AwaitClusterRole(t, "system:serviceaccount:kube-system:"+name, name)
 	return impersonating(t, box, name)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -99,10 +98,12 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
-	stop := startExtender(t, box, address)
-	awaitAnswer(t, box, "http://"+address+"/readyz", "ok")
-	startScheduler(t, box, address)
+	for _, role := range []string{"berth-extender", "berth-extender-binder"} {
+		box.AwaitClusterRole(t, "system:serviceaccount:kube-system:berth-extender", role)
+	}
+	first := startExtender(t, box)
+	first.awaitReady(t, box, "ok")
+	startScheduler(t, box, first.address)
 
 	t.Run("pods go where their GPUs are", func(t *testing.T) { placesAsThePluginsSay(t, box) })
 	t.Run("pods are evicted only where that makes a place", func(t *testing.T) { evictsWhereThatHelps(t, box) })
@@ -111,14 +112,15 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 	t.Run("the extender's image answers", func(t *testing.T) { answersFromItsImage(t, box) })
 
 	// Another replica does not answer until the first gives the lease back. Then it knows of the shares.
-	other := freeAddress(t)
-	startExtender(t, box, other)
-	awaitAnswer(t, box, "http://"+other+"/readyz", "does not hold the lease kube-system/berth-extender")
-	if err := stop(); err != nil {
-		t.Errorf("stopping the extender: %v", err)
+	other := startExtender(t, box)
+	other.awaitReady(t, box, "does not hold the lease kube-system/berth-extender")
+	first.stop()
+	<-first.ended
+	if first.err != nil {
+		t.Errorf("stopping the extender: %v", first.err)
 	}
-	awaitAnswer(t, box, "http://"+other+"/readyz", "ok")
-	said := filter(t, other, `{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`)
+	other.awaitReady(t, box, "ok")
+	said := filter(t, other.address, `{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`)
 	if !strings.Contains(said, `"NodeNames":[]`) {
 		t.Errorf("a fifth share by the next replica: %s", said)
 	}
@@ -160,54 +162,82 @@ func placesAsThePluginsSay(t *testing.T, box *sandboxtest.Box) {
 	}
 }
 
-// freeAddress is where nothing listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+// running is an extender command that runs in this process until the test stops it or ends.
+type running struct {
+	address string
+	stop    context.CancelFunc
+	// ended is closed once the command has returned err.
+	ended chan struct{}
+	err   error
 }
 
 // startExtender runs the command with the rights that the manifests give to the extender.
-func startExtender(t *testing.T, box *sandboxtest.Box, address string) (stop func() error) {
+func startExtender(t *testing.T, box *sandboxtest.Box) *running {
 	t.Helper()
-	return runExtender(t, impersonating(t, box, "berth-extender"), address)
+	return runExtender(t, impersonating(t, box, "berth-extender"))
 }
 
-// runExtender runs the command until the test calls stop, which returns its error, or ends.
-func runExtender(t *testing.T, kubeconfig, address string, args ...string) (stop func() error) {
+func runExtender(t *testing.T, kubeconfig string, args ...string) *running {
 	t.Helper()
+	e := &running{address: sandboxtest.Port(t).Address(), ended: make(chan struct{})}
 	cmd := newCommand()
-	cmd.SetArgs(append([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, kubeconfig)), "--listen=" + address, "--bind"}, args...))
+	cmd.SetArgs(append([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, kubeconfig)), "--listen=" + e.address, "--bind"}, args...))
 	cmd.SetOut(io.Discard)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
+	var ctx context.Context
+	ctx, e.stop = context.WithCancel(context.Background())
 	go func() {
-		done <- cmd.ExecuteContext(ctx)
-		close(done)
+		defer close(e.ended)
+		e.err = cmd.ExecuteContext(ctx)
 	}()
-	stop = func() error {
-		cancel()
-		return <-done
-	}
-	t.Cleanup(func() { _ = stop() })
-	return stop
+	t.Cleanup(func() {
+		e.stop()
+		<-e.ended
+	})
+	return e
 }
 
-// awaitAnswer waits until a page says something.
-func awaitAnswer(t *testing.T, box *sandboxtest.Box, url, want string) {
+// awaitReady waits until the extender says something of its readiness.
+func (e *running) awaitReady(t *testing.T, box *sandboxtest.Box, want string) {
 	t.Helper()
-	box.Await(t, url+" to say "+want, func(context.Context) (bool, error) {
-		response, err := http.Get(url)
+	awaitReady(t, box, e.address, want, func() error {
+		select {
+		case <-e.ended:
+			return fmt.Errorf("the extender has ended: %w", e.err)
+		default:
+			return nil
+		}
+	})
+}
+
+// awaitReady waits until what listens at an address says something of its readiness. It fails as soon as ended, if given, returns
+// an error.
+func awaitReady(t *testing.T, box *sandboxtest.Box, address, want string, ended func() error) {
+	t.Helper()
+	said := "nothing"
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s says %s", address, said)
+		}
+	}()
+	box.Await(t, address+" to say "+want, func(ctx context.Context) (bool, error) {
+		if ended != nil {
+			if err := ended(); err != nil {
+				return false, err
+			}
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			said = err.Error()
 			return false, nil // not listening yet
 		}
 		defer func() { _ = response.Body.Close() }()
-		said, err := io.ReadAll(response.Body)
-		return strings.Contains(string(said), want), err
+		body, err := io.ReadAll(response.Body)
+		said = string(body)
+		return err == nil && strings.Contains(said, want), nil
 	})
 }
 

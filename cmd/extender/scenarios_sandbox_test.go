@@ -38,7 +38,7 @@ func asking(pod *v1.Pod, amounts map[v1.ResourceName]string) *v1.Pod {
 func evictsWhereThatHelps(t *testing.T, box *sandboxtest.Box) {
 	for name, value := range map[string]int32{"low": 1, "middle": 10, "high": 100} {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if _, err := box.Client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		if err := sandboxtest.CreatePriorityClass(t.Context(), box.Client, class); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,10 +158,10 @@ func answersFromItsImage(t *testing.T, box *sandboxtest.Box) {
 		t.Fatal(err)
 	}
 	config := strings.Replace(extenderConfig, "%q", "/config/kubeconfig", 1)
-	address := freeAddress(t)
+	address := sandboxtest.Port(t).Address()
 	b.Start(t, container, map[string][]byte{"kubeconfig": kubeconfig, "config.yaml": []byte(config)},
 		"/berth-extender", "--config=/config/config.yaml", "--listen="+address, "--leader-elect=false")
-	awaitAnswer(t, box, "http://"+address+"/readyz", "ok")
+	awaitReady(t, box, address, "ok", nil)
 	said := filter(t, address, `{"Pod":{"metadata":{"annotations":{"berth.dev/gpu-models":"Tesla-T4"}},`+
 		`"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"2"}}}]}},"NodeNames":["a100-1","t4-1"]}`)
 	if !strings.Contains(said, `"NodeNames":["t4-1"]`) || !strings.Contains(said, "NVIDIA-A100-SXM4-80GB") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -116,6 +115,7 @@ func (a account) bind(t *testing.T, role string) {
 	if _, err := a.box.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	a.box.AwaitClusterRole(t, "system:serviceaccount:"+accountNamespace+":"+a.name, role)
 }
 
 // kubeconfig writes one with a token of the account.
@@ -222,15 +222,4 @@ func anyone(t *testing.T, box *sandboxtest.Box) *http.Client {
 		t.Fatal(err)
 	}
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true}, Timeout: 5 * time.Second}
-}
-
-// freePort returns one that nobody has at the moment.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -94,8 +94,7 @@ func TestASecretIsNotReadableInADumpUnlessTheHeaderSaysSo(t *testing.T) {
 		_, err = box.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{})
 		create(err)
 		priority := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.word(""), Annotations: s.annotations(turn, annotated...)}, Value: int32(turn), Description: s.word("")}
-		_, err = box.Client.SchedulingV1().PriorityClasses().Create(t.Context(), priority, metav1.CreateOptions{})
-		create(err)
+		create(sandboxtest.CreatePriorityClass(t.Context(), box.Client, priority))
 		_, err = box.Client.CoreV1().Pods(space.Name).Create(t.Context(), secretPod(s, turn, priority.Name, account, labelled, annotated), metav1.CreateOptions{})
 		create(err)
 		groups, err := dynamic.NewForConfig(box.Config)

@@ -8,6 +8,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // TestPodsThatClaimADaemonSetMakeWay has a tenant fill the nodes with pods of low priority that refer to DaemonSets, as pods of
@@ -15,8 +17,8 @@ import (
 func TestPodsThatClaimADaemonSetMakeWay(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "testdata/scheduler-config.yaml")
-	if _, err := a.Client.SchedulingV1().PriorityClasses().Create(t.Context(),
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}, metav1.CreateOptions{}); err != nil {
+	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
+	if err := sandboxtest.CreatePriorityClass(t.Context(), a.Client, high); err != nil {
 		t.Fatal(err)
 	}
 	only := func(node string) *v1.Affinity {

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // limitedReservation replaces the one of the scenarios: two nodes of ten for anybody, five for the namespace vip, none for banned,
@@ -76,8 +78,8 @@ func TestReservationsAreLimited(t *testing.T) {
 		a.namespace(name, nil)
 	}
 	never := v1.PreemptNever
-	if _, err := a.Client.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: -1, PreemptionPolicy: &never}, metav1.CreateOptions{}); err != nil {
+	low := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: -1, PreemptionPolicy: &never}
+	if err := sandboxtest.CreatePriorityClass(t.Context(), a.Client, low); err != nil {
 		t.Fatal(err)
 	}
 	// A pod of 40 CPUs on each node of 64: no member of 60 fits anywhere until one ends.

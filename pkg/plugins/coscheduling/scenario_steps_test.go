@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // steps are the commands that change something; testdata/README.md documents them.
@@ -118,8 +120,7 @@ func (w *world) doPriority(ctx context.Context, l *line) error {
 	if l.option("preempts", "") == "never" {
 		class.PreemptionPolicy = ptr.To(v1.PreemptNever)
 	}
-	_, err = w.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
-	return err
+	return sandboxtest.CreatePriorityClass(ctx, w.client, class)
 }
 
 func (w *world) doEdit(ctx context.Context, l *line) error {

@@ -45,6 +45,7 @@ func newAttack(t *testing.T, nodes string, options sandbox.Options) *attack {
 	if _, err := a.Client.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	a.AwaitClusterRole(t, "tenant", "edit")
 	config := rest.CopyConfig(a.Config)
 	config.Impersonate.UserName = "tenant"
 	var err error

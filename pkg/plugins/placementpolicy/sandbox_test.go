@@ -160,7 +160,7 @@ func (w *world) licenses(t *testing.T) {
 
 func (w *world) preempts(t *testing.T) {
 	urgent := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
-	if _, err := w.Client.SchedulingV1().PriorityClasses().Create(t.Context(), urgent, metav1.CreateOptions{}); err != nil {
+	if err := sandboxtest.CreatePriorityClass(t.Context(), w.Client, urgent); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, pod("patient", "berth.dev/licenses", "matlab").TerminationGracePeriodSeconds(0).Obj())

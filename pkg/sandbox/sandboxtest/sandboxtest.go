@@ -23,6 +23,7 @@ const (
 	startWithin = 4 * time.Minute
 	// awaitWithin bounds every wait, long enough for the next minute but one on two cores that compile beside the test.
 	awaitWithin = 4 * time.Minute
+	pollEvery   = 50 * time.Millisecond
 )
 
 // Box is a control plane that lasts as long as a test.
@@ -85,7 +86,7 @@ func (*Box) Await(t *testing.T, what string, done func(context.Context) (bool, e
 // await polls until the condition holds, and returns its error, or that there was not enough time with the last trouble.
 func await(ctx context.Context, within time.Duration, done func(context.Context) (bool, error)) error {
 	var trouble error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, within, true, func(ctx context.Context) (bool, error) {
 		held, err := done(ctx)
 		if trouble = err; passes(err) {
 			return false, nil
