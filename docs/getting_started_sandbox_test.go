@@ -36,7 +36,7 @@ func TestThePageForTheStartWorksWordByWord(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no part On your cluster, before which the commands are for a local one")
 	}
-	folder, home := checkout(t), t.TempDir()
+	folder, home := sandboxtest.Checkout(t, top), t.TempDir()
 	nodes, err := os.ReadFile("../manifests/nodes/demo.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -80,28 +80,6 @@ func TestThePageForTheStartWorksWordByWord(t *testing.T) {
 	}
 }
 
-// checkout is a folder with what the commands of pages name, and with kubectl.
-func checkout(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	for _, name := range []string{"bin", "manifests"} {
-		target, err := filepath.Abs(filepath.Join(top, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The page does not depend on what is installed.
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "tools", "kubectl"), "k8s.io/kubernetes/cmd/kubectl")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl: %v\n%s", err, out)
-	}
-	return folder
-}
-
 // runScript runs commands in a folder and returns what they say.
 func runScript(t *testing.T, folder, home, script string) string {
 	t.Helper()
@@ -119,7 +97,7 @@ func runScript(t *testing.T, folder, home, script string) string {
 		t.Fatal(err)
 	}
 	// The shell takes its local control plane down when it is told to end.
-	expired := time.AfterFunc(5*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
+	expired := time.AfterFunc(15*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
 	defer expired.Stop()
 	err = cmd.Wait()
 	said, readErr := os.ReadFile(output.Name())

@@ -46,7 +46,7 @@ var outcomes = map[string]func(t *testing.T, r *reader){
 }
 
 // needs are programs that pages use besides berth, kubectl and a shell.
-var needs = map[string]string{"19-external-scorer": "python3"}
+var needs = map[string][]string{"19-external-scorer": {"python3", "curl"}}
 
 var numbered = regexp.MustCompile(`^\d\d-`)
 
@@ -65,7 +65,7 @@ func TestThePagesOfTheExamplesShowWhatHappens(t *testing.T) {
 		}
 		pages++
 		t.Run(folder, func(t *testing.T) {
-			if program := needs[folder]; program != "" {
+			for _, program := range needs[folder] {
 				if _, err := exec.LookPath(program); err != nil {
 					t.Skipf("NOTICE: %s is not in PATH, so the page is not tested", program)
 				}

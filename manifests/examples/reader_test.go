@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,15 +27,18 @@ import (
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
-// stepTimeout is what a step may take, commands that wait included.
-const stepTimeout = 90 * time.Second
+// stepTimeout is what a step may take, commands that wait included, which in turn may wait as long as patience.
+const (
+	stepTimeout = 5 * time.Minute
+	patience    = "--timeout=4m"
+)
 
-// reader follows pages on one local control plane, from the root of the repository.
+// reader follows pages on one local control plane, in a folder that looks like a checkout.
 type reader struct {
 	box  *sandboxtest.Box
 	root string
-	// bin is a folder with kubectl.
-	bin string
+	// own replaces in commands what another test on this machine could use at the same time or what is too short for a slow one.
+	own *strings.Replacer
 	// shipped is the configuration that the scheduler started with.
 	shipped []byte
 	changed bool
@@ -42,22 +46,18 @@ type reader struct {
 
 func newReader(t *testing.T) *reader {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := sandboxtest.Checkout(t, "../..")
 	nodes, err := os.ReadFile(filepath.Join(root, "manifests/nodes/demo.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, bin := sandboxtest.Start(t, string(nodes), sandbox.Options{}), t.TempDir()
-	// The pages do not depend on what is installed. Without the race detector, which would make each call take seconds.
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "kubectl"), "k8s.io/kubernetes/cmd/kubectl")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl: %v\n%s", err, out)
+	const scorer = "9000"
+	port := strconv.Itoa(sandboxtest.Port(t).Number)
+	for _, file := range []string{"manifests/examples/19-external-scorer/scorer.py", "manifests/configurations/external-scorer.yaml"} {
+		replaceIn(t, filepath.Join(root, file), scorer, port)
 	}
-	r := &reader{box: box, root: root, bin: bin}
+	r := &reader{box: sandboxtest.Start(t, string(nodes), sandbox.Options{}), root: root}
+	r.own = strings.NewReplacer("127.0.0.1:"+scorer, "127.0.0.1:"+port, "/tmp/", t.TempDir()+"/", "--timeout=60s", patience)
 	if r.shipped, err = os.ReadFile(r.configuration()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +71,21 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
+// replaceIn replaces a text in a file, which must have it.
+func replaceIn(t *testing.T, file, before, after string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte(before)) {
+		t.Fatalf("%s has no %s", file, before)
+	}
+	if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte(before), []byte(after)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (r *reader) configuration() string { return sandbox.Layout(r.box.Dir()).SchedulerConfig() }
 
 // follow runs the steps of a page, the last of which cleans up, and leaves the cluster as it was. Before the last step it
@@ -81,7 +96,7 @@ func (r *reader) follow(t *testing.T, steps []step, check func()) {
 	defer func() {
 		// So that one page that fails does not fail all that follow.
 		if t.Failed() {
-			_ = r.bash(t, steps[len(steps)-1].commands, &bytes.Buffer{})
+			_ = r.bash(t, r.own.Replace(steps[len(steps)-1].commands), &bytes.Buffer{})
 		}
 		if r.changed {
 			r.restart(t, r.shipped)
@@ -122,7 +137,7 @@ var up = regexp.MustCompile(`(?m)^bin/berth up .*--scheduler-config (\S+)\n`)
 
 func (r *reader) run(t *testing.T, s step) {
 	t.Helper()
-	commands := s.commands
+	commands := r.own.Replace(s.commands)
 	// Another control plane would take longer and show nothing else than this one with another scheduler.
 	if found := up.FindStringSubmatchIndex(commands); found != nil {
 		file := commands[found[2]:found[3]]
@@ -162,7 +177,7 @@ func (r *reader) bash(t *testing.T, commands string, output *bytes.Buffer) error
 	defer out.Close()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, out, out
-	cmd.Env = append(os.Environ(), "PATH="+r.bin+":"+os.Getenv("PATH"), "KUBECONFIG="+r.box.Kubeconfig())
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.root, "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+r.box.Kubeconfig())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return err
