@@ -14,7 +14,8 @@ import (
 
 func TestTheExamplesGoWhereTheyShould(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	// Longer than the start and the workloads may take, so that a check tells what is wrong.
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
 	outcome, err := Run(ctx, Options{}, func(step string) { t.Log(step) })
 	if err != nil {
@@ -90,10 +91,14 @@ func TestChecks(t *testing.T) {
 			last(o, "batch-processing").Node = "idle"
 		}, "batch-processing"},
 		{"seven of eight are no gang", func(o *Outcome) { last(o, "gang-training").Workload = "none" }, "gang-training"},
-		{"a member that comes three seconds late shows half a gang", func(o *Outcome) {
+		{"a member that comes two minutes late shows half a gang", func(o *Outcome) {
 			p := last(o, "gang-training")
-			p.BoundAt = p.BoundAt.Add(3 * time.Second)
+			p.BoundAt = p.BoundAt.Add(2 * time.Minute)
 		}, "gang-training"},
+		{"a machine that binds one pod a second starts the gang as a whole, too", func(o *Outcome) {
+			p := last(o, "gang-training")
+			p.BoundAt = p.BoundAt.Add(8 * time.Second)
+		}, ""},
 		{"a second node that is half empty is one too many", func(o *Outcome) { o.Nodes["b0"].Milli = 4 * gpu.WholeMilli }, "half empty"},
 		{"a share without a device is not enforced by anybody", func(o *Outcome) { last(o, "inference-shared").Devices = nil }, "inference-shared"},
 		{"a fourth share on one GPU gives it away twice", func(o *Outcome) { last(o, "inference-shared").Devices = []int{0} }, "inference-shared"},
