@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,17 +18,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/sandbox/port"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // startTimeout is for a machine that builds and tests other things meanwhile.
 const startTimeout = 3 * time.Minute
+
+// eventuallyWithin bounds every wait, on such a machine, too.
+const eventuallyWithin = 4 * time.Minute
 
 const threeNodes = `shapes: [{name: n, count: 3, labels: {nvidia.com/gpu.product: NVIDIA-L4}, allocatable: {cpu: "8", memory: 32Gi, nvidia.com/gpu: "4"}}]`
 
@@ -77,7 +81,7 @@ func client(t *testing.T, sb *sandbox.Sandbox) kubernetes.Interface {
 
 func eventually(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, done); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, eventuallyWithin, true, done); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }
@@ -91,6 +95,25 @@ func pid(t *testing.T, sb *sandbox.Sandbox, component string) int {
 	return p
 }
 
+// apiPort is the port of the API server.
+func apiPort(t *testing.T, sb *sandbox.Sandbox) int {
+	t.Helper()
+	config, err := sb.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(server.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+// alive is false once a process has ended and its parent knows. Only then are all of its files closed.
 func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // runPod creates a pod for a profile and waits until it runs.
@@ -177,32 +200,7 @@ func TestSandboxIsAClusterOfItsOwn(t *testing.T) {
 			t.Errorf("the first is gone: %v", err)
 		}
 	})
-	t.Run("a pod ends as it is told, and stays as it ended", func(t *testing.T) {
-		const delay = "pod-complete.stage.kwok.x-k8s.io/delay"
-		spec := corev1.PodSpec{SchedulerName: "berth-scheduler", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}}
-		told := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "told", Annotations: map[string]string{delay: "1s"}}, Spec: spec}
-		failing := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "failing", Annotations: map[string]string{delay: "5s"}}, Spec: spec}
-		last := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "last", Annotations: map[string]string{delay: "8s"}}, Spec: spec}
-		for _, pod := range []*corev1.Pod{failing, told, last} {
-			if _, err := c.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		phase := func(name string, want corev1.PodPhase) {
-			eventually(t, name+" to be "+string(want), func(ctx context.Context) (bool, error) {
-				got, err := c.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-				return err == nil && got.Status.Phase == want, err
-			})
-		}
-		phase("failing", corev1.PodRunning)
-		if _, err := c.CoreV1().Pods("default").Patch(t.Context(), "failing", types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status"); err != nil {
-			t.Fatal(err)
-		}
-		phase("told", corev1.PodSucceeded)
-		// By then the time of the failed one is over, too.
-		phase("last", corev1.PodSucceeded)
-		phase("failing", corev1.PodFailed)
-	})
+	t.Run("a pod ends as it is told, and stays as it ended", func(t *testing.T) { podsEnd(t, c) })
 	t.Run("a killed scheduler comes back", func(t *testing.T) {
 		before := pid(t, sb, "scheduler")
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
@@ -223,6 +221,8 @@ func TestStopLeavesNothing(t *testing.T) {
 		pids = append(pids, pid(t, sb, component))
 	}
 
+	served := apiPort(t, sb)
+
 	// With the processes apart, one can die without the others, and what was stored is still there.
 	c := client(t, sb)
 	if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
@@ -234,6 +234,10 @@ func TestStopLeavesNothing(t *testing.T) {
 		}
 	}
 	eventually(t, "the API server to be back with its data", func(ctx context.Context) (bool, error) {
+		// Meanwhile its port is not given to others.
+		if stolen, err := port.Reserve(served); err == nil {
+			return false, errors.Join(errors.New("the port of the API server can be had"), stolen.Close())
+		}
 		_, err := c.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{})
 		return err == nil, nil
 	})
@@ -256,9 +260,12 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sandbox")
 	sb := start(t, sandbox.Options{Dir: dir})
 	scheduler := pid(t, sb, "scheduler")
-	if err := syscall.Kill(pid(t, sb, "control-plane"), syscall.SIGKILL); err != nil {
+	controlPlane := pid(t, sb, "control-plane")
+	if err := syscall.Kill(controlPlane, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	// Until then the lock of the folder is held.
+	eventually(t, "the control plane to die", func(context.Context) (bool, error) { return !alive(controlPlane), nil })
 	eventually(t, "the scheduler to die with its control plane", func(context.Context) (bool, error) { return !alive(scheduler), nil })
 	again := start(t, sandbox.Options{Dir: dir, NoScheduler: true, NoKubelet: true})
 	if _, err := client(t, again).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
