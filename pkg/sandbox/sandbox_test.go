@@ -233,11 +233,13 @@ func TestStopLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the API server to be back with its data", func(ctx context.Context) (bool, error) {
-		// Meanwhile its port is not given to others.
+	eventually(t, "another API server, whose port is not given to others meanwhile", func(context.Context) (bool, error) {
 		if stolen, err := port.Reserve(served); err == nil {
-			return false, errors.Join(errors.New("the port of the API server can be had"), stolen.Close())
+			return false, errors.Join(errors.New("the port can be had"), stolen.Close())
 		}
+		return pid(t, sb, "kube-apiserver") != pids[3], nil
+	})
+	eventually(t, "the API server to be back with its data", func(ctx context.Context) (bool, error) {
 		_, err := c.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{})
 		return err == nil, nil
 	})
