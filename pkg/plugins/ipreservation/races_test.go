@@ -2,6 +2,7 @@ package ipreservation
 
 import (
 	"maps"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	restclient "k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
@@ -93,6 +95,10 @@ func nominatedPodGoes(t *testing.T) {
 // The reservation is deleted before the informer shows it: nothing tells of that, so the plugin asks.
 func TestAReservationThatWasNeverSeenIsForgotten(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, neverSeen)
+}
+
+func neverSeen(t *testing.T) {
 	c := newCluster(t, nil, &config.IPReservationArgs{}, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
 	c.ready(t)
 	made := func(name, text, uid string) *networkv1alpha1.IPReservation {
@@ -102,7 +108,7 @@ func TestAReservationThatWasNeverSeenIsForgotten(t *testing.T) {
 	}
 	// The first is gone, and in the place of the second is another one.
 	c.apply(t, `IPReservation ip-10-0-0-2 {address: 10.0.0.2, pod: {namespace: default, name: new}}`)
-	plugintest.Await(t, "the other reservation", func() bool { return c.plugin.book.ledger.Concerns(mustAsk(asking("new", "")).Identities) })
+	synctest.Wait() // the informer has told of it
 	c.plugin.book.noteWritten(made("ip-10-0-0-1", "10.0.0.1", "gone"))
 	c.plugin.book.noteWritten(made("ip-10-0-0-2", "10.0.0.2", "replaced"))
 	if reasons, _ := c.filter(t, asking("p", "any")); len(reasons) != 2 {
@@ -302,26 +308,35 @@ func TestAPoolShrinks(t *testing.T) {
 	}
 }
 
-// A reservation is not deleted by a scheduler that knows an older version of it than the one that led to a pod's binding.
+// A scheduler that led before finds a reservation unused and no pod that needs it. Before it deletes the reservation, the scheduler
+// that leads by now gives the address to a pod.
 func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
 	t.Parallel()
-	old := newCluster(t, nil, &config.IPReservationArgs{}, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
-	stale := old.plugin.book.reservations.GetStore().List()[0].(*networkv1alpha1.IPReservation).DeepCopy()
-	old.plugin.book.begin()
-	p := asking("p", "")
-	fresh := newCluster(t, old.api, &config.IPReservationArgs{})
-	state := fresh.reserve(t, p)
-	fresh.create(t, p)
-	if reason := fresh.bind(t, state, p); reason != "" {
-		t.Skip("the reservation was released before the pod came: " + reason)
-	}
-	// The old scheduler has not heard of the pod, nor of the change.
-	if _, err := old.plugin.book.releaseOne(t.Context(), stale); err != nil {
-		t.Fatal(err)
-	}
-	if got := fresh.reservation("ip-10-0-0-1"); got == nil || got["podUID"] != "p" {
-		t.Errorf("the reservation is %v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p, given := asking("p", ""), func() {}
+		old := newClusterWith(t, nil, &config.IPReservationArgs{}, func(b *book) {
+			client, _ := b.handle.ClientSet().CoreV1().RESTClient().(*restclient.RESTClient)
+			doAfter(client, http.MethodGet, "pods/p", func() { given() })
+		}, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
+		fresh := newCluster(t, old.api, &config.IPReservationArgs{})
+		synctest.Wait() // the loops of both have found that neither leads, and pause
+		stale := old.plugin.book.reservations.GetStore().List()[0].(*networkv1alpha1.IPReservation)
+		old.plugin.book.begin()
+		state, bound := fresh.reserve(t, p), false
+		given = func() {
+			fresh.create(t, p)
+			if reason := fresh.bind(t, state, p); reason != "" {
+				t.Fatal(reason)
+			}
+			bound = true
+		}
+		if _, err := old.plugin.book.releaseOne(t.Context(), stale); err != nil {
+			t.Fatal(err)
+		}
+		if got := fresh.reservation("ip-10-0-0-1"); !bound || got == nil || got["podUID"] != "p" {
+			t.Errorf("the reservation is %v, the pod has its address: %t", got, bound)
+		}
+	})
 }
 
 // rest lets the loops of the plugin do all that they have to do.
