@@ -49,8 +49,8 @@ func TestFiguresAreReadFromARealPrometheusAndOutliveItForAWhile(t *testing.T) {
 		t.Error("something is known before the first round")
 	}
 	eventually(t, func() { r.round(t.Context()) }, func() string {
-		if r.Snapshot().Of("a", time.Now()).Throughput == 0 {
-			return "no figures of node a"
+		if got := r.Snapshot().Of("a", time.Now()); got.LatencyMs == 0 || got.Throughput == 0 {
+			return fmt.Sprintf("figures of node a: %v", got)
 		}
 		return ""
 	})

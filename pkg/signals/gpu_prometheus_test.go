@@ -29,6 +29,15 @@ func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *GPUReader 
 	return r
 }
 
+// timed does a round and returns how long it took. A sample seems older than it is by no more: its age is told when the server has got
+// to the query, and counted from when it was asked.
+func timed(t *testing.T, r *GPUReader) time.Duration {
+	t.Helper()
+	asked := time.Now()
+	r.round(t.Context())
+	return time.Since(asked)
+}
+
 func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 	t.Parallel()
 	older := startExporter(t,
@@ -65,14 +74,15 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 		`DCGM_FI_DEV_FB_FREE{gpu="0",UUID="GPU-c0",Hostname="name-of-a-container"} 20`,
 	)
 	elsewhere := startExporter(t, `DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-x0",Hostname="a"} 1`)
+	start := time.Now()
 	server := startPrometheus(t, older.job("older", "cluster: here")+newer.job("newer", "cluster: here")+
 		relabelled.job("relabelled", "cluster: here, node: c")+elsewhere.job("elsewhere", "cluster: there"), "", "")
 
 	args := gpuArgs(server.url)
 	args.Prometheus.MatchLabels = map[string]string{"cluster": "here"}
 	r := gpuReader(t, args, Node{Name: "a"}, Node{Name: "b-0", Hostname: "b.example.com"}, Node{Name: "c"})
-	start := time.Now()
-	eventually(t, func() { r.round(t.Context()) }, func() string {
+	var took time.Duration
+	eventually(t, func() { took = timed(t, r) }, func() string {
 		for _, node := range []string{"a", "b-0", "c"} {
 			_, u := r.Snapshot().Utilisation(node, time.Now())
 			_, m := r.Snapshot().Memory(node, time.Now())
@@ -105,8 +115,8 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 		t.Errorf("memory (-want +got):\n%s", diff)
 	}
 	for node, u := range r.Snapshot().utilisation {
-		if u.Time.Before(start.Add(-time.Second)) || u.Time.After(time.Now()) {
-			t.Errorf("sample of node %s taken at %s, want between %s and now", node, u.Time, start)
+		if u.Time.Before(start.Add(-took)) || u.Time.After(time.Now()) {
+			t.Errorf("sample of node %s taken at %s, want between %s, less the %s of a round, and now", node, u.Time, start, took)
 		}
 	}
 	if faults := r.Snapshot().Faults("a", time.Now()); faults != nil {
@@ -115,10 +125,12 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 
 	// Another scheduler, which knows of two nodes that nobody measures: 3 of 5 are less than 80%.
 	wider := gpuReader(t, args, Node{Name: "a"}, Node{Name: "b-0", Hostname: "b.example.com"}, Node{Name: "c"}, Node{Name: "d"}, Node{Name: "e"})
-	wider.round(t.Context())
-	if len(wider.Snapshot().utilisation) != 3 {
-		t.Fatalf("nodes with a sample: %d, want 3", len(wider.Snapshot().utilisation))
-	}
+	eventually(t, func() { wider.round(t.Context()) }, func() string {
+		if n := len(wider.Snapshot().utilisation); n != 3 {
+			return fmt.Sprintf("nodes with a sample: %d, want 3", n)
+		}
+		return ""
+	})
 	if _, weight := wider.Snapshot().Utilisation("a", time.Now()); weight != 0 {
 		t.Errorf("weight at a coverage of 60%%: %v, want 0", weight)
 	}

@@ -38,8 +38,8 @@ func requireProgram(t *testing.T, name string) string {
 	return path
 }
 
-// startPrometheus starts a server with the scrape_configs given as YAML. webConfig may be "" or the path of a
-// --web.config.file. It does not wait.
+// startPrometheus starts a server with the scrape_configs given as YAML, and waits until it answers queries. webConfig may be "" or
+// the path of a --web.config.file; a server with one tells only its users whether it is ready, and is not waited for.
 func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *prometheusServer {
 	t.Helper()
 	program := requireProgram(t, "prometheus")
@@ -48,7 +48,7 @@ func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *pr
 		storage = filepath.Join(dir, "data")
 	}
 	configFile := writeFile(t, dir, "prometheus.yml",
-		"global: {scrape_interval: 200ms, scrape_timeout: 200ms}\nscrape_configs:\n"+scrapeConfigs)
+		"global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n"+scrapeConfigs)
 	address := sandboxtest.Port(t).Address()
 	command := []string{
 		program, "--config.file=" + configFile, "--storage.tsdb.path=" + storage, "--web.listen-address=" + address,
@@ -67,6 +67,9 @@ func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *pr
 			t.Logf("output of prometheus:\n%s", server.output.String())
 		}
 	})
+	if webConfig == "" {
+		server.awaitReady(t)
+	}
 	return server
 }
 

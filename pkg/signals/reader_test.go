@@ -57,7 +57,6 @@ func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
 			t.Errorf("%s: log %q, want one line with %q", what, got, want)
 		}
 	}
-	server.awaitReady(t)
 	r.round(t.Context())
 	if got := lines(); len(got) != 0 {
 		t.Errorf("a server that answers from the first query on: log %q, want none", got)
