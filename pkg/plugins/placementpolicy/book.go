@@ -118,15 +118,18 @@ func (b *book) current() *view {
 	if v := b.view.Load(); v != nil {
 		return v
 	}
-	return b.build(true)
+	v, _ := b.build(true)
+	return v
 }
 
-// build makes a view of the policies that the informer has. If there has to be none yet, one that there is stays.
-func (b *book) build(first bool) *view {
+// build makes a view of the policies that the informer has, and returns it and the one that it replaces, or nil. If there has to be
+// none yet, one that there is stays.
+func (b *book) build(first bool) (now, before *view) {
 	b.building.Lock()
 	defer b.building.Unlock()
-	if v := b.view.Load(); first && v != nil {
-		return v
+	before = b.view.Load()
+	if first && before != nil {
+		return before, before
 	}
 	b.mu.Lock()
 	b.stale = false
@@ -154,7 +157,7 @@ func (b *book) build(first bool) *view {
 	// Nodes are replaced at every change, and those of today would be kept as long as the view.
 	v.marks.Store(nil)
 	b.status.Poke()
-	return v
+	return v, before
 }
 
 // demandsOfBound works out, before anything is locked, what the pods that run have to do with licenses.
@@ -305,13 +308,19 @@ func (b *book) run(ctx context.Context) {
 		stale, wake := b.stale, maps.Clone(b.wake)
 		clear(b.wake)
 		b.mu.Unlock()
-		before := b.view.Load()
-		if stale && (before == nil || len(wake) > 0 || !b.upToDate(before)) {
-			b.build(false)
-		}
-		if before != nil {
-			b.activate(ctx, before, wake)
-		}
+		b.catchUp(ctx, b.view.Load(), stale, wake)
+	}
+}
+
+// catchUp replaces a view that is out of date and wakes pods. The first cycle may have made a view since known was loaded, which was
+// nil then, and its pods wait by the rules of that one.
+func (b *book) catchUp(ctx context.Context, known *view, stale bool, wake map[string]bool) {
+	before := known
+	if stale && (known == nil || len(wake) > 0 || !b.upToDate(known)) {
+		_, before = b.build(false)
+	}
+	if before != nil {
+		b.activate(ctx, before, wake)
 	}
 }
 

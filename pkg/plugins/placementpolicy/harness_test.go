@@ -2,7 +2,11 @@ package placementpolicy
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -142,6 +146,17 @@ func (c *cluster) place(t testing.TB, pod *v1.Pod, node string) (fwk.CycleState,
 func (c *cluster) used() []int64 {
 	_, used := c.plugin.book.ledger.Used()
 	return used
+}
+
+// woken returns the names of the pods that the loop of the plugin has woken since it was called last, in virtual time.
+func (c *cluster) woken() []string {
+	time.Sleep(time.Second) //nolint:forbidigo // virtual time
+	synctest.Wait()
+	names := map[string]bool{}
+	for len(c.framework.Woken) > 0 {
+		names[<-c.framework.Woken] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 func pod(name string, annotations ...string) *st.PodWrapper {

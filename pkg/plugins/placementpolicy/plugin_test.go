@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -155,31 +156,54 @@ func TestPodsWakeWhenRulesChange(t *testing.T) {
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(t, specs{"tenants": onlyPoolA},
-				append(twoPools(), pod("concerned").Label("tenant", "acme").Obj(), pod("other").Obj(), pod("bound").Label("tenant", "acme").Node("a").Obj())...)
-			c.schedule(t, pod("any").Obj())
-			change(t, c)
-			if woken := <-c.framework.Woken; woken != "concerned" {
-				t.Errorf("%s woke", woken)
-			}
-			if len(c.framework.Woken) > 0 {
-				t.Errorf("%s woke as well", <-c.framework.Woken)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, specs{"tenants": onlyPoolA},
+					append(twoPools(), pod("concerned").Label("tenant", "acme").Obj(), pod("other").Obj(), pod("bound").Label("tenant", "acme").Node("a").Obj())...)
+				c.schedule(t, pod("any").Obj())
+				c.woken()
+				change(t, c)
+				if diff := cmp.Diff([]string{"concerned"}, c.woken()); diff != "" {
+					t.Errorf("woken (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }
 
+// The loop finds no view yet, the first cycle makes one, and a policy changes, all before the loop makes a view: that of the cycle is
+// the one that pods were judged by.
+func TestPodsOfTheFirstCycleWakeWhenRulesChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, specs{"tenants": onlyPoolA}, append(twoPools(), pod("concerned").Label("tenant", "acme").Obj(), pod("other").Obj())...)
+		book := c.plugin.book
+		ofTheCycle := book.current()
+		c.apply(t, "tenants", strings.Replace(onlyPoolA, "pool: a", "pool: b", 1))
+		c.woken()
+		book.view.Store(ofTheCycle)
+		book.catchUp(t.Context(), nil, true, nil)
+		if diff := cmp.Diff([]string{"concerned"}, c.woken()); diff != "" {
+			t.Errorf("woken (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestPodsWakeWhenTheirNamespaceComes(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, namespaceComes)
+}
+
+func namespaceComes(t *testing.T) {
 	const secret = `compliance: {rules: [{name: secret, pods: {namespaceSelector: {matchLabels: {kind: secret}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`
 	p := pod("p").Namespace("new").Obj()
 	c := newCluster(t, specs{"n": secret}, append(twoPools(), p)...)
 	if o, _ := c.schedule(t, p); o.Refused == "" {
 		t.Errorf("a pod of an unknown namespace: %v", o)
 	}
+	c.woken()
 	c.create(t, namespace("new", "kind", "secret"))
-	if woken := <-c.framework.Woken; woken != "p" {
-		t.Errorf("%s woke", woken)
+	if diff := cmp.Diff([]string{"p"}, c.woken()); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
 	}
 	want := outcome{Scores: map[string]int64{"a": 0}, Reasons: map[string]string{"b": "node(s) that rule secret of placement policy n does not allow"}}
 	if o, _ := c.schedule(t, p); !cmp.Equal(want, o) {
