@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,8 +24,8 @@ const pricedFleet = `shapes:
 - {name: mispriced, count: 1, annotations: {berth.dev/price-per-hour: "€2"}, allocatable: {cpu: "16", memory: 64Gi}}
 `
 
-// hoursConfig is a profile with two windows: one that opens at the time that is filled in, for an hour, and one that
-// opens three hours later.
+// hoursConfig is a profile with two windows: one that opens at the time that is filled in, for an hour, and one that opens three hours
+// later.
 const hoursConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -46,33 +47,31 @@ profiles:
 //nolint:paralleltest // the parts of the story follow each other on one control plane
 func TestCheapHoursOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	// Windows are told in minutes, and the control plane takes its time to start.
-	opens := time.Now().UTC().Add(45 * time.Second).Truncate(time.Minute).Add(time.Minute)
-	clock := func(d time.Duration) string { return opens.Add(d).Format("15:04") }
+	// How long the control plane takes to start is not known, so no window opens before it has.
+	far := time.Now().UTC().Add(6 * time.Hour)
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Appendf(nil, hoursConfig, clock(0), clock(time.Hour), clock(3*time.Hour), clock(4*time.Hour))
-	if err := os.WriteFile(config, text, 0o600); err != nil {
+	times := clocks(far)
+	if err := os.WriteFile(config, fmt.Appendf(nil, hoursConfig, times[0], times[1], times[2], times[3]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	box := sandboxtest.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
 	deadline := time.Now().Add(20 * time.Second).Truncate(time.Second)
 	for _, pod := range []*v1.Pod{
 		hoursPod("at-once", "", time.Time{}),
-		hoursPod("in-the-window", "soon", time.Time{}),
 		hoursPod("by-the-deadline", "later", deadline),
 		hoursPod("much-later", "later", time.Time{}),
 		hoursPod("no-such-window", "noon", time.Time{}),
 	} {
 		box.Create(t, pod)
 	}
-	box.Told(t, "in-the-window", fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
+	inTheWindow, opens := awaitWindow(t, box, far)
 	box.Told(t, "no-such-window", `"noon" is not one of this profile's price windows: "soon", "later"`)
 	box.Told(t, "mispriced-0", "berth.dev/price-per-hour")
 	box.KillScheduler(t)
 	for _, wait := range []struct {
 		pod  string
 		from time.Time
-	}{{"at-once", time.Time{}}, {"by-the-deadline", deadline}, {"in-the-window", opens}} {
+	}{{"at-once", time.Time{}}, {"by-the-deadline", deadline}, {inTheWindow, opens}} {
 		box.Await(t, wait.pod+" to be bound", func(ctx context.Context) (bool, error) {
 			pod, err := box.Client.CoreV1().Pods("default").Get(ctx, wait.pod, metav1.GetOptions{})
 			if err != nil || pod.Spec.NodeName == "" {
@@ -90,6 +89,44 @@ func TestCheapHoursOnARealControlPlane(t *testing.T) {
 	if pod := box.Pod(t, "much-later"); pod.Spec.NodeName != "" {
 		t.Errorf("a pod whose window opens in three hours was bound to %s", pod.Spec.NodeName)
 	}
+}
+
+// clocks are the times of hoursConfig.
+func clocks(opens time.Time) [4]string {
+	at := func(d time.Duration) string { return opens.Add(d).Format("15:04") }
+	return [4]string{at(0), at(time.Hour), at(3 * time.Hour), at(4 * time.Hour)}
+}
+
+// awaitWindow moves the windows to the next full minute, and returns when a pod has been told that it waits for it. If the window opens
+// before that on a slow machine, it chooses a later one for another pod.
+func awaitWindow(t *testing.T, box *sandboxtest.Box, before time.Time) (pod string, opens time.Time) {
+	t.Helper()
+	file := sandbox.Layout(box.Dir()).SchedulerConfig()
+	for least := 10 * time.Second; least < 10*time.Minute; least *= 2 {
+		pod, opens = fmt.Sprint("in-the-window-of-", least), time.Now().UTC().Add(least).Truncate(time.Minute).Add(time.Minute)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, now := clocks(before), clocks(opens)
+		moved := strings.NewReplacer(old[0], now[0], old[1], now[1], old[2], now[2], old[3], now[3]).Replace(string(text))
+		if err := os.WriteFile(file, []byte(moved), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before = opens
+		box.Create(t, hoursPod(pod, "soon", time.Time{}))
+		told := 0
+		box.Await(t, pod+" to be told when the window opens", func(ctx context.Context) (bool, error) {
+			told, err = box.Events(ctx, pod, fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
+			return told > 0 || time.Now().After(opens), err
+		})
+		if told > 0 {
+			return pod, opens
+		}
+		t.Logf("the window of %s has opened before %s was told of it", opens, pod)
+	}
+	t.Fatal("every window opens before a pod is told of it")
+	return "", time.Time{}
 }
 
 // hoursPod is a pod that starts in a window, or after a deadline that is not zero.
