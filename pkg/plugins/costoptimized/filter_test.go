@@ -109,15 +109,11 @@ func TestSpotFilter(t *testing.T) {
 func TestABadPriceIsReportedOnTheNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, []runtime.Object{node("good", "3.06"), node("bad", "$3.06")})
-	select {
-	case event := <-c.recorder.Events:
-		for _, part := range []string{"Warning", "berth.dev/price-per-hour", `"$3.06"`, "decimal"} {
-			if !strings.Contains(event, part) {
-				t.Errorf("event %q does not say %q", event, part)
-			}
+	event := next(t, c.recorder.Events, "an event for the node with a bad price")
+	for _, part := range []string{"Warning", "berth.dev/price-per-hour", `"$3.06"`, "decimal"} {
+		if !strings.Contains(event, part) {
+			t.Errorf("event %q does not say %q", event, part)
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("no event for the node with a bad price")
 	}
 }
 
@@ -133,7 +129,7 @@ func TestAPriorityClassThatChangesItsStanceWakesItsPods(t *testing.T) {
 	// What the fake API server is told between an informer's list and its watch is lost, so it is told until it is heard.
 	// The class's coming may wake the pod once, whatever it says; twice only a change does.
 	stances, woken := []string{"require", "tolerate"}, 0
-	for i := range 100 {
+	for i := range 600 {
 		_, err := c.client.SchedulingV1().PriorityClasses().Update(t.Context(), priorityClass("cheap", stances[i%2]), metav1.UpdateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -154,12 +150,7 @@ func TestAPriorityClassThatChangesItsStanceWakesItsPods(t *testing.T) {
 
 func expectWoken(t *testing.T, c *cluster, want string) {
 	t.Helper()
-	select {
-	case got := <-c.activator.woken:
-		if got != want {
-			t.Fatalf("%s was woken, want %s", got, want)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatalf("%s was not woken", want)
+	if got := next(t, c.activator.woken, "pod "+want+" to be woken"); got != want {
+		t.Fatalf("%s was woken, want %s", got, want)
 	}
 }

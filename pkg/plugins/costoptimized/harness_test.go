@@ -33,6 +33,7 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 const profile = "cost-optimized-scheduler"
@@ -53,6 +54,18 @@ type activator struct{ woken chan string }
 func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	for name := range pods {
 		a.woken <- name
+	}
+}
+
+// next receives what another goroutine sends, which may have no processor for seconds on a busy machine.
+func next(t *testing.T, from <-chan string, what string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(time.Minute):
+		t.Fatalf("waiting for %s: not within a minute", what)
+		return ""
 	}
 }
 
@@ -149,15 +162,7 @@ func waitForCounts(t *testing.T, r *runningPods, objects []runtime.Object) {
 		}
 		return sum == members && r.count(true)+r.count(false) == running
 	}
-	deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !counted() {
-		select {
-		case <-deadline:
-			t.Fatal("the plugin does not count the pods right")
-		case <-tick.C:
-		}
-	}
+	plugintest.Await(t, "the plugin to count the pods right", counted)
 }
 
 // schedule runs a pod through the extension points and returns the scores of the nodes that it may run on. Status is

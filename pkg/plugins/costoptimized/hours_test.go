@@ -14,6 +14,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/simulation/plugintest"
 )
 
 const (
@@ -175,27 +176,13 @@ func stepMinutes(t *testing.T, c *testclock.FakeClock, minutes int) {
 
 func waitForSleeper(t *testing.T, c *testclock.FakeClock) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !c.HasWaiters() {
-		select {
-		case <-deadline:
-			t.Fatal("nobody waits for the clock")
-		case <-tick.C:
-		}
-	}
+	plugintest.Await(t, "a sleeper", c.HasWaiters)
 }
 
 func expectEvent(t *testing.T, c *cluster, part string) {
 	t.Helper()
-	select {
-	case event := <-c.recorder.Events:
-		if !strings.Contains(event, part) {
-			t.Errorf("event %q does not say %q", event, part)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("no event")
+	if event := next(t, c.recorder.Events, "an event"); !strings.Contains(event, part) {
+		t.Errorf("event %q does not say %q", event, part)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -37,7 +36,7 @@ func TestNativeGroupsOfSharesStartWholeOrNotAtAll(t *testing.T) {
 			}
 			return false, nil
 		})
-		w.noneBound(t)
+		w.NoneBound(t, "four-0", "four-1", "four-2", "four-3")
 	})
 	t.Run("one that fits starts on devices of its own", func(t *testing.T) {
 		w.nativeGroup(t, "two", 2)
@@ -53,23 +52,6 @@ func TestNativeGroupsOfSharesStartWholeOrNotAtAll(t *testing.T) {
 			t.Errorf("the pods were told devices %v, want one each", used)
 		}
 	})
-}
-
-// noneBound watches the pods for a second: a part of a group that is to be bound would be bound by then.
-func (w *world) noneBound(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	pods, err := w.Client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pods.Stop()
-	for event := range pods.ResultChan() {
-		if pod, ok := event.Object.(*v1.Pod); ok && pod.Spec.NodeName != "" {
-			t.Fatalf("pod %s of a group that cannot start is on %s", pod.Name, pod.Spec.NodeName)
-		}
-	}
 }
 
 // nativeGroup creates a group and its members, each with more than half of a GPU.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -107,26 +106,14 @@ func (w *world) refused(t *testing.T, name string, members int, reason string) {
 	})
 }
 
-// noneBound watches a group that cannot start for a second: a part of it that is to be bound would be bound by then.
+// noneBound watches the members of a group that cannot start.
 func (w *world) noneBound(t *testing.T, name string, members int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	list, err := w.Client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
+	names := make([]string, members)
+	for i := range names {
+		names[i] = fmt.Sprint(name, "-", i)
 	}
-	defer list.Stop()
-	for {
-		for i := range members {
-			if node := w.Pod(t, fmt.Sprint(name, "-", i)).Spec.NodeName; node != "" {
-				t.Fatalf("member %d of a group that cannot start is on %s", i, node)
-			}
-		}
-		if _, open := <-list.ResultChan(); !open {
-			return
-		}
-	}
+	w.NoneBound(t, names...)
 }
 
 func (w *world) wholeBound(t *testing.T, name string, members int) {

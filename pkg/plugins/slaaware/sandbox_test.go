@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,8 +118,11 @@ func TestServiceLevelsOnARealControlPlane(t *testing.T) {
 	told("older", "Insufficient cpu")
 	create("younger", inQueue("interactive"))
 	told("younger", "Insufficient cpu")
-	// By now both have waited for longer than the queue puts off a pod that did not fit.
+	refused := time.Now()
 	told("older", "the pod waits for longer than the 5 seconds that its class batch allows (berth.dev/sla-class)")
+	// The queue puts a pod that did not fit off, for two seconds if that was the second time. If only one of them could be tried, it
+	// would be bound out of turn.
+	box.Await(t, "both to be put off no longer", func(context.Context) (bool, error) { return time.Since(refused) >= 3*time.Second, nil })
 	box.Remove(t, "first")
 	bound("younger", "narrow-0")
 
