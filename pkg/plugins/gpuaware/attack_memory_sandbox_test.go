@@ -86,7 +86,7 @@ func (a *attack) testMemory(t *testing.T) {
 			}
 			deleted = max(deleted, made-2*wavePods)
 			if made%1000 == 0 {
-				t.Logf("the heap is %.1f MiB after %d pods", mib(a.heap(t)), made)
+				t.Logf("the heap is %.1f MiB after %d pods", mib(a.heapNow(t)), made)
 			}
 		}
 	}
@@ -109,14 +109,15 @@ func (a *attack) testMemory(t *testing.T) {
 	// Buffers and caches have their size after the first.
 	waves(2 * wavePods)
 	finish("after-some")
-	before := a.heap(t)
+	before := a.heapNow(t)
 	waves(*attackPods)
 	finish("after-all")
 	// Informers may still hear of the last deletions.
 	var after int64
-	a.Await(t, "the heap to be free of what is gone", func(context.Context) (bool, error) {
-		after = a.heap(t)
-		return after-before < heapMayGrow, nil
+	a.Await(t, "the heap to be free of what is gone", func(ctx context.Context) (bool, error) {
+		var err error
+		after, err = a.heap(ctx)
+		return err == nil && after-before < heapMayGrow, nil
 	})
 	t.Logf("%d pods with %d bytes of text: the heap was %.1f MiB before and %.1f MiB after", *attackPods, largeValue, mib(before), mib(after))
 }
@@ -142,15 +143,22 @@ func (a *attack) remove(ctx context.Context, number int) error {
 
 var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
 
-// heap is how much of the scheduler's heap is in use after a garbage collection.
-func (a *attack) heap(t *testing.T) int64 {
-	t.Helper()
-	page := a.schedulerPage(t, "/debug/pprof/heap", strs{"gc": "1", "debug": "1"})
+// heap is how much of the scheduler's heap is in use after a garbage collection. It fails while the scheduler is being started again.
+func (a *attack) heap(ctx context.Context) (int64, error) {
+	page, err := a.schedulerPage(ctx, "/debug/pprof/heap", strs{"gc": "1", "debug": "1"})
+	if err != nil {
+		return 0, err
+	}
 	found := heapAlloc.FindSubmatch(page)
 	if found == nil {
-		t.Fatalf("the scheduler's profile has no HeapAlloc: %.200s", page)
+		return 0, fmt.Errorf("the scheduler's profile has no HeapAlloc: %.200s", page)
 	}
-	bytes, err := strconv.ParseInt(string(found[1]), 10, 64)
+	return strconv.ParseInt(string(found[1]), 10, 64)
+}
+
+func (a *attack) heapNow(t *testing.T) int64 {
+	t.Helper()
+	bytes, err := a.heap(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,23 +166,18 @@ func (a *attack) heap(t *testing.T) int64 {
 }
 
 // schedulerPage reads a page that the scheduler serves.
-func (a *attack) schedulerPage(t *testing.T, path string, parameters strs) []byte {
-	t.Helper()
+func (a *attack) schedulerPage(ctx context.Context, path string, parameters strs) ([]byte, error) {
 	config, err := a.SchedulerConfig()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	request := client.Discovery().RESTClient().Get().AbsPath(path)
 	for name, value := range parameters {
 		request.Param(name, value)
 	}
-	page, err := request.DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return page
+	return request.DoRaw(ctx)
 }

@@ -2,6 +2,7 @@ package gpuaware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -58,10 +59,16 @@ func (a *attack) testMix(t *testing.T) {
 		a.deleteAll(t, "default", pods.Pods("default"))
 		a.deleteAll(t, "mallory", pods.Pods("mallory"))
 		// Each node is counted by the mix of the moment at which its last pod goes.
-		a.Await(t, "the scheduler to have heard that the nodes are empty", func(context.Context) (bool, error) {
-			return a.gauge(t, "berth_gpu_allocated") == 0, nil
+		stranded := 0.0
+		a.Await(t, "the scheduler to have heard that the nodes are empty", func(ctx context.Context) (bool, error) {
+			page, failed := a.schedulerPage(ctx, "/metrics", nil)
+			allocated, unknown := gauge(page, "berth_gpu_allocated")
+			var err error
+			stranded, err = gauge(page, "berth_gpu_stranded")
+			// It may be being started again.
+			return errors.Join(failed, unknown, err) == nil && allocated == 0, nil
 		})
-		return a.gauge(t, "berth_gpu_stranded")
+		return stranded
 	}
 	clean := strandedAfter("clean", 0)
 	attacked := strandedAfter("attacked", impossiblePods)
@@ -71,19 +78,13 @@ func (a *attack) testMix(t *testing.T) {
 	}
 }
 
-// gauge reads what the scheduler measures of the T4s.
-func (a *attack) gauge(t *testing.T, name string) float64 {
-	t.Helper()
-	page := a.schedulerPage(t, "/metrics", nil)
-	found := regexp.MustCompile(`(?m)^` + name + `\{model="Tesla-T4"\} (\S+)$`).FindSubmatch(page)
+// gauge is what the scheduler measures of the T4s.
+func gauge(metrics []byte, name string) (float64, error) {
+	found := regexp.MustCompile(`(?m)^` + name + `\{model="Tesla-T4"\} (\S+)$`).FindSubmatch(metrics)
 	if found == nil {
-		t.Fatalf("the scheduler has no metric %s of the model Tesla-T4", name)
+		return 0, fmt.Errorf("the scheduler has no metric %s of the model Tesla-T4", name)
 	}
-	value, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
+	return strconv.ParseFloat(string(found[1]), 64)
 }
 
 func (a *attack) createNamespace(t *testing.T, name string) {
