@@ -97,26 +97,18 @@ func clocks(opens time.Time) [4]string {
 	return [4]string{at(0), at(time.Hour), at(3 * time.Hour), at(4 * time.Hour)}
 }
 
-// awaitWindow moves the windows to the next full minute, and returns when a pod has been told that it waits for it. If the window opens
-// before that on a slow machine, it chooses a later one for another pod.
-func awaitWindow(t *testing.T, box *sandboxtest.Box, before time.Time) (pod string, opens time.Time) {
+// awaitWindow moves the windows, of which the first opens at far, to the next full minute, and returns when a pod has been told that it
+// waits for that. Where the window opens before, on a slow machine, it does the same with a later one and another pod.
+func awaitWindow(t *testing.T, box *sandboxtest.Box, far time.Time) (pod string, opens time.Time) {
 	t.Helper()
-	file := sandbox.Layout(box.Dir()).SchedulerConfig()
 	for least := 10 * time.Second; least < 10*time.Minute; least *= 2 {
-		pod, opens = fmt.Sprint("in-the-window-of-", least), time.Now().UTC().Add(least).Truncate(time.Minute).Add(time.Minute)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		old, now := clocks(before), clocks(opens)
-		moved := strings.NewReplacer(old[0], now[0], old[1], now[1], old[2], now[2], old[3], now[3]).Replace(string(text))
-		if err := os.WriteFile(file, []byte(moved), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before = opens
+		pod = fmt.Sprint("in-the-window-of-", least)
 		box.Create(t, hoursPod(pod, "soon", time.Time{}))
+		opens = time.Now().UTC().Add(least).Truncate(time.Minute).Add(time.Minute)
+		moveWindows(t, box, far, opens)
 		told := 0
 		box.Await(t, pod+" to be told when the window opens", func(ctx context.Context) (bool, error) {
+			var err error
 			told, err = box.Events(ctx, pod, fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
 			return told > 0 || time.Now().After(opens), err
 		})
@@ -124,9 +116,28 @@ func awaitWindow(t *testing.T, box *sandboxtest.Box, before time.Time) (pod stri
 			return pod, opens
 		}
 		t.Logf("the window of %s has opened before %s was told of it", opens, pod)
+		// The next pod must find no window open.
+		far = far.Add(time.Minute)
+		moveWindows(t, box, opens, far)
+		box.Told(t, "much-later", fmt.Sprintf("it opens at %s", far.Truncate(time.Minute).Add(3*time.Hour).Format(time.RFC3339)))
 	}
 	t.Fatal("every window opens before a pod is told of it")
 	return "", time.Time{}
+}
+
+// moveWindows changes the configuration, which the scheduler follows.
+func moveWindows(t *testing.T, box *sandboxtest.Box, from, to time.Time) {
+	t.Helper()
+	file := sandbox.Layout(box.Dir()).SchedulerConfig()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, now := clocks(from), clocks(to)
+	moved := strings.NewReplacer(old[0], now[0], old[1], now[1], old[2], now[2], old[3], now[3]).Replace(string(text))
+	if err := os.WriteFile(file, []byte(moved), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // hoursPod is a pod that starts in a window, or after a deadline that is not zero.
