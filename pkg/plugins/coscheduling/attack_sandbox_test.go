@@ -74,9 +74,14 @@ func (a *attack) awaitBound(namespace string, n int) {
 	})
 }
 
+// countPlans fails while the scheduler is being started again.
+func (a *attack) countPlans(ctx context.Context) (int, error) {
+	return (&world{sandbox: a.Sandbox}).countPlans(ctx)
+}
+
 func (a *attack) plans() int {
 	a.t.Helper()
-	n, err := (&world{sandbox: a.Sandbox}).countPlans(a.t.Context())
+	n, err := a.countPlans(a.t.Context())
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -109,7 +114,10 @@ func TestOneGangDoesNotStopScheduling(t *testing.T) {
 	}
 	a.member("alice", "first", "", 0, nil)
 	a.awaitBound("alice", 1)
-	a.Await(t, "the first plans", func(context.Context) (bool, error) { return a.plans() > 0, nil })
+	a.Await(t, "the first plans", func(ctx context.Context) (bool, error) {
+		n, err := a.countPlans(ctx)
+		return err == nil && n > 0, nil
+	})
 
 	t.Run("edits do not end the pause between two plans", func(t *testing.T) {
 		before, began, edits := a.plans(), time.Now(), 0

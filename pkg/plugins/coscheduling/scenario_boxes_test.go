@@ -17,7 +17,7 @@ import (
 
 var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
 
-// slack multiplies every limit of a scenario. The limits are those of a quiet machine. A busy one gives the scheduler less of its time,
+// slack multiplies every limit of a scenario, those of single commands among them. The limits are those of a quiet machine. A busy one gives the scheduler less of its time,
 // for which machineClock accounts, and waits for more than processors. A condition that holds early is not waited for any longer.
 var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a machine that does nothing else")
 
@@ -26,6 +26,8 @@ const (
 	atATime = 6
 	// boxesAtATime is how many control planes run at the same time. One that waits takes 4% of a core.
 	boxesAtATime = 3
+	// startWithin bounds the start of a control plane, which takes five seconds on a free machine.
+	startWithin = 4 * time.Minute
 )
 
 // box is a sandbox of this package's tests, started by the first test that needs it.
@@ -92,7 +94,7 @@ func (b *box) start(t *testing.T) *sandbox.Sandbox {
 		if dir, b.err = os.MkdirTemp("", "berth-gangs"); b.err != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 		defer cancel()
 		b.options.Dir, b.options.NoKubelet, b.options.StopWithParent = filepath.Join(dir, "sandbox"), true, true
 		b.sandbox, b.err = sandbox.Start(ctx, b.options, nil)

@@ -54,14 +54,18 @@ func (w *world) doGroup(ctx context.Context, l *line) error {
 		return ctx.Err()
 	case <-time.After(time.Until(w.nextGroup)):
 	}
-	w.nextGroup = time.Now().Truncate(time.Second).Add(time.Second)
-	return w.createGroup(ctx, namespace, name, l)
-}
-
-func (w *world) createGroup(ctx context.Context, namespace, name string, l *line) error {
-	minMember, err := strconv.Atoi(l.option("min", "1"))
+	made, err := w.createGroup(ctx, namespace, name, l)
 	if err != nil {
 		return err
+	}
+	w.nextGroup = made.GetCreationTimestamp().Add(time.Second)
+	return nil
+}
+
+func (w *world) createGroup(ctx context.Context, namespace, name string, l *line) (*unstructured.Unstructured, error) {
+	minMember, err := strconv.Atoi(l.option("min", "1"))
+	if err != nil {
+		return nil, err
 	}
 	spec := map[string]any{"minMember": int64(minMember)}
 	if timeout, err := strconv.Atoi(l.option("timeout", "")); err == nil {
@@ -78,8 +82,7 @@ func (w *world) createGroup(ctx context.Context, namespace, name string, l *line
 	pg.SetName(name)
 	pg.SetAnnotations(l.with("annotation:"))
 	w.expectMinimum(namespace+"/"+name, minMember)
-	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, pg, metav1.CreateOptions{})
-	return err
+	return w.dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, pg, metav1.CreateOptions{})
 }
 
 func (w *world) expectMinimum(group string, minimum int) {
@@ -148,17 +151,21 @@ func (w *world) doCrowd(ctx context.Context, l *line) error {
 		return err
 	}
 	group := func(i int) string { return fmt.Sprintf("%s%d", prefix, i) }
+	create := func(i int) error {
+		_, err := w.createGroup(ctx, namespace, group(i), l)
+		return err
+	}
 	pod := func(i int) error { return w.createPod(ctx, namespace, group(i), setOf(l.arg(0)), l) }
 	if l.option("turns", "") == "" {
 		return inParallel(n, func(i int) error {
-			err := w.createGroup(ctx, namespace, group(i), l)
+			err := create(i)
 			for range members {
 				err = errors.Join(err, pod(i))
 			}
 			return err
 		})
 	}
-	if err := inParallel(n, func(i int) error { return w.createGroup(ctx, namespace, group(i), l) }); err != nil {
+	if err := inParallel(n, create); err != nil {
 		return err
 	}
 	for range members {

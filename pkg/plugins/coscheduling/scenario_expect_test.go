@@ -21,7 +21,7 @@ func (w *world) expect(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	return w.eventually(ctx, limit*time.Duration(*slack), func() error { return w.check(ctx, l) })
+	return w.eventually(ctx, limit, func() error { return w.check(ctx, l) })
 }
 
 func (w *world) hold(ctx context.Context, l *line) error {

@@ -263,6 +263,9 @@ func (w *world) doBudget(ctx context.Context, l *line) error {
 		return err
 	}
 	namespace, _ := w.locate(l.arg(0))
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
 	selector := ofSet(setOf(l.arg(0)))
 	if l.option("selector", "") == "everything" {
 		selector = &metav1.LabelSelector{}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// doStream creates a pod of a set every so often, each of which ends a while after it was bound, until the script ends or
-// says stop. With limit no more than so many pods exist at a time.
+// doStream creates a pod of a set every so often, each of which ends a while after it was bound, by the time of the machine, until the
+// script ends or says stop. With limit no more than so many pods exist at a time.
 func (w *world) doStream(ctx context.Context, l *line) error {
 	every, err := l.duration("every", 200*time.Millisecond)
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *world) flow(ctx context.Context, namespace, set string, every, life tim
 	defer arrival.Stop()
 	departure := time.NewTicker(lookEvery)
 	defer departure.Stop()
-	boundSince := map[*v1.Pod]time.Time{}
+	boundSince := map[*v1.Pod]time.Duration{}
 	known := map[string]*v1.Pod{}
 	for {
 		select {
@@ -61,7 +61,8 @@ func (w *world) flow(ctx context.Context, namespace, set string, every, life tim
 					return err
 				}
 			}
-		case now := <-departure.C:
+		case <-departure.C:
+			now := machine.now()
 			for _, p := range w.set(set) {
 				if p.Spec.NodeName == "" || p.DeletionTimestamp != nil {
 					continue
@@ -71,7 +72,7 @@ func (w *world) flow(ctx context.Context, namespace, set string, every, life tim
 				}
 			}
 			for p, since := range boundSince {
-				if now.Sub(since) < life {
+				if now-since < life {
 					continue
 				}
 				delete(boundSince, p)

@@ -76,6 +76,10 @@ func runIn(scripts []script, run func(script)) {
 	}
 }
 
+// scenarioWithin only ends a scenario that hangs: the limits of its commands, times slack, are of the machine's time, of which little
+// may pass in a real minute.
+const scenarioWithin = 20 * time.Minute
+
 func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 	lines, err := parse(text)
 	if err != nil {
@@ -87,7 +91,7 @@ func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), scenarioWithin)
 	w.background.Go(func() { w.watch(ctx) })
 	defer func() {
 		cancel()

@@ -72,7 +72,7 @@ type world struct {
 	made map[string]int
 	// created, bound and deleted are when a pod was created, first seen bound, and first seen terminating, by the time of the machine.
 	created, bound, deleted map[types.UID]time.Duration
-	// nextGroup is when the next second begins after the group that was created last.
+	// nextGroup is when the next second begins after the group that a script created last, by the clock of the API server.
 	nextGroup time.Time
 	// youngest is the creation time of the pod that was created last.
 	youngest time.Time
@@ -303,8 +303,9 @@ func (w *world) set(set string) []*v1.Pod {
 	return pods
 }
 
-// eventually waits until check returns nil, for as long as limit by the time of the machine.
+// eventually waits until check returns nil, for as long as limit times slack by the time of the machine.
 func (w *world) eventually(ctx context.Context, limit time.Duration, check func() error) error {
+	limit *= time.Duration(*slack)
 	began, deadline := time.Now(), machine.now()+limit
 	tick := time.NewTicker(lookEvery / 2)
 	defer tick.Stop()
