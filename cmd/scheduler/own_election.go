@@ -36,7 +36,7 @@ type part struct {
 }
 
 // leave ends the part that this process takes, when the request under way has ended. A process that gives its lease back would
-// take it again at its next renewal, and nobody would lead until the lease of a process that is gone expires.
+// take it again at its next renewal, and no replica would lead until the lease of a process that is gone expires.
 func (p *part) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
