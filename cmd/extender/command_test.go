@@ -45,7 +45,7 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no configuration":                  {nil, "--config is not given"},
+		"no configuration":                  {[]string{}, "--config is not given"},
 		"an argument":                       {[]string{"x"}, "unknown command"},
 		"a certificate without a key":       {[]string{"--config=c", "--tls-cert-file=x"}, "want both or neither"},
 		"authorities without TLS":           {[]string{"--config=c", "--client-ca-file=x"}, "without --tls-cert-file"},
