@@ -44,32 +44,31 @@ func (p *part) leave() {
 }
 
 // Get reads the record of the leader election.
-func (p *part) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (p *part) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
 	p.once.Do(func() { close(p.begun) })
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.left {
-		return nil, nil, errLeft
-	}
-	return p.Interface.Get(ctx)
+	err = p.request(func() error {
+		record, raw, err = p.Interface.Get(ctx)
+		return err
+	})
+	return record, raw, err
 }
 
 // Create takes the lease.
 func (p *part) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.left {
-		return errLeft
-	}
-	return p.Interface.Create(ctx, record)
+	return p.request(func() error { return p.Interface.Create(ctx, record) })
 }
 
 // Update renews the lease, takes it over, or gives it back.
 func (p *part) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return p.request(func() error { return p.Interface.Update(ctx, record) })
+}
+
+// request makes a request unless this process has left the election, which waits for requests under way.
+func (p *part) request(do func() error) error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.left {
 		return errLeft
 	}
-	return p.Interface.Update(ctx, record)
+	return do()
 }

@@ -358,7 +358,7 @@ func defaultServiceAccountReady(admin *rest.Config) func(context.Context) (bool,
 }
 
 // childArgs is the command line of a component of the control plane as its own process.
-func childArgs(component string, encodedOptions string, ports ports) []string {
-	return []string{sandbox.ControlPlaneCommand, encodedOptions, "--component=" + component,
+func childArgs(name, encodedOptions string, ports ports) []string {
+	return []string{sandbox.ControlPlaneCommand, encodedOptions, "--component=" + name,
 		fmt.Sprintf("--etcd-port=%d", ports.etcd), fmt.Sprintf("--api-port=%d", ports.api)}
 }

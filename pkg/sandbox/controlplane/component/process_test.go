@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"berth.dev/berth/pkg/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
 	t.Parallel()
