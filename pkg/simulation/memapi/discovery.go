@@ -20,7 +20,7 @@ func (s *Server) discover(req *http.Request) *http.Response {
 	var answer any
 	switch {
 	case len(parts) == 1 && parts[0] == "version":
-		answer = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.1"}
+		answer = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
 	case len(parts) == 1 && parts[0] == "api":
 		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}}
 	case len(parts) == 1 && parts[0] == "apis":
