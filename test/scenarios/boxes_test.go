@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
 )
@@ -46,23 +49,23 @@ var controllers = []string{"job-controller", "replicaset-controller", "statefuls
 	"persistentvolume-binder-controller"}
 
 var (
-	plain = &box{options: sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", Controllers: controllers}}
+	plain = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers}}
 	// nominating has the feature gate as Kubernetes has it by default, where the manifests switch it off.
-	nominating = &box{options: sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml", Controllers: controllers,
+	nominating = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,
 		FeatureGates: []string{"NominatedNodeNameForExpectation=true"}}}
 	// native knows the scheduler's own groups besides ours.
-	native = &box{options: sandbox.Options{SchedulerConfig: "testdata/scheduler-config.yaml",
+	native = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
-	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/reservation-config.yaml"}}
+	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
-	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/sla-config.yaml"}}
+	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/sla.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
-	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
+	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
 	// owning makes gangs of what controllers create.
-	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/owners-config.yaml", Controllers: controllers}}
+	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
-	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: true}
+	unknown = &box{options: sandbox.Options{NoScheduler: true, SchedulerConfig: "testdata/config/unknown.yaml"}, own: true}
 )
 
 // boxes are in the order in which they start: first those that take longest.
@@ -70,6 +73,12 @@ var boxes = []*box{plain, reserving, shipped, nominating, leveled, owning, unkno
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	klogFlags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(klogFlags)
+	if err := klogFlags.Set("v", strconv.Itoa(max(*logs, 0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	code := m.Run()
 	for _, b := range boxes { // those of tests that have panicked
 		if err := b.stop(); err != nil {
@@ -99,7 +108,7 @@ func (b *box) start(t *testing.T) *sandbox.Sandbox {
 		b.options.Dir, b.options.NoKubelet, b.options.StopWithParent = filepath.Join(dir, "sandbox"), true, true
 		b.sandbox, b.err = sandbox.Start(ctx, b.options, nil)
 		if b.err == nil && b.own {
-			b.err = runOwnScheduler(ownContext, b.sandbox, "testdata/unknown-config.yaml")
+			b.err = runOwnScheduler(ownContext, b.sandbox, b.options.SchedulerConfig)
 		}
 	})
 	if b.err != nil {
@@ -119,6 +128,11 @@ func (b *box) stop() error {
 	running := b.sandbox
 	b.sandbox = nil
 	return errors.Join(running.Stop(), os.RemoveAll(filepath.Dir(running.Dir())))
+}
+
+// gates are the feature gates of the box's scheduler.
+func (b *box) gates() []string {
+	return append([]string{"NominatedNodeNameForExpectation=false"}, b.options.FeatureGates...)
 }
 
 // script is a scenario in the box that it runs in.

@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -222,7 +222,7 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 		return err
 	}
 	w.mu.Lock()
-	w.created[made.UID] = machine.now()
+	w.created[made.UID] = w.cluster.now()
 	w.youngest = made.CreationTimestamp.Time
 	w.mu.Unlock()
 	if l.option("nominated", "") == "" {

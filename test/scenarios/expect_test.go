@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.
@@ -34,7 +35,7 @@ func (w *world) hold(ctx context.Context, l *line) error {
 
 func (w *world) check(ctx context.Context, l *line) error {
 	if l.arg(0) == "group" {
-		return w.checkGroup(ctx, l)
+		return w.checkGroup(l)
 	}
 	if l.arg(0) == "plans" {
 		most, err := l.int(1)
@@ -80,7 +81,7 @@ func (w *world) check(ctx context.Context, l *line) error {
 				return fmt.Errorf("%s: %d pods are bound to such nodes, want %s (%s)", l.arg(0), n, key, want)
 			}
 		case strings.HasPrefix(key, "same:"):
-			if err := w.checkDomains(ctx, bound, strings.TrimPrefix(key, "same:"), want); err != nil {
+			if err := w.checkDomains(bound, strings.TrimPrefix(key, "same:"), want); err != nil {
 				return err
 			}
 		default:
@@ -100,7 +101,7 @@ func (w *world) check(ctx context.Context, l *line) error {
 		return checkMessages(pods, l.arg(2))
 	case "event":
 		for _, p := range pods {
-			if err := w.checkEvent(ctx, p, l.arg(2)); err != nil {
+			if err := w.checkEvent(p, l.arg(2)); err != nil {
 				return err
 			}
 		}
@@ -160,7 +161,7 @@ func (w *world) checkSlowest(pods []*v1.Pod, want string) error {
 		return err
 	}
 	for _, p := range pods {
-		if waited := w.waited(p); waited > limit*time.Duration(*slack) {
+		if waited := w.waited(p); waited > limit*w.slack {
 			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond), limit)
 		}
 	}
@@ -179,14 +180,14 @@ func (w *world) boundOn(bound map[string]int, node string) int {
 }
 
 // checkDomains wants the nodes to lie in so many domains of the label.
-func (w *world) checkDomains(ctx context.Context, nodes map[string]int, label, want string) error {
+func (w *world) checkDomains(nodes map[string]int, label, want string) error {
 	domains := map[string]bool{}
-	list, err := w.client.CoreV1().Nodes().List(ctx, listScenario(w.name))
+	list, err := w.nodes.List(labels.Everything())
 	if err != nil {
 		return err
 	}
-	for i := range list.Items {
-		if n := &list.Items[i]; nodes[n.Name] > 0 {
+	for _, n := range list {
+		if nodes[n.Name] > 0 {
 			domains[n.Labels[label]] = true
 		}
 	}
@@ -210,14 +211,14 @@ func owners(o *unstructured.Unstructured) string {
 }
 
 // checkEvent wants exactly one event about the object to contain text, a repeated one being one.
-func (w *world) checkEvent(ctx context.Context, about metav1.Object, text string) error {
-	list, err := w.client.EventsV1().Events(about.GetNamespace()).List(ctx, metav1.ListOptions{})
+func (w *world) checkEvent(about metav1.Object, text string) error {
+	list, err := w.events.Events(about.GetNamespace()).List(labels.Everything())
 	if err != nil {
 		return err
 	}
 	found := 0
-	for i := range list.Items {
-		if e := &list.Items[i]; e.Regarding.UID == about.GetUID() && strings.Contains(e.Note, text) {
+	for _, e := range list {
+		if e.Regarding.UID == about.GetUID() && strings.Contains(e.Note, text) {
 			found++
 		}
 	}
@@ -259,8 +260,8 @@ func checkGroupMessage(pg *unstructured.Unstructured, text string) error {
 
 // checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members of a
 // role that are bound and needed, min at the minimum, owners at its owners by kind.
-func (w *world) checkGroup(ctx context.Context, l *line) error {
-	pg, err := w.group(ctx, l.arg(1))
+func (w *world) checkGroup(l *line) error {
+	pg, err := w.group(l.arg(1))
 	switch {
 	case l.arg(2) == "gone" && apierrors.IsNotFound(err):
 		return nil
@@ -269,7 +270,7 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 	case l.arg(2) == "gone":
 		return fmt.Errorf("PodGroup %s exists", l.arg(1))
 	case l.arg(2) == "event":
-		return w.checkEvent(ctx, pg, l.arg(3))
+		return w.checkEvent(pg, l.arg(3))
 	case l.arg(2) == "says":
 		return checkGroupMessage(pg, l.arg(3))
 	}

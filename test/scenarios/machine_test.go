@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"bytes"

@@ -1,13 +1,8 @@
-package coscheduling_test
+package scenarios_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"k8s.io/client-go/kubernetes"
 )
 
 // plansMetric counts the plans that the scheduler has made.
@@ -15,24 +10,10 @@ const plansMetric = "berth_gang_plan_duration_seconds"
 
 // countPlans returns how many plans the box's scheduler has made, for whomever.
 func (w *world) countPlans(ctx context.Context) (int, error) {
-	config, err := w.sandbox.SchedulerConfig()
+	family, err := w.cluster.metric(ctx, plansMetric)
 	if err != nil {
 		return 0, err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return 0, err
-	}
-	page, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the scheduler's metrics: %w", err)
-	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(page))
-	if err != nil {
-		return 0, fmt.Errorf("reading the scheduler's metrics: %w", err)
-	}
-	family := families[plansMetric]
 	if family == nil {
 		return 0, fmt.Errorf("the scheduler has no metric %s", plansMetric)
 	}

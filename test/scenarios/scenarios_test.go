@@ -1,7 +1,8 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,24 +13,82 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/pkg/informers"
 )
 
-// TestScenarios runs every script in testdata against the real API server and the real scheduler process: first those that
-// need the machine, then in every box, which is stopped when it has run them, first those that disturb the others, one after the
+// world says where scenarios happen.
+var worldFlag = flag.String("world", "virtual", "where scenarios happen: virtual (the API in memory, virtual time) or real (a sandbox)")
+
+// TestScenarios runs every script in testdata. In virtual time each has a cluster of its own. In the real world first come those that
+// need the machine, then those of every box, which is stopped when it has run them: first those that disturb the others, one after the
 // other, then the others.
 func TestScenarios(t *testing.T) {
-	sandboxtest.Needed(t)
-	t.Parallel()
 	all, err := scripts()
 	if err != nil {
 		t.Fatalf("reading the scenarios: %v", err)
 	}
+	switch *worldFlag {
+	case "virtual":
+		inVirtualTime(t, all)
+	case "real":
+		inReality(t, all)
+	default:
+		t.Fatalf("-world is %q; it must be virtual or real", *worldFlag)
+	}
+}
+
+// inVirtualTime runs the scripts by their feature gates, which hold for a process: those that count what the process does alone, the
+// others side by side.
+func inVirtualTime(t *testing.T, all []script) {
+	// Each scheduler leads from its start, as one whose election is over.
+	informers.Elected(func() bool { return true })
+	byGates := map[string][]script{}
+	for _, s := range all {
+		if !says(s.text, "real-only") {
+			gates := strings.Join(s.in.gates(), ",")
+			byGates[gates] = append(byGates[gates], s)
+		}
+	}
+	for _, gates := range slices.Sorted(maps.Keys(byGates)) {
+		t.Run("gates "+gates, func(t *testing.T) {
+			setGates(t, gates)
+			for _, s := range byGates[gates] {
+				t.Run(s.name, func(t *testing.T) {
+					if !says(s.text, "count-plans") {
+						t.Parallel()
+					}
+					runVirtual(t, s)
+				})
+			}
+		})
+	}
+}
+
+// setGates sets feature gates until the test and those within it have ended.
+func setGates(t *testing.T, gates string) {
+	t.Helper()
+	before := map[string]bool{}
+	for gate := range strings.SplitSeq(gates, ",") {
+		name, _, _ := strings.Cut(gate, "=")
+		before[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.Set(gates); err != nil {
+		t.Fatalf("setting feature gates: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(before); err != nil {
+			t.Errorf("restoring feature gates: %v", err)
+		}
+	})
+}
+
+func inReality(t *testing.T, all []script) {
 	run := func(s script) {
-		t.Run(s.name, func(t *testing.T) { runScenario(t, s.in.start(t), s.text) })
+		t.Run(s.name, func(t *testing.T) { runReal(t, s.in.start(t), s) })
 	}
 	byBox := map[*box][]script{}
 	for _, s := range all {
@@ -80,42 +139,45 @@ func runIn(scripts []script, run func(script)) {
 // may pass in a real minute.
 const scenarioWithin = 20 * time.Minute
 
-func runScenario(t *testing.T, box *sandbox.Sandbox, text string) {
+// play does what a script says, and returns what it finds wrong.
+func (w *world) play(ctx context.Context, text string) error {
 	lines, err := parse(text)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	name := strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:])
-	name = fmt.Sprintf("%s-%d", name, os.Getpid())
-	w, err := newWorld(t, box, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), scenarioWithin)
-	w.background.Go(func() { w.watch(ctx) })
+	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
 		w.background.Wait()
-		w.clean()
 	}()
+	if err := w.listen(ctx); err != nil {
+		return err
+	}
+	w.background.Go(func() { w.watch(ctx) })
 	for i := range lines {
-		l := &lines[i]
-		var err error
-		switch step := steps[l.command]; {
-		case l.command == "expect":
-			err = w.expect(ctx, l)
-		case l.command == "hold":
-			err = w.hold(ctx, l)
-		case step != nil:
-			err = step(w, ctx, l)
-		default:
-			err = fmt.Errorf("unknown command")
-		}
-		if err != nil {
+		if err := w.do(ctx, &lines[i]); err != nil {
 			w.tell(ctx)
-			t.Fatalf("line %d: %s: %v", l.number, l.text, err)
+			return fmt.Errorf("line %d: %s: %w", lines[i].number, lines[i].text, err)
 		}
 	}
+	return nil
+}
+
+func (w *world) do(ctx context.Context, l *line) error {
+	switch step := steps[l.command]; {
+	case l.command == "expect":
+		return w.expect(ctx, l)
+	case l.command == "hold":
+		return w.hold(ctx, l)
+	case step != nil:
+		return step(w, ctx, l)
+	}
+	return fmt.Errorf("unknown command")
+}
+
+// uniqueName is the name of a script's namespace, which differs from run to run.
+func uniqueName(script string) string {
+	return fmt.Sprintf("%s-%d", strings.ToLower(script), os.Getpid())
 }
 
 // tellMost bounds how many lines a failure is told in.

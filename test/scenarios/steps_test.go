@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -42,6 +42,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"away":            (*world).doAway,
 	"alone":           func(*world, context.Context, *line) error { return nil },
 	"both-gates":      func(*world, context.Context, *line) error { return nil },
+	"real-only":       func(*world, context.Context, *line) error { return nil },
 	"partial":         (*world).doPartial,
 	"whole":           (*world).doWhole,
 	"patience":        (*world).doPatience,

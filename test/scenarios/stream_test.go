@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (w *world) flow(ctx context.Context, namespace, set string, every, life tim
 				}
 			}
 		case <-departure.C:
-			now := machine.now()
+			now := w.cluster.now()
 			for _, p := range w.set(set) {
 				if p.Spec.NodeName == "" || p.DeletionTimestamp != nil {
 					continue

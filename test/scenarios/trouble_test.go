@@ -1,19 +1,12 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
-
-// The lease by which the scheduler under test leads, as in the configurations in testdata.
-const leaseNamespace, leaseName = metav1.NamespaceSystem, "berth-scheduler"
 
 // doKill kills the scheduler; one that is just being started again is waited for.
 func (w *world) doKill(ctx context.Context, l *line) error {
@@ -21,53 +14,23 @@ func (w *world) doKill(ctx context.Context, l *line) error {
 		return err
 	}
 	return w.eventually(ctx, 10*time.Second, func() error {
-		pid, err := w.sandbox.PID("scheduler")
-		if err != nil {
-			return err
-		}
 		w.lose()
 		defer w.lose()
-		return syscall.Kill(pid, syscall.SIGKILL)
+		return w.cluster.kill(ctx)
 	})
 }
 
-// doAway stops the process that holds etcd and the API server, and lets it go on after a while. It is in no state to be
-// stopped by anything else meanwhile, so a process that outlives this one sees to it that it does go on.
+// doAway lets the API stand still for a while.
 func (w *world) doAway(ctx context.Context, l *line) error {
 	d, err := time.ParseDuration(l.arg(0))
-	if err != nil {
-		return err
-	}
-	pid, err := w.sandbox.PID("control-plane")
 	if err != nil {
 		return err
 	}
 	if err := w.catch(ctx, l); err != nil {
 		return err
 	}
-	guard := exec.Command("sh", "-c", fmt.Sprintf("sleep %d; kill -CONT %d", int(d.Seconds())+5, pid))
-	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := guard.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		_ = syscall.Kill(-guard.Process.Pid, syscall.SIGKILL)
-		_ = guard.Wait()
-	}()
-	w.lose()
 	defer w.lose()
-	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		return err
-	}
-	over := time.NewTimer(d)
-	defer over.Stop()
-	select {
-	case <-over.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return w.cluster.freeze(ctx, d, w.lose)
 }
 
 // catch waits until the first pod of a set has been bound, if the line says so.
@@ -84,13 +47,7 @@ func (w *world) catch(ctx context.Context, l *line) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		w.mu.Lock()
-		lister := w.lister
-		w.mu.Unlock()
-		if lister == nil {
-			continue
-		}
-		pods, err := lister.List(labels.SelectorFromSet(labels.Set{setLabel: set}))
+		pods, err := w.lister.List(labels.SelectorFromSet(labels.Set{setLabel: set}))
 		if err != nil {
 			return err
 		}
@@ -121,8 +78,7 @@ func (w *world) led(ctx context.Context) bool {
 	if lostAt.IsZero() {
 		return true
 	}
-	lease, err := w.client.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
-	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || !lease.Spec.RenewTime.After(lostAt) {
+	if !w.cluster.leads(ctx, lostAt) {
 		return false
 	}
 	w.mu.Lock()

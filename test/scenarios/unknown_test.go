@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/sandbox"
@@ -146,6 +147,11 @@ func (r *ration) answer(node *v1.Node, pod *v1.Pod) {
 	} else {
 		w.Allow(rationName)
 	}
+}
+
+// ownPlugins are those that Coscheduling knows nothing of.
+func ownPlugins() frameworkruntime.Registry {
+	return frameworkruntime.Registry{rationName: newRation, vetoName: newVeto}
 }
 
 // runOwnScheduler runs a scheduler with Coscheduling, ration and veto in this process until ctx ends.

@@ -1,4 +1,4 @@
-package coscheduling_test
+package scenarios_test
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	eventslisters "k8s.io/client-go/listers/events/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
-
-	"berth.dev/berth/pkg/sandbox"
 )
 
 const (
@@ -45,9 +45,15 @@ var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Versio
 type world struct {
 	t       *testing.T
 	name    string
-	sandbox *sandbox.Sandbox
+	cluster cluster
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
+	// slack multiplies limits of time.
+	slack time.Duration
+	// groups, events and nodes are read from what informers hold.
+	groups cache.GenericLister
+	events eventslisters.EventLister
+	nodes  corelisters.NodeLister
 
 	mu sync.Mutex
 	// pods holds the scenario's pods by namespace/name as last looked at, minimum the minimum of every gang.
@@ -88,12 +94,11 @@ type world struct {
 	plans int
 }
 
-func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
-	config, err := s.RESTConfig()
+func newWorld(t *testing.T, c cluster, name string) (*world, error) {
+	config, err := c.config()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = 1000, 1000
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -102,7 +107,7 @@ func newWorld(t *testing.T, s *sandbox.Sandbox, name string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{t: t, name: name, sandbox: s, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
+	return &world{t: t, name: name, cluster: c, slack: 1, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{}, patience: partialLimit,
 		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{}, bound: map[types.UID]time.Duration{},
@@ -131,24 +136,38 @@ func (w *world) namespace(ctx context.Context, name string) error {
 	return err
 }
 
-// watch looks at the scenario's pods ten times a second until ctx is done: it checks the invariant, and does what a
-// kubelet would: bound pods run, deleted pods go away after a while.
-func (w *world) watch(ctx context.Context) {
+// listen lets informers follow what the scenario asks about, until ctx is done, and returns when they know all of it.
+func (w *world) listen(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = scenarioLabel + "=" + w.name
 	}))
-	pods := factory.Core().V1().Pods().Lister()
-	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) }})
-	if err != nil {
-		w.t.Errorf("watching pods: %v", err)
-		return
+	w.lister, w.nodes = factory.Core().V1().Pods().Lister(), factory.Core().V1().Nodes().Lister()
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) }}); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
 	}
+	everything := informers.NewSharedInformerFactory(w.client, 0)
+	w.events = everything.Events().V1().Events().Lister()
+	groups := dynamicinformer.NewDynamicSharedInformerFactory(w.dynamic, 0)
+	w.groups = groups.ForResource(podGroups).Lister()
 	factory.Start(ctx.Done())
+	everything.Start(ctx.Done())
+	groups.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	w.mu.Lock()
-	w.lister = pods
-	w.mu.Unlock()
+	everything.WaitForCacheSync(ctx.Done())
+	groups.WaitForCacheSync(ctx.Done())
+	w.background.Go(func() {
+		<-ctx.Done()
+		factory.Shutdown()
+		everything.Shutdown()
+		groups.Shutdown()
+	})
+	return ctx.Err()
+}
+
+// watch looks at the scenario's pods ten times a second until ctx is done: it checks the invariant, and does what a
+// kubelet would: bound pods run, deleted pods go away after a while.
+func (w *world) watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -157,11 +176,11 @@ func (w *world) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		list, err := pods.List(labels.Everything())
+		list, err := w.lister.List(labels.Everything())
 		if err != nil {
 			continue
 		}
-		w.look(list, w.led(ctx), machine.now())
+		w.look(list, w.led(ctx), w.cluster.now())
 		for _, pod := range list {
 			w.kubelet(ctx, pod)
 		}
@@ -177,7 +196,7 @@ func (w *world) noteBound(o any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.bound[pod.UID]; !ok {
-		w.bound[pod.UID] = machine.now()
+		w.bound[pod.UID] = w.cluster.now()
 	}
 }
 
@@ -187,7 +206,7 @@ func (w *world) waited(pod *v1.Pod) time.Duration {
 	defer w.mu.Unlock()
 	until, ok := w.bound[pod.UID]
 	if !ok {
-		until = machine.now()
+		until = w.cluster.now()
 	}
 	return until - w.created[pod.UID]
 }
@@ -227,7 +246,7 @@ func (w *world) look(pods []*v1.Pod, led bool, now time.Duration) {
 			delete(w.partialFor, group)
 			continue
 		}
-		if w.partialFor[group] += passed; w.partialFor[group] > w.patience*time.Duration(*slack) {
+		if w.partialFor[group] += passed; w.partialFor[group] > w.patience*w.slack {
 			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, w.partialFor[group].Round(lookEvery))
 			w.exempt[group] = true
 		}
@@ -260,7 +279,7 @@ func (w *world) grace(set string) int64 {
 
 // terminates reports whether the pod, which is being deleted, still has a while to run.
 func (w *world) terminates(pod *v1.Pod) bool {
-	now := machine.now()
+	now := w.cluster.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	since, ok := w.deleted[pod.UID]
@@ -305,8 +324,8 @@ func (w *world) set(set string) []*v1.Pod {
 
 // eventually waits until check returns nil, for as long as limit times slack by the time of the machine.
 func (w *world) eventually(ctx context.Context, limit time.Duration, check func() error) error {
-	limit *= time.Duration(*slack)
-	began, deadline := time.Now(), machine.now()+limit
+	limit *= w.slack
+	began, deadline := time.Now(), w.cluster.now()+limit
 	tick := time.NewTicker(lookEvery / 2)
 	defer tick.Stop()
 	for {
@@ -314,7 +333,7 @@ func (w *world) eventually(ctx context.Context, limit time.Duration, check func(
 		switch {
 		case err == nil:
 			return nil
-		case machine.now() > deadline:
+		case w.cluster.now() > deadline:
 			return fmt.Errorf("after %s, which took %s on this machine: %w", limit, time.Since(began).Round(lookEvery), err)
 		}
 		select {
@@ -345,7 +364,12 @@ func (w *world) throughout(ctx context.Context, d time.Duration, check func() er
 	}
 }
 
-func (w *world) group(ctx context.Context, ident string) (*unstructured.Unstructured, error) {
+// group returns a PodGroup as informers know it.
+func (w *world) group(ident string) (*unstructured.Unstructured, error) {
 	namespace, name := w.locate(ident)
-	return w.dynamic.Resource(podGroups).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	obj, err := w.groups.ByNamespace(namespace).Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*unstructured.Unstructured), nil
 }
