@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	realbox "berth.dev/berth/test/harness/box"
 )
 
 // TestPodsThatClaimADaemonSetMakeWay has a tenant fill the nodes with pods of low priority that refer to DaemonSets, as pods of
@@ -18,7 +18,7 @@ func TestPodsThatClaimADaemonSetMakeWay(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "testdata/scheduler-config.yaml")
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
-	if err := sandboxtest.CreatePriorityClass(t.Context(), a.Client, high); err != nil {
+	if err := realbox.CreatePriorityClass(t.Context(), a.Client, high); err != nil {
 		t.Fatal(err)
 	}
 	only := func(node string) *v1.Affinity {

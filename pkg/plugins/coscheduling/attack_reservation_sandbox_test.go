@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	realbox "berth.dev/berth/test/harness/box"
 )
 
 // limitedReservation replaces the one of the scenarios: two nodes of ten for anybody, five for the namespace vip, none for banned,
@@ -79,7 +79,7 @@ func TestReservationsAreLimited(t *testing.T) {
 	}
 	never := v1.PreemptNever
 	low := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: -1, PreemptionPolicy: &never}
-	if err := sandboxtest.CreatePriorityClass(t.Context(), a.Client, low); err != nil {
+	if err := realbox.CreatePriorityClass(t.Context(), a.Client, low); err != nil {
 		t.Fatal(err)
 	}
 	// A pod of 40 CPUs on each node of 64: no member of 60 fits anywhere until one ends.

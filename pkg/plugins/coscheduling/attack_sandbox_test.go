@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	realbox "berth.dev/berth/test/harness/box"
 )
 
 // attackFleet has room for every gang of the attacks.
@@ -25,7 +25,7 @@ const attackFleet = `shapes:
 
 // attack is a control plane with two tenants.
 type attack struct {
-	*sandboxtest.Box
+	*realbox.Box
 	t       *testing.T
 	dynamic dynamic.Interface
 }
@@ -34,7 +34,7 @@ var podGroupResource = schema.GroupVersionResource{Group: "scheduling.x-k8s.io",
 
 func newAttack(t *testing.T, config string) *attack {
 	t.Helper()
-	a := &attack{Box: sandboxtest.Start(t, attackFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true}), t: t}
+	a := &attack{Box: realbox.Start(t, attackFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true}), t: t}
 	var err error
 	if a.dynamic, err = dynamic.NewForConfig(a.Config); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // pricedFleet is two nodes of which one is cheap, and one with a price that cannot be read.
@@ -54,7 +54,7 @@ func TestCheapHoursOnARealControlPlane(t *testing.T) {
 	if err := os.WriteFile(config, fmt.Appendf(nil, hoursConfig, times[0], times[1], times[2], times[3]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	box := sandboxtest.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
+	box := box.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
 	deadline := time.Now().Add(20 * time.Second).Truncate(time.Second)
 	for _, pod := range []*v1.Pod{
 		hoursPod("at-once", "", time.Time{}),
@@ -99,7 +99,7 @@ func clocks(opens time.Time) [4]string {
 
 // awaitWindow moves the windows, of which the first opens at far, to the next full minute, and returns when a pod has been told that it
 // waits for that. Where the window opens before, on a slow machine, it does the same with a later one and another pod.
-func awaitWindow(t *testing.T, box *sandboxtest.Box, far time.Time) (pod string, opens time.Time) {
+func awaitWindow(t *testing.T, box *box.Box, far time.Time) (pod string, opens time.Time) {
 	t.Helper()
 	for least := 10 * time.Second; least < 10*time.Minute; least *= 2 {
 		pod = fmt.Sprint("in-the-window-of-", least)
@@ -126,7 +126,7 @@ func awaitWindow(t *testing.T, box *sandboxtest.Box, far time.Time) (pod string,
 }
 
 // moveWindows changes the configuration, which the scheduler follows.
-func moveWindows(t *testing.T, box *sandboxtest.Box, from, to time.Time) {
+func moveWindows(t *testing.T, box *box.Box, from, to time.Time) {
 	t.Helper()
 	file := sandbox.Layout(box.Dir()).SchedulerConfig()
 	text, err := os.ReadFile(file)

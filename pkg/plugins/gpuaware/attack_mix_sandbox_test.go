@@ -16,7 +16,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 const (
@@ -114,7 +114,7 @@ func (a *attack) awaitDecided(t *testing.T, pods corelisters.PodNamespaceLister,
 		list, err := pods.List(labels.Everything())
 		decided := 0
 		for _, pod := range list {
-			if pod.Spec.NodeName != "" || sandboxtest.Reason(pod) != "" {
+			if pod.Spec.NodeName != "" || box.Reason(pod) != "" {
 				decided++
 			}
 		}

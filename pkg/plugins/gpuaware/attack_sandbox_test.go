@@ -19,7 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 const attackedFile = `shapes:
@@ -36,7 +36,7 @@ type attack struct {
 
 func newAttack(t *testing.T, nodes string, options sandbox.Options) *attack {
 	t.Helper()
-	a := &attack{world: world{sandboxtest.Start(t, nodes, options)}}
+	a := &attack{world: world{box.Start(t, nodes, options)}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "tenant"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},

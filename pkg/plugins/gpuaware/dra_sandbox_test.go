@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // claimForm is one way to ask for GPUs by dynamic resource allocation. Its nodes are its own, and so is its class, which
@@ -224,7 +224,7 @@ func TestClaimsOnARealControlPlane(t *testing.T) {
 			fmt.Fprintf(&shapes, "- {name: %s-%s, count: 1, labels: {form: %s}, allocatable: {cpu: \"16\", memory: 64Gi}}\n", name, letter, name)
 		}
 	}
-	w := &world{sandboxtest.Start(t, shapes.String(), sandbox.Options{})}
+	w := &world{box.Start(t, shapes.String(), sandbox.Options{})}
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // hamiFleet is two nodes of three GPUs that HAMi's device plugin gives out, ten tasks to each.
@@ -231,7 +231,7 @@ func (w *world) said(t *testing.T, pod, reason string) {
 //nolint:tparallel // the parts share one control plane and go on where the one before them ended
 func TestHAMisDevicePluginIsServed(t *testing.T) {
 	t.Parallel()
-	w := &world{sandboxtest.Start(t, hamiFleet, sandbox.Options{NoKubelet: true})}
+	w := &world{box.Start(t, hamiFleet, sandbox.Options{NoKubelet: true})}
 	plugins := map[string]*devicePlugin{"hami-0": {w.Client, "hami-0"}, "hami-1": {w.Client, "hami-1"}}
 	share := strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}
 	want := map[string][]served{}
@@ -310,7 +310,7 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 		w.submit(t, onNode("next", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "15000"}))
 		w.Await(t, "the reason why the next pod waits", func(ctx context.Context) (bool, error) {
 			next, err := w.Client.CoreV1().Pods("default").Get(ctx, "next", metav1.GetOptions{})
-			return err == nil && strings.Contains(sandboxtest.Reason(next), "free GPU share (need "), err
+			return err == nil && strings.Contains(box.Reason(next), "free GPU share (need "), err
 		})
 		if _, err := plugins["hami-1"].allocate(t.Context(), 1); err == nil || !strings.Contains(err.Error(),
 			"device number not matched") {

@@ -25,7 +25,7 @@ import (
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 const contestedFile = `shapes:
@@ -82,7 +82,7 @@ func (r *replicas) start(t *testing.T, name string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := sandboxtest.Port(t)
+	port := box.Port(t)
 	log, err := os.Create(filepath.Join(r.LogDir(), name+".log"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 const sharedPair = `shapes:
@@ -23,14 +23,14 @@ const sharedPair = `shapes:
 //nolint:tparallel // the parts of the story follow each other on one control plane
 func TestNativeGroupsOfSharesStartWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	w := &world{sandboxtest.Start(t, sharedPair, sandbox.Options{NoKubelet: true,
+	w := &world{box.Start(t, sharedPair, sandbox.Options{NoKubelet: true,
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}})}
 	t.Run("a group of more shares than fit waits as a whole", func(t *testing.T) {
 		w.nativeGroup(t, "four", 4)
 		w.Await(t, "a member to be told why", func(context.Context) (bool, error) {
 			for i := range 4 {
 				pod := w.Pod(t, fmt.Sprint("four-", i))
-				if sandboxtest.Reason(pod) != "" {
+				if box.Reason(pod) != "" {
 					return true, nil
 				}
 			}

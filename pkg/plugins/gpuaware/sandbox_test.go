@@ -12,7 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // fleetFile is a shared node of two GPUs, one with a label that cannot be read, and one whose GPUs are claimed.
@@ -23,7 +23,7 @@ const fleetFile = `shapes:
 `
 
 // world is a real API server with the built scheduler.
-type world struct{ *sandboxtest.Box }
+type world struct{ *box.Box }
 
 func (w *world) create(t *testing.T, pod *v1.Pod) {
 	t.Helper()
@@ -47,7 +47,7 @@ func (w *world) settled(t *testing.T, count int) []v1.Pod {
 		pods = list.Items
 		settled := 0
 		for i := range pods {
-			if pods[i].Spec.NodeName != "" || sandboxtest.Reason(&pods[i]) != "" {
+			if pods[i].Spec.NodeName != "" || box.Reason(&pods[i]) != "" {
 				settled++
 			}
 		}
@@ -67,7 +67,7 @@ func (w *world) refused(t *testing.T, name string) {
 //nolint:tparallel // the parts share one control plane, whose scheduler one of them kills
 func TestOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	w := &world{sandboxtest.Start(t, fleetFile, sandbox.Options{})}
+	w := &world{box.Start(t, fleetFile, sandbox.Options{})}
 
 	t.Run("shares are promised once, over a kill of the scheduler", func(t *testing.T) {
 		for i := range 5 { // 6 of 600 would need more GPUs than the four there are
@@ -81,8 +81,8 @@ func TestOnARealControlPlane(t *testing.T) {
 		for _, pod := range w.settled(t, 10) {
 			if pod.Spec.NodeName == "" {
 				refused++
-				if !strings.Contains(sandboxtest.Reason(&pod), "free GPU share (need ") {
-					t.Errorf("pod %s is pending with %q", pod.Name, sandboxtest.Reason(&pod))
+				if !strings.Contains(box.Reason(&pod), "free GPU share (need ") {
+					t.Errorf("pod %s is pending with %q", pod.Name, box.Reason(&pod))
 				}
 				continue
 			}

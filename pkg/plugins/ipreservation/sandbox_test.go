@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // racks is a node in each of two racks, and two in a third one.
@@ -30,7 +30,7 @@ const racks = `shapes:
 
 // world is a real control plane with the shipped configuration.
 type world struct {
-	*sandboxtest.Box
+	*box.Box
 	dynamic dynamic.Interface
 }
 
@@ -85,7 +85,7 @@ func (w *world) released(t *testing.T, name string) {
 //nolint:tparallel // the parts of the story follow each other on one control plane
 func TestAddressesOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, racks, sandbox.Options{NoKubelet: true})
+	box := box.Start(t, racks, sandbox.Options{NoKubelet: true})
 	client, err := dynamic.NewForConfig(box.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -18,15 +18,15 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/plugins/networktopology"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/test/harness/box"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, sandboxtest.Lasting())
+	leaktest.Main(m, box.Lasting())
 }
 
 const profile = "berth-scheduler"

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // racks are four racks of four nodes in two zones. The nodes of the rack with the cache are the dearest, so that prices draw away.
@@ -28,7 +28,7 @@ const racks = `shapes:
 //nolint:paralleltest // the parts of the story follow each other on one control plane
 func TestPodsGoNearTheirPeersOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, racks, sandbox.Options{NoKubelet: true})
+	box := box.Start(t, racks, sandbox.Options{NoKubelet: true})
 	node := func(name string) string {
 		t.Helper()
 		return box.Bound(t, name, "").Spec.NodeName

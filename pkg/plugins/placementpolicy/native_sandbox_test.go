@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // TestNativeGroupsStartWholeOrNotAtAll is about groups of the scheduler's core whose members use licenses.
@@ -20,7 +20,7 @@ import (
 //nolint:tparallel // the parts of the story follow each other on one control plane
 func TestNativeGroupsStartWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, regions, sandbox.Options{NoKubelet: true,
+	box := box.Start(t, regions, sandbox.Options{NoKubelet: true,
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}})
 	client, err := dynamic.NewForConfig(box.Config)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // regions is a node in Europe and one in America.
@@ -28,7 +28,7 @@ const regions = `shapes:
 
 // world is a real control plane with the shipped configuration.
 type world struct {
-	*sandboxtest.Box
+	*box.Box
 	dynamic dynamic.Interface
 }
 
@@ -99,7 +99,7 @@ func (w *world) status(t *testing.T, name, what string, holds func(status map[st
 //nolint:tparallel // the parts of the story follow each other on one control plane
 func TestPoliciesOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, regions, sandbox.Options{NoKubelet: true})
+	box := box.Start(t, regions, sandbox.Options{NoKubelet: true})
 	client, err := dynamic.NewForConfig(box.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func (w *world) licenses(t *testing.T) {
 
 func (w *world) preempts(t *testing.T) {
 	urgent := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
-	if err := sandboxtest.CreatePriorityClass(t.Context(), w.Client, urgent); err != nil {
+	if err := box.CreatePriorityClass(t.Context(), w.Client, urgent); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, pod("patient", "berth.dev/licenses", "matlab").TerminationGracePeriodSeconds(0).Obj())

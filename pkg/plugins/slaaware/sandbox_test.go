@@ -16,7 +16,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // measuredFleet is nodes of different speed, and one with room for a single pod that only pods of the queue select.
@@ -69,7 +69,7 @@ func TestServiceLevelsOnARealControlPlane(t *testing.T) {
 	if err := os.WriteFile(config, fmt.Appendf(nil, slaConfig, counted.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	box := sandboxtest.Start(t, measuredFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
+	box := box.Start(t, measuredFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
 	// A second round has begun only after the first was published.
 	box.Await(t, "two rounds of queries", func(context.Context) (bool, error) { return asked.Load() >= 2, nil })
 	create := func(name string, change func(*st.PodWrapper)) {

@@ -1,5 +1,4 @@
-// Package imagetest lets the tests of a command, two folders below the Dockerfile, build its image and run what is in it.
-package imagetest
+package box
 
 import (
 	"bytes"
@@ -20,20 +19,20 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// User is the user that the images run as.
-const User = 65532
+// imageUser is the user that the images run as.
+const imageUser = 65532
 
 // Builder builds and runs images in a store of the test's own, without a daemon.
 type Builder struct{ store string }
 
-// New returns a Builder, and skips the test where images cannot be built.
-func New(t *testing.T) Builder {
+// NewBuilder returns a Builder.
+func NewBuilder(t *testing.T) Builder {
 	t.Helper()
 	if _, err := exec.LookPath("buildah"); err != nil {
-		t.Skip("buildah is not installed")
+		t.Fatal("buildah is missing: install the package buildah")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("buildah needs root here, or user namespaces that this test does not set up")
+		t.Fatal("buildah needs root here: run the test as root")
 	}
 	return Builder{t.TempDir()}
 }
@@ -63,7 +62,7 @@ func (b Builder) Container(t *testing.T, target string) string {
 	copyFile(t, binary(t, target), filepath.Join(stage, "src/bin/berth-"+target))
 	b.Run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+stage,
 		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
-		"--target="+target, "--tag=berth-"+target, "../..")
+		"--target="+target, "--tag=berth-"+target, Root(t))
 	return b.Run(t, "from", "--isolation=chroot", "berth-"+target)
 }
 
@@ -72,10 +71,10 @@ func (b Builder) Unpacked(t *testing.T, target string) string {
 	t.Helper()
 	dir := t.TempDir()
 	packer := filepath.Join(dir, "ociarchive")
-	run(t, "go", "build", "-C", "../../hack/tools/ociarchive", "-o", packer, ".")
+	run(t, "go", "build", "-C", filepath.Join(Root(t), "hack", "tools", "ociarchive"), "-o", packer, ".")
 	pack := func(file, archive string) {
 		run(t, packer, "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc", "--created", "2026-01-02T03:04:05Z",
-			"--user", fmt.Sprintf("%d:%[1]d", User), "--out", archive, runtime.GOARCH+"="+file)
+			"--user", fmt.Sprintf("%d:%[1]d", imageUser), "--out", archive, runtime.GOARCH+"="+file)
 	}
 	archive := filepath.Join(dir, "archive.oci.tar")
 	pack(binary(t, target), archive)
@@ -92,6 +91,24 @@ func binary(t *testing.T, target string) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(filepath.Dir(berth), "berth-"+target)
+}
+
+// Root is the folder of the repository, which the test runs in or below.
+func Root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "Dockerfile")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("the test does not run in the repository")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 func copyFile(t *testing.T, from, to string) {
@@ -139,7 +156,7 @@ func (b Builder) Check(t *testing.T, container, target string) {
 	config := b.Run(t, "inspect", "--type=image", "--format={{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} "+
 		`{{index .OCIv1.Config.Labels "org.opencontainers.image.version"}} {{index .OCIv1.Config.Labels "org.opencontainers.image.revision"}}`,
 		"berth-"+target)
-	if want := fmt.Sprintf("%d:%[1]d [%s] 1.2.3 abc", User, file); config != want {
+	if want := fmt.Sprintf("%d:%[1]d [%s] 1.2.3 abc", imageUser, file); config != want {
 		t.Errorf("user, entry point, version and revision: %q, want %q", config, want)
 	}
 	if got, want := b.Files(t, container), "["+file+"]"; got != want {
@@ -167,7 +184,7 @@ func (b Builder) Start(t *testing.T, container string, files map[string][]byte, 
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chown(file, User, User); err != nil {
+		if err := os.Chown(file, imageUser, imageUser); err != nil {
 			t.Fatal(err)
 		}
 	}

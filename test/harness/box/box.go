@@ -1,5 +1,5 @@
-// Package sandboxtest starts a local control plane for a test and ends it with the test.
-package sandboxtest
+// Package box starts a local control plane for a test and ends it with the test.
+package box
 
 import (
 	"context"
@@ -33,18 +33,9 @@ type Box struct {
 	Client kubernetes.Interface
 }
 
-// Needed skips a test that needs a control plane if tests are to be short.
-func Needed(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
-}
-
-// Start brings up a control plane, if tests need not be short. What is in nodes is read as sandbox.LoadNodes does; the folder is the test's.
+// Start brings up a control plane. What is in nodes is read as sandbox.LoadNodes does; the folder is the test's.
 func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 	t.Helper()
-	Needed(t)
 	dir := t.TempDir()
 	opts.Dir, opts.StopWithParent = filepath.Join(dir, "sandbox"), true
 	if nodes != "" {

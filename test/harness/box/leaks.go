@@ -1,4 +1,4 @@
-package sandboxtest
+package box
 
 import "go.uber.org/goleak"
 
