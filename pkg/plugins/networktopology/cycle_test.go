@@ -21,12 +21,11 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
-	"berth.dev/berth/test/harness/box"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leaktest.Main(m)
 }
 
 const profile = "berth-scheduler"

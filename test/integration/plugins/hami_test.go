@@ -1,4 +1,4 @@
-package gpuaware
+package plugins_test
 
 import (
 	"context"
@@ -12,13 +12,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
-	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -164,17 +162,14 @@ func (d *devicePlugin) annotate(ctx context.Context, pod *v1.Pod, key, value str
 
 // onNode is a pod for one of the nodes, one container for each of the lists of requests.
 func onNode(name, node string, init []strs, main ...strs) *v1.Pod {
-	pod := podObject(name, nil, nil)
-	pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: node}
+	pod := gpuPod(name, nil, nil)
+	pod.Spec.NodeSelector[v1.LabelHostname] = node
 	pod.Spec.Containers = nil
 	add := func(to *[]v1.Container, prefix string, all []strs) {
 		for i, requests := range all {
-			list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
-			for key, q := range requests {
-				list[v1.ResourceName(key)] = resource.MustParse(q)
-			}
-			*to = append(*to, v1.Container{Name: fmt.Sprint(prefix, i), Image: "work:1",
-				Resources: v1.ResourceRequirements{Requests: list, Limits: list.DeepCopy()}})
+			c := gpuPod(fmt.Sprint(prefix, i), requests, nil).Spec.Containers[0]
+			c.Name = fmt.Sprint(prefix, i)
+			*to = append(*to, c)
 		}
 	}
 	add(&pod.Spec.InitContainers, "init", init)
@@ -182,62 +177,31 @@ func onNode(name, node string, init []strs, main ...strs) *v1.Pod {
 	return pod
 }
 
-func (w *world) submit(t *testing.T, pod *v1.Pod) {
+// toServe waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the plugin could not
+// tell them apart.
+func (g *gpus) toServe(t *testing.T, node string) *v1.Pod {
 	t.Helper()
-	pod.UID = ""
-	if _, err := w.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// unserved are the pods that are bound to a node and wait for their devices.
-func (w *world) unserved(ctx context.Context, node string) ([]v1.Pod, error) {
-	list, err := w.Client.CoreV1().Pods("default").List(ctx,
-		metav1.ListOptions{FieldSelector: "spec.nodeName=" + node + ",status.phase=Pending"})
-	if err != nil {
-		return nil, err
-	}
-	return list.Items, nil
-}
-
-// toServe waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the
-// plugin could not tell them apart.
-func (w *world) toServe(t *testing.T, node string) *v1.Pod {
-	t.Helper()
-	var pods []v1.Pod
-	w.Await(t, "a pod on "+node, func(ctx context.Context) (_ bool, err error) {
-		pods, err = w.unserved(ctx, node)
-		return len(pods) > 0, err
+	var waiting []*v1.Pod
+	g.AwaitPods(t, "a pod on "+node, func(pods []*v1.Pod) (bool, error) {
+		waiting = slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return pod.Spec.NodeName != node || pod.Status.Phase != v1.PodPending })
+		return len(waiting) > 0, nil
 	})
-	if len(pods) != 1 {
-		t.Fatalf("%d pods wait for their devices on %s at once", len(pods), node)
+	if len(waiting) != 1 {
+		t.Fatalf("%d pods wait for their devices on %s at once", len(waiting), node)
 	}
-	return &pods[0]
+	return waiting[0]
 }
 
-// said waits for an event on a pod.
-func (w *world) said(t *testing.T, pod, reason string) {
-	t.Helper()
-	w.Await(t, "the event "+reason+" on "+pod, func(ctx context.Context) (bool, error) {
-		events, err := w.Client.CoreV1().Events("default").List(ctx,
-			metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod + ",reason=" + reason})
-		return err == nil && len(events.Items) == 1, err
-	})
-}
-
-// TestHAMisDevicePluginIsServed runs the built scheduler with the rights of the shipped roles against the protocol of
-// HAMi's device plugin. There are no kubelets: pods stay as they are bound until they are admitted here.
-//
-//nolint:tparallel // the parts share one control plane and go on where the one before them ended
-func TestHAMisDevicePluginIsServed(t *testing.T) {
-	t.Parallel()
-	w := &world{box.Start(t, hamiFleet, sandbox.Options{NoKubelet: true})}
-	plugins := map[string]*devicePlugin{"hami-0": {w.Client, "hami-0"}, "hami-1": {w.Client, "hami-1"}}
+// testHAMi runs the built scheduler with the rights of the shipped roles against the protocol of HAMi's device plugin. There are no
+// kubelets: pods stay as they are bound until they are admitted here.
+func testHAMi(t *testing.T, b *box.Box) {
+	g := &gpus{b.Part(t, "hami", hamiFleet)}
+	plugins := map[string]*devicePlugin{"hami-0": {g.Client, "hami-0"}, "hami-1": {g.Client, "hami-1"}}
 	share := strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}
 	want := map[string][]served{}
 
 	t.Run("the scheduler may write the lock to a node and nothing else", func(t *testing.T) {
-		w.whatTheSchedulerMayWriteToNodes(t, "hami-0")
+		g.whatTheSchedulerMayWriteToNodes(t, "hami-0")
 	})
 
 	t.Run("every container of every pod is given what it asked for", func(t *testing.T) {
@@ -260,14 +224,14 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 				[]served{{memoryMiB: []string{"1000", "1000"}, cores: "0"}}},
 		} {
 			want[tc.pod.Name] = tc.want
-			w.submit(t, tc.pod)
+			g.Create(t, tc.pod)
 		}
 		// The first pod of hami-0 is not served yet; those of hami-1 are all the same.
-		waits := w.toServe(t, "hami-0").Name
+		waits := g.toServe(t, "hami-0").Name
 		memory := map[string]int{}
 		for _, node := range []string{"hami-1", "hami-1", "hami-0", "hami-0", "hami-0", "hami-0"} {
-			pod := w.toServe(t, node)
-			if node == "hami-1" && w.toServe(t, "hami-0").Name != waits {
+			pod := g.toServe(t, node)
+			if node == "hami-1" && g.toServe(t, "hami-0").Name != waits {
 				t.Errorf("another pod than %s was bound to hami-0 before that was served", waits)
 			}
 			got, err := plugins[node].admit(t.Context(), pod)
@@ -305,23 +269,20 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 	})
 
 	t.Run("what the plugin refuses is said and free again", func(t *testing.T) {
-		w.submit(t, onNode("refused", "hami-1", nil, strs{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "15000"}))
-		pod := w.toServe(t, "hami-1")
-		w.submit(t, onNode("next", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "15000"}))
-		w.Await(t, "the reason why the next pod waits", func(ctx context.Context) (bool, error) {
-			next, err := w.Client.CoreV1().Pods("default").Get(ctx, "next", metav1.GetOptions{})
-			return err == nil && strings.Contains(box.Reason(next), "free GPU share (need "), err
-		})
+		g.Create(t, onNode("refused", "hami-1", nil, strs{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "15000"}))
+		pod := g.toServe(t, "hami-1")
+		g.Create(t, onNode("next", "hami-1", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "15000"}))
+		g.refused(t, "next")
 		if _, err := plugins["hami-1"].allocate(t.Context(), 1); err == nil || !strings.Contains(err.Error(),
 			"device number not matched") {
 			t.Fatalf("allocate = %v, want a refusal", err)
 		}
-		w.said(t, "refused", "DevicesRefused")
+		g.said(t, "refused", "DevicesRefused")
 		if err := plugins["hami-1"].status(t.Context(), pod, v1.PodStatus{Phase: v1.PodFailed,
 			Reason: "UnexpectedAdmissionError"}); err != nil {
 			t.Fatal(err)
 		}
-		if next := w.toServe(t, "hami-1"); next.Name != "next" {
+		if next := g.toServe(t, "hami-1"); next.Name != "next" {
 			t.Errorf("pod %s was bound, want next", next.Name)
 		} else if _, err := plugins["hami-1"].admit(t.Context(), next); err != nil {
 			t.Error(err)
@@ -331,16 +292,16 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 	t.Run("a lock whose time is over is replaced, and that is said on its pod", func(t *testing.T) {
 		idle := onNode("idle", "hami-0", nil, nil)
 		idle.Spec.SchedulerName = "nobody"
-		w.submit(t, idle)
-		lock := time.Now().Add(-6*time.Minute).UTC().Format(time.RFC3339) + ",default,idle"
+		g.Create(t, idle)
+		lock := time.Now().Add(-6*time.Minute).UTC().Format(time.RFC3339) + "," + g.Namespace + ",idle"
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"hami.io/mutex.lock":%q}}}`, lock)
-		if _, err := w.Client.CoreV1().Nodes().Patch(t.Context(), "hami-0", types.MergePatchType, []byte(patch),
+		if _, err := g.Client.CoreV1().Nodes().Patch(t.Context(), "hami-0", types.MergePatchType, []byte(patch),
 			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		w.submit(t, onNode("late", "hami-0", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}))
-		pod := w.toServe(t, "hami-0")
-		w.said(t, "idle", "LockExpired")
+		g.Create(t, onNode("late", "hami-0", nil, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}))
+		pod := g.toServe(t, "hami-0")
+		g.said(t, "idle", "LockExpired")
 		if _, err := plugins["hami-0"].admit(t.Context(), pod); err != nil {
 			t.Error(err)
 		}
@@ -348,16 +309,16 @@ func TestHAMisDevicePluginIsServed(t *testing.T) {
 
 	t.Run("a pod that ends before it is served lets the next one in", func(t *testing.T) {
 		small := strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}
-		w.submit(t, onNode("short", "hami-0", nil, small))
-		pod := w.toServe(t, "hami-0")
-		w.submit(t, onNode("after", "hami-0", nil, small))
+		g.Create(t, onNode("short", "hami-0", nil, small))
+		pod := g.toServe(t, "hami-0")
+		g.Create(t, onNode("after", "hami-0", nil, small))
 		zero := int64(0)
-		err := w.Client.CoreV1().Pods("default").Delete(t.Context(), pod.Name,
+		err := g.Client.CoreV1().Pods(g.Namespace).Delete(t.Context(), pod.Name,
 			metav1.DeleteOptions{GracePeriodSeconds: &zero})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		if next := w.toServe(t, "hami-0"); next.Name != "after" {
+		if next := g.toServe(t, "hami-0"); next.Name != "after" {
 			t.Errorf("pod %s was bound, want after", next.Name)
 		} else if _, err := plugins["hami-0"].admit(t.Context(), next); err != nil {
 			t.Error(err)

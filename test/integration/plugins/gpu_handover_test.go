@@ -1,11 +1,9 @@
-package gpuaware
+package plugins_test
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,10 +11,11 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
@@ -24,11 +23,10 @@ import (
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 )
 
-const contestedFile = `shapes:
+const contestedFleet = `shapes:
 - {name: shared, count: 2, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "160", memory: 640Gi, pods: "500", nvidia.com/gpu: "4"}}
 `
 
@@ -38,20 +36,19 @@ type replicas struct {
 	config string
 }
 
-func newReplicas(t *testing.T) *replicas {
+func newReplicas(t *testing.T, b *box.Box) *replicas {
 	t.Helper()
-	r := &replicas{attack: newAttack(t, contestedFile, sandbox.Options{NoKubelet: true, NoScheduler: true, Controllers: []string{"clusterrole-aggregation-controller"}})}
+	r := &replicas{attack: newAttack(t, b.Part(t, "contested", contestedFleet))}
 	token, err := r.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), "berth-scheduler",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](86400)}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	access := clientcmdapi.NewConfig()
 	access.Clusters["c"] = &clientcmdapi.Cluster{Server: r.Config.Host, CertificateAuthorityData: r.Config.CAData, CertificateAuthority: r.Config.CAFile}
 	access.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	access.Contexts["x"], access.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
-	kubeconfig := filepath.Join(dir, "kubeconfig")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*access, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -68,46 +65,8 @@ func newReplicas(t *testing.T) *replicas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.config = filepath.Join(dir, "scheduler-config.yaml")
-	if err := os.WriteFile(r.config, out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	r.config = write(t, string(out))
 	return r
-}
-
-// start starts one more replica, and waits until it knows the cluster.
-func (r *replicas) start(t *testing.T, name string) *exec.Cmd {
-	t.Helper()
-	berth, err := sandbox.FindBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := box.Port(t)
-	log, err := os.Create(filepath.Join(r.LogDir(), name+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(filepath.Dir(berth), "berth-scheduler"),
-		"--config="+r.config, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port.Number), "--cert-dir="+t.TempDir(), "--v=2",
-		"--authorization-always-allow-paths=/readyz", "--feature-gates=NominatedNodeNameForExpectation=false")
-	scheduler.Stdout, scheduler.Stderr = log, log
-	if err := scheduler.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = scheduler.Process.Kill()
-		_ = scheduler.Wait()
-		_ = log.Close()
-	})
-	endpoint := &rest.Config{Host: "https://" + port.Address(), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	client, err := kubernetes.NewForConfig(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Await(t, "replica "+name, func(ctx context.Context) (bool, error) {
-		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
-	})
-	return scheduler
 }
 
 // leader is the identity of the replica that leads, empty for none.
@@ -126,9 +85,10 @@ func (r *replicas) leader(ctx context.Context) (string, error) {
 func (r *replicas) awaitLeader(t *testing.T, not string) string {
 	t.Helper()
 	now := ""
-	r.Await(t, "another leader", func(ctx context.Context) (bool, error) {
+	leases := r.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(metav1.NamespaceSystem)
+	r.AwaitObject(t, leases, "berth-scheduler", "to be another's", func(lease *unstructured.Unstructured) (bool, error) {
 		var err error
-		now, err = r.leader(ctx)
+		now, _, err = unstructured.NestedString(lease.Object, "spec", "holderIdentity")
 		return now != "" && now != not, err
 	})
 	return now
@@ -136,16 +96,14 @@ func (r *replicas) awaitLeader(t *testing.T, not string) string {
 
 // press has the tenant create shares with stale answers, edit those that run and delete some, without a pause, until ctx ends.
 func (r *replicas) press(ctx context.Context) error {
-	pods, random := r.tenant.CoreV1().Pods("default"), rand.New(rand.NewPCG(1, 2))
+	pods, random := r.tenant.CoreV1().Pods(r.Namespace), rand.New(rand.NewPCG(1, 2))
 	for i := 0; ctx.Err() == nil; i++ {
 		milli := []int{300, 400, 600, 900}[random.IntN(4)]
 		annotations := with(stale, "alibabacloud.com/gpu-milli", fmt.Sprint(milli), "alibabacloud.com/gpu-index", fmt.Sprint(random.IntN(4)))
 		if i%2 == 0 {
 			annotations = with(stale, "gpu-fraction", fmt.Sprintf("0.%d", milli/100), "runai-gpu", fmt.Sprint(random.IntN(4)))
 		}
-		pod := podObject(fmt.Sprintf("p-%d", i), nil, annotations)
-		pod.UID = ""
-		pod.Spec.Containers[0].Resources.Limits = pod.Spec.Containers[0].Resources.Requests.DeepCopy()
+		pod := r.Own(gpuPod(fmt.Sprintf("p-%d", i), nil, annotations))
 		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 			return ignoreEnd(ctx, err)
 		}
@@ -178,15 +136,13 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// given returns how many pods have a node, their names, and what is wrong with what they were given.
-func (r *replicas) given(ctx context.Context) (names []string, wrong error) {
-	list, err := r.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-	if err != nil {
-		return nil, err
-	}
+// given returns the pods that have a node, and what is wrong with what they were given.
+func given(pods []*v1.Pod) (names []string, wrong error) {
 	used, holders := map[string]int{}, map[string][]string{}
-	for i := range list.Items {
-		pod := &list.Items[i]
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
 		held, ok := kubeview.Granted(pod)
 		if !ok || len(held.Devices) != 1 {
 			return nil, fmt.Errorf("pod %s is bound with the conditions %+v, want one with its device", pod.Name, pod.Status.Conditions)
@@ -204,13 +160,13 @@ func (r *replicas) given(ctx context.Context) (names []string, wrong error) {
 // awaitGiven waits until so many pods were bound that were not before, and fails as soon as a device is given twice.
 func (r *replicas) awaitGiven(t *testing.T, more int) {
 	t.Helper()
-	known, err := r.given(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var known []string
 	seen := map[string]bool{}
-	r.Await(t, fmt.Sprintf("%d more pods with devices", more), func(ctx context.Context) (bool, error) {
-		now, err := r.given(ctx)
+	r.AwaitPods(t, fmt.Sprintf("%d more pods with devices", more), func(pods []*v1.Pod) (bool, error) {
+		now, err := given(pods)
+		if known == nil {
+			known = append(now, "")
+		}
 		for _, name := range now {
 			if !slices.Contains(known, name) {
 				seen[name] = true
@@ -220,19 +176,16 @@ func (r *replicas) awaitGiven(t *testing.T, more int) {
 	})
 }
 
-// TestDevicesStayDisjointOverHandOvers changes the leader of two replicas, both of which run, while a tenant asks for shares,
-// edits what they were told and deletes them.
-//
-//nolint:tparallel // the parts follow each other
-func TestDevicesStayDisjointOverHandOvers(t *testing.T) {
-	t.Parallel()
-	r := newReplicas(t)
-	leader := r.start(t, "replica-0")
+// testHandOvers changes the leader of two replicas, both of which run, while a tenant asks for shares, edits what they were told and
+// deletes them.
+func testHandOvers(t *testing.T, b *box.Box) {
+	r := newReplicas(t, b)
+	leader := r.StartScheduler(t, "replica-0", r.config)
 	identity := r.awaitLeader(t, "")
-	standby := r.start(t, "replica-1")
+	standby := r.StartScheduler(t, "replica-1", r.config)
 
 	// Once one is created, the role has reached the authorizer.
-	r.create(t, podObject("first", nil, strs{"gpu-fraction": "0.3"}))
+	r.create(t, gpuPod("first", nil, strs{"gpu-fraction": "0.3"}))
 	ctx, stop := context.WithCancel(t.Context())
 	pressed := make(chan error, 1)
 	go func() { pressed <- r.press(ctx) }()
@@ -271,6 +224,6 @@ func TestDevicesStayDisjointOverHandOvers(t *testing.T) {
 				t.Errorf("%s leads, %v; want it to be %s still", now, err, identity)
 			}
 		})
-		leader, standby = standby, r.start(t, fmt.Sprintf("replica-%d", i+2))
+		leader, standby = standby, r.StartScheduler(t, fmt.Sprintf("replica-%d", i+2), r.config)
 	}
 }

@@ -1,4 +1,4 @@
-package coscheduling_test
+package plugins_test
 
 import (
 	"encoding/pem"
@@ -10,6 +10,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/box"
 )
 
 // hangingWebhook is asked about every PodGroup of the namespaces with a label, and never answers.
@@ -19,7 +21,7 @@ type hangingWebhook struct {
 }
 
 // hangIn has the API server ask a webhook that never answers about the PodGroups of the namespaces with the label.
-func (a *attack) hangIn(t *testing.T, label string) *hangingWebhook {
+func hangIn(t *testing.T, b *box.Box, label string) *hangingWebhook {
 	t.Helper()
 	h, ended := &hangingWebhook{}, make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -46,16 +48,16 @@ func (a *attack) hangIn(t *testing.T, label string) *hangingWebhook {
 		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.OperationAll},
 			Rule: admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"podgroups", "podgroups/status"}}}},
 	}}}
-	if _, err := a.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+	if _, err := b.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
 // answer removes the webhook, which is as good as having it answer.
-func (a *attack) answer(t *testing.T) {
+func answer(t *testing.T, b *box.Box) {
 	t.Helper()
-	if err := a.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "hangs", metav1.DeleteOptions{}); err != nil {
+	if err := b.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "hangs", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

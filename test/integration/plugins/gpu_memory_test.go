@@ -1,4 +1,4 @@
-package gpuaware
+package plugins_test
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/box"
 )
 
 // attackPods is how many pods with large annotations come and go.
@@ -35,7 +35,7 @@ const (
 // that can be read but for the spaces around them, and in the reference to its controller.
 func largePod(number int, keys []string) *v1.Pod {
 	requests := strs{"nvidia.com/gpu": "1", "cpu": fmt.Sprintf("%dm", 100+number)} // a class of its own
-	pod := podObject(fmt.Sprintf("large-%d", number), requests, nil)
+	pod := gpuPod(fmt.Sprintf("large-%d", number), requests, nil)
 	pod.Spec.SchedulerName = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "berth-scheduler"}[number%3]
 	spaces := strings.Repeat(" ", largeValue/2-40)
 	switch form := number % 4; form {
@@ -52,8 +52,9 @@ func largePod(number int, keys []string) *v1.Pod {
 	return pod
 }
 
-// testMemory has the tenant create and delete pods with large values.
-func (a *attack) testMemory(t *testing.T) {
+// testMemory has a tenant create and delete pods with large values.
+func testMemory(t *testing.T, b *box.Box) {
+	a := newAttack(t, b.Part(t, "large", attackedNode))
 	keys := kubeview.OwnKeys()
 	for key := range stale {
 		keys = append(keys, key)
@@ -72,9 +73,8 @@ func (a *attack) testMemory(t *testing.T) {
 			for range min(wavePods, end-made) {
 				number, gone := made, made-2*wavePods >= deleted
 				wave.Go(func() error {
-					pod := largePod(number, keys)
-					pod.UID, pod.Spec.Containers[0].Resources.Limits = "", pod.Spec.Containers[0].Resources.Requests
-					if _, err := a.tenant.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil || !gone {
+					pod := a.Own(largePod(number, keys))
+					if _, err := a.tenant.CoreV1().Pods(a.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil || !gone {
 						return err
 					}
 					return a.remove(t.Context(), number-2*wavePods)
@@ -98,14 +98,11 @@ func (a *attack) testMemory(t *testing.T) {
 			}
 		}
 		// The queue has been through what came before.
-		a.create(t, podObject(name, nil, nil))
-		a.Await(t, "pod "+name, func(ctx context.Context) (bool, error) {
-			pod, err := a.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-			return err == nil && pod.Spec.NodeName != "", err
-		})
+		a.create(t, gpuPod(name, nil, nil))
+		a.Bound(t, name, "")
 	}
 	// Once one is created, the role has reached the authorizer.
-	a.create(t, podObject("before-all", nil, nil))
+	a.create(t, gpuPod("before-all", nil, nil))
 	// Buffers and caches have their size after the first.
 	waves(2 * wavePods)
 	finish("after-some")
@@ -138,14 +135,14 @@ func largeText(number int) string {
 
 // remove deletes the number-th pod.
 func (a *attack) remove(ctx context.Context, number int) error {
-	return a.tenant.CoreV1().Pods("default").Delete(ctx, fmt.Sprintf("large-%d", number), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	return a.tenant.CoreV1().Pods(a.Namespace).Delete(ctx, fmt.Sprintf("large-%d", number), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 }
 
 var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
 
 // heap is how much of the scheduler's heap is in use after a garbage collection. It fails while the scheduler is being started again.
 func (a *attack) heap(ctx context.Context) (int64, error) {
-	page, err := a.schedulerPage(ctx, "/debug/pprof/heap", strs{"gc": "1", "debug": "1"})
+	page, err := a.SchedulerPage(ctx, "/debug/pprof/heap", strs{"gc": "1", "debug": "1"})
 	if err != nil {
 		return 0, err
 	}
@@ -163,21 +160,4 @@ func (a *attack) heapNow(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	return bytes
-}
-
-// schedulerPage reads a page that the scheduler serves.
-func (a *attack) schedulerPage(ctx context.Context, path string, parameters strs) ([]byte, error) {
-	config, err := a.SchedulerConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	request := client.Discovery().RESTClient().Get().AbsPath(path)
-	for name, value := range parameters {
-		request.Param(name, value)
-	}
-	return request.DoRaw(ctx)
 }

@@ -1,18 +1,16 @@
-package costoptimized
+package plugins_test
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 )
@@ -41,20 +39,13 @@ profiles:
             - {name: later, from: %q, to: %q, timeZone: UTC}
 `
 
-// TestCheapHoursOnARealControlPlane has pods wait for a window and for a deadline, by the clock of the machine, and over a
-// kill of the scheduler.
-//
-//nolint:paralleltest // the parts of the story follow each other on one control plane
-func TestCheapHoursOnARealControlPlane(t *testing.T) {
+// TestCheapHours has pods wait for a window and for a deadline, by the clock of the machine, and over a kill of the scheduler.
+func TestCheapHours(t *testing.T) {
 	t.Parallel()
 	// How long the control plane takes to start is not known, so no window opens before it has.
 	far := time.Now().UTC().Add(6 * time.Hour)
-	config := filepath.Join(t.TempDir(), "config.yaml")
 	times := clocks(far)
-	if err := os.WriteFile(config, fmt.Appendf(nil, hoursConfig, times[0], times[1], times[2], times[3]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	box := box.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
+	b := box.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: write(t, fmt.Sprintf(hoursConfig, times[0], times[1], times[2], times[3])), NoKubelet: true})
 	deadline := time.Now().Add(20 * time.Second).Truncate(time.Second)
 	for _, pod := range []*v1.Pod{
 		hoursPod("at-once", "", time.Time{}),
@@ -62,31 +53,19 @@ func TestCheapHoursOnARealControlPlane(t *testing.T) {
 		hoursPod("much-later", "later", time.Time{}),
 		hoursPod("no-such-window", "noon", time.Time{}),
 	} {
-		box.Create(t, pod)
+		b.Create(t, pod)
 	}
-	inTheWindow, opens := awaitWindow(t, box, far)
-	box.Told(t, "no-such-window", `"noon" is not one of this profile's price windows: "soon", "later"`)
-	box.Told(t, "mispriced-0", "berth.dev/price-per-hour")
-	box.KillScheduler(t)
-	for _, wait := range []struct {
-		pod  string
-		from time.Time
-	}{{"at-once", time.Time{}}, {"by-the-deadline", deadline}, {inTheWindow, opens}} {
-		box.Await(t, wait.pod+" to be bound", func(ctx context.Context) (bool, error) {
-			pod, err := box.Client.CoreV1().Pods("default").Get(ctx, wait.pod, metav1.GetOptions{})
-			if err != nil || pod.Spec.NodeName == "" {
-				return false, err
-			}
-			if at := boundAt(pod); at.Before(wait.from) {
-				return false, fmt.Errorf("it was bound at %s, before %s", at, wait.from)
-			}
-			if pod.Spec.NodeName != "cheap-0" {
-				return false, fmt.Errorf("it was bound to %s, and cheap-0 has room", pod.Spec.NodeName)
-			}
-			return true, nil
-		})
+	inTheWindow, opens := awaitWindow(t, b, far)
+	b.Told(t, "no-such-window", `"noon" is not one of this profile's price windows: "soon", "later"`)
+	b.Told(t, "mispriced-0", "berth.dev/price-per-hour")
+	b.KillScheduler(t)
+	for name, from := range map[string]time.Time{"at-once": {}, "by-the-deadline": deadline, inTheWindow: opens} {
+		// There is room on the node that is cheap.
+		if at := boundAt(b.Bound(t, name, "cheap-0")); at.Before(from) {
+			t.Errorf("%s was bound at %s, before %s", name, at, from)
+		}
 	}
-	if pod := box.Pod(t, "much-later"); pod.Spec.NodeName != "" {
+	if pod := b.Pod(t, "much-later"); pod.Spec.NodeName != "" {
 		t.Errorf("a pod whose window opens in three hours was bound to %s", pod.Spec.NodeName)
 	}
 }
@@ -99,17 +78,18 @@ func clocks(opens time.Time) [4]string {
 
 // awaitWindow moves the windows, of which the first opens at far, to the next full minute, and returns when a pod has been told that it
 // waits for that. Where the window opens before, on a slow machine, it does the same with a later one and another pod.
-func awaitWindow(t *testing.T, box *box.Box, far time.Time) (pod string, opens time.Time) {
+func awaitWindow(t *testing.T, b *box.Box, far time.Time) (pod string, opens time.Time) {
 	t.Helper()
 	for least := 10 * time.Second; least < 10*time.Minute; least *= 2 {
 		pod = fmt.Sprint("in-the-window-of-", least)
-		box.Create(t, hoursPod(pod, "soon", time.Time{}))
+		b.Create(t, hoursPod(pod, "soon", time.Time{}))
 		opens = time.Now().UTC().Add(least).Truncate(time.Minute).Add(time.Minute)
-		moveWindows(t, box, far, opens)
+		moveWindows(t, b, far, opens)
 		told := 0
-		box.Await(t, pod+" to be told when the window opens", func(ctx context.Context) (bool, error) {
+		// Time passes without an event, so this asks.
+		b.Await(t, pod+" to be told when the window opens", func(ctx context.Context) (bool, error) {
 			var err error
-			told, err = box.Events(ctx, pod, fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
+			told, err = b.Events(ctx, pod, fmt.Sprintf("it opens at %s", opens.Format(time.RFC3339)))
 			return told > 0 || time.Now().After(opens), err
 		})
 		if told > 0 {
@@ -118,17 +98,17 @@ func awaitWindow(t *testing.T, box *box.Box, far time.Time) (pod string, opens t
 		t.Logf("the window of %s has opened before %s was told of it", opens, pod)
 		// The next pod must find no window open.
 		far = far.Add(time.Minute)
-		moveWindows(t, box, opens, far)
-		box.Told(t, "much-later", fmt.Sprintf("it opens at %s", far.Truncate(time.Minute).Add(3*time.Hour).Format(time.RFC3339)))
+		moveWindows(t, b, opens, far)
+		b.Told(t, "much-later", fmt.Sprintf("it opens at %s", far.Truncate(time.Minute).Add(3*time.Hour).Format(time.RFC3339)))
 	}
 	t.Fatal("every window opens before a pod is told of it")
 	return "", time.Time{}
 }
 
 // moveWindows changes the configuration, which the scheduler follows.
-func moveWindows(t *testing.T, box *box.Box, from, to time.Time) {
+func moveWindows(t *testing.T, b *box.Box, from, to time.Time) {
 	t.Helper()
-	file := sandbox.Layout(box.Dir()).SchedulerConfig()
+	file := sandbox.Layout(b.Dir()).SchedulerConfig()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -142,15 +122,14 @@ func moveWindows(t *testing.T, box *box.Box, from, to time.Time) {
 
 // hoursPod is a pod that starts in a window, or after a deadline that is not zero.
 func hoursPod(name, window string, deadline time.Time) *v1.Pod {
-	p := st.MakePod().Name(name).Namespace("default").SchedulerName("hours-scheduler").
-		Req(map[v1.ResourceName]string{"cpu": "1", "memory": "1Gi"})
+	p := pod(name, "hours-scheduler", asking(strs{"cpu": "1", "memory": "1Gi"}))
 	if window != "" {
-		p.Annotation(windowKey, window)
+		p.Annotations[kubeview.StartWindowKey] = window
 	}
 	if !deadline.IsZero() {
-		p.Annotation(deadlineKey, deadline.Format(time.RFC3339))
+		p.Annotations[kubeview.DeadlineKey] = deadline.Format(time.RFC3339)
 	}
-	return p.Obj()
+	return p
 }
 
 // boundAt is when the pod was scheduled, to the second.

@@ -1,9 +1,10 @@
-package gpuaware
+package plugins_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,31 +19,29 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 )
 
-const attackedFile = `shapes:
-- {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
-- {name: t4, count: 16, labels: {attacked: mix, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "32", memory: 256Gi, nvidia.com/gpu: "4"}}
+// attackedNode is a shared node of four GPUs.
+const attackedNode = `shapes:
+- {name: attacked, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
 `
 
-// attack is a cluster with a tenant who has the role "edit" in the namespace default, and no other right.
+// attack is a part with a tenant who has the role "edit" in its namespace, and no other right.
 type attack struct {
-	world
+	gpus
 	tenant kubernetes.Interface
-	node   string
 }
 
-func newAttack(t *testing.T, nodes string, options sandbox.Options) *attack {
+func newAttack(t *testing.T, part *box.Box) *attack {
 	t.Helper()
-	a := &attack{world: world{box.Start(t, nodes, options)}}
+	a := &attack{gpus: gpus{part}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "tenant"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant"}},
 	}
-	if _, err := a.Client.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := a.Client.RbacV1().RoleBindings(a.Namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.AwaitClusterRole(t, "tenant", "edit")
@@ -52,24 +51,17 @@ func newAttack(t *testing.T, nodes string, options sandbox.Options) *attack {
 	if a.tenant, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	list, err := a.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.node = list.Items[0].Name
 	return a
 }
 
 // create creates the tenant's pod, once the role has reached the authorizer.
 func (a *attack) create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
-	pod.UID = ""
-	resources := &pod.Spec.Containers[0].Resources
-	resources.Limits = resources.Requests.DeepCopy()
+	a.Own(pod)
 	var created *v1.Pod
 	a.Await(t, "pod "+pod.Name+" to be created", func(ctx context.Context) (bool, error) {
 		var err error
-		created, err = a.tenant.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+		created, err = a.tenant.CoreV1().Pods(a.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil, ignoreForbidden(err)
 	})
 	return created
@@ -89,7 +81,7 @@ func (a *attack) annotate(t *testing.T, name string, annotations map[string]any)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.tenant.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,14 +90,13 @@ func (a *attack) annotate(t *testing.T, name string, annotations map[string]any)
 func (a *attack) granted(t *testing.T, name string) int {
 	t.Helper()
 	device := -1
-	a.Await(t, "the device of pod "+name, func(ctx context.Context) (bool, error) {
-		pod, err := a.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-		if err != nil || pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodRunning {
-			return false, err
+	a.AwaitPod(t, name, "to run with its device", func(pod *v1.Pod) (bool, error) {
+		if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodRunning {
+			return false, nil
 		}
 		held, ok := kubeview.Granted(pod)
 		if !ok || len(held.Devices) != 1 {
-			return false, fmt.Errorf("pod %s runs with the conditions %+v, want one with its device", name, pod.Status.Conditions)
+			return false, fmt.Errorf("it runs with the conditions %+v, want one with its device", pod.Status.Conditions)
 		}
 		device = held.Devices[0]
 		return true, nil
@@ -120,27 +111,21 @@ var stale = strs{
 }
 
 func with(annotations strs, more ...string) strs {
-	all := strs{}
-	for key, value := range annotations {
-		all[key] = value
-	}
+	all := maps.Clone(annotations)
 	for i := 0; i+1 < len(more); i += 2 {
 		all[more[i]] = more[i+1]
 	}
 	return all
 }
 
-// TestATenantCannotTakeDevicesFromOthers plays a tenant who may create and edit pods against the built scheduler, which has
-// the shipped role, over kills of it.
-//
-//nolint:tparallel // the parts follow each other on one node
-func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, attackedFile, sandbox.Options{})
+// testTenants plays a tenant who may create and edit pods against the built scheduler, which has the shipped role, over kills of it.
+func testTenants(t *testing.T, b *box.Box) {
+	const node = "attacked-0"
+	a := newAttack(t, b.Part(t, "attacked", attackedNode))
 	holds := map[int]string{}
 	place := func(t *testing.T, name string, annotations strs) {
 		t.Helper()
-		a.create(t, podObject(name, nil, annotations))
+		a.create(t, gpuPod(name, nil, annotations))
 		device := a.granted(t, name)
 		if other, taken := holds[device]; taken {
 			t.Errorf("pods %s and %s were both given 0.9 of GPU %d", other, name, device)
@@ -153,11 +138,11 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 			"squat-openb": {"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "4", "alibabacloud.com/gpu-index": "0-1-2-3"},
 			"squat-kai":   {"gpu-fraction": "1", "gpu-fraction-num-devices": "4", "runai-gpu": "0,1,2,3"},
 		} {
-			pod := podObject(name, nil, annotations)
-			pod.Spec.NodeName = a.node
+			pod := gpuPod(name, nil, annotations)
+			pod.Spec.NodeName = node
 			made := a.create(t, pod)
 			// Its UID is known by now, and so is all that a grant says.
-			forged := fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[0,1,2,3],"milli":1000}`, made.UID, a.node)
+			forged := fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[0,1,2,3],"milli":1000}`, made.UID, node)
 			a.annotate(t, name, map[string]any{"berth.dev/gpu-assigned": forged})
 		}
 		a.said(t, "squat-openb", "DevicesNotAssigned")
@@ -165,10 +150,7 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 	})
 
 	t.Run("stale answers of a pod say nothing after a restart", func(t *testing.T) {
-		pod, err := a.Client.CoreV1().Pods("default").Get(t.Context(), "first", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pod := a.Pod(t, "first")
 		for key := range stale {
 			if _, ok := pod.Annotations[key]; ok && key != "runai-gpu" && key != "berth.dev/gpu-assigned" {
 				t.Errorf("annotation %s = %q is still there", key, pod.Annotations[key])
@@ -189,23 +171,23 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 		place(t, "third", strs{"gpu-fraction": "0.9"})
 		a.KillScheduler(t)
 		place(t, "fourth", strs{"gpu-fraction": "0.9"})
-		a.create(t, podObject("fifth", nil, strs{"gpu-fraction": "0.9"}))
+		a.create(t, gpuPod("fifth", nil, strs{"gpu-fraction": "0.9"}))
 		a.refused(t, "fifth")
 	})
 
 	t.Run("the status is not the tenant's to write", func(t *testing.T) {
 		lie := []byte(`{"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"False"}]}}`)
-		_, err := a.tenant.CoreV1().Pods("default").Patch(t.Context(), "first", types.StrategicMergePatchType, lie, metav1.PatchOptions{}, "status")
+		_, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), "first", types.StrategicMergePatchType, lie, metav1.PatchOptions{}, "status")
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("patching the status: %v, want it forbidden", err)
 		}
 		// The server takes the pod and drops its status.
-		if _, err := a.tenant.CoreV1().Pods("default").Patch(t.Context(), "first", types.StrategicMergePatchType, lie, metav1.PatchOptions{}); err != nil {
+		if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), "first", types.StrategicMergePatchType, lie, metav1.PatchOptions{}); err != nil {
 			t.Errorf("patching the pod: %v", err)
 		}
 		a.granted(t, "first")
-		born := podObject("born-with-a-grant", nil, nil)
-		born.Spec.NodeName = a.node
+		born := gpuPod("born-with-a-grant", nil, nil)
+		born.Spec.NodeName = node
 		born.Status = v1.PodStatus{Conditions: []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: "{}"}}}
 		if made := a.create(t, born); strings.Contains(fmt.Sprint(made.Status.Conditions), string(kubeview.GPUsAssigned)) {
 			t.Errorf("a pod was created with the conditions %+v", made.Status.Conditions)
@@ -220,7 +202,7 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 		failed := 0
 		for _, line := range strings.Split(string(log), "\n") {
 			switch {
-			case !strings.Contains(line, `pod="default/fifth"`):
+			case !strings.Contains(line, `pod="attacked/fifth"`):
 			case strings.Contains(line, `"Unable to schedule pod; no fit; waiting"`):
 				failed++
 			default:
@@ -231,7 +213,4 @@ func TestATenantCannotTakeDevicesFromOthers(t *testing.T) {
 			t.Error("the log says nothing of the pod that does not fit")
 		}
 	})
-
-	t.Run("what pods said is forgotten when they are gone", a.testMemory)
-	t.Run("pods that can never run do not move where others go", a.testMix)
 }

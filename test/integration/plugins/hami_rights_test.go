@@ -1,4 +1,4 @@
-package gpuaware
+package plugins_test
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 )
 
 // schedulerClient is a client with a token of the scheduler's account.
-func (w *world) schedulerClient(t *testing.T) kubernetes.Interface {
+func (g *gpus) schedulerClient(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	answer, err := w.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), "berth-scheduler",
+	answer, err := g.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), "berth-scheduler",
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := rest.AnonymousClientConfig(w.Config)
+	config := rest.AnonymousClientConfig(g.Config)
 	config.BearerToken = answer.Status.Token
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -34,8 +34,8 @@ func (w *world) schedulerClient(t *testing.T) kubernetes.Interface {
 
 // whatTheSchedulerMayWriteToNodes asks with a token of the scheduler's account. The annotations of the node are as before
 // when it ends.
-func (w *world) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
-	client := w.schedulerClient(t)
+func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
+	client := g.schedulerClient(t)
 	patch := func(content string, subresources ...string) error {
 		_, err := client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(content), metav1.PatchOptions{}, subresources...)
 		return err
@@ -44,7 +44,7 @@ func (w *world) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 	// A policy counts some time after it was created. What is written until then is taken back at the end; each try writes
 	// another price, because a patch that changes nothing is never refused.
 	tries := 0
-	w.Await(t, "the policy", func(context.Context) (bool, error) {
+	g.Await(t, "the policy", func(context.Context) (bool, error) {
 		tries++
 		return patch(annotation("berth.dev/price-per-hour", fmt.Sprintf(`"0.%d"`, 100+tries))) != nil, nil
 	})
@@ -85,7 +85,7 @@ func (w *world) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 	// Nobody else is held back.
 	for _, value := range []string{`"0.01"`, "null"} {
 		content := []byte(annotation("berth.dev/price-per-hour", value))
-		if _, err := w.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, content, metav1.PatchOptions{}); err != nil {
+		if _, err := g.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, content, metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
