@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 func TestMain(m *testing.M) {
-	leaktest.Main(m, sandboxtest.Lasting())
+	leaktest.Main(m, box.Lasting())
 }

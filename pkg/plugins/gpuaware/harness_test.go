@@ -37,12 +37,11 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, sandboxtest.Lasting())
+	leaktest.Main(m)
 }
 
 // harness is a scheduler's cache, snapshot and one profile's framework, stepped by the test.

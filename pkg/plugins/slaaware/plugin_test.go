@@ -36,14 +36,13 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 const profile = "slo-scheduler"
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, sandboxtest.Lasting())
+	leaktest.Main(m)
 }
 
 // figureServer answers queries as a Prometheus does, by node what is given for the query.
