@@ -35,15 +35,15 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/leak"
 )
 
 const profile = "slo-scheduler"
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, sandboxtest.Lasting())
+	leak.Main(m, sandboxtest.Lasting())
 }
 
 // figureServer answers queries as a Prometheus does, by node what is given for the query.

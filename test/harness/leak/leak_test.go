@@ -1,4 +1,4 @@
-package leaktest
+package leak
 
 import (
 	"testing"

@@ -1,5 +1,5 @@
-// Package leaktest fails the tests of a package that leave goroutines behind.
-package leaktest
+// Package leak fails the tests of a package that leave goroutines behind.
+package leak
 
 import (
 	"time"
