@@ -77,7 +77,7 @@ func remember(sched *scheduler.Scheduler, most int) error {
 	}
 	decisions.Wrap(sched.Profiles, history)
 	decisions.Listen(sched, history)
-	coscheduling.OnBlocked(sched, history.Blocked)
+	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
 	return history.Serve()
 }
 
@@ -128,7 +128,7 @@ func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, con
 	if err := remember(sched, own.decisions); err != nil {
 		return err
 	}
-	coscheduling.Listen(sched)
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
 	self := &process{config: completed, gate: reload.NewGate(ctx, sched)}
 	self.watchRights(ctx, gates)
 	self.watchResources(ctx)

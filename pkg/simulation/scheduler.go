@@ -84,7 +84,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 		cancel()
 		return nil, config.Invalid(err)
 	}
-	coscheduling.Listen(sched)
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
 	s := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()

@@ -26,7 +26,7 @@ func Prepare(sched *scheduler.Scheduler) error {
 	}
 	decisions.Wrap(sched.Profiles, history)
 	decisions.Listen(sched, history)
-	coscheduling.OnBlocked(sched, history.Blocked)
-	coscheduling.Listen(sched)
+	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
 	return nil
 }
