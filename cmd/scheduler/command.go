@@ -76,7 +76,7 @@ func remember(sched *scheduler.Scheduler, most int) error {
 		return fmt.Errorf("--decision-history: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
-	decisions.Listen(sched, history)
+	sched.FailureHandler = history.Listen(sched.FailureHandler)
 	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
 	return history.Serve()
 }
@@ -129,7 +129,9 @@ func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, con
 		return err
 	}
 	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
-	self := &process{config: completed, gate: reload.NewGate(ctx, sched)}
+	gate := reload.NewGate(ctx, sched.NextEntity, sched.Profiles, sched.Cache)
+	sched.NextEntity = gate.Next
+	self := &process{config: completed, gate: gate}
 	self.watchRights(ctx, gates)
 	self.watchResources(ctx)
 	if config != nil {
