@@ -197,10 +197,12 @@ func vary(path, profile string, weights []string) ([]contender, error) {
 }
 
 func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) {
-	fleet := map[shape]int{}
+	fleet := map[rig.Shape]int{}
 	byName := map[string]trace.Job{}
 	for _, n := range f.nodes {
-		fleet[shape{amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, float64(n.MicroDollarsPerHour) / 1e6}]++
+		fleet[rig.Shape{
+			Offers: rig.Amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, Dollars: float64(n.MicroDollarsPerHour) / 1e6,
+		}]++
 	}
 	for _, j := range f.jobs {
 		byName[j.Name] = j
@@ -212,7 +214,7 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 		if err != nil {
 			return outcome{}, err
 		}
-		var placed amounts
+		var placed rig.Amounts
 		for pod, node := range result.Placements {
 			job, ok := jobOf(pod, byName)
 			if !ok {
@@ -225,7 +227,7 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 			}
 		}
 		o.Dollars += float64(result.MicroDollarsPerHour) / 1e6 / float64(seeds)
-		o.Bound += fractionalBound(fleet, placed) / float64(seeds)
+		o.Bound += rig.FractionalBound(fleet, placed) / float64(seeds)
 		o.Pending += float64(result.Pending) / float64(seeds)
 		o.NodesInUse += result.NodesInUse / float64(seeds)
 	}
