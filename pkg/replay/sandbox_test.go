@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/trace"
@@ -61,7 +62,7 @@ func TestAReplayPlacesPodsAsARealControlPlaneDoes(t *testing.T) {
 	r := startReality(t, in)
 	for _, profile := range []string{"berth-scheduler", "cost-optimized-scheduler", "gpu-aware-scheduler"} {
 		t.Run(profile, func(t *testing.T) {
-			replayed := mustRun(t, shipped, in, Options{Mode: VirtualTime, Profile: profile})
+			replayed := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Profile: profile})
 			if replayed.Placed != 14 || replayed.Pending != 1 {
 				t.Errorf("the replay placed %d pods and left %d pending, want all but the one that is too large", replayed.Placed, replayed.Pending)
 			}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // frame shows the page at the width of a phone and, when it is laid out, writes down what sticks out of it. A browser's own window
@@ -41,7 +41,7 @@ func TestThePageFitsAPhone(t *testing.T) {
 	c.B.Name = "manifests/" + strings.Repeat("scheduler-config-", 6) + ".yaml"
 	c.Pending = append(c.Pending, PendingRow{Reason: "gang needs 24 × 8 nvidia.com/gpu, fits 22: 18 nodes with too few GPUs (need 8, have 4)", A: 1, B: 123456})
 	for i := range 300 {
-		c.A.Results[0].Map = append(c.A.Results[0].Map, replay.NodeUse{Name: fmt.Sprint("node-", i), Rack: strings.Repeat("r", 63), Model: "T4", GPUs: 8, AllocatedMilli: 25 * i, Pods: i})
+		c.A.Results[0].Map = append(c.A.Results[0].Map, replayed.NodeUse{Name: fmt.Sprint("node-", i), Rack: strings.Repeat("r", 63), Model: "T4", GPUs: 8, AllocatedMilli: 25 * i, Pods: i})
 	}
 	var page bytes.Buffer
 	if err := WriteHTML(&page, c); err != nil {

@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
@@ -210,7 +211,7 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 	o := outcome{Family: f.name, Contender: c.name, LoadPercent: load / 10}
 	for seed := range seeds {
 		result, err := replay.Run(context.Background(), c.config, replay.NewInput(f.name, f.nodes, f.jobs),
-			replay.Options{Mode: replay.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
+			replay.Options{Mode: replayed.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
 		if err != nil {
 			return outcome{}, err
 		}

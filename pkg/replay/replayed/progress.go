@@ -1,4 +1,4 @@
-package replay
+package replayed
 
 import "sync/atomic"
 
@@ -9,6 +9,12 @@ type Progress struct {
 
 // Read returns how many of the total pods have arrived or, of those that a dump holds, been bound.
 func (p *Progress) Read() (offered, total int64) { return p.offered.Load(), p.total.Load() }
+
+// Offer counts pods that have arrived or been bound.
+func (p *Progress) Offer(pods int) { p.offered.Add(int64(pods)) }
+
+// Await sets how many pods there are.
+func (p *Progress) Await(total int) { p.total.Store(int64(total)) }
 
 // Set is for callers that follow replays in other processes.
 func (p *Progress) Set(offered, total int64) {

@@ -1,4 +1,5 @@
-package replay
+// Package replayed is what comes of a replay: its figures and its progress. Reports read them without what runs a replay.
+package replayed
 
 import "berth.dev/berth/pkg/showback"
 
@@ -70,12 +71,23 @@ type Result struct {
 	// that never had are not in it.
 	Starts map[string]float64 `json:"-"`
 
-	// Showback is who had the nodes and what they cost; nil unless Options asks for it.
+	// Showback is who had the nodes and what they cost; nil unless the replay was asked for it.
 	Showback *showback.Statement `json:"-"`
 
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`
 }
+
+// Mode is how a trace is offered.
+type Mode string
+
+const (
+	// ArrivalOrder offers the jobs one after another in an order shuffled by the seed, tuned to 1.3 times the GPUs of the
+	// cluster, and lets nothing end: the method by which the published figures of the openb traces were taken.
+	ArrivalOrder Mode = "order"
+	// VirtualTime offers each job at its arrival and ends it after its duration, on a virtual clock.
+	VirtualTime Mode = "time"
+)
 
 // Basis is of what the figures of a Result are.
 type Basis string
@@ -104,7 +116,7 @@ const (
 	LastArrival Until = "last-arrival"
 	// WorkDone is the end of the work, where all jobs arrive in less time than the median one runs.
 	WorkDone Until = "work-done"
-	// Horizon is the end of the replay that Options set.
+	// Horizon is the end of the replay that its options set.
 	Horizon Until = "horizon"
 )
 
