@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // shows is what commands of the page print once the cluster has done its part.
@@ -36,12 +36,12 @@ func TestThePageForTheStartWorksWordByWord(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no part On your cluster, before which the commands are for a local one")
 	}
-	folder, home := sandboxtest.Checkout(t, top), t.TempDir()
+	folder, home := box.Checkout(t, top), t.TempDir()
 	nodes, err := os.ReadFile("../manifests/nodes/demo.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := sandboxtest.Start(t, string(nodes), sandbox.Options{NoKubelet: true, NoScheduler: true})
+	own := box.Start(t, string(nodes), sandbox.Options{NoKubelet: true, NoScheduler: true})
 	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
 	}

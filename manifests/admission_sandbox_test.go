@@ -19,7 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // sharedNode is a node with one GPU that pods share.
@@ -35,7 +35,7 @@ const team = "team"
 
 // guarded is a control plane with the policies of manifests/admission. Beside its API server run the scheduler and the controller of quotas.
 type guarded struct {
-	*sandboxtest.Box
+	*box.Box
 	// user writes as the team.
 	user kubernetes.Interface
 }
@@ -44,7 +44,7 @@ type guarded struct {
 // others rely on.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, sharedNode, sandbox.Options{NoKubelet: true, Controllers: []string{"resourcequota-controller"}})
+	box := box.Start(t, sharedNode, sandbox.Options{NoKubelet: true, Controllers: []string{"resourcequota-controller"}})
 	w := &guarded{Box: box}
 	w.install(t)
 	w.user = w.as(t, team)

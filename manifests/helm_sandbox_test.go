@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // release is the chart in a cluster without a kubelet: its pods never start, so nothing here waits for them.
 type release struct {
-	*sandboxtest.Box
+	*box.Box
 	binary string
 	env    []string
 }
@@ -66,7 +66,7 @@ func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 	}
 	home := t.TempDir()
 	r := &release{
-		Box: sandboxtest.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true}), binary: binary,
+		Box: box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true}), binary: binary,
 		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
 	}
 	shipped, err := os.ReadFile("base/scheduler-config.yaml")

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // unstructuredObjects are the documents of a YAML file, of any kind.
@@ -70,7 +70,7 @@ type applier struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-func newApplier(t *testing.T, box *sandboxtest.Box) *applier {
+func newApplier(t *testing.T, box *box.Box) *applier {
 	t.Helper()
 	client, err := dynamic.NewForConfig(box.Config)
 	if err != nil {
@@ -124,7 +124,7 @@ var serviceMonitor = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "Ser
 
 func TestEveryKustomizationIsAcceptedByAnEmptyCluster(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
+	box := box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
 	a := newApplier(t, box)
 	for _, crd := range kustomized(t, "crd") {
 		if err := a.apply(t, crd); err != nil {

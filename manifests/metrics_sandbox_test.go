@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // metricsAs asks the scheduler for its metrics with a token.
@@ -35,7 +35,7 @@ func metricsAs(t *testing.T, scheduler *rest.Config, token string) func(context.
 func TestOnlyReadersOfMetricsGetThem(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoKubelet: true})
+	box := box.Start(t, "", sandbox.Options{NoKubelet: true})
 	a := newApplier(t, box)
 	for _, object := range kustomized(t, "metrics") {
 		if err := a.apply(t, object); err != nil {

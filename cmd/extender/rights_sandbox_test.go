@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // vital are the kinds without which the extender can answer nothing: it says that it is not ready.
@@ -22,7 +22,7 @@ var vital = []string{"nodes", "pods", "namespaces"}
 //nolint:tparallel // the extenders of one process share its metrics
 func TestAnExtenderThatLacksARightAnswersWithoutWhatNeedsIt(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	rules := shippedRules(t)
 	lacks := func(t *testing.T, lacking rbacv1.PolicyRule, resource string) *running {
 		t.Helper()
@@ -82,7 +82,7 @@ func shippedRules(t *testing.T) []rbacv1.PolicyRule {
 }
 
 // accountWith is a kubeconfig of an account that has the rules in the whole cluster.
-func accountWith(t *testing.T, box *sandboxtest.Box, name string, rules []rbacv1.PolicyRule) string {
+func accountWith(t *testing.T, box *box.Box, name string, rules []rbacv1.PolicyRule) string {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 	if _, err := box.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // The nodes of each pool are for one of the scenarios.
@@ -93,7 +93,7 @@ profiles:
 //nolint:tparallel // the parts follow each other on one control plane
 func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	if _, err := sandbox.CreateObjects(t.Context(), box.Config, metav1.NamespaceSystem, os.DirFS("../../manifests"),
 		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAStockSchedulerPlacesPodsAsTheExtenderSays(t *testing.T) {
 }
 
 // placesAsThePluginsSay fills the nodes of the pool main.
-func placesAsThePluginsSay(t *testing.T, box *sandboxtest.Box) {
+func placesAsThePluginsSay(t *testing.T, box *box.Box) {
 	// 40 GiB are on no T4; where the first has taken half of a node, the second fills it up, which stock spreads.
 	first := place(t, box, pod("first", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
 	second := place(t, box, pod("second", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
@@ -172,14 +172,14 @@ type running struct {
 }
 
 // startExtender runs the command with the rights that the manifests give to the extender.
-func startExtender(t *testing.T, box *sandboxtest.Box) *running {
+func startExtender(t *testing.T, box *box.Box) *running {
 	t.Helper()
 	return runExtender(t, impersonating(t, box, "berth-extender"))
 }
 
 func runExtender(t *testing.T, kubeconfig string, args ...string) *running {
 	t.Helper()
-	e := &running{address: sandboxtest.Port(t).Address(), ended: make(chan struct{})}
+	e := &running{address: box.Port(t).Address(), ended: make(chan struct{})}
 	cmd := newCommand()
 	cmd.SetArgs(append([]string{"--config=" + write(t, "extender.yaml", fmt.Sprintf(extenderConfig, kubeconfig)), "--listen=" + e.address, "--bind"}, args...))
 	cmd.SetOut(io.Discard)
@@ -197,7 +197,7 @@ func runExtender(t *testing.T, kubeconfig string, args ...string) *running {
 }
 
 // awaitReady waits until the extender says something of its readiness.
-func (e *running) awaitReady(t *testing.T, box *sandboxtest.Box, want string) {
+func (e *running) awaitReady(t *testing.T, box *box.Box, want string) {
 	t.Helper()
 	awaitReady(t, box, e.address, want, func() error {
 		select {
@@ -211,7 +211,7 @@ func (e *running) awaitReady(t *testing.T, box *sandboxtest.Box, want string) {
 
 // awaitReady waits until what listens at an address says something of its readiness. It fails as soon as ended, if given, returns
 // an error.
-func awaitReady(t *testing.T, box *sandboxtest.Box, address, want string, ended func() error) {
+func awaitReady(t *testing.T, box *box.Box, address, want string, ended func() error) {
 	t.Helper()
 	said := "nothing"
 	defer func() {
@@ -242,7 +242,7 @@ func awaitReady(t *testing.T, box *sandboxtest.Box, address, want string, ended 
 }
 
 // impersonating is a kubeconfig with the rights of a service account in kube-system.
-func impersonating(t *testing.T, box *sandboxtest.Box, account string) string {
+func impersonating(t *testing.T, box *box.Box, account string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(box.Kubeconfig())
 	if err != nil {
@@ -259,7 +259,7 @@ func impersonating(t *testing.T, box *sandboxtest.Box, account string) string {
 	return path
 }
 
-func startScheduler(t *testing.T, box *sandboxtest.Box, extender string) {
+func startScheduler(t *testing.T, box *box.Box, extender string) {
 	t.Helper()
 	berth, err := sandbox.FindBinary()
 	if err != nil {
@@ -301,7 +301,7 @@ func pod(name string, gpus int64, annotations map[string]string) *v1.Pod {
 	}
 }
 
-func create(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) {
+func create(t *testing.T, box *box.Box, pod *v1.Pod) {
 	t.Helper()
 	// Without a controller manager the service account is not created.
 	no := false
@@ -312,14 +312,14 @@ func create(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) {
 }
 
 // place creates a pod and returns the node that it gets.
-func place(t *testing.T, box *sandboxtest.Box, pod *v1.Pod) string {
+func place(t *testing.T, box *box.Box, pod *v1.Pod) string {
 	t.Helper()
 	create(t, box, pod)
 	return awaitNode(t, box, pod.Name)
 }
 
 // awaitNode returns the node of a pod once it has one.
-func awaitNode(t *testing.T, box *sandboxtest.Box, name string) (node string) {
+func awaitNode(t *testing.T, box *box.Box, name string) (node string) {
 	t.Helper()
 	box.Await(t, "a node for "+name, func(ctx context.Context) (bool, error) {
 		p, err := box.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
@@ -333,7 +333,7 @@ func awaitNode(t *testing.T, box *sandboxtest.Box, name string) (node string) {
 }
 
 // awaitRefusal waits until the scheduler says of a pod why it has no node.
-func awaitRefusal(t *testing.T, box *sandboxtest.Box, name, want string) {
+func awaitRefusal(t *testing.T, box *box.Box, name, want string) {
 	t.Helper()
 	box.Await(t, "the refusal of "+name, func(ctx context.Context) (bool, error) {
 		p, err := box.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})

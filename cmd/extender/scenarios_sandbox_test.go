@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox/imagetest"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // in puts a pod into a pool.
@@ -35,10 +34,10 @@ func asking(pod *v1.Pod, amounts map[v1.ResourceName]string) *v1.Pod {
 
 // evictsWhereThatHelps has a full node of either model. By priority, the scheduler would rather evict the pod on the T4s,
 // where the pod that comes could not run.
-func evictsWhereThatHelps(t *testing.T, box *sandboxtest.Box) {
+func evictsWhereThatHelps(t *testing.T, cluster *box.Box) {
 	for name, value := range map[string]int32{"low": 1, "middle": 10, "high": 100} {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if err := sandboxtest.CreatePriorityClass(t.Context(), box.Client, class); err != nil {
+		if err := box.CreatePriorityClass(t.Context(), cluster.Client, class); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,24 +46,24 @@ func evictsWhereThatHelps(t *testing.T, box *sandboxtest.Box) {
 		pod.Spec.PriorityClassName, pod.Spec.TerminationGracePeriodSeconds = class, ptr.To(int64(0))
 		return in("full", pod)
 	}
-	place(t, box, of("middle", pod("on-large", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})))
-	place(t, box, of("low", pod("on-small", 4, nil)))
-	if node := place(t, box, of("high", pod("urgent", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))); node != "large-0" {
+	place(t, cluster, of("middle", pod("on-large", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})))
+	place(t, cluster, of("low", pod("on-small", 4, nil)))
+	if node := place(t, cluster, of("high", pod("urgent", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))); node != "large-0" {
 		t.Errorf("the urgent pod went to %s", node)
 	}
-	if _, err := box.Client.CoreV1().Pods("default").Get(t.Context(), "on-small", metav1.GetOptions{}); err != nil {
+	if _, err := cluster.Client.CoreV1().Pods("default").Get(t.Context(), "on-small", metav1.GetOptions{}); err != nil {
 		t.Errorf("the pod on the T4s: %v", err)
 	}
 	// Nothing is evicted for a pod that would fit nowhere even then.
-	create(t, box, of("high", pod("impossible", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-H100-80GB-HBM3"})))
-	awaitRefusal(t, box, "impossible", "no candidate node for preemption")
-	if _, err := box.Client.CoreV1().Pods("default").Get(t.Context(), "on-small", metav1.GetOptions{}); err != nil {
+	create(t, cluster, of("high", pod("impossible", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-H100-80GB-HBM3"})))
+	awaitRefusal(t, cluster, "impossible", "no candidate node for preemption")
+	if _, err := cluster.Client.CoreV1().Pods("default").Get(t.Context(), "on-small", metav1.GetOptions{}); err != nil {
 		t.Errorf("the pod on the T4s: %v", err)
 	}
 }
 
 // bindsForHAMi plays the part of HAMi's device plugin, which serves the pod that the node's lock names.
-func bindsForHAMi(t *testing.T, box *sandboxtest.Box) {
+func bindsForHAMi(t *testing.T, box *box.Box) {
 	part := func(name string) *v1.Pod {
 		return in("hami", asking(pod(name, 1, nil), map[v1.ResourceName]string{"nvidia.com/gpumem": "6000"}))
 	}
@@ -101,7 +100,7 @@ func bindsForHAMi(t *testing.T, box *sandboxtest.Box) {
 }
 
 // bindsWithClaims asks for the only device of its kind on a node, by a claim and by a resource that a class stands in for.
-func bindsWithClaims(t *testing.T, box *sandboxtest.Box) {
+func bindsWithClaims(t *testing.T, box *box.Box) {
 	api := box.Client.ResourceV1()
 	for driver, extended := range map[string]*string{"gpu.nvidia.com": nil, "gpu.amd.com": ptr.To("amd.com/gpu")} {
 		class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: resourcev1.DeviceClassSpec{
@@ -149,19 +148,19 @@ func bindsWithClaims(t *testing.T, box *sandboxtest.Box) {
 }
 
 // answersFromItsImage runs the image beside the other replica, without a lease.
-func answersFromItsImage(t *testing.T, box *sandboxtest.Box) {
-	b := imagetest.New(t)
+func answersFromItsImage(t *testing.T, cluster *box.Box) {
+	b := box.NewBuilder(t)
 	container := b.Container(t, "extender")
 	b.Check(t, container, "extender")
-	kubeconfig, err := os.ReadFile(impersonating(t, box, "berth-extender"))
+	kubeconfig, err := os.ReadFile(impersonating(t, cluster, "berth-extender"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := strings.Replace(extenderConfig, "%q", "/config/kubeconfig", 1)
-	address := sandboxtest.Port(t).Address()
+	address := box.Port(t).Address()
 	b.Start(t, container, map[string][]byte{"kubeconfig": kubeconfig, "config.yaml": []byte(config)},
 		"/berth-extender", "--config=/config/config.yaml", "--listen="+address, "--leader-elect=false")
-	awaitReady(t, box, address, "ok", nil)
+	awaitReady(t, cluster, address, "ok", nil)
 	said := filter(t, address, `{"Pod":{"metadata":{"annotations":{"berth.dev/gpu-models":"Tesla-T4"}},`+
 		`"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"2"}}}]}},"NodeNames":["a100-1","t4-1"]}`)
 	if !strings.Contains(said, `"NodeNames":["t4-1"]`) || !strings.Contains(said, "NVIDIA-A100-SXM4-80GB") {

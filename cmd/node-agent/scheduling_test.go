@@ -27,7 +27,7 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // fourGPUs is a node of which only the number of GPUs is known.
@@ -47,7 +47,7 @@ func uuidOf(i int) string { return fmt.Sprintf("GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3
 // its nvidia-smi.
 type machine struct {
 	podresourcesv1.UnimplementedPodResourcesListerServer
-	*sandboxtest.Box
+	*box.Box
 	kubeconfig, socket, tool string
 
 	mu        sync.Mutex
@@ -97,7 +97,7 @@ func startMachine(t *testing.T) *machine {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m := &machine{
-		Box: sandboxtest.Start(t, fourGPUs, sandbox.Options{}), kubeconfig: filepath.Join(dir, "kubeconfig"),
+		Box: box.Start(t, fourGPUs, sandbox.Options{}), kubeconfig: filepath.Join(dir, "kubeconfig"),
 		socket: filepath.Join(dir, "kubelet.sock"), tool: nvidiasmitest.Program(t, fourGPUsInPairs), held: map[string][]int{}, unhealthy: none,
 	}
 	listener, err := net.Listen("unix", m.socket)

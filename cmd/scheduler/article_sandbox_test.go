@@ -13,7 +13,7 @@ import (
 
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // customScheduler is a configuration of two profiles with one plugin each, as tutorials on custom schedulers have it.
@@ -42,7 +42,7 @@ func TestTheStockRoleIsEnoughToScheduleAndWhatItLacksIsSaid(t *testing.T) {
 	t.Parallel()
 	nodes := "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}}\n" +
 		"status: {allocatable: {cpu: '96', memory: 1Ti, pods: '100', nvidia.com/gpu: '8'}}\n"
-	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	who := newAccount(t, box, "custom-scheduler", nil, "system:kube-scheduler")
 	file := filepath.Join(t.TempDir(), "scheduler-config.yaml")
 	connection := "clientConnection:\n  kubeconfig: " + who.kubeconfig(t) + "\n"

@@ -10,13 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/imagetest"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 func TestTheImageOfTheNodeAgentAddsOneFileToItsBase(t *testing.T) {
 	t.Parallel()
-	b := imagetest.New(t)
+	b := box.NewBuilder(t)
 	if got, want := b.Files(t, b.Container(t, "node-agent")), "[/berth-node-agent]"; got != want {
 		t.Errorf("files of the image on an empty base: %s, want %s", got, want)
 	}
@@ -24,12 +23,12 @@ func TestTheImageOfTheNodeAgentAddsOneFileToItsBase(t *testing.T) {
 
 func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
 	t.Parallel()
-	for from, container := range map[string]func(imagetest.Builder, *testing.T, string) string{
-		"of the Dockerfile": imagetest.Builder.Container, "of the archive": imagetest.Builder.Unpacked,
+	for from, container := range map[string]func(box.Builder, *testing.T, string) string{
+		"of the Dockerfile": box.Builder.Container, "of the archive": box.Builder.Unpacked,
 	} {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
-			b := imagetest.New(t)
+			b := box.NewBuilder(t)
 			b.Check(t, container(b, t, "scheduler"), "scheduler")
 		})
 	}
@@ -37,10 +36,10 @@ func TestTheImageHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
 
 func TestTheImageSchedulesOnARealControlPlane(t *testing.T) {
 	t.Parallel()
-	b := imagetest.New(t)
+	b := box.NewBuilder(t)
 	container := b.Container(t, "scheduler")
 	nodes := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '8', memory: 16Gi, pods: '10'}}\n"
-	box := sandboxtest.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, nodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
 
 	// A time zone proves that the image has them; the system's own are not in it.
 	config := `apiVersion: kubescheduler.config.k8s.io/v1

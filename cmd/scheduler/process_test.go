@@ -26,7 +26,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // running is a scheduler process of a test. It ends with the test.
@@ -80,14 +80,14 @@ func startProcess(t *testing.T, args ...string) *running {
 
 // account is a service account of the scheduler with rights that a test chooses.
 type account struct {
-	box  *sandboxtest.Box
+	box  *box.Box
 	name string
 }
 
 const accountNamespace = "kube-system"
 
 // newAccount makes a service account that has the rules in the whole cluster.
-func newAccount(t *testing.T, box *sandboxtest.Box, name string, rules []rbacv1.PolicyRule, roles ...string) account {
+func newAccount(t *testing.T, box *box.Box, name string, rules []rbacv1.PolicyRule, roles ...string) account {
 	t.Helper()
 	a := account{box, name}
 	sa := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -172,7 +172,7 @@ func shippedRules(t *testing.T) []rbacv1.PolicyRule {
 }
 
 // create makes a pod of the profile and returns its name.
-func create(t *testing.T, box *sandboxtest.Box, name string, change func(*v1.Pod)) {
+func create(t *testing.T, box *box.Box, name string, change func(*v1.Pod)) {
 	t.Helper()
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
@@ -189,7 +189,7 @@ func create(t *testing.T, box *sandboxtest.Box, name string, change func(*v1.Pod
 }
 
 // awaitBound waits until the pod has a node.
-func awaitBound(t *testing.T, box *sandboxtest.Box, name string) {
+func awaitBound(t *testing.T, box *box.Box, name string) {
 	t.Helper()
 	box.Await(t, "pod "+name+" to be bound", func(ctx context.Context) (bool, error) {
 		pod, err := box.Client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
@@ -198,7 +198,7 @@ func awaitBound(t *testing.T, box *sandboxtest.Box, name string) {
 }
 
 // awaitLog waits until the process has logged all of the texts on one line.
-func (r *running) awaitLog(t *testing.T, box *sandboxtest.Box, texts ...string) {
+func (r *running) awaitLog(t *testing.T, box *box.Box, texts ...string) {
 	t.Helper()
 	box.Await(t, fmt.Sprintf("a line of the log with %q", texts), func(context.Context) (bool, error) {
 		for line := range strings.Lines(r.log()) {
@@ -215,7 +215,7 @@ func (r *running) awaitLog(t *testing.T, box *sandboxtest.Box, texts ...string) 
 }
 
 // anyone is a client without credentials that trusts the authority of the sandbox.
-func anyone(t *testing.T, box *sandboxtest.Box) *http.Client {
+func anyone(t *testing.T, box *box.Box) *http.Client {
 	t.Helper()
 	tls, err := rest.TLSConfigFor(rest.AnonymousClientConfig(box.Config))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // mounted is a folder with a configuration in the way in which a kubelet mounts a ConfigMap: the file is a link to one in a
@@ -61,7 +61,7 @@ func (m *mounted) change(t *testing.T, content string) {
 // followed is a scheduler that follows its configuration in a test.
 type followed struct {
 	*running
-	box    *sandboxtest.Box
+	box    *box.Box
 	config *mounted
 	client *http.Client
 	port   int
@@ -71,20 +71,20 @@ type followed struct {
 // follow starts the shipped configuration with a metrics port that asks nobody for a name.
 func follow(t *testing.T, args ...string) *followed {
 	t.Helper()
-	box := sandboxtest.Start(t, strings.NewReplacer("cpu: '8'", "cpu: '80'", "pods: '100'", "pods: '1000'").Replace(oneNode), sandbox.Options{NoKubelet: true, NoScheduler: true})
-	good, err := os.ReadFile(withAccount(t, box.Kubeconfig()))
+	cluster := box.Start(t, strings.NewReplacer("cpu: '8'", "cpu: '80'", "pods: '100'", "pods: '1000'").Replace(oneNode), sandbox.Options{NoKubelet: true, NoScheduler: true})
+	good, err := os.ReadFile(withAccount(t, cluster.Kubeconfig()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &followed{box: box, config: mountConfig(t, string(good)), good: string(good), client: anyone(t, box), port: sandboxtest.Port(t).Number}
-	keys := sandbox.Layout(box.Dir()).PKI()
+	f := &followed{box: cluster, config: mountConfig(t, string(good)), good: string(good), client: anyone(t, cluster), port: box.Port(t).Number}
+	keys := sandbox.Layout(cluster.Dir()).PKI()
 	f.running = startProcess(t, append([]string{
 		"--config=" + f.config.file(), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", f.port), "--v=2",
 		"--authorization-always-allow-paths=/metrics,/readyz,/livez",
 		"--tls-cert-file=" + filepath.Join(keys, "server.crt"), "--tls-private-key-file=" + filepath.Join(keys, "server.key"),
 	}, args...)...)
-	create(t, box, "first", nil)
-	awaitBound(t, box, "first")
+	create(t, cluster, "first", nil)
+	awaitBound(t, cluster, "first")
 	return f
 }
 
@@ -330,7 +330,7 @@ func TestOfTwoReplicasTheLeaderStartsAnewLater(t *testing.T) {
 	t.Parallel()
 	f := follow(t)
 	args := append([]string{}, f.Args[1:]...)
-	port := sandboxtest.Port(t).Number
+	port := box.Port(t).Number
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "--secure-port=") {
 			args[i] = fmt.Sprintf("--secure-port=%d", port)

@@ -18,7 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 const oneNode = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '8', memory: 16Gi, pods: '100'}}\n"
@@ -70,7 +70,7 @@ var vital = []string{"get nodes", "get namespaces", "get pods", "create pods/bin
 //nolint:tparallel // see above
 func TestASchedulerThatLacksARightRunsWithoutWhatNeedsIt(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	rules := append(shippedRules(t), volumeRules(t, box)...)
 	for _, rule := range rules {
 		for _, resource := range rule.Resources {
@@ -95,7 +95,7 @@ func TestASchedulerThatLacksARightRunsWithoutWhatNeedsIt(t *testing.T) {
 }
 
 // volumeRules are those of the stock role that the shipped manifests bind besides.
-func volumeRules(t *testing.T, box *sandboxtest.Box) []rbacv1.PolicyRule {
+func volumeRules(t *testing.T, box *box.Box) []rbacv1.PolicyRule {
 	t.Helper()
 	role, err := box.Client.RbacV1().ClusterRoles().Get(t.Context(), "system:volume-scheduler", metav1.GetOptions{})
 	if err != nil {
@@ -122,7 +122,7 @@ func without(rules []rbacv1.PolicyRule, lacking rbacv1.PolicyRule, resource stri
 
 func TestNoPodIsPreemptedWhileBudgetsCannotBeRead(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
 		Spec: policyv1.PodDisruptionBudgetSpec{

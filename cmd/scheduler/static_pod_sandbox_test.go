@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 func staticPod(t *testing.T) *v1.Pod {
@@ -55,7 +55,7 @@ func TestTheStaticPodMountsWhatItsFlagsName(t *testing.T) {
 // worked before.
 func TestTheStaticPodStartsWithWhatWorkedLast(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, oneNode, sandbox.Options{NoKubelet: true, NoScheduler: true})
 	node := t.TempDir()
 	onNode := func(path string) string { return filepath.Join(node, path) }
 	for _, folder := range []string{"/etc/kubernetes/berth", "/var/lib/berth"} {

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // stepTimeout is what a step may take, commands that wait included, which in turn may wait as long as patience.
@@ -35,7 +35,7 @@ const (
 
 // reader follows pages on one local control plane, in a folder that looks like a checkout.
 type reader struct {
-	box  *sandboxtest.Box
+	box  *box.Box
 	root string
 	// own replaces in commands what another test on this machine could use at the same time or what is too short for a slow one.
 	own *strings.Replacer
@@ -46,17 +46,17 @@ type reader struct {
 
 func newReader(t *testing.T) *reader {
 	t.Helper()
-	root := sandboxtest.Checkout(t, "../..")
+	root := box.Checkout(t, "../..")
 	nodes, err := os.ReadFile(filepath.Join(root, "manifests/nodes/demo.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const scorer = "9000"
-	port := strconv.Itoa(sandboxtest.Port(t).Number)
+	port := strconv.Itoa(box.Port(t).Number)
 	for _, file := range []string{"manifests/examples/19-external-scorer/scorer.py", "manifests/configurations/external-scorer.yaml"} {
 		replaceIn(t, filepath.Join(root, file), scorer, port)
 	}
-	r := &reader{box: sandboxtest.Start(t, string(nodes), sandbox.Options{}), root: root}
+	r := &reader{box: box.Start(t, string(nodes), sandbox.Options{}), root: root}
 	r.own = strings.NewReplacer("127.0.0.1:"+scorer, "127.0.0.1:"+port, "/tmp/", t.TempDir()+"/", "--timeout=60s", patience)
 	if r.shipped, err = os.ReadFile(r.configuration()); err != nil {
 		t.Fatal(err)

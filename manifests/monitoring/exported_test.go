@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // named finds the metrics of Berth and of kube-scheduler in a query.
@@ -244,7 +244,7 @@ func TestTheRunningSchedulerExportsWhatRulesAndDashboardsUse(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(exporter))
 	t.Cleanup(server.Close)
-	box := sandboxtest.Start(t, nodes, sandbox.Options{SchedulerConfig: configuration(t, server.URL)})
+	box := box.Start(t, nodes, sandbox.Options{SchedulerConfig: configuration(t, server.URL)})
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "objects.yaml"), []byte(objects), 0o600); err != nil {
 		t.Fatal(err)

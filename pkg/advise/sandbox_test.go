@@ -15,8 +15,8 @@ import (
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/test/harness/box"
 )
 
 const twoNodes = `shapes:
@@ -27,7 +27,7 @@ const twoNodes = `shapes:
 // pod of a Deployment has moved to the other node.
 func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, twoNodes, sandbox.Options{})
+	box := box.Start(t, twoNodes, sandbox.Options{})
 	ctx := t.Context()
 	list, err := box.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 2 {
@@ -133,18 +133,18 @@ func TestARealPodStartsOnceAdviceIsCarriedOut(t *testing.T) {
 
 // awaitCordon waits until the scheduler knows that a node is cordoned, by probes that fit no other node. It hears of nodes
 // and of pods by different watches, so a replacement for an evicted pod could be given the node that was cordoned before.
-func awaitCordon(t *testing.T, box *sandboxtest.Box, probe func() *v1.Pod) {
+func awaitCordon(t *testing.T, cluster *box.Box, probe func() *v1.Pod) {
 	t.Helper()
-	box.Await(t, "a probe that is refused", func(ctx context.Context) (bool, error) {
-		box.Create(t, probe())
-		defer box.Remove(t, "probe")
+	cluster.Await(t, "a probe that is refused", func(ctx context.Context) (bool, error) {
+		cluster.Create(t, probe())
+		defer cluster.Remove(t, "probe")
 		refused := false
-		box.Await(t, "an answer to the probe", func(ctx context.Context) (bool, error) {
-			p, err := box.Client.CoreV1().Pods("default").Get(ctx, "probe", metav1.GetOptions{})
+		cluster.Await(t, "an answer to the probe", func(ctx context.Context) (bool, error) {
+			p, err := cluster.Client.CoreV1().Pods("default").Get(ctx, "probe", metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
-			refused = strings.Contains(sandboxtest.Reason(p), "unschedulable")
+			refused = strings.Contains(box.Reason(p), "unschedulable")
 			return refused || p.Spec.NodeName != "", nil
 		})
 		return refused, ctx.Err()

@@ -22,7 +22,7 @@ import (
 
 	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -31,7 +31,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // again, before a scheduler starts and while a monitor runs.
 func TestAForeignDefinitionIsNoticed(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{})
+	box := box.Start(t, "", sandbox.Options{})
 	anybody := rest.CopyConfig(box.Config)
 	anybody.Impersonate.UserName = "somebody-without-any-right"
 	asked, err := kubernetes.NewForConfig(anybody)

@@ -16,7 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // fleet has two nodes of different prices.
@@ -27,7 +27,7 @@ const fleet = `shapes:
 
 func TestTheSchedulerSaysWhyItDecidedAndOnlyToThoseWhoMayKnow(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
+	box := box.Start(t, fleet, sandbox.Options{NoKubelet: true})
 	request := v1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
 		Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: request, Limits: request}}}}}

@@ -21,7 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // secrets are texts that must not be readable in a dump, unless its header names what carries them.
@@ -72,7 +72,7 @@ func (s *secrets) annotations(turn int, keys ...string) map[string]string {
 // windows wherever users can write them, and looks for them in the file.
 func TestASecretIsNotReadableInADumpUnlessTheHeaderSaysSo(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true})
+	cluster := box.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true})
 	s := &secrets{carriers: map[string]string{}}
 	const account, rank = "example.com/account", "example.com/rank"
 	annotated := append(kubeview.OwnKeys(), account, "alibabacloud.com/gpu-card-model", "alibabacloud.com/gpu-index", "gpu-fraction", "runai-gpu",
@@ -88,16 +88,16 @@ func TestASecretIsNotReadableInADumpUnlessTheHeaderSaysSo(t *testing.T) {
 	for turn := range 5 {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: s.word(""), Labels: s.labels(turn, append(labelled, rank)...), Annotations: s.annotations(turn, annotated...)},
 			Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: account, Value: s.number("label " + account), Effect: v1.TaintEffectNoSchedule}}, ProviderID: "aws:///" + s.number("")}}
-		_, err := box.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+		_, err := cluster.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 		create(err)
 		space := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.word(""), Labels: s.labels(turn, account), Annotations: s.annotations(turn, annotated...)}}
-		_, err = box.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{})
+		_, err = cluster.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{})
 		create(err)
 		priority := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.word(""), Annotations: s.annotations(turn, annotated...)}, Value: int32(turn), Description: s.word("")}
-		create(sandboxtest.CreatePriorityClass(t.Context(), box.Client, priority))
-		_, err = box.Client.CoreV1().Pods(space.Name).Create(t.Context(), secretPod(s, turn, priority.Name, account, labelled, annotated), metav1.CreateOptions{})
+		create(box.CreatePriorityClass(t.Context(), cluster.Client, priority))
+		_, err = cluster.Client.CoreV1().Pods(space.Name).Create(t.Context(), secretPod(s, turn, priority.Name, account, labelled, annotated), metav1.CreateOptions{})
 		create(err)
-		groups, err := dynamic.NewForConfig(box.Config)
+		groups, err := dynamic.NewForConfig(cluster.Config)
 		create(err)
 		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": map[string]any{"minMember": int64(1)}}}
 		group.SetName(s.word(""))
@@ -109,11 +109,11 @@ func TestASecretIsNotReadableInADumpUnlessTheHeaderSaysSo(t *testing.T) {
 			Spec: v1.PersistentVolumeClaimSpec{AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: ptr.To(s.word("")),
 				Selector:  &metav1.LabelSelector{MatchLabels: s.labels(turn, account)},
 				Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}}}}
-		_, err = box.Client.CoreV1().PersistentVolumeClaims(space.Name).Create(t.Context(), claim, metav1.CreateOptions{})
+		_, err = cluster.Client.CoreV1().PersistentVolumeClaims(space.Name).Create(t.Context(), claim, metav1.CreateOptions{})
 		create(err)
 	}
 
-	collector, err := NewCollector(box.Config)
+	collector, err := NewCollector(cluster.Config)
 	create(err)
 	var file bytes.Buffer
 	_, err = Take(t.Context(), collector, &file, true)

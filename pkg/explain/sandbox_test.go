@@ -12,7 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // fleet are nodes of different sizes and prices, so that no two are equal.
@@ -27,7 +27,7 @@ const fleet = `shapes:
 func TestTheRealSchedulerBindsWhereItWasExplained(t *testing.T) {
 	t.Parallel()
 	// Without kubelets no node begins with a taint that is taken off while the first pod is asked about.
-	box := sandboxtest.Start(t, fleet, sandbox.Options{NoKubelet: true})
+	box := box.Start(t, fleet, sandbox.Options{NoKubelet: true})
 	collector, err := dump.NewCollector(box.Config)
 	if err != nil {
 		t.Fatal(err)

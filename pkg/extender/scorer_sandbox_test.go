@@ -17,7 +17,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // Four nodes among which the plugins see no difference.
@@ -87,7 +87,7 @@ func TestOurSchedulerAsksAScorerOfTheUsersOwn(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	box := sandboxtest.Start(t, equalNodes, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
+	box := box.Start(t, equalNodes, sandbox.Options{SchedulerConfig: config, NoKubelet: true})
 	var order []string
 	for _, name := range []string{"first", "second", "third", "fourth"} {
 		pod := newPod(name, "", 8, nil)

@@ -3,10 +3,10 @@ package nodeagent
 import (
 	"testing"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
-	leak.Main(m, sandboxtest.Lasting())
+	leak.Main(m, box.Lasting())
 }

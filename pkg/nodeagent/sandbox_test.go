@@ -19,13 +19,13 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 const account = "berth-node-agent"
 
 // agentClient is a client with the token of an agent's pod on a node; without a node the token is bound to no pod.
-func agentClient(t *testing.T, box *sandboxtest.Box, node string) kubernetes.Interface {
+func agentClient(t *testing.T, box *box.Box, node string) kubernetes.Interface {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(3600))}}
 	if node != "" {
@@ -77,7 +77,7 @@ func metadata(field string, value any) map[string]any {
 //nolint:tparallel // the parts share one node, and each leaves it as it found it
 func TestTheRightsOfAnAgentOnARealAPIServer(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true, NoKubelet: true})
+	box := box.Start(t, "", sandbox.Options{NoScheduler: true, NoKubelet: true})
 	for _, name := range []string{"own", "other"} {
 		_, err := box.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"berth.dev/price-per-hour": "3.06"},

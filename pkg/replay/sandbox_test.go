@@ -15,8 +15,8 @@ import (
 
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/test/harness/box"
 )
 
 // unequalNodes differ in size and price, so that no two are the same to any plugin.
@@ -80,7 +80,7 @@ func TestAReplayPlacesPodsAsARealControlPlaneDoes(t *testing.T) {
 
 // reality is a control plane with the nodes of an input.
 type reality struct {
-	*sandboxtest.Box
+	*box.Box
 	dynamic dynamic.Interface
 }
 
@@ -100,7 +100,7 @@ func startReality(t *testing.T, in Input) *reality {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := sandboxtest.Start(t, string(data), sandbox.Options{NoKubelet: true})
+	box := box.Start(t, string(data), sandbox.Options{NoKubelet: true})
 	dynamicClient, err := dynamic.NewForConfig(box.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // prometheusServer is a real Prometheus on loopback, with configuration and storage of its own.
@@ -49,7 +49,7 @@ func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *pr
 	}
 	configFile := writeFile(t, dir, "prometheus.yml",
 		"global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n"+scrapeConfigs)
-	address := sandboxtest.Port(t).Address()
+	address := box.Port(t).Address()
 	command := []string{
 		program, "--config.file=" + configFile, "--storage.tsdb.path=" + storage, "--web.listen-address=" + address,
 		"--storage.tsdb.retention.time=30d", "--log.level=warn",

@@ -19,14 +19,14 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	"berth.dev/berth/test/harness/box"
 )
 
 // TestARealAPIServerRefusesTheSame creates the objects of the other tests on an API server, without keeping them.
 func TestARealAPIServerRefusesTheSame(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true})
+	box := box.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true})
 	for _, namespace := range []string{"nn", metav1.NamespaceDefault} {
 		if _, err := box.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)

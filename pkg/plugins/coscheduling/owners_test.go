@@ -23,13 +23,13 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	realbox "berth.dev/berth/test/harness/box"
 )
 
 // hearing is a follower and what it has told.
 type hearing struct {
 	*ownerFollower
-	box *sandboxtest.Box
+	box *realbox.Box
 	ctx context.Context // that of the follower
 
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ type hearing struct {
 }
 
 // listen starts a follower with the rights of config; it ends with the test.
-func listen(t *testing.T, box *sandboxtest.Box, config *restclient.Config) *hearing {
+func listen(t *testing.T, box *realbox.Box, config *restclient.Config) *hearing {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	h := &hearing{box: box, ctx: ctx, told: map[gang.ID]kubeview.GangOwnerState{}}
@@ -130,7 +130,7 @@ func (o objects) create(in dynamic.ResourceInterface, text string) {
 	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
 		o.t.Fatal(err)
 	}
-	(&sandboxtest.Box{}).Await(o.t, obj.GetKind()+" "+obj.GetName(), func(ctx context.Context) (bool, error) {
+	(&realbox.Box{}).Await(o.t, obj.GetKind()+" "+obj.GetName(), func(ctx context.Context) (bool, error) {
 		_, err := in.Create(ctx, obj, metav1.CreateOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -183,7 +183,7 @@ spec:
 //nolint:tparallel // see above
 func TestOwnersAreFollowed(t *testing.T) {
 	t.Parallel()
-	box := sandboxtest.Start(t, "", sandbox.Options{NoScheduler: true})
+	box := realbox.Start(t, "", sandbox.Options{NoScheduler: true})
 	client, err := dynamic.NewForConfig(box.Config)
 	if err != nil {
 		t.Fatal(err)

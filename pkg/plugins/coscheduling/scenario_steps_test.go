@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
+	realbox "berth.dev/berth/test/harness/box"
 )
 
 // steps are the commands that change something; testdata/README.md documents them.
@@ -120,7 +120,7 @@ func (w *world) doPriority(ctx context.Context, l *line) error {
 	if l.option("preempts", "") == "never" {
 		class.PreemptionPolicy = ptr.To(v1.PreemptNever)
 	}
-	return sandboxtest.CreatePriorityClass(ctx, w.client, class)
+	return realbox.CreatePriorityClass(ctx, w.client, class)
 }
 
 func (w *world) doEdit(ctx context.Context, l *line) error {

@@ -15,14 +15,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 )
 
 // TestScenarios runs every script in testdata against the real API server and the real scheduler process: first those that
 // need the machine, then in every box, which is stopped when it has run them, first those that disturb the others, one after the
 // other, then the others.
 func TestScenarios(t *testing.T) {
-	sandboxtest.Needed(t)
 	t.Parallel()
 	all, err := scripts()
 	if err != nil {

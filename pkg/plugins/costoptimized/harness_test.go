@@ -31,7 +31,6 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/plugintest"
 	"berth.dev/berth/test/harness/leak"
 )
@@ -225,7 +224,7 @@ func eighth(name string) *st.PodWrapper {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leak.Main(m, sandboxtest.Lasting())
+	leak.Main(m)
 }
 
 // ofDaemonSet makes the pod as the DaemonSet controller makes that of a node.

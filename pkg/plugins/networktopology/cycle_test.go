@@ -17,7 +17,6 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/networktopology"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -26,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leak.Main(m, sandboxtest.Lasting())
+	leak.Main(m)
 }
 
 const profile = "berth-scheduler"

@@ -16,7 +16,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/simulation/plugintest"
 	"berth.dev/berth/test/harness/leak"
@@ -187,5 +186,5 @@ func namespace(name string, labels ...string) *v1.Namespace {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leak.Main(m, sandboxtest.Lasting())
+	leak.Main(m)
 }

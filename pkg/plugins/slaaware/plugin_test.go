@@ -35,7 +35,6 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/sandbox/sandboxtest"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -43,7 +42,7 @@ const profile = "slo-scheduler"
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leak.Main(m, sandboxtest.Lasting())
+	leak.Main(m)
 }
 
 // figureServer answers queries as a Prometheus does, by node what is given for the query.

@@ -1,0 +1,22 @@
+package box
+
+import (
+	"testing"
+
+	"berth.dev/berth/pkg/sandbox/port"
+)
+
+// Port reserves a port of loopback for a server of the test, until the test ends.
+func Port(t *testing.T) *port.Reservation {
+	t.Helper()
+	reservation, err := port.Reserve(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := reservation.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return reservation
+}
