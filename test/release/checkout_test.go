@@ -1,29 +1,26 @@
-package box
+package release_test
 
 import (
 	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/box"
 )
 
-// Checkout is a folder of the test with what the commands of pages name: bin, a copy of the manifests, and tools, which has kubectl.
-// The root is that of the repository. In the copy, the pods of the examples' Jobs run for an hour. On the control plane they would end
-// after a minute, which may be over before a slow machine looks.
-func Checkout(t *testing.T, root string) string {
+// checkout is a folder of the test with what the commands of pages name: bin, with kubectl in bin/tools, and a copy of the manifests. In
+// the copy, the pods of the examples' Jobs run for an hour. On the control plane they would end after a minute, which may be over before
+// a slow machine looks.
+func checkout(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
+	root, folder := box.Root(t), t.TempDir()
 	if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(folder, "bin")); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +28,7 @@ func Checkout(t *testing.T, root string) string {
 	if err := os.CopyFS(manifests, os.DirFS(filepath.Join(root, "manifests"))); err != nil {
 		t.Fatal(err)
 	}
-	err = filepath.WalkDir(filepath.Join(manifests, "examples"), func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(manifests, "examples"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}
@@ -47,12 +44,6 @@ func Checkout(t *testing.T, root string) string {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	// Pages do not depend on what is installed. Without the race detector, which would make each call take seconds.
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "tools", "kubectl"), "k8s.io/kubernetes/cmd/kubectl")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl: %v\n%s", err, out)
 	}
 	return folder
 }

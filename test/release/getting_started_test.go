@@ -1,4 +1,4 @@
-package docs_test
+package release_test
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -24,11 +23,10 @@ var shows = map[string]string{
 	"bin/berth compare --a manifests/base/": "Scheduler CPU per pod",
 }
 
-// The commands run one after the other in one shell, as a reader has it, in a folder that looks like a checkout. The reader's
-// own cluster is a second control plane, to which kubectl goes where nothing else is said.
-func TestThePageForTheStartWorksWordByWord(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("getting-started.md")
+// worksWordByWord runs the commands of the page for the start one after the other in one shell, as a reader has it, in a folder that
+// looks like a checkout. The reader's own cluster is a second control plane, to which kubectl goes where nothing else is said.
+func worksWordByWord(t *testing.T, own *box.Box) {
+	page, err := os.ReadFile(filepath.Join(box.Root(t), "docs", "getting-started.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +34,7 @@ func TestThePageForTheStartWorksWordByWord(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no part On your cluster, before which the commands are for a local one")
 	}
-	folder, home := box.Checkout(t, top), t.TempDir()
-	nodes, err := os.ReadFile("../manifests/nodes/demo.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := box.Start(t, string(nodes), sandbox.Options{NoKubelet: true, NoScheduler: true})
+	folder, home := checkout(t), t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +44,7 @@ func TestThePageForTheStartWorksWordByWord(t *testing.T) {
 
 	shown := map[string]bool{}
 	script := []string{"set -euo pipefail", "trap 'cat output || true; bin/berth down >/dev/null 2>&1 || true' EXIT"}
-	for _, command := range commands(local) {
+	for _, command := range indented(local) {
 		if command == "make build" {
 			continue // the test needs it to have run
 		}
@@ -80,6 +73,17 @@ func TestThePageForTheStartWorksWordByWord(t *testing.T) {
 	}
 }
 
+// indented are the commands of a page: its indented lines, of which one that ends in a backslash goes on in the next.
+func indented(page string) []string {
+	var found []string
+	for line := range strings.Lines(strings.ReplaceAll(page, "\\\n", " ")) {
+		if command, is := strings.CutPrefix(line, "    "); is {
+			found = append(found, strings.TrimSpace(command))
+		}
+	}
+	return found
+}
+
 // runScript runs commands in a folder and returns what they say.
 func runScript(t *testing.T, folder, home, script string) string {
 	t.Helper()
@@ -90,7 +94,7 @@ func runScript(t *testing.T, folder, home, script string) string {
 	defer func() { _ = output.Close() }()
 	cmd := exec.Command("bash", "-c", script)
 	// A kubeconfig of the environment of the test would not be the reader's.
-	cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(folder, "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(home, ".kube", "config"))
+	cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(folder, "bin", "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(home, ".kube", "config"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

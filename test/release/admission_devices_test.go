@@ -1,4 +1,4 @@
-package manifests_test
+package release_test
 
 import (
 	"context"
@@ -9,72 +9,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
 )
-
-func TestThePolicyOfDevicesNamesEveryKeyOfEveryDialect(t *testing.T) {
-	t.Parallel()
-	for _, object := range build(t, "admission") {
-		policy, ok := object.(*admissionv1.ValidatingAdmissionPolicy)
-		if !ok || policy.Name != "berth-pod-devices" {
-			continue
-		}
-		for name, keys := range map[string][]string{"answers": kubeview.AnswerKeys(), "requests": kubeview.AskingKeys()} {
-			want := "['" + strings.Join(keys, "', '") + "']"
-			i := slices.IndexFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
-			if diff := cmp.Diff(want, policy.Spec.Variables[i].Expression); diff != "" {
-				t.Errorf("variable %s (-keys +policy):\n%s", name, diff)
-			}
-		}
-		return
-	}
-	t.Error("no policy")
-}
-
-func TestThePoliciesNameEveryShippedProfile(t *testing.T) {
-	t.Parallel()
-	shipped := profiles(t, "base/scheduler-config.yaml")
-	found := 0
-	check := func(name, list string) {
-		found++
-		names := strings.Split(strings.Trim(list, "[]'"), "', '")
-		for _, profile := range names {
-			if _, ok := shipped[profile]; !ok {
-				t.Errorf("%s names %s, which is no profile", name, profile)
-			}
-		}
-		if len(names) != len(shipped) {
-			t.Errorf("%s names %d profiles of %d", name, len(names), len(shipped))
-		}
-	}
-	for _, object := range build(t, "admission") {
-		switch policy := object.(type) {
-		case *admissionv1.ValidatingAdmissionPolicy:
-			for _, v := range policy.Spec.Variables {
-				if v.Name == "profiles" {
-					check(policy.Name, v.Expression)
-				}
-			}
-		case *admissionv1.MutatingAdmissionPolicy:
-			for _, v := range policy.Spec.Variables {
-				if v.Name == "profiles" {
-					check(policy.Name, v.Expression)
-				}
-			}
-		}
-	}
-	if found != 2 {
-		t.Errorf("found %d lists of profiles, want 2", found)
-	}
-}
 
 func testDevices(t *testing.T, w *guarded) {
 	ctx := t.Context()
@@ -260,10 +204,15 @@ var goodRequests = map[string]string{
 func testOverlay(t *testing.T, w *guarded) {
 	ctx := t.Context()
 	var subjects []rbacv1.Subject
-	for _, object := range decode(t, "overlay", rendered(t, "gpu-system", "base", "admission")) {
-		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok && binding.Name == "berth-scheduler" {
-			subjects = binding.Subjects
+	for _, object := range unstructuredObjects(t, rendered(t, "gpu-system", "base", "admission")) {
+		var binding rbacv1.ClusterRoleBinding
+		if object.GetKind() != "ClusterRoleBinding" || object.GetName() != "berth-scheduler" {
+			continue
 		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
+			t.Fatal(err)
+		}
+		subjects = binding.Subjects
 	}
 	if len(subjects) != 1 || subjects[0].Namespace != "gpu-system" {
 		t.Fatalf("subjects of the overlay: %v", subjects)
@@ -291,21 +240,30 @@ func testOverlay(t *testing.T, w *guarded) {
 	}
 }
 
+const extenderAccount = "system:serviceaccount:kube-system:berth-extender"
+
+// installExtender gives the extender its account and its rights, once.
+func (w *guarded) installExtender(t *testing.T) {
+	t.Helper()
+	w.extender.Do(func() {
+		if _, err := sandbox.CreateObjects(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.AwaitClusterRole(t, extenderAccount, "berth-extender")
+	w.AwaitClusterRole(t, extenderAccount, "berth-extender-binder")
+}
+
 // testExtender: it binds with devices that it has chosen, under the shipped roles alone.
 func testExtender(t *testing.T, w *guarded) {
 	ctx := t.Context()
-	if _, err := sandbox.CreateObjects(ctx, w.Config, "default", os.DirFS("extender"), "rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	const account = "system:serviceaccount:kube-system:berth-extender"
-	w.AwaitClusterRole(t, account, "berth-extender")
-	w.AwaitClusterRole(t, account, "berth-extender-binder")
+	w.installExtender(t)
 	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, pod.UID)
-	pods := w.as(t, account).CoreV1().Pods("default")
+	pods := w.as(t, extenderAccount).CoreV1().Pods("default")
 	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
 		t.Error(err)
 	}

@@ -1,8 +1,9 @@
-package manifests_test
+package release_test
 
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/box"
 )
 
 // exampleWith is the one block of YAML on a page that contains the text.
 func exampleWith(t *testing.T, page, text string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(page)
+	content, err := os.ReadFile(filepath.Join(box.Root(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func exampleWith(t *testing.T, page, text string) []byte {
 
 func testKueueExample(t *testing.T, w *guarded) {
 	ctx := t.Context()
-	const page, said = "../docs/kueue.md", "shares of a GPU are asked for by nvidia.com/gpumem here, so that quotas count them"
+	const page, said = "docs/kueue.md", "shares of a GPU are asked for by nvidia.com/gpumem here, so that quotas count them"
 	files := fstest.MapFS{
 		"policy.yaml": {Data: exampleWith(t, page, "name: shares-are-resources")},
 		"job.yaml":    {Data: exampleWith(t, page, "kind: Job")},

@@ -1,4 +1,4 @@
-package manifests_test
+package release_test
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 // release is the chart in a cluster without a kubelet: its pods never start, so nothing here waits for them.
 type release struct {
 	*box.Box
-	binary string
-	env    []string
+	binary, chart string
+	env           []string
 }
 
 // helm runs a command of helm on the release.
@@ -57,19 +57,13 @@ func (r *release) deployment(t *testing.T) *appsv1.Deployment {
 	return deployment
 }
 
-// make verify builds the pinned helm, which takes minutes, and names it here.
-func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
-	t.Parallel()
-	binary := os.Getenv("HELM")
-	if binary == "" {
-		t.Skip("HELM names no helm binary; make verify does")
-	}
+func installsAndRemoves(t *testing.T, cluster *box.Box) {
 	home := t.TempDir()
 	r := &release{
-		Box: box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true}), binary: binary,
+		Box: cluster, binary: box.Tool(t, "helm"), chart: chart(t),
 		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
 	}
-	shipped, err := os.ReadFile("base/scheduler-config.yaml")
+	shipped, err := os.ReadFile(filepath.Join(manifests(t), "base", "scheduler-config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,21 +76,21 @@ func TestTheChartIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r.helm(t, "install", "berth", "../charts/berth")
+	r.helm(t, "install", "berth", r.chart)
 	if diff := cmp.Diff(string(shipped), r.config(t)); diff != "" {
 		t.Errorf("configuration after the installation (-shipped +got):\n%s", diff)
 	}
 	installed := r.deployment(t)
 	group := r.podGroup(t)
 
-	r.helm(t, "upgrade", "berth", "../charts/berth", "--reset-then-reuse-values", "--set-file", "config="+changed)
+	r.helm(t, "upgrade", "berth", r.chart, "--reset-then-reuse-values", "--set-file", "config="+changed)
 	if diff := cmp.Diff(other, r.config(t)); diff != "" {
 		t.Errorf("configuration after the upgrade (-changed +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(installed.Spec.Template, r.deployment(t).Spec.Template); diff != "" {
 		t.Errorf("a changed configuration alone changed the pods (-before +after):\n%s", diff)
 	}
-	r.helm(t, "upgrade", "berth", "../charts/berth", "--reset-then-reuse-values",
+	r.helm(t, "upgrade", "berth", r.chart, "--reset-then-reuse-values",
 		"--set", "rollOnConfigChange=true,image.tag=next,networkPolicy.enabled=true,metrics.service=true",
 		"--set", "antiAffinity=Hard,extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true")
 	pods := r.deployment(t).Spec.Template

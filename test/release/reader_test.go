@@ -1,6 +1,4 @@
-// Package examples_test runs the pages of the examples on a local control plane: their commands, as a reader would type them,
-// and compares what they print with what the pages show.
-package examples_test
+package release_test
 
 import (
 	"bytes"
@@ -46,7 +44,7 @@ type reader struct {
 
 func newReader(t *testing.T) *reader {
 	t.Helper()
-	root := box.Checkout(t, "../..")
+	root := checkout(t)
 	nodes, err := os.ReadFile(filepath.Join(root, "manifests/nodes/demo.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +175,7 @@ func (r *reader) bash(t *testing.T, commands string, output *bytes.Buffer) error
 	defer out.Close()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, out, out
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.root, "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+r.box.Kubeconfig())
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.root, "bin", "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+r.box.Kubeconfig())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return err

@@ -1,18 +1,63 @@
-package manifests_test
+package release_test
 
 import (
-	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"berth.dev/berth/test/harness/box"
 )
+
+func chart(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(box.Root(t), "charts", "berth")
+}
+
+// template renders the chart.
+func template(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var failure strings.Builder
+	command := exec.CommandContext(t.Context(), box.Tool(t, "helm"), append([]string{"template", "berth", chart(t), "--namespace", "kube-system"}, args...)...)
+	command.Stderr = &failure
+	rendered, err := command.Output()
+	if err != nil {
+		t.Fatalf("rendering the chart: %v\n%s", err, failure.String())
+	}
+	return rendered
+}
+
+func TestTheChartRendersTheKustomizations(t *testing.T) {
+	t.Parallel()
+	const kube = "--kube-version=1.37.1"
+	for name, tc := range map[string]struct {
+		args      []string
+		templates []string
+		folder    string
+	}{
+		"the defaults":           {folder: "base"},
+		"the network policy":     {[]string{"--set=networkPolicy.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
+		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, "service-monitor"},
+		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
+		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
+		"the admission policies": {[]string{"--set=admission.enabled=true", kube}, []string{"admission"}, "admission"},
+		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"deployment", "config", "rbac", "policy"}, "hard-anti-affinity"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := tc.args
+			for _, file := range tc.templates {
+				args = append(args, "--show-only=templates/"+file+".yaml")
+			}
+			if diff := cmp.Diff(alike(t, kustomized(t, tc.folder)), alike(t, unstructuredObjects(t, template(t, args...)))); diff != "" {
+				t.Errorf("objects (-kustomize +chart):\n%s", diff)
+			}
+		})
+	}
+}
 
 // alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the name of
 // the ConfigMap, and the chart an annotation on the pods.
@@ -118,10 +163,7 @@ func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 
 func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	helm := os.Getenv("HELM")
-	if helm == "" {
-		t.Skip("HELM names no helm binary; make verify does")
-	}
+	helm := box.Tool(t, "helm")
 	for name, tc := range map[string]struct{ args, want string }{
 		"policies before Kubernetes 1.36":   {"--set=admission.enabled=true --kube-version=1.35.4", "need Kubernetes 1.36 or newer, this cluster has v1.35.4"},
 		"two kinds of anti-affinity":        {"--set=antiAffinity=Hard,affinity.podAntiAffinity.x=y", "want one of the two"},
@@ -135,7 +177,7 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"template", "berth", "../charts/berth"}, strings.Fields(tc.args)...)
+			args := append([]string{"template", "berth", chart(t)}, strings.Fields(tc.args)...)
 			out, err := exec.CommandContext(t.Context(), helm, args...).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), tc.want) {
 				t.Errorf("helm says (error %v) what does not name %q:\n%.2000s", err, tc.want, out)
@@ -144,62 +186,19 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// The Prometheus Operator would ignore a field that its kind does not have.
-func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
+func TestTheValuesOfTheServiceMonitorReachIt(t *testing.T) {
 	t.Parallel()
-	crd := read[apiextensionsv1.CustomResourceDefinition](t, "testdata/monitoring.coreos.com_servicemonitors.yaml")
-	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil); err != nil {
-		t.Fatal(err)
-	}
-	structural, err := structuralschema.NewStructural(&internal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	validator, _, err := validation.NewSchemaValidator(&internal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems := func(object *unstructured.Unstructured) (found []string) {
-		for _, err := range validation.ValidateCustomResource(nil, object.Object, validator) {
-			found = append(found, err.Error())
-		}
-		pruned := pruning.PruneWithOptions(object.DeepCopy().Object, structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-		return append(found, pruned...)
-	}
-	check := func(t *testing.T, objects []*unstructured.Unstructured) {
-		t.Helper()
-		monitors := 0
-		for _, object := range objects {
-			if object.GetKind() != "ServiceMonitor" {
-				continue
-			}
-			monitors++
-			if found := problems(object); len(found) > 0 {
-				t.Errorf("the ServiceMonitor has mistakes: %q", found)
-			}
-			wrong := object.DeepCopy()
-			endpoints, _, _ := unstructured.NestedSlice(wrong.Object, "spec", "endpoints")
-			endpoints[0].(map[string]any)["interval"] = "often"
-			endpoints[0].(map[string]any)["intervall"] = "30s"
-			if err := unstructured.SetNestedSlice(wrong.Object, endpoints, "spec", "endpoints"); err != nil {
-				t.Fatal(err)
-			}
-			if found := problems(wrong); len(found) != 2 {
-				t.Errorf("a wrong interval and an unknown field give %q", found)
-			}
-		}
-		if monitors != 1 {
-			t.Errorf("%d ServiceMonitors, want 1", monitors)
+	// That of the kustomization has the fields of its kind.
+	want := alike(t, kustomized(t, "service-monitor"))
+	for _, object := range want {
+		if monitor := object.(map[string]any); monitor["kind"] == "ServiceMonitor" {
+			monitor["metadata"].(map[string]any)["labels"] = map[string]any{"release": "x"}
+			monitor["spec"].(map[string]any)["endpoints"].([]any)[0].(map[string]any)["interval"] = "90s"
 		}
 	}
-	t.Run("kustomize", func(t *testing.T) {
-		t.Parallel()
-		check(t, kustomized(t, "service-monitor"))
-	})
-	t.Run("chart", func(t *testing.T) {
-		t.Parallel()
-		check(t, unstructuredObjects(t, template(t, "--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=90s,metrics.serviceMonitor.labels.release=x",
-			"--show-only=templates/metrics.yaml")))
-	})
+	rendered := template(t, "--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=90s,metrics.serviceMonitor.labels.release=x",
+		"--show-only=templates/metrics.yaml")
+	if diff := cmp.Diff(want, alike(t, unstructuredObjects(t, rendered))); diff != "" {
+		t.Errorf("objects (-kustomize with these values +chart):\n%s", diff)
+	}
 }

@@ -1,4 +1,4 @@
-package manifests_test
+package release_test
 
 import (
 	"context"
@@ -12,9 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-
-	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/test/harness/box"
 )
 
 // metricsAs asks the scheduler for its metrics with a token.
@@ -32,18 +29,17 @@ func metricsAs(t *testing.T, scheduler *rest.Config, token string) func(context.
 	}
 }
 
-func TestOnlyReadersOfMetricsGetThem(t *testing.T) {
-	t.Parallel()
+// testMetrics asks the scheduler for its metrics with and without the role for it.
+func testMetrics(t *testing.T, w *guarded) {
 	ctx := t.Context()
-	box := box.Start(t, "", sandbox.Options{NoKubelet: true})
-	a := newApplier(t, box)
+	a := newApplier(t, w.Box)
 	for _, object := range kustomized(t, "metrics") {
 		if err := a.apply(t, object); err != nil {
 			t.Fatalf("applying %s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "prometheus"}}
-	accounts := box.Client.CoreV1().ServiceAccounts("default")
+	accounts := w.Client.CoreV1().ServiceAccounts("default")
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +47,7 @@ func TestOnlyReadersOfMetricsGetThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheduler, err := box.SchedulerConfig()
+	scheduler, err := w.SchedulerConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +64,7 @@ func TestOnlyReadersOfMetricsGetThem(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "berth-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus", Namespace: "default"}},
 	}
-	if _, err := box.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// The scheduler remembers a refusal for some seconds, and does not answer while it waits in vain for the API server's.
@@ -78,7 +74,7 @@ func TestOnlyReadersOfMetricsGetThem(t *testing.T) {
 			t.Log(said)
 		}
 	}()
-	box.Await(t, "the metrics with the role", func(ctx context.Context) (bool, error) {
+	w.Await(t, "the metrics with the role", func(ctx context.Context) (bool, error) {
 		var content string
 		content, said = metrics(ctx)
 		return strings.Contains(content, "scheduler_pending_pods"), nil

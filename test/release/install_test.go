@@ -1,4 +1,5 @@
-package manifests_test
+// Package release_test tries what a release consists of as its users do: images, chart, manifests and the commands of pages.
+package release_test
 
 import (
 	"bufio"
@@ -6,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,10 +52,16 @@ func unstructuredObjects(t *testing.T, content []byte) []*unstructured.Unstructu
 	}
 }
 
+// manifests is the folder of the manifests.
+func manifests(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(box.Root(t), "manifests")
+}
+
 // kustomized renders a folder as kubectl apply -k does, kinds without a Go type here included.
 func kustomized(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(manifests(t), dir))
 	if err != nil {
 		t.Fatalf("building %s: %v", dir, err)
 	}
@@ -70,13 +78,13 @@ type applier struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-func newApplier(t *testing.T, box *box.Box) *applier {
+func newApplier(t *testing.T, cluster *box.Box) *applier {
 	t.Helper()
-	client, err := dynamic.NewForConfig(box.Config)
+	client, err := dynamic.NewForConfig(cluster.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	discover, err := discovery.NewDiscoveryClientForConfig(box.Config)
+	discover, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +112,7 @@ func (a *applier) apply(t *testing.T, object *unstructured.Unstructured, dryRun 
 func kustomizations(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(manifests(t)), ".", func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Base(path) == "kustomization.yaml" {
 			dirs = append(dirs, filepath.Dir(path))
 		}
@@ -122,10 +130,43 @@ func kustomizations(t *testing.T) []string {
 // serviceMonitor is a kind of the Prometheus Operator, which the API server does not serve without it.
 var serviceMonitor = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}
 
-func TestEveryKustomizationIsAcceptedByAnEmptyCluster(t *testing.T) {
+// TestOnABareControlPlane has the tests of what is installed on a cluster without Berth. They follow each other: each leaves it without.
+//
+//nolint:tparallel // see above
+func TestOnABareControlPlane(t *testing.T) {
 	t.Parallel()
-	box := box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
-	a := newApplier(t, box)
+	cluster := box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
+	t.Run("it has nothing of Berth", func(t *testing.T) { nothingOfBerth(t, cluster) })
+	t.Run("the chart is installed, upgraded, rolled back and removed", func(t *testing.T) { installsAndRemoves(t, cluster) })
+	t.Run("every kustomization is accepted", func(t *testing.T) { acceptsKustomizations(t, cluster) })
+}
+
+func nothingOfBerth(t *testing.T, cluster *box.Box) {
+	roles, err := cluster.Client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range roles.Items {
+		if strings.HasPrefix(role.Name, "berth") {
+			t.Errorf("there is a ClusterRole %s", role.Name)
+		}
+	}
+	groups, err := cluster.Client.Discovery().ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups.Groups {
+		if group.Name == "scheduling.x-k8s.io" || group.Name == "berth.dev" {
+			t.Errorf("the API group %s is served", group.Name)
+		}
+	}
+	if scheduler, err := cluster.PID("scheduler"); err == nil {
+		t.Errorf("a scheduler runs as process %d", scheduler)
+	}
+}
+
+func acceptsKustomizations(t *testing.T, cluster *box.Box) {
+	a := newApplier(t, cluster)
 	for _, crd := range kustomized(t, "crd") {
 		if err := a.apply(t, crd); err != nil {
 			t.Fatalf("applying %s: %v", crd.GetName(), err)

@@ -1,4 +1,4 @@
-package examples_test
+package release_test
 
 import (
 	"fmt"

@@ -1,11 +1,13 @@
-package manifests_test
+package release_test
 
 import (
 	"context"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -24,8 +26,7 @@ import (
 
 // sharedNode is a node with one GPU that pods share.
 const sharedNode = `shapes:
-- {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "1", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "1"}}
-`
+- {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "1", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "1"}}`
 
 // hamiDevicePlugin is an account that may write devices, too.
 const hamiDevicePlugin = "system:serviceaccount:kube-system:hami-device-plugin"
@@ -33,19 +34,24 @@ const hamiDevicePlugin = "system:serviceaccount:kube-system:hami-device-plugin"
 // team is a user who may write pods in every way.
 const team = "team"
 
-// guarded is a control plane with the policies of manifests/admission. Beside its API server run the scheduler and the controller of quotas.
+// guarded is a control plane with the policies of manifests/admission. Beside its API server run the scheduler, which reads a stand-in for
+// Prometheus, and the controllers of quotas and Jobs.
 type guarded struct {
 	*box.Box
 	// user writes as the team.
 	user kubernetes.Interface
+	// extender installs the rights of the extender.
+	extender sync.Once
 }
 
-// TestAdmission is the one test with a control plane: the policies are installed once, and its parts change nothing that
-// others rely on.
-func TestAdmission(t *testing.T) {
+// TestOnAGuardedControlPlane installs the policies once. Its parts change nothing that others rely on.
+func TestOnAGuardedControlPlane(t *testing.T) {
 	t.Parallel()
-	box := box.Start(t, sharedNode, sandbox.Options{NoKubelet: true, Controllers: []string{"resourcequota-controller"}})
-	w := &guarded{Box: box}
+	prometheus := httptest.NewServer(http.HandlerFunc(exporter))
+	t.Cleanup(prometheus.Close)
+	w := &guarded{Box: box.Start(t, sharedNode+meteredNodes+nodesForImages, sandbox.Options{
+		NoKubelet: true, Controllers: []string{"resourcequota-controller", "job-controller"}, SchedulerConfig: measuring(t, prometheus.URL),
+	})}
 	w.install(t)
 	w.user = w.as(t, team)
 	for _, part := range []struct {
@@ -68,6 +74,10 @@ func TestAdmission(t *testing.T) {
 		{"quotas count shares that are resources", testQuota},
 		{"the scheduler changes nothing of pods but annotations", testAccount},
 		{"the taint is for Berth's own pods", testTaint},
+		{"only readers of metrics get them", testMetrics},
+		{"the scheduler exports what rules and dashboards use", testExportedMetrics},
+		{"the image of the scheduler binds pods", testImageOfTheScheduler},
+		{"the image of the extender answers", testImageOfTheExtender},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,12 +102,13 @@ func (w *guarded) as(t *testing.T, user string) kubernetes.Interface {
 func rendered(t *testing.T, namespace string, dirs ...string) []byte {
 	t.Helper()
 	files := filesys.MakeFsInMemory()
+	shipped := os.DirFS(manifests(t))
 	for _, dir := range []string{"base", "crd", "admission"} {
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(shipped, dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			content, err := os.ReadFile(path)
+			content, err := fs.ReadFile(shipped, path)
 			if err != nil {
 				return err
 			}
