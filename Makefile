@@ -65,7 +65,7 @@ tools: ## kubectl, helm and the packer of images in bin/tools, for the tests aga
 	@echo building kubectl, helm and ociarchive in $(BIN)/tools
 	@go build -ldflags '-s -w' -o $(BIN)/tools/kubectl k8s.io/kubernetes/cmd/kubectl
 	@go build -ldflags '-s -w' -modfile=hack/tools/helm/go.mod -o $(BIN)/tools/helm helm.sh/helm/v4/cmd/helm
-	@go build -ldflags '-s -w' -C hack/tools/ociarchive -o $(abspath $(BIN))/tools/ociarchive .
+	@go build -C hack/tools/ociarchive -ldflags '-s -w' -o $(abspath $(BIN))/tools/ociarchive .
 
 # For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
 IMAGE ?=

@@ -4,9 +4,8 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/test/harness/box"
 )
 
 func TestMain(m *testing.M) {
-	leaktest.Main(m, box.Lasting())
+	leaktest.Main(m)
 }
