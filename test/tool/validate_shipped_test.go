@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/validate"
 )
 
 // TestNoFalseAlarmInExamples takes the files of each folder together, as somebody does who applies a folder.
@@ -25,7 +27,7 @@ func TestNoFalseAlarmInExamples(t *testing.T) {
 		if !folder.IsDir() {
 			continue
 		}
-		r := &Report{}
+		r := &validate.Report{}
 		files, err := filepath.Glob(filepath.Join(root, folder.Name(), "*.yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +41,7 @@ func TestNoFalseAlarmInExamples(t *testing.T) {
 		checked += r.Objects
 		for _, f := range r.Findings {
 			// What the example of a scorer costs is said in it.
-			if f.Severity != Note && f.Rule != "batching" {
+			if f.Severity != validate.Note && f.Rule != "batching" {
 				t.Error(f)
 			}
 		}
@@ -63,14 +65,14 @@ func TestNoFalseAlarmInDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, object := range objectsIn(string(text)) {
-			r := &Report{}
+			r := &validate.Report{}
 			if err := r.Read(strings.NewReader(object), page); err != nil {
 				t.Fatal(err)
 			}
 			r.Finish()
 			checked++
 			for _, f := range r.Findings {
-				if f.Severity == Error {
+				if f.Severity == validate.Error {
 					t.Errorf("%s\n%s", f, object)
 				}
 			}
@@ -128,7 +130,7 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &Report{}
+	r := &validate.Report{}
 	if err := r.ReadFolder(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +148,10 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 	}
 
 	empty := t.TempDir()
-	if err := (&Report{}).ReadFolder(empty); err == nil || !strings.Contains(err.Error(), "no file that ends in .yaml, .yml or .json") {
+	if err := (&validate.Report{}).ReadFolder(empty); err == nil || !strings.Contains(err.Error(), "no file that ends in .yaml, .yml or .json") {
 		t.Errorf("an empty folder: %v", err)
 	}
-	if err := (&Report{}).ReadFolder(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+	if err := (&validate.Report{}).ReadFolder(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an absent folder: %v", err)
 	}
 }
@@ -167,14 +169,14 @@ func TestNoShippedConfigurationIsRefused(t *testing.T) {
 				return err
 			}
 			checked++
-			r := &Report{}
+			r := &validate.Report{}
 			if err := r.ReadFile(path); err != nil {
 				return err
 			}
 			r.Finish()
 			var files []string
 			for _, f := range r.Findings {
-				if f.Severity == Error {
+				if f.Severity == validate.Error {
 					t.Error(f)
 				}
 				if f.Rule == "not-checked" {

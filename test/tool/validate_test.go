@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"io/fs"
@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/validate"
 )
 
 // head begins a configuration that nothing is said against.
-const head = `apiVersion: kubescheduler.config.k8s.io/v1
+const configHead = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {resourceName: mine}
 clientConnection: {qps: 2000, burst: 4000}
@@ -22,7 +24,7 @@ percentageOfNodesToScore: 100
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"
 
 // quiet are the args of a profile whose pods are batched and packed.
-const quiet = `  pluginConfig:
+const quietArgs = `  pluginConfig:
   - name: PodTopologySpread
     args: {defaultingType: List}
   - name: NodeResourcesFit
@@ -30,14 +32,14 @@ const quiet = `  pluginConfig:
 `
 
 // sorted is a profile whose queue Coscheduling sorts.
-func sorted(name, args string) string {
+func sortedProfile(name, args string) string {
 	return "- schedulerName: " + name + "\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}\n" +
 		"  pluginConfig:\n  - name: Coscheduling\n    args: " + args + "\n"
 }
 
 func findings(t *testing.T, text string) []string {
 	t.Helper()
-	r := &Report{}
+	r := &validate.Report{}
 	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
 		t.Fatal(err)
 	}
@@ -56,77 +58,77 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		// want is the beginning of each finding, up to where the stock components' own words begin, and its rule.
 		want [][2]string
 	}{
-		{"a profile without faults", head + "profiles:\n- schedulerName: a\n" + quiet, nil},
-		{"a misspelt field at the top", head + "profilez: []\n",
+		{"a profile without faults", configHead + "profiles:\n- schedulerName: a\n" + quietArgs, nil},
+		{"a misspelt field at the top", configHead + "profilez: []\n",
 			[][2]string{{"f.yaml:6: error: profilez: unknown field; did you mean profiles?", "unknown-field"}}},
-		{"a misspelt field in stock args", head + "profiles:\n- schedulerName: a\n  pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy:\n        typ: x\n",
+		{"a misspelt field in stock args", configHead + "profiles:\n- schedulerName: a\n  pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy:\n        typ: x\n",
 			[][2]string{{"f.yaml:12: error: profiles[0].pluginConfig[0].args.scoringStrategy.typ: unknown field; did you mean type?", "unknown-field"}}},
-		{"a misspelt field in our args", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strateggy: Pack\n",
+		{"a misspelt field in our args", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strateggy: Pack\n",
 			[][2]string{{"f.yaml:12: error: profiles[0].pluginConfig[0].args.strateggy: unknown field; did you mean strategy?", "unknown-field"}}},
-		{"a value that our args do not take", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strategy: Sideways\n",
+		{"a value that our args do not take", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strategy: Sideways\n",
 			[][2]string{{"f.yaml:12: error: ", "start"}}},
-		{"a value of the wrong type", head + "parallelism: many\n", [][2]string{{"f.yaml:6: error: ", "type"}}},
-		{"a value out of range", strings.Replace(head, "Score: 100", "Score: 101", 1), [][2]string{{"f.yaml:5: error: percentageOfNodesToScore", "invalid"}}},
-		{"an unknown plugin", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NodeName},\n    {name: NoSuch}]}}\n", [][2]string{{"f.yaml:9: error: ", "start"}}},
-		{"queue sorts that differ", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}\n- schedulerName: b\n",
+		{"a value of the wrong type", configHead + "parallelism: many\n", [][2]string{{"f.yaml:6: error: ", "type"}}},
+		{"a value out of range", strings.Replace(configHead, "Score: 100", "Score: 101", 1), [][2]string{{"f.yaml:5: error: percentageOfNodesToScore", "invalid"}}},
+		{"an unknown plugin", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NodeName},\n    {name: NoSuch}]}}\n", [][2]string{{"f.yaml:9: error: ", "start"}}},
+		{"queue sorts that differ", configHead + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}\n- schedulerName: b\n",
 			[][2]string{{"f.yaml:9: error: profiles[1].plugins.queueSort: every profile needs the same queueSort plugin, because they share one queue: b has PrioritySort, a has Coscheduling", "queue-sort"}}},
-		{"args of the queue sort that differ", head + "profiles:\n" + sorted("a", "{}") + sorted("b", "{reservation: {afterSeconds: 30}}") + sorted("c", "{}"),
+		{"args of the queue sort that differ", configHead + "profiles:\n" + sortedProfile("a", "{}") + sortedProfile("b", "{reservation: {afterSeconds: 30}}") + sortedProfile("c", "{}"),
 			[][2]string{{"f.yaml:16: error: profiles[1].pluginConfig[Coscheduling].args: Coscheduling needs the same args in every profile, because it sorts the one queue that they share: reservation of profile b and of a differ", "queue-sort"}}},
-		{"broken YAML", head + "profiles: [\n", [][2]string{{"f.yaml:", "syntax"}}},
-		{"a key twice", head + "parallelism: 1\nparallelism: 2\n", [][2]string{{"f.yaml:7: error: ", "syntax"}}},
+		{"broken YAML", configHead + "profiles: [\n", [][2]string{{"f.yaml:", "syntax"}}},
+		{"a key twice", configHead + "parallelism: 1\nparallelism: 2\n", [][2]string{{"f.yaml:7: error: ", "syntax"}}},
 		{"nothing at all", "", [][2]string{{"f.yaml: error: there is no document in it", "empty"}}},
 		{"only comments", "# nothing\n---\n", [][2]string{{"f.yaml: error: there is no document in it", "empty"}}},
 		{"a list for an object", "- a\n", [][2]string{{"f.yaml:1: error: this is not an object", "syntax"}}},
 		{"no kind", "a: b\n", [][2]string{{"f.yaml:1: error: apiVersion and kind are required", "kind"}}},
 
-		{"the stock topology defaults", head + "profiles:\n- schedulerName: a\n", [][2]string{{"f.yaml:7: warning: profile a: PodTopologySpread's built-in", "batching"}}},
-		{"an extender", head + "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\nprofiles:\n- schedulerName: a\n" + quiet,
+		{"the stock topology defaults", configHead + "profiles:\n- schedulerName: a\n", [][2]string{{"f.yaml:7: warning: profile a: PodTopologySpread's built-in", "batching"}}},
+		{"an extender", configHead + "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\nprofiles:\n- schedulerName: a\n" + quietArgs,
 			[][2]string{{"f.yaml:6: warning: an extender", "batching"}}},
-		{"the default rate", strings.Replace(head, "qps: 2000", "qps: 50", 1) + "profiles:\n- schedulerName: a\n" + quiet, [][2]string{{"f.yaml:4: warning: clientConnection.qps is 50", "qps"}}},
-		{"the cluster's own lease", strings.Replace(head, "mine", "kube-scheduler", 1) + "profiles:\n- schedulerName: a\n" + quiet, [][2]string{{"f.yaml:3: warning: leaderElection.resourceName", "lease"}}},
-		{"spreading against packing", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 5}]}}\n  pluginConfig:\n  - name: PodTopologySpread\n    args: {defaultingType: List}\n",
+		{"the default rate", strings.Replace(configHead, "qps: 2000", "qps: 50", 1) + "profiles:\n- schedulerName: a\n" + quietArgs, [][2]string{{"f.yaml:4: warning: clientConnection.qps is 50", "qps"}}},
+		{"the cluster's own lease", strings.Replace(configHead, "mine", "kube-scheduler", 1) + "profiles:\n- schedulerName: a\n" + quietArgs, [][2]string{{"f.yaml:3: warning: leaderElection.resourceName", "lease"}}},
+		{"spreading against packing", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 5}]}}\n  pluginConfig:\n  - name: PodTopologySpread\n    args: {defaultingType: List}\n",
 			[][2]string{{"f.yaml:9: warning: profile a: NodeResourcesFit (weight 1) prefers the emptiest", "spreading"}}},
-		{"a weight that nobody hears", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware}]}}\n" + quiet,
+		{"a weight that nobody hears", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: GPUAware has weight 1", "low-weight"}}},
-		{"a negative weight", head + "profiles:\n- schedulerName: a\n  plugins:\n    score:\n      enabled:\n      - name: NodeAffinity\n        weight: -2\n" + quiet,
+		{"a negative weight", configHead + "profiles:\n- schedulerName: a\n  plugins:\n    score:\n      enabled:\n      - name: NodeAffinity\n        weight: -2\n" + quietArgs,
 			[][2]string{{"f.yaml:12: error: profile a: NodeAffinity has the weight -2", "weight"}}},
-		{"a weight of nothing", head + "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: [{name: NodeAffinity, weight: 0}]}}\n" + quiet,
+		{"a weight of nothing", configHead + "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: [{name: NodeAffinity, weight: 0}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: the weight 0 of NodeAffinity is read as 1", "weight"}}},
-		{"a weight where none counts", head + "profiles:\n- schedulerName: a\n  plugins: {filter: {enabled: [{name: NodeAffinity, weight: 5}]}}\n" + quiet,
+		{"a weight where none counts", configHead + "profiles:\n- schedulerName: a\n  plugins: {filter: {enabled: [{name: NodeAffinity, weight: 5}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: the weight of NodeAffinity at filter counts nothing", "weight"}}},
-		{"a weight of a plugin that does not score", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NodeName, weight: 5}]}}\n" + quiet,
+		{"a weight of a plugin that does not score", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NodeName, weight: 5}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: NodeName does not score", "weight"}}},
-		{"a stock plugin without its weight", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: TaintToleration}]}}\n" + quiet,
+		{"a stock plugin without its weight", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: TaintToleration}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: TaintToleration is enabled without a weight, which is then 1; stock it has 3", "weight"}}},
-		{"GPUs that are priced by other names than they are counted by", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}, {name: CostOptimized, weight: 20}]}}\n" + quiet + "  - name: GPUAware\n    args: {resources: [example.com/gpu]}\n",
+		{"GPUs that are priced by other names than they are counted by", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}, {name: CostOptimized, weight: 20}]}}\n" + quietArgs + "  - name: GPUAware\n    args: {resources: [example.com/gpu]}\n",
 			[][2]string{{"f.yaml:9: warning: profile a: CostOptimized prices other GPUs than GPUAware counts", "gpu"}}},
 		{"a node whose GPUs are unknown", "apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\nstatus:\n  allocatable: {nvidia.com/gpu: 4}\n",
 			[][2]string{{"f.yaml:3: warning: Node nn: the model and the memory of the node's GPUs cannot be told from its labels: pods t", "gpu"}}},
 		{"a node whose machine is known", "apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\n  labels: {node.kubernetes.io/instance-type: g5.12xlarge}\nstatus:\n  allocatable: {nvidia.com/gpu: 4}\n", nil},
-		{"cost among a sample of nodes", strings.Replace(head, "Score: 100", "Score: 30", 1) + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: CostOptimized, weight: 20}]}}\n" + quiet,
+		{"cost among a sample of nodes", strings.Replace(configHead, "Score: 100", "Score: 30", 1) + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: CostOptimized, weight: 20}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:5: warning: profile a: percentageOfNodesToScore is 30", "sampling"}}},
-		{"gangs after preemption and without their order", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quiet,
+		{"gangs after preemption and without their order", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling comes after", "gang-preemption"}, {"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"}}},
 
-		{"objectives without figures", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quiet,
+		{"objectives without figures", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:9: warning: profile a: SLAAware scores no node without signals", "no-figures"}}},
-		{"figures of objectives", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quiet +
+		{"figures of objectives", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quietArgs +
 			"  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n", nil},
-		{"objectives that nobody hears", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware}]}}\n" + quiet +
+		{"objectives that nobody hears", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware}]}}\n" + quietArgs +
 			"  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n",
 			[][2]string{{"f.yaml:8: warning: profile a: SLAAware has weight 1", "low-weight"}}},
-		{"figures without a query", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quiet +
+		{"figures without a query", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quietArgs +
 			"  - name: SLAAware\n    args:\n      signals:\n        prometheus: {url: 'http://p:9090'}\n",
 			[][2]string{{"f.yaml:16: error: profiles[0].pluginConfig[SLAAware].args.signals: Required value: want latencyMsQuery", "invalid"}}},
-		{"signals of GPUs that are wrong", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quiet +
+		{"signals of GPUs that are wrong", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quietArgs +
 			"  - name: GPUAware\n    args:\n      signals:\n        prometheus: {url: 'p:9090'}\n",
 			[][2]string{{"f.yaml:17: error: profiles[0].pluginConfig[GPUAware].args.signals.prometheus.url: Invalid value", "invalid"}}},
-		{"service levels", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" + quiet +
+		{"service levels", configHead + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" + quietArgs +
 			"  - name: Coscheduling\n    args: {sla: {classes: [{name: a, deadlineSeconds: 60}], ageing: {priorityPerHour: 100}}}\n", nil},
-		{"a service level that changes nothing", head + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" + quiet +
+		{"a service level that changes nothing", configHead + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" + quietArgs +
 			"  - name: Coscheduling\n    args:\n      sla:\n        classes:\n        - name: b\n",
 			[][2]string{{"f.yaml:18: warning: profile a: class b has neither", "no-effect"}}},
-		{"service levels of a queue that another plugin sorts", head + "profiles:\n- schedulerName: a\n  plugins: {postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quiet +
+		{"service levels of a queue that another plugin sorts", configHead + "profiles:\n- schedulerName: a\n  plugins: {postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quietArgs +
 			"  - name: Coscheduling\n    args:\n      sla: {ageing: {priorityPerHour: 1}}\n",
 			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"}, {"f.yaml:16: warning: profile a: the classes do not order the queue", "no-order"}}},
 
@@ -153,11 +155,11 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/topology-required]: "my rack" is not the key of a node `, "value"}}},
 		{"a PodGroup with bad values", "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata:\n  name: g\n  annotations:\n    berth.dev/topology-preferred: my rack\n    berth.dev/backfill: \"yes\"\nspec: {minMember: 2}\n",
 			[][2]string{{`f.yaml:6: error: PodGroup g: metadata.annotations[berth.dev/topology-preferred]: "my rack" is not the key of a`, "value"}, {`f.yaml:7: error: PodGroup g: metadata.annotations[berth.dev/backfill]: "yes" is not "allow"`, "value"}}},
-		{"NetworkTopology that nobody hears", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NetworkTopology, weight: 1}]}}\n" + quiet,
+		{"NetworkTopology that nobody hears", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NetworkTopology, weight: 1}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: NetworkTopology has weight 1", "low-weight"}}},
-		{"NetworkTopology that is not told anything", head + "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: [{name: NetworkTopology, weight: 10}]}}\n" + quiet,
+		{"NetworkTopology that is not told anything", configHead + "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: [{name: NetworkTopology, weight: 10}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: NetworkTopology scores, but", "network"}, {"f.yaml:8: warning: profile a: NetworkTopology is not enabled in reserve", "network"}}},
-		{"a level of a network that is nearer than a narrower one", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NetworkTopology, weight: 10}]}}\n  pluginConfig:\n  - name: NetworkTopology\n    args:\n      sameNodeMicroseconds: 6\n",
+		{"a level of a network that is nearer than a narrower one", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NetworkTopology, weight: 10}]}}\n  pluginConfig:\n  - name: NetworkTopology\n    args:\n      sameNodeMicroseconds: 6\n",
 			[][2]string{{"f.yaml:11: error: ", "start"}}},
 		{"a pod that names its peers wrongly", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/near: app=cache 20GB\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/near]: "app=cache 20GB" is not a list of label selector`, "value"}}},
@@ -195,10 +197,10 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/licenses]: "matlab=0" is not a list of at most 16 licen`, "value"}}},
 		{"datasets that cannot be read", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/datasets: a,a\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/datasets]: "a,a" is not a list of at most 16 datasets, `, "value"}}},
-		{"placement policies in a profile", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quiet, nil},
-		{"a profile that placement policies do not reach", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quiet + "- schedulerName: b\n  plugins: {}\n" + quiet,
+		{"placement policies in a profile", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quietArgs, nil},
+		{"a profile that placement policies do not reach", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quietArgs + "- schedulerName: b\n  plugins: {}\n" + quietArgs,
 			[][2]string{{"f.yaml:15: warning: profile b: PlacementPolicy is not enabled as in other profiles", "policies"}}},
-		{"preferred data that is not heard", head + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy}]}}\n" + quiet,
+		{"preferred data that is not heard", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: PlacementPolicy has weight 1", "low-weight"}}},
 		{"a pool that all is well with", "apiVersion: berth.dev/v1alpha1\nkind: IPPool\nmetadata: {name: pp}\nspec: {subnets: [{ranges: [10.0.0.0/24]}]}\n", nil},
 		{"a pool whose addresses are all excluded", "apiVersion: berth.dev/v1alpha1\nkind: IPPool\nmetadata: {name: pp}\nspec:\n  subnets:\n  - ranges: [10.0.0.1]\n    exclude: [10.0.0.0/8]\n",
@@ -237,7 +239,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 func TestTheShippedManifestsPassClean(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "manifests")
-	r := &Report{}
+	r := &validate.Report{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		// These folders hold configurations of the extender and of a scheduler that is not ours, and files of Prometheus.
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || slices.Contains([]string{"extender", "monitoring"}, filepath.Base(filepath.Dir(path))) {
@@ -259,24 +261,27 @@ func TestTheShippedManifestsPassClean(t *testing.T) {
 		if f.Rule == "no-effect" || f.Rule == "no-model" {
 			continue
 		}
-		if f.Severity != Note && (f.Rule != "unenforced-shares" || filepath.Base(f.File) != "demo.yaml") {
+		if f.Severity != validate.Note && (f.Rule != "unenforced-shares" || filepath.Base(f.File) != "demo.yaml") {
 			t.Error(f)
 		}
 	}
-	if !slices.ContainsFunc(r.Profiles, func(p Profile) bool { return p.Name == "berth-scheduler" && p.weight("GPUAware") > 1 }) {
+	heard := func(w validate.Weight) bool { return w.Plugin == "GPUAware" && w.Weight > 1 }
+	if !slices.ContainsFunc(r.Profiles, func(p validate.Profile) bool {
+		return p.Name == "berth-scheduler" && slices.ContainsFunc(p.Weights, heard)
+	}) {
 		t.Errorf("no profile berth-scheduler with GPUAware among %v", r.Profiles)
 	}
 }
 
 func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
 	t.Parallel()
-	r := &Report{}
-	text := head + `profiles:
+	r := &validate.Report{}
+	text := configHead + `profiles:
 - schedulerName: a
   plugins:
     score: {disabled: [{name: ImageLocality}], enabled: [{name: NodeResourcesFit, weight: 7}]}
     multiPoint: {enabled: [{name: GPUAware, weight: 20}]}
-` + quiet
+` + quietArgs
 	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
 		t.Fatal(err)
 	}
@@ -291,8 +296,8 @@ func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
 	}
 }
 
-func FuzzRead(f *testing.F) {
-	f.Add(head)
+func FuzzValidate(f *testing.F) {
+	f.Add(configHead)
 	f.Add("shapes: [{name: a}]")
 	f.Add("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {annotations: {berth.dev/spot: x}}}]")
 	f.Add("a: &a [*a]")
@@ -301,7 +306,7 @@ func FuzzRead(f *testing.F) {
 			// Building schedulers is too slow to be fuzzed; its parser is the stock one.
 			t.Skip()
 		}
-		r := &Report{}
+		r := &validate.Report{}
 		if err := r.Read(strings.NewReader(text), "f"); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"strings"
@@ -10,11 +10,11 @@ import (
 func TestAnnotationsThatNoProfileReads(t *testing.T) {
 	t.Parallel()
 	const (
-		with    = "- schedulerName: with\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: NetworkTopology, weight: 20}, {name: PlacementPolicy, weight: 20}]}}\n" + quiet
-		without = "- schedulerName: without\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quiet
+		with    = "- schedulerName: with\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: NetworkTopology, weight: 20}, {name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
+		without = "- schedulerName: without\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
 		// Nothing writes what is promised.
-		half    = "- schedulerName: half\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: PlacementPolicy, weight: 20}]}, preBind: {disabled: [{name: IPReservation}]}}\n" + quiet
-		profile = head + "profiles:\n"
+		half    = "- schedulerName: half\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: PlacementPolicy, weight: 20}]}, preBind: {disabled: [{name: IPReservation}]}}\n" + quietArgs
+		profile = configHead + "profiles:\n"
 	)
 	pod := func(scheduler string, annotations ...string) string {
 		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    " + strings.Join(annotations, "\n    ") +
@@ -50,7 +50,7 @@ spec:
 		"a scheduler of another name":    {text: profile + with + pod("elsewhere", pool), want: []string{"the pod's scheduler elsewhere is not among the profiles that were checked (with); where IPReservation is not enabled, the pod gets no address"}},
 		"no scheduler":                   {text: profile + with + pod(`""`, near), want: []string{"the pod's scheduler default-scheduler is not among"}},
 		"the template of a StatefulSet":  {text: profile + without + template, want: []string{"profile without: annotation berth.dev/ip-pool"}},
-		"licenses and data":              {text: profile + "- schedulerName: none\n  plugins: {}\n" + quiet + pod("none", "berth.dev/licenses: matlab", "berth.dev/datasets: imagenet"), want: []string{"no license is counted for the pod", "the pod is not placed near its data"}},
+		"licenses and data":              {text: profile + "- schedulerName: none\n  plugins: {}\n" + quietArgs + pod("none", "berth.dev/licenses: matlab", "berth.dev/datasets: imagenet"), want: []string{"no license is counted for the pod", "the pod is not placed near its data"}},
 		"a PodGroup, whatever the rest":  {text: profile + with + group, want: []string{"annotation berth.dev/near has no effect on a PodGroup: set it on the pods", "annotation berth.dev/ip-pool has no effect on a PodGroup: set it on the pods"}},
 		"a PodGroup and no profile":      {text: group, want: []string{"f.yaml:7: warning: PodGroup g: annotation berth.dev/near", "f.yaml:8: warning: PodGroup g: annotation berth.dev/ip-pool"}},
 		"a value that cannot be read":    {text: profile + with + pod("with", "berth.dev/ip-pool: A B"), want: []string{"is not the name of an IPPool"}},

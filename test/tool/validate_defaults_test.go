@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/validate"
 )
 
 func TestAConfigurationWithItsDefaultsIsOneOfItsOwn(t *testing.T) {
@@ -25,7 +26,7 @@ profiles:
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := WithDefaults(given, runtime.ContentTypeYAML)
+	printed, err := validate.WithDefaults(given, runtime.ContentTypeYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ profiles:
 			t.Errorf("args of %s (-given +printed):\n%s", c.Name, diff)
 		}
 	}
-	report := &Report{}
+	report := &validate.Report{}
 	if err := report.Read(bytes.NewReader(printed), "printed"); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ profiles:
 			t.Errorf("a weight that the scheduler printed itself: %s", f)
 		}
 	}
-	again, err := WithDefaults(full, runtime.ContentTypeYAML)
+	again, err := validate.WithDefaults(full, runtime.ContentTypeYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestAConfigurationWithWhichNothingStartsHasNoDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WithDefaults(given, runtime.ContentTypeYAML); err == nil {
+	if _, err := validate.WithDefaults(given, runtime.ContentTypeYAML); err == nil {
 		t.Error("no error")
 	}
 }
@@ -89,7 +90,7 @@ func TestDefaultsKeepTheFilesOfTheSchedulersMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := WithDefaults(given, runtime.ContentTypeYAML)
+	printed, err := validate.WithDefaults(given, runtime.ContentTypeYAML)
 	if err != nil {
 		t.Fatal(err)
 	}

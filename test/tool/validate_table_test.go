@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"bytes"
@@ -9,16 +9,17 @@ import (
 
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/validate"
 )
 
 func TestTheReportFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	r := &Report{Objects: 1, Rights: &rights.Report{Account: "a", Checked: 3, Missing: []rights.Missing{{
+	r := &validate.Report{Objects: 1, Rights: &rights.Report{Account: "a", Checked: 3, Missing: []rights.Missing{{
 		Group: "scheduling.x-k8s.io", Resource: "podgroups/status", Verb: "patch", Weight: "feature", For: []string{"Coscheduling"},
 		Lost: "the status of a PodGroup does not say how many of its members are scheduled",
 	}}}}
 	for _, profile := range []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "training-scheduler", "inference-scheduler", "batch-scheduler"} {
-		r.Profiles = append(r.Profiles, Profile{Name: profile, Weights: []Weight{{Plugin: "NodeResourcesBalancedAllocation", Weight: 1}}})
+		r.Profiles = append(r.Profiles, validate.Profile{Name: profile, Weights: []validate.Weight{{Plugin: "NodeResourcesBalancedAllocation", Weight: 1}}})
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out bytes.Buffer
@@ -38,7 +39,7 @@ func TestTheReportFitsTheTerminal(t *testing.T) {
 
 func TestSeveritiesHaveColorsOnATerminalOnly(t *testing.T) {
 	t.Parallel()
-	r := &Report{Findings: []Finding{{File: "f", Severity: Error, Message: "m", Rule: "r"}}}
+	r := &validate.Report{Findings: []validate.Finding{{File: "f", Severity: validate.Error, Message: "m", Rule: "r"}}}
 	for want, screen := range map[string]tables.Screen{
 		"f: \x1b[31merror\x1b[0m: m (r)\n0 objects, 1 error, 0 warnings\n": {Color: true},
 		"f: error: m (r)\n0 objects, 1 error, 0 warnings\n":                {},

@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/validate"
 )
 
 func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
@@ -91,7 +93,7 @@ func TestObjectsOfAClusterCountAsThoseOfTheFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &Report{}
+			r := &validate.Report{}
 			if err := r.Read(strings.NewReader(fmt.Sprintf(pod, tt.group, tt.models)), "f.yaml"); err != nil {
 				t.Fatal(err)
 			}

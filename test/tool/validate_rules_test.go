@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"go/ast"
@@ -22,7 +22,7 @@ var ruleArgument = map[string]int{"find": 1, "findIn": 1, "findAt": 1, "add": 1,
 // rulesOfCode collects the names of rules with which findings are made.
 func rulesOfCode(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("../../pkg/validate/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

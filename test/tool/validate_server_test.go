@@ -1,4 +1,4 @@
-package validate
+package tool_test
 
 import (
 	"slices"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"berth.dev/berth/pkg/validate"
 )
 
 const (
@@ -41,7 +43,7 @@ type fileCase struct {
 // serverCases are files about which the API server of a cluster says the same.
 func serverCases(t *testing.T) (cases []fileCase) {
 	t.Helper()
-	archive, err := txtar.ParseFile("testdata/server.txtar")
+	archive, err := txtar.ParseFile("../../pkg/validate/testdata/server.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestWhatTheAPIServerRefusesIsFound(t *testing.T) {
 			want: []string{`f.yaml:20: error: Thing a: metadata.lables: unknown field; did you mean labels? (unknown-field)`, `f.yaml:23: error: Thing a: spec.colour: unknown field (unknown-field)`}},
 		{name: "a definition that is wrong", text: strings.Replace(definition, "scope: Namespaced", "scope: Everywhere", 1),
 			want: []string{`f.yaml:6: error: CustomResourceDefinition things.example.com: spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced" (invalid)`}},
-		{name: "args of a plugin", text: head + "profiles:\n- schedulerName: a\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strategy: [Pack]\n  - name: Coscheduling\n    args:\n      scheduleTimeoutSeconds: soon\n",
+		{name: "args of a plugin", text: configHead + "profiles:\n- schedulerName: a\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strategy: [Pack]\n  - name: Coscheduling\n    args:\n      scheduleTimeoutSeconds: soon\n",
 			want: []string{
 				`f.yaml:11: error: profiles[0].pluginConfig[0].args.strategy: Invalid value: a list: must be a string (type)`,
 				`f.yaml:14: error: profiles[0].pluginConfig[1].args.scheduleTimeoutSeconds: Invalid value: "soon": must be an integer (type)`,
@@ -123,7 +125,7 @@ func TestFilesOfEveryForm(t *testing.T) {
 
 func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 	t.Parallel()
-	err := (&Report{}).Read(strings.NewReader(strings.Repeat("a", maxFileBytes+1)), "f.yaml")
+	err := (&validate.Report{}).Read(strings.NewReader(strings.Repeat("a", 16<<20+1)), "f.yaml")
 	if err == nil || !strings.Contains(err.Error(), "f.yaml: larger than 16 MiB") {
 		t.Errorf("got %v", err)
 	}
