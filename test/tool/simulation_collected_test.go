@@ -1,4 +1,4 @@
-package simulation
+package tool_test
 
 import (
 	"runtime"
@@ -7,6 +7,7 @@ import (
 
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -18,10 +19,10 @@ func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type kept struct{ scheduler *Scheduler }
+	type kept struct{ scheduler *simulation.Scheduler }
 	gone := make(chan struct{})
 	func() {
-		sched, err := NewScheduler(t.Context(), memapi.New(), config, 1)
+		sched, err := simulation.NewScheduler(t.Context(), memapi.New(), config, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
