@@ -34,7 +34,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants models fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants models fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -59,6 +59,13 @@ node-agent: ## bin/berth-node-agent alone
 extender: ## bin/berth-extender alone
 	@echo building $(BIN)/berth-extender $(KUBE_VERSION)-berth.$(VERSION)
 	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-extender ./cmd/extender
+
+# What tests run besides our own commands. The kubectl is that of the Kubernetes that we build against, and helm the pinned one.
+tools: ## kubectl, helm and the packer of images in bin/tools, for the tests against real ones
+	@echo building kubectl, helm and ociarchive in $(BIN)/tools
+	@go build -ldflags '-s -w' -o $(BIN)/tools/kubectl k8s.io/kubernetes/cmd/kubectl
+	@go build -ldflags '-s -w' -modfile=hack/tools/helm/go.mod -o $(BIN)/tools/helm helm.sh/helm/v4/cmd/helm
+	@go build -C hack/tools/ociarchive -ldflags '-s -w' -o $(abspath $(BIN))/tools/ociarchive .
 
 # For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
 IMAGE ?=

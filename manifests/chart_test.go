@@ -2,96 +2,18 @@ package manifests_test
 
 import (
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 )
-
-// byName gives objects a key that the chart and the base share: they name a changed configuration in different ways.
-func byName(t *testing.T, objects []runtime.Object) map[string]runtime.Object {
-	t.Helper()
-	named := map[string]runtime.Object{}
-	for _, object := range objects {
-		switch o := object.(type) {
-		case *corev1.ConfigMap:
-			o.Name = "berth-scheduler-config"
-		case *appsv1.Deployment:
-			o.Spec.Template.Spec.Volumes[0].ConfigMap.Name = "berth-scheduler-config"
-		}
-		accessor, err := meta.Accessor(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		named[object.GetObjectKind().GroupVersionKind().Kind+" "+accessor.GetNamespace()+"/"+accessor.GetName()] = object
-	}
-	return named
-}
-
-// template renders the chart. make verify builds the pinned helm, which takes minutes, and names it here.
-func template(t *testing.T, args ...string) []byte {
-	t.Helper()
-	helm := os.Getenv("HELM")
-	if helm == "" {
-		t.Skip("HELM names no helm binary; make verify does")
-	}
-	var failure strings.Builder
-	args = append([]string{"template", "berth", "../charts/berth", "--namespace", "kube-system"}, args...)
-	command := exec.CommandContext(t.Context(), helm, args...)
-	command.Stderr = &failure
-	rendered, err := command.Output()
-	if err != nil {
-		t.Fatalf("rendering the chart: %v\n%s", err, failure.String())
-	}
-	return rendered
-}
-
-func TestTheChartWithItsDefaultsRendersTheBase(t *testing.T) {
-	t.Parallel()
-	chart, base := byName(t, decode(t, "the chart", template(t))), byName(t, build(t, "base"))
-	if diff := cmp.Diff(base, chart); diff != "" {
-		t.Errorf("objects (-base +chart):\n%s", diff)
-	}
-}
-
-func TestTheOptionsOfTheChartRenderTheirKustomizations(t *testing.T) {
-	t.Parallel()
-	const kube = "--kube-version=1.37.1"
-	for name, tc := range map[string]struct {
-		args      []string
-		templates []string
-		folders   []string
-	}{
-		"the network policy":     {[]string{"--set=networkPolicy.enabled=true"}, []string{"networkpolicy"}, []string{"network-policy"}},
-		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, []string{"service-monitor"}},
-		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, []string{"extender"}},
-		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, []string{"node-agent"}},
-		"the admission policies": {[]string{"--set=admission.enabled=true", kube}, []string{"admission"}, []string{"admission"}},
-		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"deployment", "config", "rbac", "policy"}, []string{"hard-anti-affinity"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			args := tc.args
-			for _, file := range tc.templates {
-				args = append(args, "--show-only=templates/"+file+".yaml")
-			}
-			var folders []*unstructured.Unstructured
-			for _, folder := range tc.folders {
-				folders = append(folders, kustomized(t, folder)...)
-			}
-			if diff := cmp.Diff(alike(t, folders), alike(t, unstructuredObjects(t, template(t, args...)))); diff != "" {
-				t.Errorf("objects (-kustomize +chart):\n%s", diff)
-			}
-		})
-	}
-}
 
 func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
 	t.Parallel()
@@ -152,4 +74,38 @@ func values(t *testing.T) []string {
 	walk("", read[map[string]any](t, "../charts/berth/values.yaml"))
 	slices.Sort(names)
 	return names
+}
+
+// The Prometheus Operator would ignore a field that its kind does not have.
+func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
+	t.Parallel()
+	crd := read[apiextensionsv1.CustomResourceDefinition](t, "testdata/monitoring.coreos.com_servicemonitors.yaml")
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	structural, err := structuralschema.NewStructural(&internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validator, _, err := validation.NewSchemaValidator(&internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := func(object map[string]any) (found []string) {
+		for _, err := range validation.ValidateCustomResource(nil, object, validator) {
+			found = append(found, err.Error())
+		}
+		pruned := pruning.PruneWithOptions(runtime.DeepCopyJSON(object), structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+		return append(found, pruned...)
+	}
+	monitor := read[map[string]any](t, "service-monitor/servicemonitor.yaml")
+	if found := problems(monitor); len(found) > 0 {
+		t.Errorf("the ServiceMonitor has mistakes: %q", found)
+	}
+	endpoint := monitor["spec"].(map[string]any)["endpoints"].([]any)[0].(map[string]any)
+	endpoint["interval"], endpoint["intervall"] = "often", "30s"
+	if found := problems(monitor); len(found) != 2 {
+		t.Errorf("a wrong interval and an unknown field give %q", found)
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	logsapi "k8s.io/component-base/logs/api/v1"
 
@@ -21,8 +20,6 @@ func TestMain(m *testing.M) {
 	if err := logsapi.ValidateAndApply(logsapi.NewLoggingConfiguration(), nil); err != nil {
 		panic(err)
 	}
-	// Nothing starts an extender again that has lost its lease. One that is stopped gives it back.
-	leaseLasts, renewWithin = 2*time.Minute, 110*time.Second
 	os.Exit(m.Run())
 }
 

@@ -22,10 +22,8 @@ type lease struct {
 	namespace, name string
 }
 
-// The times of the lease are those of the scheduler's own. Tests have longer ones: they run where machines stall.
-var leaseLasts, renewWithin = 15 * time.Second, 10 * time.Second
-
-const retryAfter = 2 * time.Second
+// The times of the lease are those of the scheduler's own.
+const leaseLasts, renewWithin, retryAfter = 15 * time.Second, 10 * time.Second, 2 * time.Second
 
 // election is one replica's part in the election; nil where there is none.
 type election struct {

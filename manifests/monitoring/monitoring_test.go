@@ -1,135 +1,27 @@
-// Package monitoring_test checks alert rules and dashboards: with promtool, and against the metrics that there are.
+// Package monitoring_test compares alert rules and dashboards with their pages and with the reference of metrics.
 package monitoring_test
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+	"berth.dev/berth/test/harness/monitoring"
 )
 
-type rule struct {
-	Alert, Expr string
-	Labels      map[string]string
-	Annotations map[string]string
-}
-
-func alerts(t *testing.T) []rule {
-	t.Helper()
-	text, err := os.ReadFile("rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Groups []struct{ Rules []rule } }
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	var all []rule
-	for _, group := range file.Groups {
-		all = append(all, group.Rules...)
-	}
-	return all
-}
-
-// expressions are the queries of all dashboards, by panel.
-func expressions(t *testing.T) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob("dashboards/*.json")
-	if err != nil || len(files) < 4 {
-		t.Fatalf("found the dashboards %q (%v), want 4 or more", files, err)
-	}
-	all := map[string]string{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var dashboard struct {
-			UID    string
-			Panels []struct {
-				Title   string
-				Targets []struct{ RefID, Expr string }
-			}
-		}
-		if err := json.Unmarshal(text, &dashboard); err != nil {
-			t.Fatalf("parsing %s: %v", file, err)
-		}
-		if dashboard.UID+".json" != filepath.Base(file) {
-			t.Errorf("%s has the uid %q", file, dashboard.UID)
-		}
-		for _, panel := range dashboard.Panels {
-			if len(panel.Targets) == 0 {
-				t.Errorf("%s: the panel %q shows nothing", file, panel.Title)
-			}
-			for _, target := range panel.Targets {
-				all[dashboard.UID+"/"+panel.Title+"/"+target.RefID] = target.Expr
-			}
-		}
-	}
-	return all
-}
-
-func promtool(t *testing.T, args ...string) {
-	t.Helper()
-	if _, err := exec.LookPath("promtool"); err != nil {
-		t.Skip("NOTICE: promtool is not in PATH, so rules and dashboards are not checked with it; Debian: apt-get install prometheus")
-	}
-	if out, err := exec.Command("promtool", args...).CombinedOutput(); err != nil {
-		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-}
-
-func TestTheAlertsFireWhenTheyShould(t *testing.T) {
-	t.Parallel()
-	promtool(t, "check", "rules", "rules.yaml")
-	promtool(t, "test", "rules", "rules_test.yaml")
-	tested, err := os.ReadFile("rules_test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range alerts(t) {
-		if !strings.Contains(string(tested), `alertname="`+a.Alert+`"`) {
-			t.Errorf("rules_test.yaml does not test %s", a.Alert)
-		}
-	}
-}
-
-func TestTheQueriesOfTheDashboardsAreQueries(t *testing.T) {
-	t.Parallel()
-	// promtool checks the expressions of rules, so each query becomes one.
-	type recording struct {
-		Record string `json:"record"`
-		Expr   string `json:"expr"`
-	}
-	var rules []recording
-	for _, expr := range expressions(t) {
-		rules = append(rules, recording{"query", strings.ReplaceAll(expr, "$profile", "profile")})
-	}
-	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "rules.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, "check", "rules", "--lint=none", file)
-}
+// root is the folder of the repository.
+const root = "../.."
 
 func TestEachAlertHasARunbook(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/alerts.md")
+	page, err := os.ReadFile(root + "/docs/alerts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, a := range alerts(t) {
+	for _, a := range monitoring.Alerts(t, root) {
 		names = append(names, a.Alert)
 		if url := a.Annotations["runbook_url"]; !strings.HasSuffix(url, "/alerts#"+strings.ToLower(a.Alert)) {
 			t.Errorf("%s has the runbook %q", a.Alert, url)
@@ -149,5 +41,58 @@ func TestEachAlertHasARunbook(t *testing.T) {
 	}
 	if !slices.Equal(sections, names) {
 		t.Errorf("docs/alerts.md has sections for %q, want them for %q, in this order", sections, names)
+	}
+}
+
+func TestRulesAndDashboardsUseMetricsOfTheReference(t *testing.T) {
+	t.Parallel()
+	known := monitoring.Reference(t, root)
+	for name, labels := range monitoring.Used(t, root) {
+		if strings.HasPrefix(name, "scheduler_") {
+			continue // the next test asks the scheduler
+		}
+		if known[name] == nil {
+			t.Errorf("there is no metric %s", name)
+			continue
+		}
+		for label := range labels {
+			if label != "le" && !slices.Contains(known[name], label) {
+				t.Errorf("the metric %s has no label %s, it has %q", name, label, known[name])
+			}
+		}
+	}
+	shown := monitoring.Used(t, root)
+	for name := range known {
+		if shown[name] == nil && !strings.HasPrefix(name, "berth_node_agent_") && name != "berth_signal_entries" {
+			t.Errorf("the metric %s is on no dashboard and in no alert", name)
+		}
+	}
+}
+
+// Standbys and extenders know the cluster, too, so a sum of what they export, or an alert for each, counts it several times.
+func TestWhatEachReplicaExportsOfTheClusterIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(root + "/docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauges := regexp.MustCompile("(?m)^\\| `(berth_\\w+)` \\| gauge \\|").FindAllStringSubmatch(string(page), -1)
+	if len(gauges) < 20 {
+		t.Fatalf("found %d gauges in the reference, want 20 or more", len(gauges))
+	}
+	queries := monitoring.Expressions(t, root)
+	for _, a := range monitoring.Alerts(t, root) {
+		queries[a.Alert] = a.Expr
+	}
+	for _, gauge := range gauges {
+		if strings.HasPrefix(gauge[1], "berth_config_") || strings.HasPrefix(gauge[1], "berth_node_agent_") {
+			continue // of one replica, of one node
+		}
+		for where, query := range queries {
+			once := regexp.MustCompile(`(?:max|min)(?: by \([^)]*\))? ?\(`+gauge[1]+`\b`).ReplaceAllString(query, "")
+			if strings.Contains(once, gauge[1]) {
+				t.Errorf("%s does not take the largest or smallest %s of the replicas: %s", where, gauge[1], query)
+			}
+		}
 	}
 }

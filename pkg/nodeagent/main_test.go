@@ -3,10 +3,9 @@ package nodeagent
 import (
 	"testing"
 
-	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }

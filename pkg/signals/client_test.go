@@ -40,6 +40,15 @@ func answer(status int, body string) http.HandlerFunc {
 	}
 }
 
+func writeFile(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatalf("writing a file: %v", err)
+	}
+	return path
+}
+
 const emptyVector = `{"status":"success","data":{"resultType":"vector","result":[]}}`
 
 func TestAnswersThatAreNoVector(t *testing.T) {

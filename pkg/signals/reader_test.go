@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -36,11 +37,53 @@ func logOf(t *testing.T) (klog.Logger, func() []string) {
 	}
 }
 
+func gpuArgs(url string) *config.GPUSignals {
+	args := &config.GPUSignals{Prometheus: config.Prometheus{URL: url}}
+	config.SetDefaultsGPUSignals(args)
+	return args
+}
+
+func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *GPUReader {
+	t.Helper()
+	logger, _ := ktesting.NewTestContext(t)
+	r, err := newGPUReader(logger, args, func() []Node { return nodes })
+	if err != nil {
+		t.Fatalf("making the reader: %v", err)
+	}
+	t.Cleanup(r.client.close)
+	return r
+}
+
+// eventually waits until check returns nothing, and fails with what it last said after a minute.
+func eventually(t *testing.T, check func() string) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == "", nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the signal: %v; last: %s", err, last)
+	}
+}
+
 func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
 	t.Parallel()
-	server := startPrometheus(t, "", "", "")
+	var down atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			panic(http.ErrAbortHandler) // as a server that ends
+		}
+		_ = r.ParseForm()
+		kind := "vector"
+		if strings.HasSuffix(r.Form.Get("query"), "]") {
+			kind = "matrix"
+		}
+		answer(200, `{"status":"success","data":{"resultType":"`+kind+`","result":[]}}`)(w, r)
+	}))
+	t.Cleanup(server.Close)
 	logger, lines := logOf(t)
-	args := gpuArgs(server.url)
+	args := gpuArgs(server.URL)
 	nodes := []Node{}
 	r, err := newGPUReader(logger, args, func() []Node { return nodes })
 	if err != nil {
@@ -63,10 +106,9 @@ func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
 	}
 	nodes = []Node{{Name: "a"}}
 	expect("a node appears that has no sample", "off for all nodes")
-	server.stop()
+	down.Store(true)
 	expect("the server ends", "fails")
-	server.start(t)
-	server.awaitReady(t)
+	down.Store(false)
 	expect("the server is back", "off for all nodes")
 	nodes = nil
 	expect("the node is gone", "All live signals are read again")
@@ -150,7 +192,7 @@ func TestTheFirstRoundIsThatOfTheNodesOfTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard.Store(true)
-	eventually(t, func() {}, func() string {
+	eventually(t, func() string {
 		if len(r.Snapshot().Faults("a", time.Now())) == 0 {
 			return "the fault is not known"
 		}
@@ -211,7 +253,7 @@ func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 		t.Error("no snapshot before the first answer")
 	}
 	stop()
-	eventually(t, func() {}, func() string {
+	eventually(t, func() string {
 		if n := waiting.Load(); n != 0 {
 			return fmt.Sprintf("%d requests still wait for an answer", n)
 		}

@@ -57,12 +57,7 @@ type Setup struct {
 func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
 	component := s.Config.Component.DeepCopy()
-	registry := make(frameworkruntime.Registry)
-	for _, option := range plugins.Options() {
-		if err := option(registry); err != nil {
-			return nil, fmt.Errorf("registering plugins: %w", err)
-		}
-	}
+	registry := plugins.Registry()
 	if err := registry.Merge(s.Plugins); err != nil {
 		return nil, fmt.Errorf("registering plugins: %w", err)
 	}
@@ -109,7 +104,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 		cancel()
 		return nil, s.Config.Invalid(err)
 	}
-	coscheduling.Listen(sched)
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
 	built := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()

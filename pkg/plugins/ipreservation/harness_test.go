@@ -19,9 +19,9 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/simulation/plugintest"
+	"berth.dev/berth/test/harness/leak"
 )
 
 const profile = "berth-scheduler"
@@ -213,5 +213,5 @@ func (c *cluster) ready(t testing.TB, pods ...string) {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m)
+	leak.Main(m)
 }

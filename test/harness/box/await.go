@@ -28,6 +28,12 @@ const awaitWithin = 4 * time.Minute
 // API server that could not answer for now is asked again.
 func (*Box) Await(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
+	Await(t, what, done)
+}
+
+// Await asks until a condition holds that is not about a control plane alone.
+func Await(t *testing.T, what string, done func(context.Context) (bool, error)) {
+	t.Helper()
 	if err := await(t.Context(), awaitWithin, done); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m, box.Lasting()) }
+func TestMain(m *testing.M) { leak.Main(m, box.Lasting()) }
 
 // TestShippedWithKubelets has the shipped configuration, with kubelets and controllers.
 func TestShippedWithKubelets(t *testing.T) {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func staticPod(t *testing.T) *v1.Pod {
+	t.Helper()
+	content, err := os.ReadFile("../../manifests/static-pod/kube-scheduler.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &v1.Pod{}
+	if err := yaml.UnmarshalStrict(content, pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+func TestTheStaticPodMountsWhatItsFlagsName(t *testing.T) {
+	t.Parallel()
+	container := staticPod(t).Spec.Containers[0]
+	// The kubeconfig of kubeadm is root's alone, and so is a folder that the kubelet makes.
+	if user := container.SecurityContext.RunAsUser; user == nil || *user != 0 {
+		t.Errorf("the user is %v, want 0", user)
+	}
+	for _, arg := range container.Args {
+		flag, path, _ := strings.Cut(arg, "=")
+		if !strings.HasPrefix(path, "/") {
+			continue
+		}
+		at := slices.IndexFunc(container.VolumeMounts, func(m v1.VolumeMount) bool {
+			return path == m.MountPath || strings.HasPrefix(path, m.MountPath+"/")
+		})
+		if at < 0 {
+			t.Errorf("%s is below no mount", arg)
+		} else if writes := flag == "--last-good-config"; container.VolumeMounts[at].ReadOnly == writes {
+			t.Errorf("%s: the mount is read-only: %t", arg, !writes)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/test/harness/box"
+)
+
+// customScheduler is a configuration of two profiles with one plugin each, as tutorials on custom schedulers have it.
+const customScheduler = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+clientConnection:
+  qps: 50
+profiles:
+  - schedulerName: gpu-aware-scheduler
+    plugins:
+      filter:
+        enabled:
+          - name: GPUAware
+      score:
+        enabled:
+          - name: GPUAware
+            weight: 5
+  - schedulerName: cost-optimized-scheduler
+    plugins:
+      score:
+        enabled:
+          - name: CostOptimized
+            weight: 5
+`
+
+// stockRoleIsEnough runs as many second schedulers do, with the stock role alone.
+func stockRoleIsEnough(t *testing.T, shared *box.Box) {
+	s := newSite(t, shared, "article", withGPUs)
+	who := newAccount(t, shared, "custom-scheduler", nil, "system:kube-scheduler")
+	file := write(t, "scheduler-config.yaml", s.config(t, customScheduler, who.kubeconfig(t, nil)))
+	process := box.Command(t, "berth-scheduler", "--config="+file, "--secure-port=0", "--v=3")
+	for name, profile := range map[string]string{"ml-training": "gpu-aware-scheduler", "batch-processing": "cost-optimized-scheduler"} {
+		s.create(t, name, func(pod *v1.Pod) {
+			pod.Spec.SchedulerName = s.profile(profile)
+			asking(pod, "4")
+		})
+		s.bound(t, name)
+	}
+	for _, right := range []string{"list priorityclasses.scheduling.k8s.io", "list storageclasses.storage.k8s.io"} {
+		process.AwaitLog(t, "The scheduler's account lacks a right", `right="`+right+`"`)
+	}
+
+	status, out, said := berth(t, "validate", "--cluster", "--account=kube-system/custom-scheduler", "--output=json", "--kubeconfig="+s.Kubeconfig(), file)
+	if status != 3 {
+		t.Fatalf("berth validate ended with %d, want exit status 3: %s", status, said)
+	}
+	var report struct {
+		Rights rights.Report `json:"rights"`
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]rights.Weight{}
+	for _, m := range report.Rights.Missing {
+		missing[m.Right()] = m.Weight
+		if m.Weight == rights.Vital {
+			t.Errorf("a vital right is missing: %s", m)
+		}
+	}
+	if missing["list storageclasses.storage.k8s.io"] != rights.Feature || missing["patch nodes"] != rights.Conditional {
+		t.Errorf("missing rights are %v, want the feature right list storageclasses.storage.k8s.io and the conditional right patch nodes "+
+			"among them", missing)
+	}
+}

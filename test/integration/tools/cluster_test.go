@@ -1,0 +1,131 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/box"
+)
+
+// The nodes with taints are for the tests of that name. Of the agent's, only the number of GPUs is known.
+const wholeCluster = `shapes:
+- {name: n, count: 3, labels: {nvidia.com/gpu.product: NVIDIA-L4}, allocatable: {cpu: "8", memory: 32Gi, nvidia.com/gpu: "4"}}
+- {name: gpu, count: 1, taints: [{key: site, value: agent, effect: NoSchedule}], allocatable: {cpu: "64", memory: 512Gi, nvidia.com/gpu: "4"}}
+- {name: advised, count: 2, labels: {site: advise, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "8", nvidia.com/gpu.memory: "23034"},
+   taints: [{key: site, value: advise, effect: NoSchedule}], allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "8"}}
+`
+
+// TestOnAWholeCluster has the tests that need the scheduler of the control plane, its controllers and kubelets.
+//
+//nolint:tparallel // what ends the scheduler comes after what needs it
+func TestOnAWholeCluster(t *testing.T) {
+	t.Parallel()
+	shared := box.Start(t, wholeCluster, sandbox.Options{})
+	t.Run("side by side", func(t *testing.T) {
+		for name, run := range map[string]func(*testing.T, *box.Box){
+			"the sandbox is a cluster of its own":                   clusterOfItsOwn,
+			"a real pod starts once advice is carried out":          startsOnceAdviceIsCarriedOut,
+			"the scheduler follows what the node's agent publishes": schedulerFollowsAgent,
+			"a pod ends as it is told, and stays as it ended":       podsEnd,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(t, shared)
+			})
+		}
+	})
+	t.Run("a foreign definition is noticed", func(t *testing.T) { foreignDefinitionIsNoticed(t, shared) })
+	t.Run("a killed scheduler comes back", func(t *testing.T) {
+		shared.KillScheduler(t)
+		runPod(t, shared, "after-the-kill", "berth-scheduler")
+	})
+}
+
+// runPod creates a pod for a profile and waits until it runs.
+func runPod(t *testing.T, shared *box.Box, name, profile string) {
+	t.Helper()
+	shared.Create(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{SchedulerName: profile, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	})
+	shared.Await(t, "pod "+name+" to run", func(ctx context.Context) (bool, error) {
+		got, err := shared.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		return err == nil && got.Status.Phase == corev1.PodRunning, err
+	})
+}
+
+func clusterOfItsOwn(t *testing.T, shared *box.Box) {
+	nodes, err := shared.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 6 {
+		t.Fatalf("got %d nodes and error %v, want 6", len(nodes.Items), err)
+	}
+	for _, profile := range []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler", "berth-scheduler"} {
+		runPod(t, shared, profile, profile)
+	}
+	t.Run("no file can be read by others", func(t *testing.T) { nothingIsOpen(t, shared.Sandbox) })
+	t.Run("no secret is in a log or in a dump", func(t *testing.T) { nothingIsTold(t, shared) })
+	t.Run("etcd serves watches on a port that HTTP does not share", func(t *testing.T) {
+		log, err := os.ReadFile(filepath.Join(shared.Dir(), "logs", "etcd.log"))
+		if err != nil || strings.Contains(string(log), "http and grpc server on single port") {
+			t.Errorf("error %v; etcd says:\n%s", err, log)
+		}
+	})
+	t.Run("the scheduler has its own rights and no others", func(t *testing.T) {
+		config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(shared.Dir(), "scheduler.kubeconfig"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scheduler, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ask := range []struct {
+			verb, resource, subresource string
+			want                        bool
+		}{{"create", "pods", "binding", true}, {"list", "secrets", "", false}, {"delete", "nodes", "", false}} {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: ask.verb, Resource: ask.resource, Subresource: ask.subresource, Namespace: "default"},
+			}}
+			got, err := scheduler.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Status.Allowed != ask.want {
+				t.Errorf("%s %s/%s: allowed is %v, want %v", ask.verb, ask.resource, ask.subresource, got.Status.Allowed, ask.want)
+			}
+		}
+	})
+	t.Run("a namespace and what is in it can be deleted", func(t *testing.T) {
+		if _, err := shared.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short-lived"}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := shared.Client.CoreV1().Namespaces().Delete(t.Context(), "short-lived", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		shared.Await(t, "the namespace to go", func(ctx context.Context) (bool, error) {
+			_, err := shared.Client.CoreV1().Namespaces().Get(ctx, "short-lived", metav1.GetOptions{})
+			return apierrors.IsNotFound(err), nil
+		})
+	})
+	t.Run("a second one in the same folder is refused and harms nothing", func(t *testing.T) {
+		_, err := sandbox.Start(t.Context(), sandbox.Options{Dir: shared.Dir()}, nil)
+		if !errors.Is(err, sandbox.ErrUp) || !strings.Contains(err.Error(), shared.Kubeconfig()) {
+			t.Errorf("got error %v, want ErrUp with the kubeconfig's path", err)
+		}
+		if _, err := shared.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Errorf("the first is gone: %v", err)
+		}
+	})
+}

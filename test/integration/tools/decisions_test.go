@@ -1,0 +1,140 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/test/harness/box"
+)
+
+// unequalPrices are two nodes of different prices.
+const unequalPrices = `shapes:
+- {name: cheap, count: 1, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "4"}, annotations: {berth.dev/price-per-hour: "2.50"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
+- {name: dear, count: 1, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "4"}, annotations: {berth.dev/price-per-hour: "9.50"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "4"}}
+`
+
+// saysWhyItDecided asks the scheduler for its reasons, as one who may know them and as one who may not.
+func saysWhyItDecided(t *testing.T, cluster *box.Box) {
+	request := v1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
+		Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: request, Limits: request}}}}}
+	if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, "the pod to be bound", func(ctx context.Context) (bool, error) {
+		now, err := cluster.Client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
+		return err == nil && now.Spec.NodeName != "", err
+	})
+	atDecision := func(args ...string) string {
+		t.Helper()
+		return mustBerth(t, append([]string{"explain", "--at-decision", "--kubeconfig=" + cluster.Kubeconfig()}, args...)...)
+	}
+	// What would be chosen now is another matter: the cheap node is full.
+	all := pod.DeepCopy()
+	all.Name = "all"
+	all.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("3")
+	all.Spec.Containers[0].Resources.Limits = all.Spec.Containers[0].Resources.Requests
+	all.Spec.NodeName = "cheap-0"
+	if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), all, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var then struct {
+		Winner string `json:"winner"`
+		Why    string `json:"why"`
+		Nodes  []struct {
+			Name   string `json:"name"`
+			Scores []struct {
+				Plugin string `json:"plugin"`
+				Raw    int64  `json:"raw"`
+				Cost   *struct {
+					Total float64 `json:"total"`
+				} `json:"cost"`
+			} `json:"scores"`
+		} `json:"nodes"`
+	}
+	if err := json.Unmarshal([]byte(atDecision("pod/p", "-o", "json")), &then); err != nil {
+		t.Fatal(err)
+	}
+	if then.Winner != "cheap-0" || len(then.Nodes) != 2 || !strings.HasPrefix(then.Why, "cheap-0 wins: it costs $2.50 per hour") {
+		t.Errorf("got %+v, want that cheap-0 won of two nodes for $2.50 per hour", then)
+	}
+	for _, n := range then.Nodes {
+		for _, s := range n.Scores {
+			if s.Plugin == "CostOptimized" && (s.Cost == nil || int64(s.Cost.Total*1e6+0.5) != s.Raw) {
+				t.Errorf("node %s: the raw score %d and the cost %v do not agree", n.Name, s.Raw, s.Cost)
+			}
+		}
+	}
+
+	// Why a pod was not placed then is remembered, too, when it has a node at last.
+	waits := pod.DeepCopy()
+	waits.Name = "waits"
+	waits.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("8")
+	waits.Spec.Containers[0].Resources.Limits = waits.Spec.Containers[0].Resources.Requests
+	if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), waits, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, "the pod to have been tried", func(ctx context.Context) (bool, error) {
+		now, err := cluster.Client.CoreV1().Pods("default").Get(ctx, "waits", metav1.GetOptions{})
+		return err == nil && slices.ContainsFunc(now.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }), err
+	})
+	if got := atDecision("pod/waits"); !strings.HasPrefix(got, "No node fitted: of 2 nodes, ") {
+		t.Errorf("got %s\nwant first that no node of 2 fitted", got)
+	}
+
+	// Of a gang that fits nowhere, too, for which there may have been no scheduling cycle.
+	for _, name := range []string{"g-0", "g-1", "g-2"} {
+		member := pod.DeepCopy()
+		member.Name, member.Labels = name, map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		member.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("4")
+		member.Spec.Containers[0].Resources.Limits = member.Spec.Containers[0].Resources.Requests
+		if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), member, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A plan may take several cycles, between which the answer is that the gang is being planned.
+	said := ""
+	defer func() {
+		if t.Failed() {
+			t.Log("the last answer about the gang:\n" + said)
+		}
+	}()
+	const want = "It was given no node: gang default/g needs 3 × 4 nvidia.com/gpu, fits "
+	cluster.Await(t, "the answer "+want, func(context.Context) (bool, error) {
+		var status int
+		status, said, _ = berth(t, "explain", "podgroup/g", "--at-decision", "--kubeconfig="+cluster.Kubeconfig())
+		return status == 0 && strings.Contains(strings.ReplaceAll(said, "\n", " "), want), nil
+	})
+
+	config, err := cluster.SchedulerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	anyone, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+"/configz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := anyone.Do(get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if response.StatusCode != http.StatusForbidden && response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("somebody without credentials gets %s", response.Status)
+	}
+}

@@ -1,0 +1,55 @@
+package tools_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/test/harness/box"
+)
+
+// podsEnd lets pods end, one of them by hand while its end is due.
+func podsEnd(t *testing.T, shared *box.Box) {
+	create := func(name string, delay time.Duration) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": delay.String()}},
+			Spec:       corev1.PodSpec{SchedulerName: "berth-scheduler", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}
+		shared.Create(t, pod)
+	}
+	phase := func(name string, want ...corev1.PodPhase) {
+		t.Helper()
+		shared.Await(t, fmt.Sprintf("%s to be %s", name, want), func(ctx context.Context) (bool, error) {
+			got, err := shared.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+			return err == nil && slices.Contains(want, got.Status.Phase), err
+		})
+	}
+	create("told", time.Second)
+	// On a machine that stalls, a pod may end before it can be made to fail. The next one then has more time.
+	name, delay := "failing", 5*time.Second
+	for attempt := 1; ; attempt++ {
+		create(name, delay)
+		phase(name, corev1.PodRunning, corev1.PodSucceeded)
+		_, err := shared.Client.CoreV1().Pods("default").Patch(t.Context(), name, types.JSONPatchType,
+			[]byte(`[{"op":"test","path":"/status/phase","value":"Running"},{"op":"replace","path":"/status/phase","value":"Failed"}]`), metav1.PatchOptions{}, "status")
+		if err == nil {
+			break
+		}
+		if attempt == 4 {
+			t.Fatal(err)
+		}
+		t.Logf("%s ended after %s: %v", name, delay, err)
+		name, delay = fmt.Sprintf("failing-%d", attempt), 3*delay
+	}
+	create("last", delay+3*time.Second)
+	phase("told", corev1.PodSucceeded)
+	// By then the time of the failed one is over, too.
+	phase("last", corev1.PodSucceeded)
+	phase(name, corev1.PodFailed)
+}

@@ -1,0 +1,355 @@
+package release_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+func testDevices(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	scheduler := w.as(t, "system:serviceaccount:kube-system:berth-scheduler")
+	fresh := func() *corev1.Pod {
+		pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	pod, other := fresh(), fresh()
+	write := func(key, value string, sub ...string) error {
+		patch := []byte(`{"metadata":{"annotations":{"` + key + `":` + value + `}}}`)
+		_, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, sub...)
+		return err
+	}
+	for _, key := range kubeview.AnswerKeys() {
+		told := "annotation " + key + " tells a pod its devices or its address: only the scheduler writes it"
+		refused := func(what, want string, err error) {
+			t.Helper()
+			if got := denial(err); got != want {
+				t.Errorf("%s with %s: got %q, want %q", what, key, got, want)
+			}
+		}
+		_, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(map[string]string{key: "0"}), dryRun)
+		refused("creating a pod", told, err)
+		refused("patching a pod", told, write(key, `"0"`))
+		refused("patching a pod's status", told, write(key, `"0"`, "status"))
+		binding := &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Annotations: map[string]string{key: "0"}},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: "n"},
+		}
+		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}))
+		patch := []byte(`{"metadata":{"annotations":{"` + key + `":"1"}}}`)
+		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Errorf("the scheduler writes %s: %v", key, err)
+		}
+		refused("changing it", told, write(key, `"2"`))
+		refused("removing it", "annotation "+key+" tells the pod its devices or its address: only the scheduler removes it", write(key, "null"))
+	}
+	const recorded = "condition berth.dev/GPUsAssigned records the pod's devices: only the scheduler writes it"
+	record := func(client kubernetes.Interface, status string) error {
+		patch := []byte(`{"status":{"conditions":[{"type":"berth.dev/GPUsAssigned",` + status + `}]}}`)
+		_, err := client.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	}
+	if got := denial(record(w.user, `"status":"True","message":"{}"`)); got != recorded {
+		t.Errorf("writing the condition: got %q, want %q", got, recorded)
+	}
+	if err := record(scheduler, `"status":"True","message":"{}"`); err != nil {
+		t.Errorf("the scheduler writes the condition: %v", err)
+	}
+	for what, change := range map[string]string{"changing": `"message":"[]"`, "removing": `"$patch":"delete"`} {
+		if got := denial(record(w.user, change)); got != recorded {
+			t.Errorf("%s the condition: got %q, want %q", what, got, recorded)
+		}
+	}
+	ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+		t.Errorf("writing another condition, as a kubelet does: %v", err)
+	}
+	if err := write("example.com/note", `"x"`); err != nil {
+		t.Errorf("another annotation of a pod that has devices: %v", err)
+	}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: other.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	if err := w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a binding without such annotations: %v", err)
+	}
+	for _, key := range kubeview.AskingKeys() {
+		squatter := podWith(map[string]string{key: goodRequests[key]})
+		if _, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun); err != nil {
+			t.Errorf("a pod that asks by %s: %v", key, err)
+		}
+		squatter.Spec.NodeName = "n"
+		_, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun)
+		want := "pod with spec.nodeName may not have the annotation " + key + ": only the scheduler places pods that ask for GPUs with it"
+		if got := denial(err); got != want {
+			t.Errorf("a pod on a node that asks by %s: got %q, want %q", key, got, want)
+		}
+	}
+	placed := podWith(nil)
+	placed.Spec.NodeName = "n"
+	if _, err := w.user.CoreV1().Pods("default").Create(ctx, placed, dryRun); err != nil {
+		t.Errorf("a pod on a node that asks for nothing: %v", err)
+	}
+}
+
+// testLicenses writes the annotation by which licenses are counted, once pods have their node.
+func testLicenses(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	const told = "annotation berth.dev/licenses counts what a pod with a node holds: it cannot be written or changed then"
+	pods := w.user.CoreV1().Pods("default")
+	expect := func(what, want string, err error) {
+		t.Helper()
+		if got := denial(err); got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	pod, err := pods.Create(ctx, podWith(map[string]string{kubeview.LicensesKey: "matlab"}), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(value string, sub ...string) error {
+		_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"berth.dev/licenses":`+value+`}}}`), metav1.PatchOptions{}, sub...)
+		return err
+	}
+	expect("a change before the pod has a node", "", patch(`"matlab=2"`))
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	more := binding.DeepCopy()
+	more.Annotations = map[string]string{kubeview.LicensesKey: "matlab=9"}
+	expect("a binding with it", told, pods.Bind(ctx, more, metav1.CreateOptions{}))
+	expect("a binding", "", pods.Bind(ctx, binding, metav1.CreateOptions{}))
+	expect("a change", told, patch(`"matlab=9"`))
+	expect("a change with the status", told, patch(`"matlab=9"`, "status"))
+	expect("removing it", told, patch("null"))
+	expect("the same value", "", patch(`"matlab=2"`))
+	squatter := podWith(map[string]string{kubeview.LicensesKey: "matlab=9"})
+	squatter.Spec.NodeName = "n"
+	_, err = pods.Create(ctx, squatter, dryRun)
+	expect("a pod with spec.nodeName", told, err)
+}
+
+// testDaemons refers to DaemonSets from pods that none has made.
+func testDaemons(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	const told = "pods of DaemonSets may run where others may not: only the DaemonSet controller makes them"
+	pods := w.user.CoreV1().Pods("default")
+	yes := true
+	owned := func(group string) *corev1.Pod {
+		pod := podWith(nil)
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: group, Kind: "DaemonSet", Name: "agent", UID: "1", Controller: &yes}}
+		return pod
+	}
+	for _, group := range []string{"apps/v1", "example.com/v1", "v1"} {
+		if _, err := pods.Create(ctx, owned(group), dryRun); denial(err) != told {
+			t.Errorf("a pod of a DaemonSet of %s: got %q, want %q", group, denial(err), told)
+		}
+	}
+	pod, err := pods.Create(ctx, podWith(nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.OwnerReferences = owned("apps/v1").OwnerReferences
+	if _, err := pods.Update(ctx, pod, metav1.UpdateOptions{}); denial(err) != told {
+		t.Errorf("a pod that becomes one of a DaemonSet: got %q, want %q", denial(err), told)
+	}
+	controller := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "daemon-set-controller"})
+	made, err := controller.CoreV1().Pods("default").Create(ctx, owned("apps/v1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its own namespace may change the rest of it.
+	made.Labels = map[string]string{"a": "b"}
+	if _, err := pods.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("changing a label of a DaemonSet's pod: %v", err)
+	}
+}
+
+// The scheduler of the control plane has the shipped role and no more.
+func testScheduled(t *testing.T, w *guarded) {
+	pod := podWith(map[string]string{"alibabacloud.com/gpu-milli": "300"})
+	pod.Spec.SchedulerName = "gpu-aware-scheduler"
+	created, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Await(t, "the pod to be bound with its device", func(ctx context.Context) (bool, error) {
+		got, err := w.user.CoreV1().Pods("default").Get(ctx, created.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" && got.Annotations[kubeview.GPUAssignedKey] != "", nil
+	})
+}
+
+// goodRequests are values of the asking keys that policies of values read.
+var goodRequests = map[string]string{
+	kubeview.GPUInterconnectKey: "required", kubeview.GPUMemoryMinKey: "40Gi", kubeview.GPUModelsKey: "Tesla-T4", kubeview.GPUSharingKey: "shared",
+}
+
+func testOverlay(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	var subjects []rbacv1.Subject
+	for _, object := range unstructuredObjects(t, rendered(t, "gpu-system", "base", "admission")) {
+		var binding rbacv1.ClusterRoleBinding
+		if object.GetKind() != "ClusterRoleBinding" || object.GetName() != "berth-scheduler" {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
+			t.Fatal(err)
+		}
+		subjects = binding.Subjects
+	}
+	if len(subjects) != 1 || subjects[0].Namespace != "gpu-system" {
+		t.Fatalf("subjects of the overlay: %v", subjects)
+	}
+	w.bind(t, "berth-scheduler", subjects[0])
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "hami-device-plugin"})
+	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[string]string{
+		"system:serviceaccount:gpu-system:berth-scheduler": "",
+		hamiDevicePlugin: "",
+		// A team can make an account of any name in its own namespace, and give it the rights that it has itself.
+		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices or its address: only the scheduler writes it",
+	} {
+		if want != "" {
+			w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ml", Name: "berth-scheduler"})
+		}
+		patch := []byte(`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}}}`)
+		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun})
+		if got := denial(err); got != want {
+			t.Errorf("%s: got %q, want %q", account, got, want)
+		}
+	}
+}
+
+const extenderAccount = "system:serviceaccount:kube-system:berth-extender"
+
+// installExtender gives the extender its account and its rights, once.
+func (w *guarded) installExtender(t *testing.T) {
+	t.Helper()
+	w.extender.Do(func() {
+		if _, err := sandbox.CreateObjects(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.AwaitClusterRole(t, extenderAccount, "berth-extender")
+	w.AwaitClusterRole(t, extenderAccount, "berth-extender-binder")
+}
+
+// testExtender: it binds with devices that it has chosen, under the shipped roles alone.
+func testExtender(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	w.installExtender(t)
+	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, pod.UID)
+	pods := w.as(t, extenderAccount).CoreV1().Pods("default")
+	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
+		t.Error(err)
+	}
+}
+
+func testSchedulerName(t *testing.T, w *guarded) {
+	ours := corev1.Toleration{Key: kubeview.SchedulerKey, Operator: corev1.TolerationOpExists}
+	others := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}
+	for _, test := range []struct {
+		name, namespace, scheduler string
+		has, want                  []corev1.Toleration
+		wantScheduler              string
+	}{
+		{"a pod that says nothing", "ml", "", nil, []corev1.Toleration{ours}, "berth-scheduler"},
+		{"a pod with tolerations", "ml", "", []corev1.Toleration{others}, []corev1.Toleration{others, ours}, "berth-scheduler"},
+		{"a pod that tolerates it already", "ml", "", []corev1.Toleration{ours}, []corev1.Toleration{ours}, "berth-scheduler"},
+		{"a pod of another profile keeps it", "ml", "gang-scheduler", nil, []corev1.Toleration{ours}, "gang-scheduler"},
+		{"a pod of another scheduler keeps it and gets no toleration", "ml", "volcano", nil, nil, "volcano"},
+		{"a namespace without the label", "default", "", nil, nil, "default-scheduler"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := podWith(nil)
+			pod.Spec.SchedulerName, pod.Spec.Tolerations = test.scheduler, test.has
+			got, err := w.user.CoreV1().Pods(test.namespace).Create(t.Context(), pod, dryRun)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The API server adds tolerations of its own to every pod.
+			tolerations := slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+			if len(tolerations) == 0 {
+				tolerations = nil
+			}
+			if diff := cmp.Diff(test.want, tolerations); diff != "" || got.Spec.SchedulerName != test.wantScheduler {
+				t.Errorf("scheduler %s, want %s; tolerations (-want +got):\n%s", got.Spec.SchedulerName, test.wantScheduler, diff)
+			}
+		})
+	}
+}
+
+func testTaint(t *testing.T, w *guarded) {
+	daemon := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "daemon-set-controller"})
+	owned := func(pod *corev1.Pod) *corev1.Pod {
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1", Controller: &yes}}
+		return pod
+	}
+	tolerant := func(scheduler, key string) *corev1.Pod {
+		pod := podWith(nil)
+		pod.Spec.SchedulerName = scheduler
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
+		return pod
+	}
+	const refused = "pod of scheduler default-scheduler may not tolerate the taint berth.dev/scheduler: nodes with it are for gpu-aware-scheduler, " +
+		"cost-optimized-scheduler, gang-scheduler, scheduler-plugins-scheduler, berth-scheduler"
+	for _, test := range []struct {
+		name, want string
+		err        func() error
+	}{
+		{"a pod of the default scheduler", refused, func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", kubeview.SchedulerKey), dryRun)
+			return err
+		}},
+		{"a pod that claims to be a DaemonSet's", refused, func() error {
+			pod := owned(tolerant("", kubeview.SchedulerKey))
+			pod.OwnerReferences[0].Controller = nil // otherwise another policy refuses it, too
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, dryRun)
+			return err
+		}},
+		{"a pod of a DaemonSet", "", func() error {
+			_, err := daemon.CoreV1().Pods("ml").Create(t.Context(), owned(tolerant("", kubeview.SchedulerKey)), dryRun)
+			return err
+		}},
+		{"a pod of Berth", "", func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", kubeview.SchedulerKey), dryRun)
+			return err
+		}},
+		{"a pod that tolerates everything", "", func() error {
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", ""), dryRun)
+			return err
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := denial(test.err()); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,281 @@
+package release_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
+var podValues = map[string][]string{
+	kubeview.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
+	kubeview.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
+	kubeview.DatasetsKey:    {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
+	kubeview.DeadlineKey: {
+		"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
+		"", "tomorrow", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z",
+		"2026-11-21T24:00:00Z", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00", "2026-11-21", "2026-02-30T00:00:00Z", "1732168800",
+	},
+	kubeview.GangKey:            {"true", "false", "True", "", "yes", `say "hi"`},
+	kubeview.GPUInterconnectKey: {"required", "preferred", "Required", "", "nvlink", "required ", "tab\there", "line\nbreak", `back\slash`},
+	kubeview.GPUMemoryMinKey: {
+		"40Gi", "40000Mi", "1Mi", "1048576", "1e9", "1048575500m", "1Pi", "0.5Gi", "80G",
+		"", "0", "-1Gi", "40", "40GB", "40 Gi", "1Ei", "1048575", "much",
+	},
+	kubeview.GPUModelsKey: {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|",
+		strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("ä", 63), strings.Repeat("a|", 31) + "a", strings.Repeat("a|", 32) + "a",
+		strings.Repeat("a|", 32), strings.Repeat("x", 64) + "|", "|" + strings.Repeat("x", 64)},
+	kubeview.GPUSharingKey: {"exclusive", "shared", "", "Shared", "no", strings.Repeat("long ", 40)},
+	kubeview.IPPoolKey:     {"racks", "a.b-c", "", "-a", "A", "a b", "a.", strings.Repeat("x", 253), strings.Repeat("x", 254)},
+	kubeview.LicensesKey:   {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1", "a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
+	kubeview.NearKey: {
+		"app=cache", "app=cache 20GiB/h; app=queue", "app in (a, b)", "!app", "app!=x,tier", "app notin (a)", "example.com/app==x", "n>5", "app=",
+		"app=cache 0.5 GiB/h", "a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p",
+		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x", "app=a;app=a", "a=b,", "app=cache 20GiB",
+		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
+		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" + strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
+	},
+	kubeview.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
+	kubeview.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},
+	kubeview.SpotKey:              {"avoid", "tolerate", "require", "", "Avoid", "sometimes", "tolerate,require"},
+	kubeview.TopologyRequiredKey:  topologies,
+	kubeview.TopologyPreferredKey: topologies,
+	// Any value is one, as far as the pod alone can tell.
+	kubeview.RoleKey: {"leader", ""}, kubeview.StartWindowKey: {"night", ""},
+}
+
+var topologies = []string{
+	"topology.kubernetes.io/rack", "zone, rack", "a,b,c,d,e,f,g,h",
+	"", "rack/", "my rack", "zone,rack,zone", "zone,,rack", "a,b,c,d,e,f,g,h,i", "zone, my rack",
+}
+
+// elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
+var elsewhere = []string{
+	kubeview.GPUAgentKey, kubeview.GPUDevicesKey, kubeview.GPULinksKey, kubeview.GPUModeKey, kubeview.GPUsInUseKey, kubeview.GPUsInUseAtKey,
+	kubeview.PricePerHourKey, kubeview.IPAddressKey,
+	kubeview.MinMembersByRoleKey, kubeview.RoleLabelKey, kubeview.StandInKey, kubeview.SchedulerKey, kubeview.GPUAssignedKey,
+	kubeview.SLAClassKey,
+}
+
+// many is a list of that many names.
+func many(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "n" + string(rune('a'+i))
+	}
+	return strings.Join(names, ",")
+}
+
+func TestTheTableHasEveryKeyThatPodsCarry(t *testing.T) {
+	t.Parallel()
+	keys := slices.Clone(elsewhere)
+	for key := range podValues {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	if diff := cmp.Diff(kubeview.OwnKeys(), keys); diff != "" {
+		t.Errorf("keys (-own +in the table or elsewhere):\n%s", diff)
+	}
+}
+
+// said is what the scheduler's readers say of a pod, empty if they can read it.
+func said(pod *corev1.Pod) string {
+	keys := kubeview.DefaultGPUKeys()
+	_, gpuErr := keys.PodGPURequest(pod)
+	_, topologyErr := kubeview.TopologyOf(nil, pod)
+	_, gangErr := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
+	for _, err := range []error{gpuErr, topologyErr, gangErr} {
+		var bad *kubeview.BadValue
+		if errors.As(err, &bad) {
+			return bad.Error()
+		}
+	}
+	_, _, badSpot := kubeview.PodSpotPolicy(pod)
+	_, badWindow := kubeview.PodStartWindow(pod)
+	_, badNear := kubeview.PodNear(pod)
+	_, badObjective := kubeview.PodObjective(pod)
+	_, _, badClass := kubeview.NamedSLAClass(pod)
+	_, badLicenses := kubeview.PodLicenses(pod)
+	_, badDatasets := kubeview.PodDatasets(pod)
+	_, badIPPool := kubeview.PodIPPool(pod)
+	_, badBackfill := kubeview.PodBackfill(pod)
+	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill} {
+		if bad != nil {
+			return bad.Error()
+		}
+	}
+	return ""
+}
+
+func testValues(t *testing.T, w *guarded) {
+	compare := func(t *testing.T, pod *corev1.Pod, want string) {
+		t.Helper()
+		_, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, dryRun)
+		if got := denial(err); got != want {
+			t.Errorf("annotations %q\nadmission: %s\nscheduler: %s", pod.Annotations, got, want)
+		}
+	}
+	for key, values := range podValues {
+		for _, value := range values {
+			pod := podWith(map[string]string{key: value})
+			compare(t, pod, said(pod))
+		}
+	}
+	together := podWith(map[string]string{kubeview.TopologyRequiredKey: "a,b,c,d,e", kubeview.TopologyPreferredKey: "e,f,g,h,i"})
+	compare(t, together, said(together))
+	class := podWith(map[string]string{kubeview.SLAClassKey: "gold"})
+	compare(t, class, said(class))
+	class.Labels = map[string]string{kubeview.SLAClassKey: "silver"}
+	compare(t, class, said(class))
+}
+
+func testTemplates(t *testing.T, w *guarded) {
+	pod := podWith(map[string]string{kubeview.SpotKey: "sometimes"})
+	want := said(pod)
+	labels := map[string]string{"app": "x"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations, Labels: labels}, Spec: pod.Spec}
+	once := *template.DeepCopy()
+	once.Annotations, once.Spec.RestartPolicy = template.Annotations, corev1.RestartPolicyNever
+	name := metav1.ObjectMeta{Name: "x"}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	ctx := t.Context()
+	apps, batch := w.user.AppsV1(), w.user.BatchV1()
+	for kind, create := range map[string]func() error{
+		"Deployment": func() error {
+			_, err := apps.Deployments("default").Create(ctx, &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, dryRun)
+			return err
+		},
+		"StatefulSet": func() error {
+			_, err := apps.StatefulSets("default").Create(ctx, &appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}}, dryRun)
+			return err
+		},
+		"DaemonSet": func() error {
+			_, err := apps.DaemonSets("default").Create(ctx, &appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, dryRun)
+			return err
+		},
+		"ReplicaSet": func() error {
+			_, err := apps.ReplicaSets("default").Create(ctx, &appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}}, dryRun)
+			return err
+		},
+		"ReplicationController": func() error {
+			rc := &corev1.ReplicationController{ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: labels, Template: &template}}
+			_, err := w.user.CoreV1().ReplicationControllers("default").Create(ctx, rc, dryRun)
+			return err
+		},
+		"Job": func() error {
+			_, err := batch.Jobs("default").Create(ctx, &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: once}}, dryRun)
+			return err
+		},
+		"CronJob": func() error {
+			spec := batchv1.CronJobSpec{Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}}}
+			_, err := batch.CronJobs("default").Create(ctx, &batchv1.CronJob{ObjectMeta: name, Spec: spec}, dryRun)
+			return err
+		},
+	} {
+		if got := denial(create()); got != want {
+			t.Errorf("%s: got %s, want %s", kind, got, want)
+		}
+		template.Annotations[kubeview.SpotKey] = "avoid" // both templates have the same map
+		if err := create(); err != nil {
+			t.Errorf("%s with a good value: %v", kind, err)
+		}
+		template.Annotations[kubeview.SpotKey] = "sometimes"
+	}
+}
+
+// groupsAs is a client of another user for PodGroups of the namespace default.
+func (w *guarded) groupsAs(t *testing.T, user string) dynamic.ResourceInterface {
+	t.Helper()
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+	return client.Resource(kind).Namespace("default")
+}
+
+func groupWith(name string, annotations map[string]string) *unstructured.Unstructured {
+	group := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": map[string]any{"minMember": int64(2)},
+	}}
+	group.SetName(name)
+	group.SetAnnotations(annotations)
+	return group
+}
+
+// createGroup tries to create a PodGroup and returns the denial.
+func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map[string]string) string {
+	t.Helper()
+	_, err := w.groupsAs(t, team).Create(ctx, groupWith("train", annotations), dryRun)
+	return denial(err)
+}
+
+func testPodGroups(t *testing.T, w *guarded) {
+	for key, values := range map[string][]string{
+		kubeview.TopologyRequiredKey: topologies, kubeview.TopologyPreferredKey: topologies,
+		kubeview.BackfillKey: {"allow", "", "yes"}, kubeview.MixedModelsKey: {"allow", "", "yes"}, kubeview.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
+		kubeview.MinMembersByRoleKey: {
+			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",
+			"", "leader", "leader=", "=1", "a=1,a=2", "a=-1", "a=100001", "a=x", "a b=1", "a=1=2",
+		},
+	} {
+		for _, value := range values {
+			annotations := map[string]string{key: value}
+			group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
+			_, topologyErr := kubeview.TopologyOf(group, &corev1.Pod{})
+			_, specErr := kubeview.GangSpec(group, 0)
+			want := ""
+			for _, err := range []error{topologyErr, specErr} {
+				if err != nil {
+					want = err.Error()
+				}
+			}
+			if got := w.createGroup(t.Context(), t, annotations); got != want {
+				t.Errorf("annotations %q\nadmission: %s\nscheduler: %s", annotations, got, want)
+			}
+		}
+	}
+}
+
+func testOldValues(t *testing.T, w *guarded) {
+	ctx := t.Context()
+	pod := podWith(map[string]string{kubeview.SpotKey: "avoid"})
+	created, err := w.user.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(patch string) error {
+		_, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+	want := said(podWith(map[string]string{kubeview.SpotKey: "never"}))
+	if got := denial(edit(`{"metadata":{"annotations":{"berth.dev/spot":"never"}}}`)); got != want {
+		t.Errorf("changing the value to a bad one: got %s, want %s", got, want)
+	}
+	// The status subresource can write annotations, and the policy of values does not look at it.
+	status := []byte(`{"metadata":{"annotations":{"berth.dev/spot":"never"}}}`)
+	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	if err := edit(`{"metadata":{"labels":{"a":"b"}}}`); err != nil {
+		t.Errorf("labelling a pod that has a bad value: %v", err)
+	}
+}

@@ -1,0 +1,204 @@
+package release_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"berth.dev/berth/test/harness/box"
+)
+
+func chart(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(box.Root(t), "charts", "berth")
+}
+
+// template renders the chart.
+func template(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var failure strings.Builder
+	command := exec.CommandContext(t.Context(), box.Tool(t, "helm"), append([]string{"template", "berth", chart(t), "--namespace", "kube-system"}, args...)...)
+	command.Stderr = &failure
+	rendered, err := command.Output()
+	if err != nil {
+		t.Fatalf("rendering the chart: %v\n%s", err, failure.String())
+	}
+	return rendered
+}
+
+func TestTheChartRendersTheKustomizations(t *testing.T) {
+	t.Parallel()
+	const kube = "--kube-version=1.37.1"
+	for name, tc := range map[string]struct {
+		args      []string
+		templates []string
+		folder    string
+	}{
+		"the defaults":           {folder: "base"},
+		"the network policy":     {[]string{"--set=networkPolicy.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
+		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, "service-monitor"},
+		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
+		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
+		"the admission policies": {[]string{"--set=admission.enabled=true", kube}, []string{"admission"}, "admission"},
+		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"deployment", "config", "rbac", "policy"}, "hard-anti-affinity"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := tc.args
+			for _, file := range tc.templates {
+				args = append(args, "--show-only=templates/"+file+".yaml")
+			}
+			if diff := cmp.Diff(alike(t, kustomized(t, tc.folder)), alike(t, unstructuredObjects(t, template(t, args...)))); diff != "" {
+				t.Errorf("objects (-kustomize +chart):\n%s", diff)
+			}
+		})
+	}
+}
+
+// alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the name of
+// the ConfigMap, and the chart an annotation on the pods.
+func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for _, object := range objects {
+		name := object.GetName()
+		if base, _, found := strings.Cut(name, "-config"); object.GetKind() == "ConfigMap" && found {
+			name = base + "-config"
+			object.SetName(name)
+		}
+		if object.GetKind() == "Deployment" {
+			withoutConfigurationName(t, object)
+		}
+		key := object.GetKind() + " " + object.GetNamespace() + "/" + name
+		if all[key] != nil {
+			t.Errorf("%s is there twice", key)
+		}
+		all[key] = object.Object
+	}
+	return all
+}
+
+func withoutConfigurationName(t *testing.T, deployment *unstructured.Unstructured) {
+	t.Helper()
+	template := []string{"spec", "template"}
+	unstructured.RemoveNestedField(deployment.Object, append(template, "metadata", "annotations")...)
+	volumes, found, err := unstructured.NestedSlice(deployment.Object, append(template, "spec", "volumes")...)
+	if err != nil || !found {
+		t.Fatalf("%s has no volumes: %v", deployment.GetName(), err)
+	}
+	for _, volume := range volumes {
+		if source, isConfig := volume.(map[string]any)["configMap"].(map[string]any); isConfig {
+			base, _, _ := strings.Cut(source["name"].(string), "-config")
+			source["name"] = base + "-config"
+		}
+	}
+	if err := unstructured.SetNestedSlice(deployment.Object, volumes, append(template, "spec", "volumes")...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
+	t.Parallel()
+	rendered := string(template(t, "--namespace=elsewhere", "--set=extender.enabled=true,nodeAgent.enabled=true"))
+	for _, object := range unstructuredObjects(t, []byte(rendered)) {
+		switch object.GetKind() {
+		case "Deployment", "DaemonSet", "Service", "ServiceAccount", "ConfigMap", "PodDisruptionBudget":
+			if object.GetNamespace() != "elsewhere" {
+				t.Errorf("%s %s is in %s, want elsewhere", object.GetKind(), object.GetName(), object.GetNamespace())
+			}
+		case "Role", "RoleBinding":
+			if object.GetNamespace() != "kube-system" {
+				t.Errorf("%s %s is in %s, want kube-system, where the leases are", object.GetKind(), object.GetName(), object.GetNamespace())
+			}
+		}
+		subjects, _, err := unstructured.NestedSlice(object.Object, "subjects")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, subject := range subjects {
+			if namespace := subject.(map[string]any)["namespace"]; namespace != nil && namespace != "elsewhere" {
+				t.Errorf("%s %s gives rights to an account in %v, want elsewhere", object.GetKind(), object.GetName(), namespace)
+			}
+		}
+	}
+	if want := "'system:serviceaccount:elsewhere:berth-extender'"; !strings.Contains(rendered, want) {
+		t.Errorf("no policy is about %s", want)
+	}
+}
+
+func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
+	t.Parallel()
+	rendered := alike(t, unstructuredObjects(t, template(t, "--set=extender.enabled=true,extender.image.repository=you/extender,extender.image.tag=v2",
+		"--set=extender.replicas=3,extender.config=own,extender.resources=null,nodeAgent.enabled=true,nodeAgent.image.repository=you/agent,nodeAgent.image.digest=sha256:"+strings.Repeat("a", 64),
+		"--set=nodeAgent.image.pullPolicy=Always,nodeAgent.runtimeClassName=nvidia", "--show-only=templates/extender.yaml", "--show-only=templates/node-agent.yaml")))
+	extender := rendered["Deployment kube-system/berth-extender"].(map[string]any)
+	agents := rendered["DaemonSet kube-system/berth-node-agent"].(map[string]any)
+	config := rendered["ConfigMap kube-system/berth-extender-config"].(map[string]any)
+	container := func(object map[string]any) map[string]any {
+		containers, _, err := unstructured.NestedSlice(object, "spec", "template", "spec", "containers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return containers[0].(map[string]any)
+	}
+	for what, pair := range map[string][2]any{
+		"image of the extender":         {container(extender)["image"], "you/extender:v2"},
+		"replicas of the extender":      {extender["spec"].(map[string]any)["replicas"], float64(3)},
+		"configuration of the extender": {strings.TrimSpace(config["data"].(map[string]any)["extender-config.yaml"].(string)), "own"},
+		"image of the node agent":       {container(agents)["image"], "you/agent@sha256:" + strings.Repeat("a", 64)},
+		"pull policy of the node agent": {container(agents)["imagePullPolicy"], "Always"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: %v, want %v", what, pair[0], pair[1])
+		}
+	}
+	if class, _, _ := unstructured.NestedString(agents, "spec", "template", "spec", "runtimeClassName"); class != "nvidia" {
+		t.Errorf("the node agent has the runtime class %q, want nvidia", class)
+	}
+}
+
+func TestTheChartRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	helm := box.Tool(t, "helm")
+	for name, tc := range map[string]struct{ args, want string }{
+		"policies before Kubernetes 1.36":   {"--set=admission.enabled=true --kube-version=1.35.4", "need Kubernetes 1.36 or newer, this cluster has v1.35.4"},
+		"two kinds of anti-affinity":        {"--set=antiAffinity=Hard,affinity.podAntiAffinity.x=y", "want one of the two"},
+		"an anti-affinity that is none":     {"--set=antiAffinity=hard", "antiAffinity"},
+		"a value of a part that is none":    {"--set=extender.enable=true", "enable"},
+		"no extender at all":                {"--set=extender.enabled=true,extender.replicas=0", "replicas"},
+		"a digest that is none":             {"--set=image.digest=0.1.0", "digest"},
+		"a pull policy that is none":        {"--set=nodeAgent.image.pullPolicy=Sometimes", "pullPolicy"},
+		"a switch that is a word":           {"--set-string=nodeAgent.enabled=yes", "nodeAgent"},
+		"admission policies without a word": {"--set=admission.enabled=1", "admission"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"template", "berth", chart(t)}, strings.Fields(tc.args)...)
+			out, err := exec.CommandContext(t.Context(), helm, args...).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), tc.want) {
+				t.Errorf("helm says (error %v) what does not name %q:\n%.2000s", err, tc.want, out)
+			}
+		})
+	}
+}
+
+func TestTheValuesOfTheServiceMonitorReachIt(t *testing.T) {
+	t.Parallel()
+	// That of the kustomization has the fields of its kind.
+	want := alike(t, kustomized(t, "service-monitor"))
+	for _, object := range want {
+		if monitor := object.(map[string]any); monitor["kind"] == "ServiceMonitor" {
+			monitor["metadata"].(map[string]any)["labels"] = map[string]any{"release": "x"}
+			monitor["spec"].(map[string]any)["endpoints"].([]any)[0].(map[string]any)["interval"] = "90s"
+		}
+	}
+	rendered := template(t, "--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=90s,metrics.serviceMonitor.labels.release=x",
+		"--show-only=templates/metrics.yaml")
+	if diff := cmp.Diff(want, alike(t, unstructuredObjects(t, rendered))); diff != "" {
+		t.Errorf("objects (-kustomize with these values +chart):\n%s", diff)
+	}
+}

@@ -1,0 +1,177 @@
+package release_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/box"
+)
+
+// release is the chart in a cluster without a kubelet: its pods never start, so nothing here waits for them.
+type release struct {
+	*box.Box
+	binary, chart string
+	env           []string
+}
+
+// helm runs a command of helm on the release.
+func (r *release) helm(t *testing.T, args ...string) {
+	t.Helper()
+	args = append(args, "--namespace", "kube-system", "--kubeconfig", r.Kubeconfig())
+	command := exec.CommandContext(t.Context(), r.binary, args...)
+	command.Env = r.env
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (r *release) config(t *testing.T) string {
+	t.Helper()
+	configs := r.Client.CoreV1().ConfigMaps("kube-system")
+	config, err := configs.Get(t.Context(), "berth-scheduler-config", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Data["scheduler-config.yaml"]
+}
+
+func (r *release) deployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	deployments := r.Client.AppsV1().Deployments("kube-system")
+	deployment, err := deployments.Get(t.Context(), "berth-scheduler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+func installsAndRemoves(t *testing.T, cluster *box.Box) {
+	home := t.TempDir()
+	r := &release{
+		Box: cluster, binary: box.Tool(t, "helm"), chart: chart(t),
+		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
+	}
+	shipped, err := os.ReadFile(filepath.Join(manifests(t), "base", "scheduler-config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(home, "changed.yaml")
+	other := strings.Replace(string(shipped), "percentageOfNodesToScore: 100", "percentageOfNodesToScore: 50", 1)
+	if other == string(shipped) {
+		t.Fatal("the shipped configuration has no percentageOfNodesToScore to change")
+	}
+	if err := os.WriteFile(changed, []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	r.helm(t, "install", "berth", r.chart)
+	if diff := cmp.Diff(string(shipped), r.config(t)); diff != "" {
+		t.Errorf("configuration after the installation (-shipped +got):\n%s", diff)
+	}
+	installed := r.deployment(t)
+	group := r.podGroup(t)
+
+	r.helm(t, "upgrade", "berth", r.chart, "--reset-then-reuse-values", "--set-file", "config="+changed)
+	if diff := cmp.Diff(other, r.config(t)); diff != "" {
+		t.Errorf("configuration after the upgrade (-changed +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(installed.Spec.Template, r.deployment(t).Spec.Template); diff != "" {
+		t.Errorf("a changed configuration alone changed the pods (-before +after):\n%s", diff)
+	}
+	r.helm(t, "upgrade", "berth", r.chart, "--reset-then-reuse-values",
+		"--set", "rollOnConfigChange=true,image.tag=next,networkPolicy.enabled=true,metrics.service=true",
+		"--set", "antiAffinity=Hard,extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true")
+	pods := r.deployment(t).Spec.Template
+	if image := pods.Spec.Containers[0].Image; image != "berth-scheduler:next" || pods.Annotations["checksum/config"] == "" {
+		t.Errorf("after the second upgrade the image is %q and the annotations are %q", image, pods.Annotations)
+	}
+	if _, err := r.Client.AppsV1().Deployments("kube-system").Get(t.Context(), "berth-extender", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Client.AppsV1().DaemonSets("kube-system").Get(t.Context(), "berth-node-agent", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	admission := r.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	if _, err := admission.Get(t.Context(), "berth-pod-devices", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	policies := r.Client.NetworkingV1().NetworkPolicies("kube-system")
+	if _, err := policies.Get(t.Context(), "berth-scheduler", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+
+	r.helm(t, "rollback", "berth", "1")
+	if diff := cmp.Diff(string(shipped), r.config(t)); diff != "" {
+		t.Errorf("configuration after the rollback (-shipped +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(installed.Spec.Template, r.deployment(t).Spec.Template); diff != "" {
+		t.Errorf("pods after the rollback (-installed +got):\n%s", diff)
+	}
+
+	r.helm(t, "uninstall", "berth")
+	r.removed(t)
+	if diff := cmp.Diff(group, r.groupUID(t)); diff != "" {
+		t.Errorf("the PodGroup's uid (-before +after the removal):\n%s", diff)
+	}
+}
+
+var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+// podGroup creates a PodGroup and returns its uid.
+func (r *release) podGroup(t *testing.T) string {
+	t.Helper()
+	group := fstest.MapFS{"group.yaml": {Data: []byte(`apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: train}
+spec: {minMember: 2}
+`)}}
+	r.Await(t, "the API of PodGroups", func(ctx context.Context) (bool, error) {
+		_, err := sandbox.CreateObjects(ctx, r.Config, "default", group, "group.yaml")
+		return err == nil, nil
+	})
+	return r.groupUID(t)
+}
+
+func (r *release) groupUID(t *testing.T) string {
+	t.Helper()
+	groups := newApplier(t, r.Box).client.Resource(podGroups).Namespace("default")
+	group, err := groups.Get(t.Context(), "train", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(group.GetUID())
+}
+
+// removed checks that nothing of the chart but the CRDs is left.
+func (r *release) removed(t *testing.T) {
+	t.Helper()
+	a := newApplier(t, r.Box)
+	for _, dir := range []string{"base", "metrics", "network-policy", "extender", "node-agent", "admission"} {
+		for _, object := range kustomized(t, dir) {
+			mapping, err := a.mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := object.GetName()
+			if base, _, found := strings.Cut(name, "-config"); object.GetKind() == "ConfigMap" && found {
+				name = base + "-config"
+			}
+			r.Await(t, object.GetKind()+" "+name+" to be gone", func(ctx context.Context) (bool, error) {
+				_, err := a.client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+				return apierrors.IsNotFound(err), nil
+			})
+		}
+	}
+}
