@@ -24,13 +24,12 @@ export GOFLAGS := $(filter-out -buildvcs=%,$(GOFLAGS)) -buildvcs=false
 
 GOLANGCI_LINT := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 
-# Packages tested at once, each of which may hold a control plane of its own (300 MiB and a core while it starts).
-TEST_PARALLEL ?= 3
-# The packages to test, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'. Those without
-# tests are left out: go test would compile them all the same, the whole API server for the race detector among them. The slow
-# ones come first, or the others would be done long before them.
-SLOW := ./pkg/plugins/coscheduling ./cmd/scheduler ./pkg/plugins/gpuaware ./manifests/examples ./pkg/sandbox ./pkg/plugins/costoptimized
-PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(SLOW) ./...)
+# The rooms of the tests that need more than Go: control planes of their own, tools, a browser.
+REAL := ./test/integration/... ./test/release
+# The packages that make test tests, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'. Those without
+# tests are left out: go test would compile them all the same. The slow ones come first, or the others would be done long before them.
+SLOW := ./test/scenarios ./pkg/plugins/coscheduling ./pkg/plugins/gpuaware
+PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(SLOW) ./... | grep -v -E '/test/(integration|release)')
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
@@ -99,13 +98,19 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
 
-# The integration tests start the binaries of bin/, hence build. RACE=1 is what CI runs. It needs a C compiler, because the
-# race detector is a C library. go vet is part of `make verify`: here it would look at all of Kubernetes again for the race detector.
-# Debugging information would take four tenths of the time to link. A heap that may grow to five times what is in use, within limits,
-# saves a tenth of what the tests and their control planes compute; the race detector needs that memory itself.
+# RACE=1 needs a C compiler, because the race detector is a C library. go vet is part of `make verify`: here it would look at all of
+# Kubernetes again for the race detector. Debugging information would take four tenths of the time to link. A heap that may grow to
+# five times what is in use, within limits, saves a tenth of what the tests compute; the race detector needs that memory itself.
 RACE ?=
-test: build ## all tests; RACE=1 adds the race detector
-	CGO_ENABLED=$(if $(RACE),1,0) $(if $(RACE),,GOGC=400 GOMEMLIMIT=2GiB) go test $(if $(RACE),-race) -vet=off -ldflags='-s -w' -shuffle=on -p $(TEST_PARALLEL) -timeout 30m $(TESTFLAGS) $(PKG)
+GO_TEST = CGO_ENABLED=$(if $(RACE),1,0) $(if $(RACE),,GOGC=400 GOMEMLIMIT=2GiB) go test $(if $(RACE),-race) -vet=off -ldflags='-s -w' -shuffle=on -timeout 30m
+test: berth scheduler ## all tests that need nothing but Go, and the demo on a real control plane; RACE=1 adds the race detector
+	@echo testing
+	@$(GO_TEST) $(TESTFLAGS) $(PKG)
+
+test-real: build tools ## the tests on real control planes, with Prometheus, a browser, images, the chart, kubectl and helm
+	@hack/test-real-needs.sh
+	@$(GO_TEST) $(TESTFLAGS) $(REAL)
+	@$(GO_TEST) $(TESTFLAGS) ./test/scenarios -world=real
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...

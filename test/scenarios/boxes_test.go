@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -73,6 +74,10 @@ var boxes = []*box{plain, reserving, shipped, nominating, leveled, owning, unkno
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if *logs < 0 {
+		klog.LogToStderr(false)
+		klog.SetOutput(io.Discard)
+	}
 	klogFlags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(klogFlags)
 	if err := klogFlags.Set("v", strconv.Itoa(max(*logs, 0))); err != nil {
