@@ -43,21 +43,32 @@ BIN ?= bin
 
 build: scheduler node-agent extender berth ## bin/berth-scheduler, bin/berth, bin/berth-node-agent and bin/berth-extender, static and stripped
 
+# A third of the CPU time of compiling is the compiler's garbage collection. Without it the largest package takes 0.8 GB
+# instead of 0.5, and the binaries are the same.
+GO_BUILD = GOGC=off GOMEMLIMIT=1GiB go build -ldflags '$(LDFLAGS)'
+
+# go build shows nothing while it compiles. So $(call first_build,BINARY,PACKAGE,CPU SECONDS) says how long that takes if the
+# module cache or the build cache lacks the package, which is one of the last. A binary newer than go.mod was built before.
+first_build = test $(BIN)/$(1) -nt go.mod || ! go build -n $(2) 2>&1 | grep -qE '^go: downloading|/compile ' || \
+	echo "  the first build compiles Kubernetes: about $$(( ($(3) / $$(nproc) + 59) / 60 )) min on $$(nproc) cores"
+
 berth: ## bin/berth alone
 	@echo building $(BIN)/berth
-	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth ./cmd/berth
+	@$(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,220)
+	@$(GO_BUILD) -o $(BIN)/berth ./cmd/berth
 
 scheduler: ## bin/berth-scheduler alone
 	@echo building $(BIN)/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
-	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-scheduler ./cmd/scheduler
+	@$(call first_build,berth-scheduler,k8s.io/kubernetes/cmd/kube-scheduler/app,420)
+	@$(GO_BUILD) -o $(BIN)/berth-scheduler ./cmd/scheduler
 
 node-agent: ## bin/berth-node-agent alone
 	@echo building $(BIN)/berth-node-agent
-	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-node-agent ./cmd/node-agent
+	@$(GO_BUILD) -o $(BIN)/berth-node-agent ./cmd/node-agent
 
 extender: ## bin/berth-extender alone
 	@echo building $(BIN)/berth-extender $(KUBE_VERSION)-berth.$(VERSION)
-	@go build -ldflags '$(LDFLAGS)' -o $(BIN)/berth-extender ./cmd/extender
+	@$(GO_BUILD) -o $(BIN)/berth-extender ./cmd/extender
 
 # What tests run besides our own commands. The kubectl is that of the Kubernetes that we build against, and helm the pinned one.
 tools: ## kubectl, helm and the packer of images in bin/tools, for the tests against real ones
@@ -95,7 +106,8 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
 	diff -r dist .berth/verify-dist/dist
 
-demo: build ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
+# The demo runs these two only, so that a fresh clone gets to it sooner.
+demo: scheduler berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
 
 # RACE=1 needs a C compiler, because the race detector is a C library. go vet is part of `make verify`: here it would look at all of
