@@ -3,12 +3,12 @@ package tool_test
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/test/harness/await"
 )
 
 // TestNothingOfASchedulerOutlivesIt runs many profiles of one scheduler that share all that they can, as many replays in
@@ -38,16 +38,13 @@ func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
 			}
 		}
 	}()
-	deadline, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
-	defer tick.Stop()
-	for {
+	await.Until(t, "what the profiles of a stopped scheduler shared to be collected", func() bool {
+		runtime.GC()
 		select {
 		case <-gone:
-			return
-		case <-tick.C:
-			runtime.GC()
-		case <-deadline:
-			t.Fatal("something in the process still refers to what the profiles of a stopped scheduler shared")
+			return true
+		default:
+			return false
 		}
-	}
+	})
 }
