@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Checkout is a folder of the test with what the commands of pages name: bin, a copy of the manifests, and tools, which has kubectl.
-// The root is that of the repository. In the copy, the pods of the examples' Jobs run for an hour. On the control plane they would end
-// after a minute, which may be over before a slow machine looks.
+// Checkout is a folder of the test with what the commands of pages name: bin, a copy of the manifests, and tools, which
+// has kubectl. The root is that of the repository. In the copy, the pods of the examples' Jobs run for an hour. On the
+// control plane they would end after a minute, which may be over before a slow machine looks.
 func Checkout(t *testing.T, root string) string {
 	t.Helper()
 	root, err := filepath.Abs(root)

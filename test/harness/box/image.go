@@ -66,7 +66,8 @@ func (b Builder) Container(t *testing.T, target string) string {
 	return b.Run(t, "from", "--isolation=chroot", "berth-"+target)
 }
 
-// Unpacked makes a container from an OCI archive that is packed, as `make dist` does it, around the binary of `make build`.
+// Unpacked makes a container from an OCI archive that is packed, as `make dist` does it, around the binary of `make
+// build`.
 func (b Builder) Unpacked(t *testing.T, target string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -148,8 +149,8 @@ func (b Builder) Files(t *testing.T, container string) string {
 	return fmt.Sprint(files)
 }
 
-// Check compares a target's image, of which this is a container, with what the project promises of its images: the user,
-// one file, certificate authorities in it, labels, and that it runs.
+// Check compares a target's image, of which this is a container, with what the project promises of its images: the
+// user, one file, certificate authorities in it, labels, and that it runs.
 func (b Builder) Check(t *testing.T, container, target string) {
 	t.Helper()
 	file := "/berth-" + target
