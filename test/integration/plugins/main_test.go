@@ -29,6 +29,8 @@ func TestShippedWithKubelets(t *testing.T) {
 }
 
 // TestShipped has the shipped configuration without kubelets: pods stay as they are bound.
+//
+//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true})
@@ -78,6 +80,8 @@ profiles:
 `
 
 // TestGangs keeps no nodes for gangs.
+//
+//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestGangs(t *testing.T) {
 	t.Parallel()
 	config := write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))
@@ -91,6 +95,8 @@ func TestGangs(t *testing.T) {
 }
 
 // TestLimits has service levels, and keeps nodes for gangs within limits.
+//
+//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	figures := newFigures(t)
