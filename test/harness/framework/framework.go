@@ -7,6 +7,7 @@ package framework
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,8 +20,10 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
@@ -64,8 +67,12 @@ type Scheduler struct {
 	Woken chan string
 
 	ctx    context.Context //nolint:containedctx // that of the scheduler
+	stop   func()
 	config *rest.Config
 }
+
+// Stop ends what runs, as the end of the test does.
+func (s *Scheduler) Stop() { s.stop() }
 
 // Alone is a profile with one plugin at these extension points, all if none is named, with these args, its defaults if nil.
 func Alone(profile, plugin string, args runtime.Object, points ...string) *schedulerapi.KubeSchedulerProfile {
@@ -81,6 +88,11 @@ func Alone(profile, plugin string, args runtime.Object, points ...string) *sched
 	}
 	for _, point := range points {
 		*sets[point] = enabled(plugin)
+	}
+	if args == nil {
+		kind := configv1.SchemeGroupVersion.WithKind(plugin + "Args")
+		// A plugin without args has no such kind.
+		args, _, _ = scheme.Codecs.UniversalDecoder().Decode(nil, &kind, nil)
 	}
 	if args != nil {
 		p.PluginConfig = []schedulerapi.PluginConfig{{Name: plugin, Args: args}}
@@ -102,12 +114,13 @@ func Start(tb testing.TB, setup Setup) *Scheduler {
 		API: setup.API, Client: setup.Client, Cache: cache.New(ctx, nil, false, false), Snapshot: cache.NewEmptySnapshot(),
 		Recorder: events.NewFakeRecorder(1000), Woken: make(chan string, 1000), ctx: ctx,
 	}
-	tb.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if s.Factory != nil {
 			s.Factory.Shutdown()
 		}
 	})
+	tb.Cleanup(s.Stop)
 	if s.API == nil {
 		s.API = memapi.New()
 	}
