@@ -91,12 +91,12 @@ func (a *addressed) cycle(b *testing.B, infos []fwk.NodeInfo, pod *v1.Pod) {
 }
 
 // BenchmarkAddressRelease is one look at 10,000 reservations for those that may be released, which pods that end bring about at most
-// once a second, with what informers do meanwhile.
+// once a second, and the release of one.
 //
 //	go test ./test/plugins -run xxx -bench AddressRelease -benchtime 20x
 func BenchmarkAddressRelease(b *testing.B) {
 	const reservations = 10_000
-	err := simulation.Virtual(time.Now(), func() error {
+	err := simulation.Settled(time.Now(), func(func()) error {
 		setup := addressSetup(b)
 		for i := range reservations {
 			a := fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)
@@ -108,9 +108,8 @@ func BenchmarkAddressRelease(b *testing.B) {
 		c.lead(b)
 		pass(minute)
 		used := processorTime(b)
-		for range b.N {
-			c.add(b, asking("visitor", ""))
-			c.DeletePod(b, "visitor")
+		for i := range b.N {
+			c.DeletePod(b, fmt.Sprint("owner-", i))
 			pass(2 * second)
 		}
 		b.ReportMetric(float64(used().Microseconds())/1000/float64(b.N), "cpu-ms/op")

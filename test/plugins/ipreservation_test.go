@@ -184,7 +184,7 @@ func (a *addressed) lead(tb testing.TB) {
 // tried returns the names of the pods that were woken since it was called last.
 func (a *addressed) tried() []string {
 	pass(minute)
-	return woken(a.Scheduler)
+	return a.Woken()
 }
 
 // after does something after the first request of a kind, before its client has the answer.

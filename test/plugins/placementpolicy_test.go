@@ -3,9 +3,7 @@ package plugins_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -96,11 +94,7 @@ func twoPools(others ...runtime.Object) []runtime.Object {
 // woken returns the names of the pods that plugins have woken since it was asked last.
 func woken(s *framework.Scheduler) []string {
 	pass(second)
-	names := map[string]bool{}
-	for len(s.Woken) > 0 {
-		names[<-s.Woken] = true
-	}
-	return slices.Sorted(maps.Keys(names))
+	return s.Woken()
 }
 
 func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {

@@ -7,6 +7,7 @@ package framework
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
@@ -63,12 +64,10 @@ type Scheduler struct {
 	DRA      fwk.SharedDRAManager
 	// Recorder has the events that plugins wrote.
 	Recorder *events.FakeRecorder
-	// Woken has the names of the pods that plugins put into the active queue.
-	Woken chan string
-
-	ctx    context.Context //nolint:containedctx // that of the scheduler
-	stop   func()
-	config *rest.Config
+	ctx      context.Context //nolint:containedctx // that of the scheduler
+	stop     func()
+	config   *rest.Config
+	queue    activator
 }
 
 // Stop ends what runs, as the end of the test does.
@@ -112,7 +111,7 @@ func Start(tb testing.TB, setup Setup) *Scheduler {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	s := &Scheduler{
 		API: setup.API, Client: setup.Client, Cache: cache.New(ctx, nil, false, false), Snapshot: cache.NewEmptySnapshot(),
-		Recorder: events.NewFakeRecorder(1000), Woken: make(chan string, 1000), ctx: ctx,
+		Recorder: events.NewFakeRecorder(1000), ctx: ctx,
 	}
 	s.stop = sync.OnceFunc(func() {
 		cancel()
@@ -178,7 +177,7 @@ func (s *Scheduler) NewFramework(tb testing.TB, profile *schedulerapi.KubeSchedu
 	f, err := frameworkruntime.NewFramework(s.ctx, registry, profile,
 		frameworkruntime.WithClientSet(s.Client), frameworkruntime.WithKubeConfig(s.config), frameworkruntime.WithInformerFactory(s.Factory),
 		frameworkruntime.WithSharedDRAManager(s.DRA), frameworkruntime.WithSnapshotSharedLister(s.Snapshot),
-		frameworkruntime.WithEventRecorder(s.Recorder), frameworkruntime.WithPodActivator(activator{s.Woken}),
+		frameworkruntime.WithEventRecorder(s.Recorder), frameworkruntime.WithPodActivator(&s.queue),
 	)
 	if err != nil {
 		tb.Fatal(err)
@@ -210,14 +209,29 @@ func (s *Scheduler) fillCache(tb testing.TB) {
 	}
 }
 
-// activator stands for the scheduling queue, which is not part of a framework.
-type activator struct{ woken chan string }
+// activator stands for the scheduling queue, which is not part of a framework. It remembers the names of the pods.
+type activator struct {
+	mu    sync.Mutex
+	woken []string
+}
 
 // Activate tells of the pods.
-func (a activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, pod := range pods {
-		a.woken <- pod.Name
+		a.woken = append(a.woken, pod.Name)
 	}
+}
+
+// Woken are the names of the pods that plugins have put into the active queue since it was asked last, each once, in order.
+func (s *Scheduler) Woken() []string {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	woken := s.queue.woken
+	s.queue.woken = nil
+	slices.Sort(woken)
+	return slices.Compact(woken)
 }
 
 // Plugin is the plugin of a framework that has the type.
