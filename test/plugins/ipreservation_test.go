@@ -37,19 +37,25 @@ type addressed struct {
 	plugin *ipreservation.Plugin
 }
 
-// addressSetup has a pool or a reservation in each text: "IPPool racks {subnets: …}".
+// addressAPI is an API that serves pools and reservations, with that of each text: "IPPool racks {subnets: …}".
+func addressAPI(tb testing.TB, texts ...string) *memapi.Server {
+	tb.Helper()
+	api := framework.API(map[string]schema.GroupVersionResource{"IPPool": poolsResource, "IPReservation": reservationsResource})
+	for _, text := range texts {
+		framework.Create(tb, api, addressObject(tb, text))
+	}
+	return api
+}
+
+// addressSetup has a node in each of two racks.
 func addressSetup(tb testing.TB, texts ...string) framework.Setup {
 	tb.Helper()
-	setup := framework.Setup{
+	return framework.Setup{
 		Profile: framework.Alone("berth-scheduler", ipreservation.Name, nil),
 		Plugins: frameworkruntime.Registry{ipreservation.Name: ipreservation.New},
-		API:     framework.API(map[string]schema.GroupVersionResource{"IPPool": poolsResource, "IPReservation": reservationsResource}),
+		API:     addressAPI(tb, texts...),
 		Objects: []runtime.Object{racked("a", "r1"), racked("b", "r2")},
 	}
-	for _, text := range texts {
-		setup.Objects = append(setup.Objects, addressObject(tb, text))
-	}
-	return setup
 }
 
 // giveOut starts the plugin on what addressSetup reads.
