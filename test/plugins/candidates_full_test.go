@@ -1,4 +1,4 @@
-package candidates_test
+package plugins_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/plugins/gpuaware"
 )
@@ -77,7 +77,7 @@ func TestFullNodesDoNotMakeACycleLookAtAllNodes(t *testing.T) {
 			}
 			r := newRigWith(t, c, profileName, nodes, pods...)
 			next := tune(podOf("next", 1000, 1024, 0), test.next)
-			if got := r.seen(t, framework.NewCycleState(), next); got >= unused {
+			if got := r.seen(t, upstream.NewCycleState(), next); got >= unused {
 				t.Errorf("the framework is given %d of %d nodes", got, used+unused)
 			}
 			got, err := r.choose(t, r.best, next)

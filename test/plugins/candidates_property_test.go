@@ -1,4 +1,4 @@
-package candidates_test
+package plugins_test
 
 import (
 	"fmt"

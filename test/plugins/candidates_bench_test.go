@@ -1,9 +1,8 @@
-package candidates_test
+package plugins_test
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,7 +15,7 @@ import (
 // it: with candidates, with all nodes, and with the stock configuration, which looks at a sample of the nodes. The cluster is
 // empty but for the pods of the benchmark, or three of four nodes are used, each in another way.
 //
-//	go test ./pkg/candidates -run xxx -bench Cycle -benchtime 300x
+//	go test ./test/plugins -run xxx -bench Cycle -benchtime 300x
 func BenchmarkCycle(b *testing.B) {
 	identical := func(_ *rand.Rand, i int) *v1.Pod { return podOf(fmt.Sprint(i), 4000, 16<<10, 1) }
 	distinct := func(random *rand.Rand, i int) *v1.Pod {
@@ -45,7 +44,7 @@ func BenchmarkCycle(b *testing.B) {
 
 // BenchmarkTaken is what one cycle costs on 10,000 nodes of which so many fail a filter that only their pods decide, and rank first.
 //
-//	go test ./pkg/candidates -run xxx -bench Taken -benchtime 50x
+//	go test ./test/plugins -run xxx -bench Taken -benchtime 50x
 func BenchmarkTaken(b *testing.B) {
 	for _, taken := range []int{0, 500, 2000, 4000, 6000, 9000} {
 		for _, look := range []string{"candidates", "all"} {
@@ -69,13 +68,13 @@ func BenchmarkTaken(b *testing.B) {
 				next := podOf("next", 1000, 1024, 0)
 				takePort(next)
 				b.ReportAllocs()
-				before := processorTime(b)
+				spent := processorTime(b)
 				for b.Loop() {
 					if _, err := r.choose(b, f, next); err != nil {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric((processorTime(b)-before)/float64(b.N)*1000, "cpu-ms/op")
+				b.ReportMetric(float64(spent().Microseconds())/1000/float64(b.N), "cpu-ms/op")
 			})
 		}
 	}
@@ -129,20 +128,10 @@ func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *scheduler
 		step(i)
 	}
 	b.ReportAllocs()
-	before := processorTime(b)
+	spent := processorTime(b)
 	for i := 100; b.Loop(); i++ {
 		step(i)
 	}
-	b.ReportMetric((processorTime(b)-before)/float64(b.N)*1000, "cpu-ms/op")
+	b.ReportMetric(float64(spent().Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	b.ReportMetric(float64(full), "unschedulable")
-}
-
-// processorTime is what this process has used, in seconds: unlike the time on a clock it does not depend on who else
-// uses the machine.
-func processorTime(b *testing.B) float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }

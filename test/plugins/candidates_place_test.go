@@ -1,10 +1,10 @@
-package candidates_test
+package plugins_test
 
 import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // TestNearNodesAreCandidatesWhateverTheirClass has a peer in a rack of nodes that are all in the class of hundreds of others, and on
@@ -17,7 +17,7 @@ func TestNearNodesAreCandidatesWhateverTheirClass(t *testing.T) {
 	plain, near := podOf("plain", 1000, 1024, 1), podOf("near", 1000, 1024, 1)
 	near.Annotations = map[string]string{"berth.dev/near": "app=cache"}
 	for _, pod := range []*v1.Pod{plain, near} {
-		if got := r.seen(t, framework.NewCycleState(), pod); got >= 600 {
+		if got := r.seen(t, upstream.NewCycleState(), pod); got >= 600 {
 			t.Errorf("the framework is given all %d nodes for pod %s", got, pod.Name)
 		}
 	}

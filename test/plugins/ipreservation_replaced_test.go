@@ -1,9 +1,8 @@
-package ipreservation
+package plugins_test
 
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -13,9 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	restclient "k8s.io/client-go/rest"
-
-	"berth.dev/berth/pkg/apis/config"
 )
 
 const poolOfNine = `IPPool any {releasePolicy: Retain, subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`
@@ -23,84 +19,54 @@ const poolOfNine = `IPPool any {releasePolicy: Retain, subnets: [{ranges: [10.0.
 // member is the pod db-0 of the StatefulSet db, which is made again under its name with another UID.
 func member(uid string) *v1.Pod {
 	p := asking("db-0", "any")
-	p.UID, p.Spec.SchedulerName = types.UID(uid), profile
+	p.UID = types.UID(uid)
 	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 	return p
 }
 
 // next puts another pod in the place of db-0, and returns when the informers have seen it.
-func (c *cluster) next(t *testing.T, uid string) *v1.Pod {
+func (c *addressed) next(t *testing.T, uid string) *v1.Pod {
 	t.Helper()
-	c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "db-0"})
-	p := c.create(t, member(uid))
-	synctest.Wait()
-	return p
+	c.API.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "db-0"})
+	return c.add(t, member(uid))
 }
 
 // reserved returns the pods that reservations are made for, by address.
-func (c *cluster) reserved() map[string]string {
+func (c *addressed) reserved() map[string]string {
 	all := map[string]string{}
-	for _, obj := range c.api.List(reservationKind.Resource) {
+	for _, obj := range c.API.List(reservationsResource) {
 		spec := obj.(*unstructured.Unstructured).Object["spec"].(map[string]any)
 		all[spec["address"].(string)], _ = spec["podUID"].(string)
 	}
 	return all
 }
 
-// afterRequest is a transport that does something after the first request of a kind, before its client has the answer.
-type afterRequest struct {
-	http.RoundTripper
-	method, resource string
-	once             *sync.Once
-	do               func()
-}
-
-func (a afterRequest) RoundTrip(req *http.Request) (*http.Response, error) {
-	answer, err := a.RoundTripper.RoundTrip(req)
-	if req.Method == a.method && strings.Contains(req.URL.Path, "/"+a.resource) {
-		a.once.Do(a.do)
-	}
-	return answer, err
-}
-
-// doAfter has something done after the book's first request of a kind.
-func doAfter(client *restclient.RESTClient, method, resource string, do func()) {
-	client.Client.Transport = afterRequest{client.Client.Transport, method, resource, &sync.Once{}, do}
-}
-
 // The plugins of PreBind run one after the other, and those before this one may wait for minutes. A pod that is replaced meanwhile
 // is bound by nothing, but its binding goes on until it fails.
 func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, nil, &config.IPReservationArgs{}, poolOfNine)
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, poolOfNine)
 		synctest.Wait()
 		first := c.next(t, "first")
 		promised := c.reserve(t, first)
 		second := c.next(t, "second")
 		waits := map[string]string{"": "address 10.0.0.1 is promised to an earlier pod of the same name, whose binding has not ended"}
-		got, _ := c.filter(t, second)
-		if diff := cmp.Diff(waits, got); diff != "" {
+		if diff := cmp.Diff(waits, c.filter(t, second)); diff != "" {
 			t.Errorf("the second pod is refused (-want +got):\n%s", diff)
 		}
 		c.tried()
-		if reason := c.bind(t, promised, first); !strings.Contains(reason, "reserving address 10.0.0.1 for pod default/db-0: the pod was deleted meanwhile") {
+		if reason := c.preBind(t, promised, first); !strings.Contains(reason, "reserving address 10.0.0.1 for pod default/db-0: the pod was deleted meanwhile") {
 			t.Errorf("PreBind of the first pod says %q", reason)
 		}
 		if diff := cmp.Diff([]string{"db-0"}, c.tried()); diff != "" {
 			t.Errorf("tried again (-want +got):\n%s", diff)
 		}
-		if reason := c.bind(t, c.reserve(t, second), second); reason != "" {
-			t.Fatal(reason)
-		}
+		c.mustBind(t, second)
 		c.land(t, second)
 		if diff := cmp.Diff(map[string]string{"10.0.0.1": "second"}, c.reserved()); diff != "" {
 			t.Errorf("reserved (-want +got):\n%s", diff)
 		}
-		third := c.next(t, "third")
-		if reason := c.bind(t, c.reserve(t, third), third); reason != "" {
-			t.Fatal(reason)
-		}
+		c.mustBind(t, c.next(t, "third"))
 		if diff := cmp.Diff(map[string]string{"10.0.0.1": "third"}, c.reserved()); diff != "" {
 			t.Errorf("reserved (-want +got):\n%s", diff)
 		}
@@ -111,42 +77,40 @@ func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
 func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 	t.Parallel()
 	const earlier = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`
-	replaced := func(t *testing.T, c *cluster) { c.next(t, "second") }
+	replaced := func(t *testing.T, c *addressed) { c.next(t, "second") }
 	tests := map[string]struct {
 		objects []string
 		method  string
-		change  func(t *testing.T, c *cluster)
+		change  func(t *testing.T, c *addressed)
 		want    map[string]string
 	}{
-		"the pod is deleted": {method: http.MethodPost, change: func(_ *testing.T, c *cluster) {
-			c.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: "db-0"})
-		}, want: map[string]string{}},
+		"the pod is deleted":  {method: http.MethodPost, change: func(t *testing.T, c *addressed) { c.DeletePod(t, "db-0") }, want: map[string]string{}},
 		"the pod is replaced": {method: http.MethodPost, change: replaced, want: map[string]string{}},
-		"another scheduler gives the address to the next pod": {method: http.MethodPost, change: func(t *testing.T, c *cluster) {
+		"another scheduler gives the address to the next pod": {method: http.MethodPost, change: func(t *testing.T, c *addressed) {
 			c.next(t, "second")
 			c.apply(t, strings.Replace(earlier, "before", "second", 1))
 		}, want: map[string]string{"10.0.0.1": "second"}},
 		"the address was that of an earlier pod": {objects: []string{earlier}, method: http.MethodPatch, change: replaced,
 			want: map[string]string{"10.0.0.1": "first"}},
-		"the pod stays": {method: http.MethodPost, change: func(*testing.T, *cluster) {}, want: map[string]string{"10.0.0.1": "first"}},
+		"the pod stays": {method: http.MethodPost, change: func(*testing.T, *addressed) {}, want: map[string]string{"10.0.0.1": "first"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var c *cluster
-				c = newClusterWith(t, nil, &config.IPReservationArgs{}, func(b *book) {
-					doAfter(b.client, test.method, reservationKind.Resource.Resource, func() { test.change(t, c) })
-				}, append(test.objects, poolOfNine)...)
+			bubble(t, func(t *testing.T) {
+				var c *addressed
+				setup := addressSetup(t, append(test.objects, poolOfNine)...)
+				setup.Through = doAfter(test.method, "ipreservations", func() { test.change(t, c) })
+				c = startAddressed(t, setup)
 				synctest.Wait()
 				first := c.next(t, "first")
-				_ = c.bind(t, c.reserve(t, first), first)
+				_ = c.preBind(t, c.reserve(t, first), first)
 				if diff := cmp.Diff(test.want, c.reserved()); diff != "" {
 					t.Errorf("reserved (-want +got):\n%s", diff)
 				}
 				synctest.Wait()
-				if p, reason := c.plugin.book.ledger.Reserve(mustAsk(member("next")), nil); p.Address.String() != "10.0.0.1" {
-					t.Errorf("the next pod is promised %s (%s)", p.Address, reason)
+				c.mustBind(t, c.next(t, "next"))
+				if got := c.annotation("db-0", "berth.dev/ip-address"); got != "10.0.0.1" {
+					t.Errorf("the next pod has %s", got)
 				}
 			})
 		})
@@ -155,22 +119,20 @@ func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 
 // The promise may be kept and the pod be gone before it is bound: the failure of the binding ends no promise then.
 func TestAPodIsTriedAgainWhenThePromiseToItsPredecessorIsKept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var c *cluster
-		c = newClusterWith(t, nil, &config.IPReservationArgs{}, func(b *book) {
-			client, _ := b.handle.ClientSet().CoreV1().RESTClient().(*restclient.RESTClient)
-			doAfter(client, http.MethodPatch, "pods", func() {
-				if got, _ := c.filter(t, c.next(t, "second")); !strings.Contains(got[""], "promised to an earlier pod") {
-					t.Errorf("the second pod is refused for %v", got)
-				}
-			})
-		}, poolOfNine)
+	bubble(t, func(t *testing.T) {
+		var c *addressed
+		setup := addressSetup(t, poolOfNine)
+		setup.Through = doAfter(http.MethodPatch, "pods", func() {
+			if got := c.filter(t, c.next(t, "second")); !strings.Contains(got[""], "promised to an earlier pod") {
+				t.Errorf("the second pod is refused for %v", got)
+			}
+		})
+		c = startAddressed(t, setup)
 		synctest.Wait()
 		first := c.next(t, "first")
 		state := c.reserve(t, first)
 		c.tried()
-		if reason := c.bind(t, state, first); reason != "" {
+		if reason := c.preBind(t, state, first); reason != "" {
 			t.Fatal(reason)
 		}
 		if diff := cmp.Diff([]string{"db-0"}, c.tried()); diff != "" {
@@ -187,22 +149,17 @@ func TestThePodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
 		"of a pod that was not bound": {want: "10.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t, nil, &config.IPReservationArgs{}, poolOfNine,
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, poolOfNine,
 					`IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: first, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`,
 					`IPReservation ip-10-0-0-2 {address: 10.0.0.2, pool: any, podUID: second, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`)
 				synctest.Wait()
-				c.plugin.book.begin()
+				c.lead(t)
 				second := member("second")
 				second.Spec.NodeName, second.Annotations["berth.dev/ip-address"] = test.node, "10.0.0.2"
-				c.create(t, second)
-				synctest.Wait()
-				third := c.next(t, "third")
-				if reason := c.bind(t, c.reserve(t, third), third); reason != "" {
-					t.Fatal(reason)
-				}
-				if got := c.annotations("db-0")["berth.dev/ip-address"]; got != test.want {
+				c.add(t, second)
+				c.mustBind(t, c.next(t, "third"))
+				if got := c.annotation("db-0", "berth.dev/ip-address"); got != test.want {
 					t.Errorf("the third pod has %s, want %s", got, test.want)
 				}
 			})

@@ -1,4 +1,4 @@
-package candidates_test
+package plugins_test
 
 import (
 	"fmt"
@@ -7,35 +7,22 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"sigs.k8s.io/yaml"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/test/harness/framework"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // policyAPI is an API that serves placement policies, with these specs.
 func policyAPI(tb testing.TB, specs ...string) *memapi.Server {
 	tb.Helper()
-	api := memapi.New()
-	namespace := &v1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if err := api.Create(namespace); err != nil {
-		tb.Fatal(err)
-	}
-	api.Register(placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies"), "PlacementPolicy", false)
+	api := framework.API(map[string]schema.GroupVersionResource{"PlacementPolicy": policiesResource})
+	framework.Create(tb, api, objects.Namespace("default"))
 	for i, spec := range specs {
-		var fields map[string]any
-		if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
-			tb.Fatal(err)
-		}
-		policy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "spec": fields}}
-		policy.SetName(fmt.Sprintf("policy-%d", i))
-		if err := api.Create(policy); err != nil {
-			tb.Fatal(err)
-		}
+		framework.Create(tb, api, objects.Custom(tb, "PlacementPolicy", fmt.Sprintf("policy-%d", i), spec))
 	}
 	return api
 }
@@ -62,7 +49,7 @@ func TestCandidatesKnowTheRulesOfPlacementPolicies(t *testing.T) {
 				pod.Annotations = map[string]string{"berth.dev/datasets": "imagenet"}
 			}
 			r := newRigOn(t, policyAPI(t, region, data), shipped(t), profileName, fleet)
-			result, status, _ := r.best.RunPreFilterPlugins(r.ctx, framework.NewCycleState(), pod)
+			result, status, _ := r.best.RunPreFilterPlugins(r.ctx, upstream.NewCycleState(), pod)
 			if !status.IsSuccess() || result.AllNodes() {
 				t.Errorf("all nodes are looked at (%v)", status)
 			}
@@ -87,7 +74,7 @@ func TestCandidatesKnowTheRulesOfPlacementPolicies(t *testing.T) {
 // and 100 policies, each with a license, a dataset and a rule by an expression, for pods that no rule concerns and for pods
 // that one policy concerns.
 //
-//	go test ./pkg/candidates -run xxx -bench Policies -benchtime 300x
+//	go test ./test/plugins -run xxx -bench Policies -benchtime 300x
 func BenchmarkPolicies(b *testing.B) {
 	for _, look := range []string{"candidates", "all"} {
 		for _, policies := range []int{-1, 0, 10, 100} {

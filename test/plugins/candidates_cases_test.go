@@ -1,4 +1,4 @@
-package candidates_test
+package plugins_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/candidates"
@@ -90,12 +90,12 @@ func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
 		pod := podOf("p", 1000, 1024, 1)
 		pod.Labels = map[string]string{"app": "a"}
 		test.tune(pod)
-		if got := r.seen(t, framework.NewCycleState(), pod); (got == 200) != test.all || got == 0 {
+		if got := r.seen(t, upstream.NewCycleState(), pod); (got == 200) != test.all || got == 0 {
 			t.Errorf("%s: the framework is given %d of 200 nodes, want all: %t", test.name, got, test.all)
 		}
 	}
-	state := framework.NewCycleState()
-	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
+	state := upstream.NewCycleState()
+	state.SetPodGroupSchedulingCycle(upstream.NewCycleState())
 	if got := r.seen(t, state, podOf("p", 1000, 1024, 1)); got != 200 {
 		t.Errorf("in the cycle of a pod group the framework is given %d nodes, want all 200", got)
 	}
@@ -153,7 +153,7 @@ func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
 func TestASmallClusterIsLookedAtWhole(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{63, 64, 127} {
-		if got := newRig(t, nodesOf(nodes)).seen(t, framework.NewCycleState(), podOf("p", 1000, 1024, 1)); got != nodes {
+		if got := newRig(t, nodesOf(nodes)).seen(t, upstream.NewCycleState(), podOf("p", 1000, 1024, 1)); got != nodes {
 			t.Errorf("of %d nodes the framework is given %d, want all", nodes, got)
 		}
 	}
@@ -198,7 +198,7 @@ func TestANodeIsNotGivenAwayThatAnotherPodIsNominatedTo(t *testing.T) {
 	}
 	r := newRig(t, nodes, rivals...)
 	for _, rival := range rivals {
-		info, err := framework.NewPodInfo(rival)
+		info, err := upstream.NewPodInfo(rival)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,12 +218,12 @@ func TestPreemptionAndDryRunsSeeAllNodes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nodesOf(200))
 	var handle fwk.Handle = r.all
-	wrapped := map[string]framework.Framework{profileName: r.all}
+	wrapped := map[string]upstream.Framework{profileName: r.all}
 	candidates.Wrap(wrapped)
 	if wrapped[profileName] == r.all {
 		t.Fatal("the profile is not wrapped")
 	}
-	result, status, _ := handle.(framework.Framework).RunPreFilterPlugins(r.ctx, framework.NewCycleState(), podOf("p", 1000, 1024, 1))
+	result, status, _ := handle.(upstream.Framework).RunPreFilterPlugins(r.ctx, upstream.NewCycleState(), podOf("p", 1000, 1024, 1))
 	if !status.IsSuccess() || !result.AllNodes() {
 		t.Errorf("the handle that plugins have gives %v, %v, want all nodes", result, status)
 	}
@@ -266,7 +266,7 @@ profiles:
 	if err != nil {
 		t.Fatalf("waiting for the figure: %v", err)
 	}
-	if got := r.seen(t, framework.NewCycleState(), plain); got == 200 || got == 0 {
+	if got := r.seen(t, upstream.NewCycleState(), plain); got == 200 || got == 0 {
 		t.Errorf("for a pod without an objective the framework is given %d of 200 nodes, want the best", got)
 	}
 	got, err := r.choose(t, r.best, picky)
