@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender dist verify-dist demo test lint generate verify versions histories mutants models fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender dist verify-dist demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -137,6 +137,11 @@ verify: build ## modules, generated files, go vet, and what the binaries say of 
 SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
 	go run ./hack/histories --seeds $(SEEDS)
+
+# For example: make bench-guard GUARDFLAGS='--only gangs,start', or GUARDFLAGS=--help
+GUARDFLAGS ?=
+bench-guard: ## what scheduling costs against stock, and packing; fails if a figure is worse than hack/bench/guard/figures.yaml allows
+	go run -ldflags='-s -w' ./hack/bench/guard $(GUARDFLAGS)
 
 # The seed is printed. For example: make models STEPS=1000000, or make models SEED=42 to see the same again.
 STEPS ?= 100000

@@ -167,7 +167,7 @@ func scripts() ([]script, error) {
 		switch kind {
 		case "reservation":
 			s.in, s.disturbing = reserving, true
-		case "shipped":
+		case "shipped", "gpu", "cost", "policy", "address", "network", "service":
 			s.in, s.disturbing = shipped, true
 		case "sla":
 			s.in = leveled

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.
@@ -36,6 +38,9 @@ func (w *world) hold(ctx context.Context, l *line) error {
 func (w *world) check(ctx context.Context, l *line) error {
 	if l.arg(0) == "group" {
 		return w.checkGroup(l)
+	}
+	if l.arg(0) == "object" {
+		return w.checkObject(ctx, l)
 	}
 	if l.arg(0) == "plans" {
 		most, err := l.int(1)
@@ -64,12 +69,16 @@ func (w *world) check(ctx context.Context, l *line) error {
 	w.mu.Lock()
 	got["evicted"] = w.gone[setOf(l.arg(0))]
 	w.mu.Unlock()
-	got["nodes"] = len(bound)
+	got["nodes"], got["devices"] = len(bound), devicesOf(pods)
 	for key, want := range l.options {
 		switch {
 		case key == "within" || key == "for":
 		case key == "reason" || key == "shorter":
 			if err := checkCondition(pods, key, want); err != nil {
+				return err
+			}
+		case strings.HasPrefix(key, "annotation:"):
+			if err := checkAnnotation(pods, strings.TrimPrefix(key, "annotation:"), w.named(want)); err != nil {
 				return err
 			}
 		case key == "slowest":
@@ -104,6 +113,29 @@ func (w *world) check(ctx context.Context, l *line) error {
 			if err := w.checkEvent(p, l.arg(2)); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// devicesOf counts the GPUs that pods with a node were told, each once.
+func devicesOf(pods []*v1.Pod) int {
+	devices := map[string]bool{}
+	for _, p := range pods {
+		for _, device := range kubeview.AssignedDevices(p) {
+			if p.Spec.NodeName != "" {
+				devices[fmt.Sprint(p.Spec.NodeName, "/", device)] = true
+			}
+		}
+	}
+	return len(devices)
+}
+
+// checkAnnotation wants every pod to have an annotation of this value.
+func checkAnnotation(pods []*v1.Pod, key, want string) error {
+	for _, p := range pods {
+		if got := p.Annotations[key]; got != want {
+			return fmt.Errorf("pod %s has the annotation %s %q, want %q", p.Name, key, got, want)
 		}
 	}
 	return nil

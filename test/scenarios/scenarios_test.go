@@ -231,6 +231,9 @@ func (w *world) clean() {
 		_ = w.client.ResourceV1().ResourceClaims(namespace).DeleteCollection(ctx, now, everything)
 		_ = w.dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, everything)
 	}
+	for _, remove := range w.clusterWide {
+		remove(ctx)
+	}
 	_ = w.client.CoreV1().PersistentVolumes().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 	_ = w.client.SchedulingV1().PriorityClasses().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))
 	_ = w.client.ResourceV1().ResourceSlices().DeleteCollection(ctx, metav1.DeleteOptions{}, listScenario(w.name))

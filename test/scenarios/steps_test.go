@@ -70,6 +70,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"kind":            (*world).doKind,
 	"object":          (*world).doObject,
 	"patch":           (*world).doPatch,
+	"mark":            (*world).doMark,
 	"native-group":    (*world).doNativeGroup,
 }
 
@@ -98,7 +99,7 @@ func (w *world) doNodes(ctx context.Context, l *line) error {
 			have[v1.ResourceName(name)] = resource.MustParse(amount)
 		}
 		node := &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels, Annotations: l.with("annotation:")},
 			Spec:       v1.NodeSpec{Taints: taints, Unschedulable: l.option("cordoned", "") != ""},
 			Status: v1.NodeStatus{Capacity: have, Allocatable: have,
 				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
@@ -185,6 +186,12 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 	switch l.arg(0) {
 	case "group":
 		return w.dynamic.Resource(podGroups).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	case "object":
+		objects, name, err := w.objects(ctx, l.arg(1), l.arg(2))
+		if err != nil {
+			return err
+		}
+		return objects.Delete(ctx, name, metav1.DeleteOptions{})
 	case "node":
 		// Its pods go last, or others might be bound in their place before the scheduler hears of the node.
 		if err := w.client.CoreV1().Nodes().Delete(ctx, w.name+"-"+name, metav1.DeleteOptions{}); err != nil {

@@ -17,6 +17,9 @@ func numbered(value string, index int) string {
 	return strings.ReplaceAll(value, "{i}", strconv.Itoa(index))
 }
 
+// named replaces {scenario} in a value by the name of the scenario's namespace, with which the names of its cluster-scoped objects begin.
+func (w *world) named(value string) string { return strings.ReplaceAll(value, "{scenario}", w.name) }
+
 // template returns what the line says of its pods, for the pod of this number in its set.
 func (w *world) template(ctx context.Context, namespace, group, set string, index int, l *line) (v1.PodTemplateSpec, error) {
 	spec := v1.PodSpec{
@@ -54,10 +57,10 @@ func (w *world) template(ctx context.Context, namespace, group, set string, inde
 	}
 	meta := metav1.ObjectMeta{Labels: w.labels(namespace, group, set, l), Annotations: map[string]string{}}
 	for key, value := range l.with("label:") {
-		meta.Labels[key] = numbered(value, index)
+		meta.Labels[key] = w.named(numbered(value, index))
 	}
 	for key, value := range l.with("annotation:") {
-		meta.Annotations[key] = numbered(value, index)
+		meta.Annotations[key] = w.named(numbered(value, index))
 	}
 	return v1.PodTemplateSpec{ObjectMeta: meta, Spec: spec}, nil
 }

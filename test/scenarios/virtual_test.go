@@ -29,7 +29,7 @@ import (
 	"berth.dev/berth/test/harness/rules"
 )
 
-// definitions is where the CustomResourceDefinitions are that the API in memory follows.
+// definitionsFolder is where the CustomResourceDefinitions are that the API in memory follows.
 const definitionsFolder = "../../manifests/crd"
 
 // epoch is when scenarios begin in virtual time.
@@ -103,6 +103,11 @@ func newVirtual(s script) (*virtual, error) {
 		c.plugins = ownPlugins()
 	}
 	simulation.ServeCustomKinds(c.api, nil)
+	for _, definition := range r.Definitions() {
+		if err := c.api.Create(definition); err != nil {
+			return nil, err
+		}
+	}
 	c.api.Rules, c.api.Weather = r, &latency{sent: map[string]uint64{}}
 	return c, nil
 }

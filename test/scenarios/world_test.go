@@ -90,6 +90,8 @@ type world struct {
 	background sync.WaitGroup
 	// namespaces holds those that exist; only the script's own goroutine uses it.
 	namespaces map[string]bool
+	// clusterWide removes objects without a namespace.
+	clusterWide []func(context.Context)
 	// plans is how many plans had been made when they were counted.
 	plans int
 }

@@ -7,6 +7,8 @@ package framework
 import (
 	"context"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,8 +21,10 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
@@ -60,12 +64,14 @@ type Scheduler struct {
 	DRA      fwk.SharedDRAManager
 	// Recorder has the events that plugins wrote.
 	Recorder *events.FakeRecorder
-	// Woken has the names of the pods that plugins put into the active queue.
-	Woken chan string
-
-	ctx    context.Context //nolint:containedctx // that of the scheduler
-	config *rest.Config
+	ctx      context.Context //nolint:containedctx // that of the scheduler
+	stop     func()
+	config   *rest.Config
+	queue    activator
 }
+
+// Stop ends what runs, as the end of the test does.
+func (s *Scheduler) Stop() { s.stop() }
 
 // Alone is a profile with one plugin at these extension points, all if none is named, with these args, its defaults if nil.
 func Alone(profile, plugin string, args runtime.Object, points ...string) *schedulerapi.KubeSchedulerProfile {
@@ -81,6 +87,11 @@ func Alone(profile, plugin string, args runtime.Object, points ...string) *sched
 	}
 	for _, point := range points {
 		*sets[point] = enabled(plugin)
+	}
+	if args == nil {
+		kind := configv1.SchemeGroupVersion.WithKind(plugin + "Args")
+		// A plugin without args has no such kind.
+		args, _, _ = scheme.Codecs.UniversalDecoder().Decode(nil, &kind, nil)
 	}
 	if args != nil {
 		p.PluginConfig = []schedulerapi.PluginConfig{{Name: plugin, Args: args}}
@@ -100,14 +111,15 @@ func Start(tb testing.TB, setup Setup) *Scheduler {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	s := &Scheduler{
 		API: setup.API, Client: setup.Client, Cache: cache.New(ctx, nil, false, false), Snapshot: cache.NewEmptySnapshot(),
-		Recorder: events.NewFakeRecorder(1000), Woken: make(chan string, 1000), ctx: ctx,
+		Recorder: events.NewFakeRecorder(1000), ctx: ctx,
 	}
-	tb.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if s.Factory != nil {
 			s.Factory.Shutdown()
 		}
 	})
+	tb.Cleanup(s.Stop)
 	if s.API == nil {
 		s.API = memapi.New()
 	}
@@ -165,7 +177,7 @@ func (s *Scheduler) NewFramework(tb testing.TB, profile *schedulerapi.KubeSchedu
 	f, err := frameworkruntime.NewFramework(s.ctx, registry, profile,
 		frameworkruntime.WithClientSet(s.Client), frameworkruntime.WithKubeConfig(s.config), frameworkruntime.WithInformerFactory(s.Factory),
 		frameworkruntime.WithSharedDRAManager(s.DRA), frameworkruntime.WithSnapshotSharedLister(s.Snapshot),
-		frameworkruntime.WithEventRecorder(s.Recorder), frameworkruntime.WithPodActivator(activator{s.Woken}),
+		frameworkruntime.WithEventRecorder(s.Recorder), frameworkruntime.WithPodActivator(&s.queue),
 	)
 	if err != nil {
 		tb.Fatal(err)
@@ -197,14 +209,29 @@ func (s *Scheduler) fillCache(tb testing.TB) {
 	}
 }
 
-// activator stands for the scheduling queue, which is not part of a framework.
-type activator struct{ woken chan string }
+// activator stands for the scheduling queue, which is not part of a framework. It remembers the names of the pods.
+type activator struct {
+	mu    sync.Mutex
+	woken []string
+}
 
 // Activate tells of the pods.
-func (a activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, pod := range pods {
-		a.woken <- pod.Name
+		a.woken = append(a.woken, pod.Name)
 	}
+}
+
+// Woken are the names of the pods that plugins have put into the active queue since it was asked last, each once, in order.
+func (s *Scheduler) Woken() []string {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	woken := s.queue.woken
+	s.queue.woken = nil
+	slices.Sort(woken)
+	return slices.Compact(woken)
 }
 
 // Plugin is the plugin of a framework that has the type.

@@ -30,31 +30,37 @@ type custom struct {
 	status rest.RESTUpdateStrategy
 }
 
-// readDefinitions reads every CustomResourceDefinition of a folder.
-func readDefinitions(folder string) (map[schema.GroupVersionResource]custom, error) {
+// readDefinitions reads every CustomResourceDefinition of a folder, and returns them as well.
+func readDefinitions(folder string) (map[schema.GroupVersionResource]custom, []*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*_*.yaml"))
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("finding CustomResourceDefinitions in %s: %w", folder, errors.Join(err, os.ErrNotExist))
+		return nil, nil, fmt.Errorf("finding CustomResourceDefinitions in %s: %w", folder, errors.Join(err, os.ErrNotExist))
 	}
 	kinds := map[schema.GroupVersionResource]custom{}
+	var objects []*unstructured.Unstructured
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading a CustomResourceDefinition: %w", err)
+			return nil, nil, fmt.Errorf("reading a CustomResourceDefinition: %w", err)
 		}
 		var definition apiextensionsv1.CustomResourceDefinition
 		if err := yaml.UnmarshalStrict(content, &definition); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
+			return nil, nil, fmt.Errorf("reading %s: %w", file, err)
 		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(content, &object.Object); err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		objects = append(objects, object)
 		for i := range definition.Spec.Versions {
 			kind, err := newCustom(&definition, &definition.Spec.Versions[i])
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", file, err)
+				return nil, nil, fmt.Errorf("reading %s: %w", file, err)
 			}
 			kinds[kind.gvr] = kind
 		}
 	}
-	return kinds, nil
+	return kinds, objects, nil
 }
 
 func newCustom(definition *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion) (custom, error) {

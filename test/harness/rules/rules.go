@@ -29,6 +29,8 @@ import (
 // Rules are those of one server, which calls them while it is locked.
 type Rules struct {
 	kinds map[schema.GroupVersionResource]custom
+	// definitions are the objects that define them.
+	definitions []*unstructured.Unstructured
 	// classes are the PriorityClasses that were created.
 	classes map[string]*schedulingv1.PriorityClass
 	// made counts events.
@@ -37,11 +39,20 @@ type Rules struct {
 
 // New reads the CustomResourceDefinitions of a folder, or returns an error that names the file.
 func New(definitions string) (*Rules, error) {
-	kinds, err := readDefinitions(definitions)
+	kinds, objects, err := readDefinitions(definitions)
 	if err != nil {
 		return nil, err
 	}
-	return &Rules{kinds: kinds, classes: map[string]*schedulingv1.PriorityClass{}}, nil
+	return &Rules{kinds: kinds, definitions: objects, classes: map[string]*schedulingv1.PriorityClass{}}, nil
+}
+
+// Definitions are copies of the CustomResourceDefinitions.
+func (r *Rules) Definitions() []*unstructured.Unstructured {
+	copies := make([]*unstructured.Unstructured, len(r.definitions))
+	for i, definition := range r.definitions {
+		copies[i] = definition.DeepCopy()
+	}
+	return copies
 }
 
 // Create implements memapi.Rules.
