@@ -220,12 +220,12 @@ func (g *generator) degrade(gang string) {
 
 // arrive adds a node, often one that takes no pods before it is ready.
 func (g *generator) arrive() {
-	node := g.node()
+	node := *g.node()
 	node.Tainted = g.one(1, 2)
-	g.add(Step{Do: addNode, Node: node})
+	g.add(Step{Do: addNode, Node: &node})
 	if node.Tainted {
-		g.meanwhile()
-		g.add(Step{Do: untaintNode, Name: node.Name})
+		g.shut[node.Name] = true
+		g.whileShut(node.Name, Step{Do: untaintNode, Name: node.Name})
 	}
 }
 
@@ -236,32 +236,43 @@ func (g *generator) maintain(node string) {
 		shut, open = taintNode, untaintNode
 	}
 	g.add(Step{Do: shut, Name: node})
-	if g.one(1, 3) {
-		g.needing(node)
-	} else {
-		g.meanwhile()
-	}
-	g.add(Step{Do: open, Name: node})
+	g.whileShut(node, Step{Do: open, Name: node})
 }
 
-// needing makes an important gang that cannot start without this node: each of its members takes more than half of it, and there
-// are as many as all nodes have room for if nothing else runs.
-func (g *generator) needing(node string) {
-	if g.made[node] == nil {
-		return
+// needing makes a most important gang that cannot start without this node, which is shut: each of its members takes more than half of
+// it, and there are as many as it and the open nodes, of its zone or all, have room for if nothing else runs. It reports false if they
+// would be too many.
+func (g *generator) needing(node string) bool {
+	lacks := g.made[node]
+	if lacks == nil || g.gone[node] {
+		return false
 	}
-	milli, room := g.made[node].CPUs*600, 0
+	like := Pod{MilliCPU: lacks.CPUs * 600, MemGiB: 1, Priority: 2000}
+	if g.one(2, 3) {
+		like.Zone = lacks.Zone
+	}
+	room := 0
 	for _, name := range g.nodes {
-		room += int(g.made[name].CPUs * 1000 / milli)
+		n := g.made[name]
+		if name == node || !g.shut[name] && !g.gone[name] && (like.Zone == "" || like.Zone == n.Zone) {
+			room += int(n.CPUs * 1000 / like.MilliCPU)
+		}
 	}
-	if room <= mostNeeding {
-		g.gangOf(&Pod{MilliCPU: milli, MemGiB: 1, Priority: 1000}, room)
+	if room > mostNeeding {
+		return false
 	}
+	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: room}
+	g.gangs, like.Gang = append(g.gangs, gang.Name), gang.Name
+	g.add(Step{Do: createGang, Gang: gang})
+	for range room {
+		g.members[gang.Name] = append(g.members[gang.Name], g.another(like, g.soon()))
+	}
+	return true
 }
 
-// meanwhile is what happens while a node is closed.
-func (g *generator) meanwhile() {
-	switch g.random.IntN(4) {
+// whileShut is what happens while a node is closed, until it opens.
+func (g *generator) whileShut(node string, opens Step) {
+	switch g.random.IntN(8) {
 	case 0:
 		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}})
 		g.gang()
@@ -269,5 +280,15 @@ func (g *generator) meanwhile() {
 		g.gang()
 	case 2:
 		g.burst(1 + g.random.IntN(4))
+	case 3: // nothing
+	default:
+		if g.needing(node) {
+			// The gang is looked at before the node opens, and then has time to start.
+			opens.After = metav1.Duration{Duration: time.Duration(1+g.random.IntN(5)) * time.Second}
+			g.add(opens)
+			g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: 31 * time.Second}})
+			return
+		}
 	}
+	g.add(opens)
 }

@@ -25,6 +25,8 @@ type generator struct {
 	// pods, gated, gangs and nodes that were made, of which some may be gone.
 	pods, gated, gangs, nodes []string
 	made                      map[string]*Node
+	// shut are the nodes that take no pods for now, gone those that were removed.
+	shut, gone map[string]bool
 	// members of each gang as they were made first.
 	members map[string][]Pod
 }
@@ -36,7 +38,7 @@ func generate(seed uint64) *History {
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		jobs:   rand.New(rand.NewPCG(seed, 0x6a6f6273)),   //nolint:gosec // as above
 		out:    &History{Seed: seed},
-		zones:  []string{"a", "b"}, made: map[string]*Node{}, members: map[string][]Pod{},
+		zones:  []string{"a", "b"}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{}, members: map[string][]Pod{},
 	}
 	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]
 	if g.one(2, 3) {
@@ -152,6 +154,16 @@ func (g *generator) add(s Step) {
 		s.After.Duration = g.after()
 	}
 	g.out.Steps = append(g.out.Steps, s)
+	switch s.Do {
+	case cordonNode, taintNode:
+		g.shut[s.Name] = true
+	case openNode, untaintNode:
+		delete(g.shut, s.Name)
+	case removeNode:
+		g.gone[s.Name] = true
+	case moveNode:
+		g.made[s.Name].Zone = s.Value
+	}
 }
 
 // after is the time to the next step: often within what is under way, sometimes after everything has come to rest.
