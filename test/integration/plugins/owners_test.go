@@ -116,11 +116,11 @@ func testOwners(t *testing.T, b *box.Box) {
 		singular := strings.ToLower(kind)
 		create(t, kinds, fmt.Sprintf(kubeflowKind, singular, kind))
 		b.AwaitObject(t, kinds, singular+"s.kubeflow.org", "to be served", func(crd *unstructured.Unstructured) (bool, error) {
-			conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions") // null at first
 			return slices.ContainsFunc(conditions, func(c any) bool {
 				condition := c.(map[string]any)
 				return condition["type"] == "Established" && condition["status"] == "True"
-			}), err
+			}), nil
 		})
 		served := schema.GroupVersionResource{Group: "kubeflow.org", Version: "v1", Resource: singular + "s"}
 		return b.Dynamic.Resource(served).Namespace(b.Namespace)
