@@ -22,9 +22,10 @@ func TestShippedWithKubelets(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{})
 	box.SideBySide(t, map[string]func(*testing.T){
-		"shares":  func(t *testing.T) { testShares(t, b) },
-		"claims":  func(t *testing.T) { testClaims(t, b) },
-		"tenants": func(t *testing.T) { testTenants(t, b) },
+		"shares":               func(t *testing.T) { testShares(t, b) },
+		"claims":               func(t *testing.T) { testClaims(t, b) },
+		"tenants":              func(t *testing.T) { testTenants(t, b) },
+		"gangs of controllers": func(t *testing.T) { testControllers(t, b) },
 	})
 }
 
@@ -38,6 +39,7 @@ func TestShipped(t *testing.T) {
 		"addresses": func(t *testing.T) { testAddresses(t, b) },
 		"policies":  func(t *testing.T) { testPolicies(t, b) },
 		"peers":     func(t *testing.T) { testPeers(t, b) },
+		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})
 	// These measure the scheduler as a whole, so nothing runs beside them.
