@@ -30,6 +30,13 @@ func template(t *testing.T, args ...string) []byte {
 	return rendered
 }
 
+func TestTheChartIsWellFormed(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "lint", chart(t)).CombinedOutput(); err != nil {
+		t.Errorf("helm lint: %v\n%s", err, out)
+	}
+}
+
 func TestTheChartRendersTheKustomizations(t *testing.T) {
 	t.Parallel()
 	const kube = "--kube-version=1.37.1"

@@ -137,7 +137,7 @@ func TestOnABareControlPlane(t *testing.T) {
 	t.Parallel()
 	cluster := box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
 	t.Run("it has nothing of Berth", func(t *testing.T) { nothingOfBerth(t, cluster) })
-	t.Run("the chart is installed, upgraded, rolled back and removed", func(t *testing.T) { installsAndRemoves(t, cluster) })
+	t.Run("the chart is installed and upgraded and rolled back and removed", func(t *testing.T) { installsAndRemoves(t, cluster) })
 	t.Run("every kustomization is accepted", func(t *testing.T) { acceptsKustomizations(t, cluster) })
 }
 

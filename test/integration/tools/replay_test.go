@@ -37,14 +37,14 @@ const replayedJobs = `name,arrival,cpu_milli,memory_mib,gpus,gpu_milli,models,sp
 share-1,0s,2000,4000,1,300,,,1,false
 whole-1,10s,3000,6000,1,1000,,,1,false
 share-2,20s,1000,2000,1,600,,,1,false
-cpu-1,30s,6000,12000,0,0,,,1,false
+cpu-1,30s,6000,12000,0,,,,1,false
 model,40s,4000,8000,1,1000,NVIDIA-A100-SXM4-80GB,,1,false
-spot,50s,3000,6000,0,0,,tolerate,1,false
+spot,50s,3000,6000,0,,,tolerate,1,false
 gang,60s,8000,16000,3,1000,,,4,true
 two,70s,5000,10000,2,1000,,,1,false
 too-large,80s,1000,2000,9,1000,,,1,false
 share-3,90s,1000,2000,1,200,,,1,false
-cpu-2,100s,9000,18000,0,0,,,1,false
+cpu-2,100s,9000,18000,0,,,,1,false
 whole-2,110s,2000,4000,1,1000,,,1,false
 `
 

@@ -30,7 +30,7 @@ func podsEnd(t *testing.T, shared *box.Box) {
 			return err == nil && slices.Contains(want, got.Status.Phase), err
 		})
 	}
-	create("told", time.Second)
+	create("ending", time.Second)
 	// On a machine that stalls, a pod may end before it can be made to fail. The next one then has more time.
 	name, delay := "failing", 5*time.Second
 	for attempt := 1; ; attempt++ {
@@ -47,9 +47,9 @@ func podsEnd(t *testing.T, shared *box.Box) {
 		t.Logf("%s ended after %s: %v", name, delay, err)
 		name, delay = fmt.Sprintf("failing-%d", attempt), 3*delay
 	}
-	create("last", delay+3*time.Second)
-	phase("told", corev1.PodSucceeded)
+	create("ending-last", delay+3*time.Second)
+	phase("ending", corev1.PodSucceeded)
 	// By then the time of the failed one is over, too.
-	phase("last", corev1.PodSucceeded)
+	phase("ending-last", corev1.PodSucceeded)
 	phase(name, corev1.PodFailed)
 }
