@@ -8,12 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	_ "berth.dev/berth/pkg/plugins" // the types of their args
 	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // grant is one right; the namespace of a Role's rules is kube-system.
@@ -74,12 +72,12 @@ func shippedGrants(t *testing.T) sets.Set[grant] {
 // rule of the roles this test fails.
 func TestTheRolesGrantWhatTheShippedConfigurationNeedsAndNothingElse(t *testing.T) {
 	t.Parallel()
-	component, err := options.LoadConfigFromFile(klog.Background(), "base/scheduler-config.yaml")
+	configuration, err := schedulerconfig.Load("base/scheduler-config.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	needed := sets.New[grant]()
-	for _, need := range rights.For(component, rights.NativeGroups) {
+	for _, need := range rights.For(configuration.Component, rights.NativeGroups) {
 		for _, verb := range need.Verbs {
 			needed.Insert(grant{verb, rights.Qualified(need.Group, need.Resource), need.Name, need.Namespace})
 		}

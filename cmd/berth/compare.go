@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -108,7 +108,7 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 	for i, text := range flags.failIf {
 		var err error
 		if conditions[i], err = report.ParseCondition(text); err == nil {
-			err = conditions[i].MeasuredIn(replay.Mode(flags.input.mode))
+			err = conditions[i].MeasuredIn(replayed.Mode(flags.input.mode))
 		}
 		if err != nil {
 			return badInput(fmt.Errorf("--fail-if: %w", err))
@@ -169,7 +169,7 @@ func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 	if err != nil {
 		return nil, err
 	}
-	var results [2][]*replay.Result
+	var results [2][]*replayed.Result
 	for i, result := range all {
 		if _, piped := files[sides[i%2]]; piped {
 			result.Configuration = sides[i%2]

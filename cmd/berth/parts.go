@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/replay/separate"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -21,7 +22,7 @@ const asPart = "as-part"
 
 // runPart runs a replay for a comparison.
 func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, out io.Writer) error {
-	result, err := runReplay(ctx, c, in, options, func(p *replay.Progress) func() { return separate.Follow(out, p) })
+	result, err := runReplay(ctx, c, in, options, func(p *replayed.Progress) func() { return separate.Follow(out, p) })
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func newPool(atOnce int) (*separate.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this executable: %w", err)
 	}
-	return &separate.Pool{Executable: executable, AtOnce: atOnce, Memory: memoryLimit, Progress: &replay.Progress{}}, nil
+	return &separate.Pool{Executable: executable, AtOnce: atOnce, Memory: memoryLimit, Progress: &replayed.Progress{}}, nil
 }
 
 // partArguments are those of `berth replay` for one replay of a comparison: the flags about the input that were given, the

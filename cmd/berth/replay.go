@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -70,14 +71,14 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 // addModeFlags adds those of the commands for which time need not pass.
 func (in *replayInput) addModeFlags(cmd *cobra.Command) {
 	in.loads = true
-	cmd.Flags().StringVar(&in.mode, "mode", string(replay.VirtualTime), "how to offer the jobs: order or time")
+	cmd.Flags().StringVar(&in.mode, "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
 	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
-	modes := cobra.FixedCompletions([]string{string(replay.ArrivalOrder), string(replay.VirtualTime)}, cobra.ShellCompDirectiveNoFileComp)
+	modes := cobra.FixedCompletions([]string{string(replayed.ArrivalOrder), string(replayed.VirtualTime)}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("mode", modes)
 }
 
 func (in *replayInput) load() (replay.Input, error) {
-	in.options.Mode = replay.Mode(in.mode)
+	in.options.Mode = replayed.Mode(in.mode)
 	// To the replay nothing means the default, which the flags have already.
 	if in.options.CycleTime == 0 {
 		return replay.Input{}, badInput(errors.New("--cycle-time: 0s is not allowed; want whole microseconds up to 1m"))
@@ -137,7 +138,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if forComparison {
 				return runPart(cmd.Context(), configuration, input, in.options, cmd.OutOrStdout())
 			}
-			result, err := runReplay(cmd.Context(), configuration, input, in.options, func(p *replay.Progress) func() {
+			result, err := runReplay(cmd.Context(), configuration, input, in.options, func(p *replayed.Progress) func() {
 				return showProgress(cmd.ErrOrStderr(), "replaying", p)
 			})
 			if err != nil {
@@ -164,13 +165,13 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 const memoryLimit = 1200 << 20
 
 // runReplay runs one replay. follow is told its progress and returns what ends following it.
-func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, follow func(*replay.Progress) (stop func())) (*replay.Result, error) {
+func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, follow func(*replayed.Progress) (stop func())) (*replayed.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	if os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	}
-	options.Progress = &replay.Progress{}
+	options.Progress = &replayed.Progress{}
 	stop := follow(options.Progress)
 	result, err := replay.Run(ctx, c, in, options)
 	stop()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/showback"
 )
@@ -62,7 +62,7 @@ Exit status: 0 when it ran to its end, 2 for a file or flag that cannot be used,
 	}
 	flags.input.addFlags(cmd)
 	flags.metrics.addFlags(cmd)
-	flags.input.mode = string(replay.VirtualTime)
+	flags.input.mode = string(replayed.VirtualTime)
 	f := cmd.Flags()
 	f.StringVar(&flags.config, "config", "", "scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	f.StringVar(&flags.by, "by", "namespace", "by what to tell pods apart: namespace, gang or label=KEY")
@@ -119,7 +119,7 @@ func (f *showbackFlags) replayed(ctx context.Context, by showback.By, progress i
 	}
 	options := f.input.options
 	options.Showback = &by
-	result, err := runReplay(ctx, configuration, input, options, func(p *replay.Progress) func() {
+	result, err := runReplay(ctx, configuration, input, options, func(p *replayed.Progress) func() {
 		return showProgress(progress, "replaying", p)
 	})
 	if err != nil {

@@ -76,8 +76,8 @@ func remember(sched *scheduler.Scheduler, most int) error {
 		return fmt.Errorf("--decision-history: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
-	decisions.Listen(sched, history)
-	coscheduling.OnBlocked(sched, history.Blocked)
+	sched.FailureHandler = history.Listen(sched.FailureHandler)
+	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
 	return history.Serve()
 }
 
@@ -128,8 +128,10 @@ func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, con
 	if err := remember(sched, own.decisions); err != nil {
 		return err
 	}
-	coscheduling.Listen(sched)
-	self := &process{config: completed, gate: reload.NewGate(ctx, sched)}
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
+	gate := reload.NewGate(ctx, sched.NextEntity, sched.Profiles, sched.Cache)
+	sched.NextEntity = gate.Next
+	self := &process{config: completed, gate: gate}
 	self.watchRights(ctx, gates)
 	self.watchResources(ctx)
 	if config != nil {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
-	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/reload"
@@ -62,12 +61,12 @@ func TestASchedulerThatTakesPartInTheElectionHasStarted(t *testing.T) {
 func TestASchedulerWithoutElectionHasStartedWhenItAsksForAPod(t *testing.T) {
 	t.Parallel()
 	completed := (&schedulerserverconfig.Config{}).Complete()
-	sched := &scheduler.Scheduler{NextEntity: nextOfNone}
-	started := (&process{config: &completed, gate: reload.NewGate(t.Context(), sched)}).started()
+	gate := reload.NewGate(t.Context(), nextOfNone, nil, nil)
+	started := (&process{config: &completed, gate: gate}).started()
 	if isClosed(started) {
 		t.Error("it has started before it asks")
 	}
-	if _, err := sched.NextEntity(klog.FromContext(t.Context())); err != nil {
+	if _, err := gate.Next(klog.FromContext(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if !isClosed(started) {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/fence"
@@ -53,14 +52,7 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	}
 	config.InformerFactory = scheduler.NewInformerFactory(reader, 0, name)
 	completed := config.Complete()
-
-	registry := make(frameworkruntime.Registry)
-	for _, option := range plugins.Options() {
-		if err := option(registry); err != nil {
-			return nil, nil, fmt.Errorf("registering plugins: %w", err)
-		}
-	}
-	return build(ctx, opts, &completed, registry)
+	return build(ctx, opts, &completed)
 }
 
 // fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock has its
@@ -77,7 +69,7 @@ func fenceIn(config *schedulerserverconfig.Config) {
 
 // build makes the scheduler, and logs or writes its configuration with all defaults.
 func build(
-	ctx context.Context, opts *options.Options, completed *schedulerserverconfig.CompletedConfig, registry frameworkruntime.Registry,
+	ctx context.Context, opts *options.Options, completed *schedulerserverconfig.CompletedConfig,
 ) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
 	component := &completed.ComponentConfig
 	var profiles []schedulerconfig.KubeSchedulerProfile
@@ -87,7 +79,7 @@ func build(
 		scheduler.WithKubeConfig(completed.KubeConfig),
 		scheduler.WithProfiles(component.Profiles...),
 		scheduler.WithExtenders(component.Extenders...),
-		scheduler.WithFrameworkOutOfTreeRegistry(registry),
+		scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()),
 		scheduler.WithParallelism(component.Parallelism),
 		scheduler.WithPercentageOfNodesToScore(component.PercentageOfNodesToScore),
 		scheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),

@@ -17,15 +17,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m)
+	leak.Main(m)
 }
 
 // profileName is the profile with all plugins.

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const evil = `<script>alert("x")</script>`
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -78,7 +77,7 @@ func TestAnAttemptIsRememberedWithItsReasons(t *testing.T) {
 			Rejected: []Rejected{{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 1, Examples: []string{"full-0"}}}}},
 		{"a binding that fails", failed, "full-0", nil, Failure{Node: "full-0", Message: "the API server is not there",
 			Rejected: []Rejected{{Plugin: "DefaultBinder", Reasons: []string{"the API server is not there"}, Examples: []string{}}}}},
-		{"no nodes at all", fwk.AsStatus(scheduler.ErrNoNodesAvailable), "", nil, Failure{Message: scheduler.ErrNoNodesAvailable.Error()}},
+		{"no nodes at all", fwk.AsStatus(errors.New("no nodes available to schedule pods")), "", nil, Failure{Message: "no nodes available to schedule pods"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -205,18 +204,16 @@ func TestThePodThatIsAskedAboutIsTheLatestOfItsName(t *testing.T) {
 func TestFailuresAreHeardAndHandledAsBefore(t *testing.T) {
 	t.Parallel()
 	h, handled := history(t, 10), 0
-	sched := &scheduler.Scheduler{}
-	sched.FailureHandler = func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time) {
+	handle := h.Listen(func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time) {
 		if handled++; len(h.List().Attempts) != 1 {
 			t.Error("the attempt is not known when the failure is handled")
 		}
-	}
-	Listen(sched, h)
+	})
 	info, err := framework.NewPodInfo(podOf("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sched.FailureHandler(t.Context(), &fixed{}, &framework.QueuedPodInfo{PodInfo: info}, unfit(1, 0), nil, noon)
+	handle(t.Context(), &fixed{}, &framework.QueuedPodInfo{PodInfo: info}, unfit(1, 0), nil, noon)
 	if handled != 1 {
 		t.Errorf("the handler was called %d times, want once", handled)
 	}

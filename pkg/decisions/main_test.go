@@ -3,9 +3,9 @@ package decisions
 import (
 	"testing"
 
-	"berth.dev/berth/pkg/leaktest"
+	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
-	leaktest.Main(m)
+	leak.Main(m)
 }

@@ -33,7 +33,6 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
@@ -95,12 +94,6 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
 	}
-	registry := frameworkruntime.Registry{}
-	for _, option := range plugins.Options() {
-		if err := option(registry); err != nil {
-			return nil, fmt.Errorf("registering plugins: %w", err)
-		}
-	}
 	e := &Extender{
 		client:   binding.Sure(client),
 		factory:  scheduler.NewInformerFactory(reader, 0, nil),
@@ -118,7 +111,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		scheduler.WithComponentConfigVersion(o.Component.APIVersion),
 		scheduler.WithKubeConfig(protobuf),
 		scheduler.WithProfiles(*profile),
-		scheduler.WithFrameworkOutOfTreeRegistry(registry),
+		scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()),
 		scheduler.WithParallelism(o.Component.Parallelism),
 		scheduler.WithNodeInfoSnapshot(e.snapshot),
 	)

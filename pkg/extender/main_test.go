@@ -5,11 +5,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"berth.dev/berth/pkg/leaktest"
+	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
-	leaktest.Main(m,
+	leak.Main(m,
 		// Certificates that are refused are never followed, and nothing else ends the queues that client-go makes for them. The command
 		// ends then.
 		goleak.IgnoreTopFunction("k8s.io/client-go/util/workqueue.(*Typed[...]).updateUnfinishedWorkLoop"),

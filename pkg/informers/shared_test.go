@@ -18,10 +18,10 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"berth.dev/berth/pkg/leaktest"
+	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // ledger and reader stand for what plugins share. Both refer back to their factory, as real ones do.
 type (

@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/sandbox/demo"
 	"berth.dev/berth/pkg/showback"
@@ -30,7 +30,7 @@ const APIVersion = "output.berth.dev/v1"
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[explain.Explanation](): "Explanation",
 	reflect.TypeFor[advise.Advice]():       "Advice",
-	reflect.TypeFor[replay.Result]():       "ReplayResult",
+	reflect.TypeFor[replayed.Result]():     "ReplayResult",
 	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
 	reflect.TypeFor[showback.Statement]():  "Showback",
 	reflect.TypeFor[validate.Report]():     "ValidationReport",

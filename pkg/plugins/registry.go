@@ -2,7 +2,7 @@
 package plugins
 
 import (
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
@@ -13,16 +13,16 @@ import (
 	"berth.dev/berth/pkg/plugins/slaaware"
 )
 
-// Options returns one option for app.NewSchedulerCommand or app.Setup per plugin. This is the only list: a plugin that
-// is not here does not exist for any of our binaries.
-func Options() []app.Option {
-	return []app.Option{
-		app.WithPlugin(gpuaware.Name, gpuaware.New),
-		app.WithPlugin(costoptimized.Name, costoptimized.New),
-		app.WithPlugin(coscheduling.Name, coscheduling.New),
-		app.WithPlugin(networktopology.Name, networktopology.New),
-		app.WithPlugin(slaaware.Name, slaaware.New),
-		app.WithPlugin(placementpolicy.Name, placementpolicy.New),
-		app.WithPlugin(ipreservation.Name, ipreservation.New),
+// Registry returns the plugins by name, for the registry of a scheduler. This is the only list: a plugin that is not here does
+// not exist for any of our binaries.
+func Registry() frameworkruntime.Registry {
+	return frameworkruntime.Registry{
+		gpuaware.Name:        gpuaware.New,
+		costoptimized.Name:   costoptimized.New,
+		coscheduling.Name:    coscheduling.New,
+		networktopology.Name: networktopology.New,
+		slaaware.Name:        slaaware.New,
+		placementpolicy.Name: placementpolicy.New,
+		ipreservation.Name:   ipreservation.New,
 	}
 }

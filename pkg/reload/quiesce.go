@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -22,9 +22,10 @@ const (
 
 // Gate stands between the queue of a scheduler and its cycles. When it is closed no pod passes.
 type Gate struct {
-	sched *scheduler.Scheduler
-	next  func(klog.Logger) (framework.QueuedEntityInfo, error)
-	ctx   context.Context //nolint:containedctx // the queue's function has none
+	next     func(klog.Logger) (framework.QueuedEntityInfo, error)
+	profiles map[string]framework.Framework
+	cache    internalcache.Cache
+	ctx      context.Context //nolint:containedctx // the queue's function has none
 
 	mu sync.Mutex
 	// cycle is set while the scheduler is scheduling a pod.
@@ -34,18 +35,19 @@ type Gate struct {
 	askedOnce sync.Once
 }
 
-// NewGate puts a gate into the scheduler, which must not run yet. A closed gate lets the scheduler stop when ctx ends.
-func NewGate(ctx context.Context, sched *scheduler.Scheduler) *Gate {
-	g := &Gate{sched: sched, next: sched.NextEntity, ctx: ctx, asked: make(chan struct{})}
-	sched.NextEntity = g.pass
-	return g
+// NewGate makes the gate of a scheduler, whose NextEntity, profiles and cache are given. Next has to take the place of NextEntity before
+// the scheduler runs. A closed gate lets the scheduler stop when ctx ends.
+func NewGate(
+	ctx context.Context, next func(klog.Logger) (framework.QueuedEntityInfo, error), profiles map[string]framework.Framework, cache internalcache.Cache,
+) *Gate {
+	return &Gate{next: next, profiles: profiles, cache: cache, ctx: ctx, asked: make(chan struct{})}
 }
 
 // Asked returns a channel that is closed when the scheduler first asks for a pod.
 func (g *Gate) Asked() <-chan struct{} { return g.asked }
 
-// pass returns the next pod of the queue.
-func (g *Gate) pass(logger klog.Logger) (framework.QueuedEntityInfo, error) {
+// Next returns the next pod of the queue.
+func (g *Gate) Next(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 	g.mu.Lock()
 	g.cycle = false
 	g.mu.Unlock()
@@ -102,8 +104,8 @@ func (g *Gate) busy() bool {
 		return true
 	}
 	waiting := sets.New[string]()
-	for _, profile := range g.sched.Profiles {
+	for _, profile := range g.profiles {
 		profile.IterateOverWaitingPods(func(pod fwk.WaitingPod) { waiting.Insert(string(pod.GetPod().UID)) })
 	}
-	return len(g.sched.Cache.Dump().AssumedPods.Difference(waiting)) > 0
+	return len(g.cache.Dump().AssumedPods.Difference(waiting)) > 0
 }

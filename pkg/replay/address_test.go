@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -21,7 +22,7 @@ func TestPoolsOfAddressesOfADumpHold(t *testing.T) {
 	}
 	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "IPPool",
 		"metadata": map[string]any{"name": "small"}, "spec": map[string]any{"subnets": []any{map[string]any{"ranges": []any{"10.0.0.1-10.0.0.2"}}}}}})
-	r := mustRun(t, shipped, in, Options{Mode: VirtualTime})
+	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime})
 	if r.Placed != 2 || r.Pending != 1 {
 		t.Errorf("%d pods placed, %d pending; want 2 and 1", r.Placed, r.Pending)
 	}

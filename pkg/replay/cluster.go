@@ -15,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/simulation"
@@ -101,7 +102,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	simulation.ServeCustomKinds(c.api, in.Objects)
 	c.api.MutateBinding = simulation.StartPod
 	objects := in.Objects
-	if options.Mode == VirtualTime {
+	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
 	for _, obj := range objects {
@@ -122,7 +123,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		return nil, inputError{fmt.Errorf("%s: the cluster has no nodes", in.Name)}
 	}
 	jobs := in.Jobs
-	if options.Mode == ArrivalOrder {
+	if options.Mode == replayed.ArrivalOrder {
 		jobs = saturate(jobs, c.ledger.capacityMilli*options.Load/1000, options.Seed)
 	}
 	for _, j := range jobs {
@@ -269,7 +270,7 @@ func (c *cluster) digest() bool {
 
 // step makes the next thing of the trace happen, if one is due, and says whether it did.
 func (c *cluster) step(now time.Time, idle bool) bool {
-	if c.options.Mode == ArrivalOrder {
+	if c.options.Mode == replayed.ArrivalOrder {
 		if !idle || c.next > len(c.jobs) {
 			return false
 		}
@@ -308,7 +309,7 @@ const patience = simulation.Patience
 // nextEvent is when something will happen by itself, at the latest.
 func (c *cluster) nextEvent() time.Time {
 	next := c.progress.Add(patience)
-	if c.options.Mode == VirtualTime {
+	if c.options.Mode == replayed.VirtualTime {
 		if len(c.ends) > 0 {
 			next = c.ends[0].at
 		}
@@ -331,7 +332,7 @@ func (c *cluster) over() bool {
 	switch {
 	case c.err != nil:
 		return true
-	case c.options.Mode == ArrivalOrder:
+	case c.options.Mode == replayed.ArrivalOrder:
 		return c.next > len(c.jobs)
 	case c.options.Horizon > 0 && !now.Before(c.start.Add(c.options.Horizon)):
 		return true

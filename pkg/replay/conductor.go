@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/simulation"
 )
 
@@ -40,7 +41,7 @@ func (c *conductor) run(cancelled func() error) error {
 		if c.cluster.api.CommitFirst() {
 			continue
 		}
-		if c.options.Mode == ArrivalOrder && c.idle() && !c.rested {
+		if c.options.Mode == replayed.ArrivalOrder && c.idle() && !c.rested {
 			// What waits for a moment before it enters the queue, as a gang does, is decided before the next job arrives.
 			c.rested = true
 			time.Sleep(settleTime) //nolint:forbidigo // virtual time

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
@@ -31,14 +32,14 @@ func gpuJob(name string, gpus, milli int) trace.Job {
 
 // figures are those of a result that a table of tests compares.
 type figures struct {
-	Basis                         Basis
+	Basis                         replayed.Basis
 	Allocated, Held, Incomplete   int64
 	Nodes                         float64
 	Gangs, GangsStarted, Shares   int
 	Placed, MapAllocated, MapHeld int
 }
 
-func figuresOf(r *Result) figures {
+func figuresOf(r *replayed.Result) figures {
 	f := figures{Basis: r.Basis, Allocated: r.AllocatedMilli, Held: r.HeldMilli, Incomplete: r.IncompleteMilli, Nodes: r.NodesInUse,
 		Gangs: r.Gangs, GangsStarted: r.GangsStarted, Shares: r.SharePods, Placed: r.Placed}
 	for _, n := range r.Map {
@@ -79,27 +80,27 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 		want   map[string]figures // by configuration
 	}{
 		"what fits is allocated on either side": {4, []*v1.Pod{bound("a", "n0", 4), bound("b", "n1", 2)}, 0, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
-			shipped:               {Basis: EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
+			shipped:               {Basis: replayed.EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
 		}},
 		"nothing moves": {4, []*v1.Pod{bound("a", "n0", 3)}, 0, false, map[string]figures{
-			schedulerconfig.Stock: {Basis: EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
 		}},
 		"GPUs that have to be linked are held whatever their links": {4, []*v1.Pod{linked("a", "n0", 3)}, 0, false, map[string]figures{
-			schedulerconfig.Stock: {Basis: EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
-			shipped:               {Basis: EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+			shipped:               {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
 		}},
 		"a share counts as what it asks for": {2, []*v1.Pod{share("a", 300), share("b", 300)}, 0, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: EndState, Allocated: 600, Held: 1400, Nodes: 2, Shares: 2, Placed: 2, MapAllocated: 600, MapHeld: 1400},
-			shipped:               {Basis: EndState, Allocated: 600, Nodes: 1, Shares: 2, Placed: 2, MapAllocated: 600},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 600, Held: 1400, Nodes: 2, Shares: 2, Placed: 2, MapAllocated: 600, MapHeld: 1400},
+			shipped:               {Basis: replayed.EndState, Allocated: 600, Nodes: 1, Shares: 2, Placed: 2, MapAllocated: 600},
 		}},
 		"an incomplete gang does not work": {1, []*v1.Pod{member("a"), member("b"), member("c")}, 3, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: EndState, Held: 2000, Incomplete: 2000, Nodes: 2, Gangs: 1, Placed: 2, MapHeld: 2000},
-			shipped:               {Basis: EndState, Gangs: 1},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Held: 2000, Incomplete: 2000, Nodes: 2, Gangs: 1, Placed: 2, MapHeld: 2000},
+			shipped:               {Basis: replayed.EndState, Gangs: 1},
 		}},
 		"a gang that starts is counted": {1, []*v1.Pod{member("a"), member("b")}, 2, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2, MapAllocated: 2000},
-			shipped:               {Basis: EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2, MapAllocated: 2000},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2, MapAllocated: 2000},
+			shipped:               {Basis: replayed.EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2, MapAllocated: 2000},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 				if tc.gang > 0 {
 					in.Objects = append(in.Objects, kubeview.NewPodGroup(namespace, "gang", tc.gang))
 				}
-				r := mustRun(t, config, in, Options{Mode: VirtualTime})
+				r := mustRun(t, config, in, Options{Mode: replayed.VirtualTime})
 				if diff := cmp.Diff(want, figuresOf(r)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", config, diff)
 				}
@@ -132,25 +133,28 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 		j.Arrival, j.Duration = arrival, duration
 		return j
 	}
+	over := func(from, to float64, until replayed.Until) *replayed.Window {
+		return &replayed.Window{From: from, To: to, Until: until}
+	}
 	for name, tc := range map[string]struct {
 		jobs            []trace.Job
 		warmup, horizon time.Duration
-		basis           Basis
-		window          *Window
+		basis           replayed.Basis
+		window          *replayed.Window
 		percent         float64
 	}{
-		"until the last arrival": {[]trace.Job{at(0, time.Hour), at(2*time.Hour, time.Hour)}, 0, 0, TimeMean, &Window{0, 7200, LastArrival}, 25},
-		"without the warm-up": {[]trace.Job{at(0, time.Hour), at(3*time.Hour, time.Hour)}, 30 * time.Minute, 0, TimeMean,
-			&Window{1800, 10800, LastArrival}, 10},
-		"all at once, until the work is done": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 0, TimeMean, &Window{0, 7200, WorkDone}, 75},
-		"within less time than they run":      {[]trace.Job{at(0, time.Hour), at(time.Minute, time.Hour)}, 0, 0, TimeMean, &Window{0, 3660, WorkDone}, 98.36},
-		"until the horizon":                   {[]trace.Job{at(0, 2*time.Hour), at(0, 3*time.Hour)}, 0, time.Hour, TimeMean, &Window{0, 3600, Horizon}, 100},
-		"done before the horizon":             {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, TimeMean, &Window{0, 7200, WorkDone}, 75},
-		"at once and forever":                 {[]trace.Job{at(0, 0)}, 0, 0, EndState, nil, 50},
+		"until the last arrival": {[]trace.Job{at(0, time.Hour), at(2*time.Hour, time.Hour)}, 0, 0, replayed.TimeMean, over(0, 7200, replayed.LastArrival), 25},
+		"without the warm-up": {[]trace.Job{at(0, time.Hour), at(3*time.Hour, time.Hour)}, 30 * time.Minute, 0, replayed.TimeMean,
+			over(1800, 10800, replayed.LastArrival), 10},
+		"all at once, until the work is done": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 0, replayed.TimeMean, over(0, 7200, replayed.WorkDone), 75},
+		"within less time than they run":      {[]trace.Job{at(0, time.Hour), at(time.Minute, time.Hour)}, 0, 0, replayed.TimeMean, over(0, 3660, replayed.WorkDone), 98.36},
+		"until the horizon":                   {[]trace.Job{at(0, 2*time.Hour), at(0, 3*time.Hour)}, 0, time.Hour, replayed.TimeMean, over(0, 3600, replayed.Horizon), 100},
+		"done before the horizon":             {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, replayed.TimeMean, over(0, 7200, replayed.WorkDone), 75},
+		"at once and forever":                 {[]trace.Job{at(0, 0)}, 0, 0, replayed.EndState, nil, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := mustRun(t, schedulerconfig.Stock, NewInput("x", gpuNodes(1, 2), tc.jobs), Options{Mode: VirtualTime, Warmup: tc.warmup, Horizon: tc.horizon})
+			r := mustRun(t, schedulerconfig.Stock, NewInput("x", gpuNodes(1, 2), tc.jobs), Options{Mode: replayed.VirtualTime, Warmup: tc.warmup, Horizon: tc.horizon})
 			if r.Window != nil {
 				r.Window.To = float64(int(r.Window.To)) // the cycles take milliseconds
 			}
@@ -173,11 +177,11 @@ func TestWarmupsThatLeaveNothing(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"longer than the work":    {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: 3 * time.Hour}, "a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
-		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: time.Hour, Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
-		"in arrival order":        {[]trace.Job{ends}, Options{Mode: ArrivalOrder, Warmup: time.Hour}, "warmup: 1h0m0s is for mode time: mode order takes no means over time"},
-		"negative":                {[]trace.Job{ends}, Options{Mode: VirtualTime, Warmup: -1}, "warmup: -1ns is not allowed; want a time after the start, or 0s"},
-		"without jobs":            {nil, Options{Mode: VirtualTime, Warmup: time.Hour}, "a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
+		"longer than the work":    {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: 3 * time.Hour}, "a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
+		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: time.Hour, Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
+		"in arrival order":        {[]trace.Job{ends}, Options{Mode: replayed.ArrivalOrder, Warmup: time.Hour}, "warmup: 1h0m0s is for mode time: mode order takes no means over time"},
+		"negative":                {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: -1}, "warmup: -1ns is not allowed; want a time after the start, or 0s"},
+		"without jobs":            {nil, Options{Mode: replayed.VirtualTime, Warmup: time.Hour}, "a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,7 +227,7 @@ func TestNodesAreTakenAsASandboxTakesThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: VirtualTime})
+			r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime})
 			if r.Nodes != 3 || r.CapacityMilli != 6000 || r.Placed != 3 {
 				t.Errorf("%d nodes with %d milli-GPU, %d pods placed; want 3, 6000, 3", r.Nodes, r.CapacityMilli, r.Placed)
 			}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -56,7 +57,7 @@ func (c *cluster) arrive(now time.Time) {
 	c.next++
 	c.proceed(now)
 	j.arrived = now
-	if c.options.Mode == VirtualTime {
+	if c.options.Mode == replayed.VirtualTime {
 		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
 	}
 	if j.Gang {
@@ -74,7 +75,7 @@ func (c *cluster) arrive(now time.Time) {
 		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs, Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
-	c.options.Progress.offered.Add(int64(j.Pods))
+	c.options.Progress.Offer(j.Pods)
 }
 
 func (c *cluster) create(p *podState) {
@@ -113,7 +114,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	if p.job != nil {
 		realMilli = p.job.MilliGPU()
 	} else {
-		c.options.Progress.offered.Add(1)
+		c.options.Progress.Offer(1)
 		realMilli = c.need(pod)
 		c.proceed(now)
 	}
@@ -141,7 +142,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		}
 		return
 	}
-	if c.options.Mode == VirtualTime && j.Duration > 0 {
+	if c.options.Mode == replayed.VirtualTime && j.Duration > 0 {
 		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch, pod: p})
 	}
 }
@@ -152,7 +153,7 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 		j.waited = true
 		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
 	}
-	if c.options.Mode == VirtualTime && j.Duration > 0 {
+	if c.options.Mode == replayed.VirtualTime && j.Duration > 0 {
 		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch})
 	}
 }

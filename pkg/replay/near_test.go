@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -37,7 +38,7 @@ func TestAGangIsInOneRackWithoutAWordInIt(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bad", UID: "bad", Annotations: map[string]string{"berth.dev/near": "app=cache 5GB"}},
 		Spec:       v1.PodSpec{SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i"}}},
 	})
-	r := mustRun(t, shipped, in, Options{Mode: VirtualTime, Horizon: time.Hour})
+	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Horizon: time.Hour})
 	for i := range 3 {
 		used := map[string]bool{}
 		for member := range 4 {
@@ -107,7 +108,7 @@ func TestAGangGoesWhereItsPeersAre(t *testing.T) {
 				}
 				in.Objects = append(in.Objects, member)
 			}
-			r := mustRun(t, shipped, in, Options{Mode: VirtualTime, Horizon: time.Hour})
+			r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Horizon: time.Hour})
 			for i := range 4 {
 				if got := racks[r.Placements[fmt.Sprint("default/member-", i)]]; got != tc.want {
 					t.Errorf("member %d is in rack %q, want %s", i, got, tc.want)

@@ -11,19 +11,9 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/trace"
-)
-
-// Mode is how a trace is offered.
-type Mode string
-
-const (
-	// ArrivalOrder offers the jobs one after another in an order shuffled by the seed, tuned to 1.3 times the GPUs of the
-	// cluster, and lets nothing end: the method by which the published figures of the openb traces were taken.
-	ArrivalOrder Mode = "order"
-	// VirtualTime offers each job at its arrival and ends it after its duration, on a virtual clock.
-	VirtualTime Mode = "time"
 )
 
 // Input is what is replayed.
@@ -54,7 +44,7 @@ func NewInput(name string, nodes []trace.Node, jobs []trace.Job) Input {
 
 // Options of a replay.
 type Options struct {
-	Mode Mode
+	Mode replayed.Mode
 	// Seed decides the order of arrivals in ArrivalOrder, and in VirtualTime the order in which the scheduler knows the
 	// nodes, which decides between nodes of equal score.
 	Seed uint64
@@ -76,7 +66,7 @@ type Options struct {
 	// Showback, when set, divides the bill of VirtualTime by this key, see Result.Showback.
 	Showback *showback.By
 	// Progress, when set, is told from the inside of the replay, on a virtual clock, and must not block.
-	Progress *Progress
+	Progress *replayed.Progress
 }
 
 // Defaults of Options.
@@ -129,7 +119,7 @@ func (o Options) withDefaults() Options {
 		o.Start = o.Start.UTC().Truncate(time.Microsecond).Add(time.Duration(epoch.Nanosecond()))
 	}
 	if o.Progress == nil {
-		o.Progress = &Progress{}
+		o.Progress = &replayed.Progress{}
 	}
 	return o
 }
@@ -138,8 +128,8 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
-	case o.Mode != ArrivalOrder && o.Mode != VirtualTime:
-		return fmt.Errorf("mode: %q is unknown; want %s or %s", o.Mode, ArrivalOrder, VirtualTime)
+	case o.Mode != replayed.ArrivalOrder && o.Mode != replayed.VirtualTime:
+		return fmt.Errorf("mode: %q is unknown; want %s or %s", o.Mode, replayed.ArrivalOrder, replayed.VirtualTime)
 	case o.CycleTime < time.Microsecond || o.CycleTime > time.Minute || o.CycleTime%time.Microsecond != 0:
 		return fmt.Errorf("cycle-time: %v is not allowed; want whole microseconds up to 1m", o.CycleTime)
 	case o.Load < 1 || o.Load > 100_000:
@@ -148,12 +138,12 @@ func (o Options) Validate() error {
 		return fmt.Errorf("horizon: %v is not allowed; want a time after the start, or 0s for the end of the work", o.Horizon)
 	case o.Warmup < 0:
 		return fmt.Errorf("warmup: %v is not allowed; want a time after the start, or 0s", o.Warmup)
-	case o.Warmup > 0 && o.Mode != VirtualTime:
-		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, VirtualTime, o.Mode)
+	case o.Warmup > 0 && o.Mode != replayed.VirtualTime:
+		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, replayed.VirtualTime, o.Mode)
 	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
 		return fmt.Errorf("warmup: %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
-	case o.Showback != nil && o.Mode != VirtualTime:
-		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", VirtualTime, o.Mode)
+	case o.Showback != nil && o.Mode != replayed.VirtualTime:
+		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", replayed.VirtualTime, o.Mode)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
 		return fmt.Errorf("start: %s is not allowed; want the years 2001 to 2150", o.Start.Format(time.RFC3339))
 	}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -29,7 +30,7 @@ type recorder struct {
 	// In arrival order: the sum and number of the allocated shares while what arrived rounds to 100%.
 	fullSum   float64
 	fullCount int
-	eight     Share
+	eight     replayed.Share
 	every     int
 	offers    int
 
@@ -43,9 +44,9 @@ type recorder struct {
 	now, marked integrals
 	strandedNow int64
 
-	samples   []Sample
+	samples   []replayed.Sample
 	peakMilli int64
-	peakMap   []NodeUse
+	peakMap   []replayed.NodeUse
 }
 
 // samplesWanted bounds the number of samples of a replay.
@@ -58,7 +59,7 @@ func newRecorder(c *cluster) *recorder {
 		pods += c.jobs[i].Pods
 	}
 	// A dump's own pods count when they are bound: they have all come before the start.
-	c.options.Progress.total.Store(int64(pods + c.unbound))
+	c.options.Progress.Await(pods + c.unbound)
 	r.every = max(1, len(c.jobs)/samplesWanted)
 	span := patience
 	for i := range c.jobs {
@@ -107,7 +108,7 @@ func (r *recorder) percent(milli int64) float64 {
 
 // advance accounts for the time since the last change.
 func (r *recorder) advance(now time.Time) {
-	if r.c.options.Mode != VirtualTime {
+	if r.c.options.Mode != replayed.VirtualTime {
 		return
 	}
 	for !r.nextSample.After(now) {
@@ -124,7 +125,7 @@ func (r *recorder) mark() { r.marked = r.now }
 func (r *recorder) sample(at time.Time) {
 	l := r.c.ledger
 	r.strandedNow = l.strandedMilli()
-	r.samples = append(r.samples, Sample{
+	r.samples = append(r.samples, replayed.Sample{
 		Seconds:             at.Sub(r.c.start).Round(time.Microsecond).Seconds(),
 		ArrivedPercent:      round(r.percent(r.arrivedMilli)),
 		AllocatedPercent:    round(r.percent(l.allocatedMilli)),
@@ -147,20 +148,20 @@ func (r *recorder) peak() {
 func (r *recorder) draw() {
 	l := r.c.ledger
 	r.peakMilli = l.allocatedMilli
-	r.peakMap = make([]NodeUse, len(l.order))
+	r.peakMap = make([]replayed.NodeUse, len(l.order))
 	for i, n := range l.order {
 		gpus := len(n.inv.Devices)
-		r.peakMap[i] = NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus, AllocatedMilli: int(n.allocatedMilli),
+		r.peakMap[i] = replayed.NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus, AllocatedMilli: int(n.allocatedMilli),
 			HeldMilli: max(0, gpus*1000-n.inv.FreeMilli()-int(n.allocatedMilli)), Pods: n.pods}
 	}
 }
 
 // result fills in what was measured, with the last verdicts on the pods that are pending.
-func (r *recorder) result(out *Result, last *verdicts) error {
+func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	c, l := r.c, r.c.ledger
 	now := time.Now()
 	r.advance(now)
-	if len(r.samples) == 0 || c.options.Mode == VirtualTime {
+	if len(r.samples) == 0 || c.options.Mode == replayed.VirtualTime {
 		r.sample(now)
 	}
 	if l.allocatedMilli > r.peakMilli {
@@ -201,7 +202,7 @@ func (r *recorder) result(out *Result, last *verdicts) error {
 }
 
 // pendingReasons groups the pods without a node by the main reason that the scheduler has.
-func (c *cluster) pendingReasons(last *verdicts) []Reason {
+func (c *cluster) pendingReasons(last *verdicts) []replayed.Reason {
 	counts := map[string]int{}
 	for _, obj := range c.api.List(podResource) {
 		pod := obj.(*v1.Pod)
@@ -209,9 +210,9 @@ func (c *cluster) pendingReasons(last *verdicts) []Reason {
 			counts[last.of(pod)]++
 		}
 	}
-	reasons := make([]Reason, 0, len(counts))
+	reasons := make([]replayed.Reason, 0, len(counts))
 	for reason, pods := range counts {
-		reasons = append(reasons, Reason{Reason: reason, Pods: pods})
+		reasons = append(reasons, replayed.Reason{Reason: reason, Pods: pods})
 	}
 	sort.Slice(reasons, func(i, j int) bool {
 		if reasons[i].Pods != reasons[j].Pods {
@@ -222,9 +223,9 @@ func (c *cluster) pendingReasons(last *verdicts) []Reason {
 	return reasons
 }
 
-func summarize(waits []time.Duration) Waits {
+func summarize(waits []time.Duration) replayed.Waits {
 	if len(waits) == 0 {
-		return Waits{}
+		return replayed.Waits{}
 	}
 	sorted := slices.Clone(waits)
 	slices.Sort(sorted)
@@ -234,13 +235,13 @@ func summarize(waits []time.Duration) Waits {
 	}
 	// The nearest-rank percentile: the smallest wait that at least that share of the waits does not exceed.
 	at := func(percent int) float64 { return round(sorted[(len(sorted)*percent+99)/100-1].Seconds()) }
-	return Waits{Count: len(sorted), Mean: round(sum / float64(len(sorted))), P50: at(50), P95: at(95), Max: at(100)}
+	return replayed.Waits{Count: len(sorted), Mean: round(sum / float64(len(sorted))), P50: at(50), P95: at(95), Max: at(100)}
 }
 
 func histogram(waits []time.Duration) []int {
-	buckets := make([]int, len(WaitBounds)+1)
+	buckets := make([]int, len(replayed.WaitBounds)+1)
 	for _, w := range waits {
-		buckets[sort.SearchFloat64s(WaitBounds, w.Seconds())]++
+		buckets[sort.SearchFloat64s(replayed.WaitBounds, w.Seconds())]++
 	}
 	return buckets
 }

@@ -26,6 +26,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 )
@@ -40,7 +41,7 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
-func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*Result, error) {
+func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result, error) {
 	if err := options.Validate(); err != nil {
 		return nil, inputError{err}
 	}
@@ -55,7 +56,7 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 	if err := config.RefuseExtenders(); err != nil {
 		return nil, inputError{err}
 	}
-	out := &Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
+	out := &replayed.Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
 		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
 	config, silenced := config.WithoutSignals()
 	for _, plugin := range silenced {
@@ -76,7 +77,7 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 // lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes varies.
 const lead = time.Minute
 
-func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options, profile string, out *Result) error {
+func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options, profile string, out *replayed.Result) error {
 	c, err := newCluster(in, options, profile, config)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
@@ -35,7 +36,7 @@ func smallInput(t *testing.T) Input {
 	return in
 }
 
-func mustRun(t *testing.T, config string, in Input, options Options) *Result {
+func mustRun(t *testing.T, config string, in Input, options Options) *replayed.Result {
 	t.Helper()
 	c, err := schedulerconfig.Load(config)
 	if err != nil {
@@ -54,11 +55,11 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 		config  string
 		options Options
 	}{
-		"the default scheduler in arrival order":     {schedulerconfig.Stock, Options{Mode: ArrivalOrder, Seed: 3}},
-		"the default scheduler in virtual time":      {schedulerconfig.Stock, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
-		"the shipped configuration in arrival order": {shipped, Options{Mode: ArrivalOrder, Seed: 3}},
-		"service levels in virtual time":             {"../../manifests/configurations/service-levels.yaml", Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
-		"the shipped configuration in virtual time":  {shipped, Options{Mode: VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the default scheduler in arrival order":     {schedulerconfig.Stock, Options{Mode: replayed.ArrivalOrder, Seed: 3}},
+		"the default scheduler in virtual time":      {schedulerconfig.Stock, Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the shipped configuration in arrival order": {shipped, Options{Mode: replayed.ArrivalOrder, Seed: 3}},
+		"service levels in virtual time":             {"../../manifests/configurations/service-levels.yaml", Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the shipped configuration in virtual time":  {shipped, Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 					t.Error("nothing was placed")
 				}
 				var compared any = r
-				if tt.options.Mode == ArrivalOrder {
+				if tt.options.Mode == replayed.ArrivalOrder {
 					// How much time passes between arrivals means nothing in this mode, and is not always the same.
 					compared = r.Placements
 				}
@@ -95,7 +96,7 @@ func TestVirtualTime(t *testing.T) {
 		return trace.Job{Name: name, Arrival: arrival, Duration: duration, Pods: 1, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 1, GPUMilli: 1000}
 	}
 	in := NewInput("two in turn", []trace.Node{node}, []trace.Job{job("first", 0, time.Hour), job("second", 10*time.Minute, time.Hour)})
-	r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: VirtualTime})
+	r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime})
 	if r.Placed != 2 || r.Pending != 0 || r.JobsCompleted != 2 {
 		t.Fatalf("placed %d, pending %d, completed %d; want 2, 0, 2", r.Placed, r.Pending, r.JobsCompleted)
 	}
@@ -119,8 +120,8 @@ func TestADumpIsWorkEnough(t *testing.T) {
 	}
 	for _, rebind := range []bool{false, true} {
 		in.Rebind = rebind
-		progress := &Progress{}
-		r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: VirtualTime, Progress: progress})
+		progress := &replayed.Progress{}
+		r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime, Progress: progress})
 		// The last one asks for a whole node, of which parts are taken whatever comes first.
 		if r.Pods != 4 || r.Placed != 3 || r.Pending != 1 || len(r.Samples) > 2*samplesWanted {
 			t.Errorf("rebind %v: %d of %d pods placed, %d pending, %d samples; want 3 of 4, 1 and some", rebind, r.Placed, r.Pods, r.Pending, len(r.Samples))
@@ -142,7 +143,7 @@ func TestPlacementPoliciesOfADumpHold(t *testing.T) {
 	}
 	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy",
 		"metadata": map[string]any{"name": "tools"}, "spec": map[string]any{"licenses": []any{map[string]any{"name": "matlab", "count": int64(2)}}}}})
-	r := mustRun(t, shipped, in, Options{Mode: VirtualTime})
+	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime})
 	if r.Placed != 2 || r.Pending != 1 {
 		t.Errorf("%d pods placed, %d pending; want 2 and 1", r.Placed, r.Pending)
 	}
@@ -219,7 +220,7 @@ func TestPreemptedPodsStartAnew(t *testing.T) {
 	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 1, CPUMilli: 6000, MemoryMiB: 1024}
 	high := low
 	high.Name, high.Arrival, high.Duration, high.Priority = "high", 10*time.Minute, 30*time.Minute, 100
-	r := mustRun(t, schedulerconfig.Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}), Options{Mode: VirtualTime})
+	r := mustRun(t, schedulerconfig.Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}), Options{Mode: replayed.VirtualTime})
 	if r.Preemptions != 1 || r.JobsCompleted != 2 {
 		t.Fatalf("preemptions %d, completed %d; want 1 and 2", r.Preemptions, r.JobsCompleted)
 	}
@@ -238,13 +239,13 @@ func TestAGangStartsTogether(t *testing.T) {
 	fits := trace.Job{Name: "fits", Duration: time.Hour, Pods: 8, CPUMilli: 1000, MemoryMiB: 512, GPUs: 1, GPUMilli: 1000, Gang: true}
 	tooLarge := fits
 	tooLarge.Name, tooLarge.Pods = "too-large", 9
-	r := mustRun(t, shipped, NewInput("gangs", nodes, []trace.Job{tooLarge, fits}), Options{Mode: VirtualTime})
+	r := mustRun(t, shipped, NewInput("gangs", nodes, []trace.Job{tooLarge, fits}), Options{Mode: replayed.VirtualTime})
 	if r.GangWait.Count != 1 || r.JobsCompleted != 1 || r.Pending != 9 {
 		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
 	// Nothing but the gang itself would be in the way of its last member.
-	want := []Reason{{Reason: "gang does not fit", Pods: 9}}
+	want := []replayed.Reason{{Reason: "gang does not fit", Pods: 9}}
 	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
 		t.Errorf("why pods are pending (-want +got):\n%s", diff)
 	}
@@ -262,8 +263,8 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 	gang := eight
 	gang.Name, gang.Pods, gang.Gang = "gang", 5, true
 	large := trace.Job{Name: "large", Pods: 1, CPUMilli: 9000, MemoryMiB: 512}
-	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}), Options{Mode: VirtualTime})
-	want := []Reason{
+	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}), Options{Mode: replayed.VirtualTime})
+	want := []replayed.Reason{
 		{Reason: "gang does not fit: nodes short of nvidia.com/gpu", Pods: 5},
 		{Reason: "node(s) with too few GPUs", Pods: 3},
 		{Reason: "Insufficient cpu", Pods: 1},
@@ -285,14 +286,14 @@ func TestBadInput(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no nodes":               {Input{Name: "x"}, Options{Mode: VirtualTime}, "x: the cluster has no nodes"},
+		"no nodes":               {Input{Name: "x"}, Options{Mode: replayed.VirtualTime}, "x: the cluster has no nodes"},
 		"an unknown mode":        {in, Options{Mode: "fast"}, `mode: "fast" is unknown; want order or time`},
-		"an unknown gate":        {in, Options{Mode: VirtualTime, FeatureGates: "Fast=true"}, `feature gates "Fast=true": Kubernetes has no feature gate "Fast"`},
-		"a gate without a value": {in, Options{Mode: VirtualTime, FeatureGates: "GangScheduling"}, `feature gates "GangScheduling": malformed pair, expect string=bool; want Name=true,…`},
-		"an unknown profile":     {in, Options{Mode: VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
-		"a negative horizon":     {in, Options{Mode: VirtualTime, Horizon: -time.Second}, "horizon: -1s is not allowed; want a time after the start, or 0s for the end of the work"},
-		"a start long ago":       {in, Options{Mode: VirtualTime, Start: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)}, "start: 1990-01-01T00:00:00Z is not allowed; want the years 2001 to 2150"},
-		"a cycle of no length":   {in, Options{Mode: VirtualTime, CycleTime: 1}, "cycle-time: 1ns is not allowed; want whole microseconds up to 1m"},
+		"an unknown gate":        {in, Options{Mode: replayed.VirtualTime, FeatureGates: "Fast=true"}, `feature gates "Fast=true": Kubernetes has no feature gate "Fast"`},
+		"a gate without a value": {in, Options{Mode: replayed.VirtualTime, FeatureGates: "GangScheduling"}, `feature gates "GangScheduling": malformed pair, expect string=bool; want Name=true,…`},
+		"an unknown profile":     {in, Options{Mode: replayed.VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
+		"a negative horizon":     {in, Options{Mode: replayed.VirtualTime, Horizon: -time.Second}, "horizon: -1s is not allowed; want a time after the start, or 0s for the end of the work"},
+		"a start long ago":       {in, Options{Mode: replayed.VirtualTime, Start: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)}, "start: 1990-01-01T00:00:00Z is not allowed; want the years 2001 to 2150"},
+		"a cycle of no length":   {in, Options{Mode: replayed.VirtualTime, CycleTime: 1}, "cycle-time: 1ns is not allowed; want whole microseconds up to 1m"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -308,12 +309,12 @@ func TestBadInput(t *testing.T) {
 func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n"
-	run := func(text string) (*Result, error) {
+	run := func(text string) (*replayed.Result, error) {
 		c, err := schedulerconfig.Parse("f.yaml", []byte(head+text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Run(context.Background(), c, smallInput(t), Options{Mode: VirtualTime, Horizon: time.Minute})
+		return Run(context.Background(), c, smallInput(t), Options{Mode: replayed.VirtualTime, Horizon: time.Minute})
 	}
 	_, err := run("extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n")
 	if !errors.Is(err, ErrInput) || !strings.HasPrefix(err.Error(), "f.yaml: extenders: http://127.0.0.1:1 ") {
@@ -349,7 +350,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: VirtualTime}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: replayed.VirtualTime}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }

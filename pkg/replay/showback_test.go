@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/trace"
@@ -44,7 +45,7 @@ func TestTheBillOfATraceIsDivided(t *testing.T) {
 		"gang":       {"vision/train": hour(4, 10), showback.None: hour(2, 36)},
 		"label=team": {"x": hour(2, 30), showback.None: hour(2, 6) + hour(4, 10)},
 	} {
-		result := mustRun(t, shipped, NewInput("teams", nodes, jobs), Options{Mode: VirtualTime, Showback: showbackBy(t, by)})
+		result := mustRun(t, shipped, NewInput("teams", nodes, jobs), Options{Mode: replayed.VirtualTime, Showback: showbackBy(t, by)})
 		s := result.Showback
 		got := map[string]int64{}
 		for _, line := range s.Lines {
@@ -75,7 +76,7 @@ func TestPodsThatAreEvictedPayForBothTimes(t *testing.T) {
 	nodes := []trace.Node{{Name: "a", CPUMilli: 32_000, MemoryMiB: 128 << 10, GPUs: 2, Model: "A100", MicroDollarsPerHour: 8_000_000}}
 	urgent := team("urgent", "b", 1, 1, nil)
 	urgent.Priority = 100
-	s := mustRun(t, shipped, NewInput("evicted", nodes, []trace.Job{team("first", "a", 0, 4, nil), urgent}), Options{Mode: VirtualTime, Showback: showbackBy(t, "namespace")}).Showback
+	s := mustRun(t, shipped, NewInput("evicted", nodes, []trace.Job{team("first", "a", 0, 4, nil), urgent}), Options{Mode: replayed.VirtualTime, Showback: showbackBy(t, "namespace")}).Showback
 	hours := map[string]string{}
 	for _, line := range s.Lines {
 		hours[line.Key] = fmt.Sprintf("%.1f", float64(line.MilliGPUSeconds)/3_600_000)
@@ -90,7 +91,7 @@ func TestAHorizonPaysForWhatNeverEnds(t *testing.T) {
 	t.Parallel()
 	nodes := []trace.Node{{Name: "a", CPUMilli: 32_000, MemoryMiB: 128 << 10, GPUs: 8, Model: "A100", MicroDollarsPerHour: 8_000_000}}
 	in := NewInput("service", nodes, []trace.Job{team("service", "a", 0, 0, nil)})
-	s := mustRun(t, shipped, in, Options{Mode: VirtualTime, Horizon: 720 * time.Hour, Showback: showbackBy(t, "namespace")}).Showback
+	s := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Horizon: 720 * time.Hour, Showback: showbackBy(t, "namespace")}).Showback
 	if s.Total.MicroDollars != 720*8_000_000 || len(s.Days) != 30 || len(s.Lines) != 1 || s.Lines[0].MilliGPUSeconds < 2*720*3_600_000-1000 || s.Lines[0].MilliGPUSeconds > 2*720*3_600_000 {
 		t.Errorf("%d days, %+v, %+v; want 30 days at $8.00 an hour, with two GPUs but for the first milliseconds", len(s.Days), s.Total, s.Lines)
 	}
@@ -99,8 +100,8 @@ func TestAHorizonPaysForWhatNeverEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, options := range map[string]Options{
-		"without a horizon": {Mode: VirtualTime, Showback: showbackBy(t, "namespace")},
-		"in order":          {Mode: ArrivalOrder, Showback: showbackBy(t, "namespace")},
+		"without a horizon": {Mode: replayed.VirtualTime, Showback: showbackBy(t, "namespace")},
+		"in order":          {Mode: replayed.ArrivalOrder, Showback: showbackBy(t, "namespace")},
 	} {
 		if _, err := Run(t.Context(), config, in, options); !errors.Is(err, ErrInput) {
 			t.Errorf("%s: %v, want an error about the input", name, err)

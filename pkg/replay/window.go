@@ -5,18 +5,20 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // measuredWindow is the time over which means are taken; without an end it lasts as long as something comes of the work.
 type measuredWindow struct {
 	from, to time.Time
-	until    Until
+	until    replayed.Until
 }
 
 // newWindow begins after the warm-up and ends with the last arrival, after which the cluster only empties. Where the jobs arrive in
 // less time than the median one runs, such a window would show the cluster filling up and little else, so it ends with the work.
 func newWindow(c *cluster) measuredWindow {
-	w := measuredWindow{from: c.start.Add(c.options.Warmup), until: WorkDone}
+	w := measuredWindow{from: c.start.Add(c.options.Warmup), until: replayed.WorkDone}
 	last := time.Duration(0)
 	durations := make([]time.Duration, 0, len(c.jobs))
 	for i := range c.jobs {
@@ -31,10 +33,10 @@ func newWindow(c *cluster) measuredWindow {
 		median = durations[len(durations)/2]
 	}
 	if last > c.options.Warmup && last-c.options.Warmup >= median {
-		w.to, w.until = c.start.Add(last), LastArrival
+		w.to, w.until = c.start.Add(last), replayed.LastArrival
 	}
 	if horizon := c.start.Add(c.options.Horizon); c.options.Horizon > 0 && (w.to.IsZero() || horizon.Before(w.to)) {
-		w.to, w.until = horizon, Horizon
+		w.to, w.until = horizon, replayed.Horizon
 	}
 	return w
 }
@@ -70,24 +72,24 @@ func (i *integrals) add(w measuredWindow, from, to time.Time, l *ledger, strande
 }
 
 // endState fills in the figures of the end.
-func (r *recorder) endState(out *Result) {
+func (r *recorder) endState(out *replayed.Result) {
 	l := r.c.ledger
-	out.Basis = EndState
+	out.Basis = replayed.EndState
 	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = l.allocatedMilli, l.strandedMilli(), l.spotMilli
 	out.HeldMilli, out.IncompleteMilli = l.heldMilli(), l.waitingMilli
 	out.NodesInUse, out.MicroDollarsPerHour = float64(l.nodesInUse), l.microDollars
 	out.AllocatedPercent = round(r.percent(l.allocatedMilli))
-	if r.c.options.Mode == ArrivalOrder && r.fullCount > 0 {
-		out.Basis = FullLoad
+	if r.c.options.Mode == replayed.ArrivalOrder && r.fullCount > 0 {
+		out.Basis = replayed.FullLoad
 		out.AllocatedPercent = round(r.fullSum / float64(r.fullCount))
 	}
 }
 
 // means replaces the figures of the end by means over time where jobs come and go. A dump without jobs comes to rest within
 // milliseconds, and jobs that all come at once and never end do, too: there the end is all that there is to say.
-func (r *recorder) means(out *Result, now time.Time) error {
+func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	c := r.c
-	if c.options.Mode != VirtualTime {
+	if c.options.Mode != replayed.VirtualTime {
 		return nil
 	}
 	sums := r.marked
@@ -96,18 +98,18 @@ func (r *recorder) means(out *Result, now time.Time) error {
 		sums = r.now
 	}
 	out.MicroDollars = int64(math.Round(sums.bill))
-	if r.window.until == LastArrival {
+	if r.window.until == replayed.LastArrival {
 		sums = r.now
 	}
 	end, until := r.window.to, r.window.until
-	if end.IsZero() || until == Horizon && !cut {
-		end, until = c.progress, WorkDone
+	if end.IsZero() || until == replayed.Horizon && !cut {
+		end, until = c.progress, replayed.WorkDone
 	}
 	ending := false
 	for i := range c.jobs {
 		ending = ending || c.jobs[i].Duration > 0
 	}
-	if len(c.jobs) == 0 || r.window.until != LastArrival && !ending && !cut {
+	if len(c.jobs) == 0 || r.window.until != replayed.LastArrival && !ending && !cut {
 		if c.options.Warmup > 0 {
 			return inputError{fmt.Errorf("a warm-up of %v: there are no jobs that come and go, so the figures are those of the end", c.options.Warmup)}
 		}
@@ -119,8 +121,8 @@ func (r *recorder) means(out *Result, now time.Time) error {
 			end.Sub(c.start).Round(time.Second))}
 	}
 	mean := func(sum float64) int64 { return int64(math.Round(sum / sums.seconds)) }
-	out.Basis = TimeMean
-	out.Window = &Window{From: c.options.Warmup.Seconds(), To: end.Sub(c.start).Round(time.Microsecond).Seconds(), Until: until}
+	out.Basis = replayed.TimeMean
+	out.Window = &replayed.Window{From: c.options.Warmup.Seconds(), To: end.Sub(c.start).Round(time.Microsecond).Seconds(), Until: until}
 	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = mean(sums.milli), mean(sums.stranded), mean(sums.spot)
 	out.HeldMilli, out.IncompleteMilli = mean(sums.held), mean(sums.waiting)
 	out.NodesInUse, out.MicroDollarsPerHour = round(sums.inUse/sums.seconds), mean(sums.micro)

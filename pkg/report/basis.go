@@ -3,26 +3,26 @@ package report
 import (
 	"fmt"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/tables"
 )
 
 // basisWords say of what the figures of a replay are.
-func basisWords(r *replay.Result) string {
+func basisWords(r *replayed.Result) string {
 	switch r.Basis {
-	case replay.TimeMean:
+	case replayed.TimeMean:
 		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From), tables.Seconds(r.Window.To), untilWords[r.Window.Until])
-	case replay.FullLoad:
+	case replayed.FullLoad:
 		return "the allocation is the mean while the demand rounds to 100% of the GPUs, the rest is as at the end"
 	default:
 		return "as at the end"
 	}
 }
 
-var untilWords = map[replay.Until]string{
-	replay.LastArrival: "the last arrival",
-	replay.WorkDone:    "when the work is done",
-	replay.Horizon:     "the horizon",
+var untilWords = map[replayed.Until]string{
+	replayed.LastArrival: "the last arrival",
+	replayed.WorkDone:    "when the work is done",
+	replayed.Horizon:     "the horizon",
 }
 
 // Basis says of what the figures of the comparison are.
@@ -39,7 +39,7 @@ func (c *Comparison) Basis() string {
 func (c *Comparison) Sides() []string {
 	var list []string
 	a, b := c.A.Results[0], c.B.Results[0]
-	mean := func(side Side, of func(*replay.Result) int64) string {
+	mean := func(side Side, of func(*replayed.Result) int64) string {
 		sum := int64(0)
 		for _, r := range side.Results {
 			sum += of(r)
@@ -51,7 +51,7 @@ func (c *Comparison) Sides() []string {
 		if a.SharesGPUs {
 			whole, side, other = "B", c.B, "A"
 		}
-		held := mean(side, func(r *replay.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
+		held := mean(side, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
 		list = append(list, fmt.Sprintf("%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
 			"On both sides a share counts as what it asks for", whole, count(n, "such pod"), held, other))
 	}
@@ -60,7 +60,7 @@ func (c *Comparison) Sides() []string {
 		if a.KnowsGangs {
 			single, side, other = "B", c.B, "A"
 		}
-		held := mean(side, func(r *replay.Result) int64 { return r.IncompleteMilli })
+		held := mean(side, func(r *replayed.Result) int64 { return r.IncompleteMilli })
 		list = append(list, fmt.Sprintf("%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts them together. "+
 			"On both sides an incomplete gang counts as not allocated", single, count(n, "gang"), held, other))
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/svg"
 )
 
@@ -18,11 +18,11 @@ const useSteps = 5
 // rack is a group of nodes of the cluster map.
 type rack struct {
 	name  string
-	nodes []replay.NodeUse
+	nodes []replayed.NodeUse
 }
 
 // racks groups the nodes with GPUs by rack or, where no node says its rack, by GPU model.
-func racks(nodes []replay.NodeUse) (list []rack, by string) {
+func racks(nodes []replayed.NodeUse) (list []rack, by string) {
 	by = "GPU model"
 	for _, n := range nodes {
 		if n.Rack != "" {
@@ -54,7 +54,7 @@ func racks(nodes []replay.NodeUse) (list []rack, by string) {
 }
 
 // step is the class of use of a node: 0 for none, useSteps for full.
-func step(n replay.NodeUse) int {
+func step(n replayed.NodeUse) int {
 	if n.AllocatedMilli <= 0 {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (r rack) gpus() (total, allocated float64) {
 }
 
 // clusterMap draws a square for each node, its area by the number of GPUs where there is room for that.
-func clusterMap(id, title string, nodes []replay.NodeUse) string {
+func clusterMap(id, title string, nodes []replayed.NodeUse) string {
 	list, by := racks(nodes)
 	total := 0
 	for _, r := range list {
@@ -102,7 +102,7 @@ func clusterMap(id, title string, nodes []replay.NodeUse) string {
 }
 
 // heldWords tell what of a node is held without work.
-func heldWords(n replay.NodeUse) string {
+func heldWords(n replayed.NodeUse) string {
 	if n.HeldMilli == 0 {
 		return ""
 	}

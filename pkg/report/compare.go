@@ -10,14 +10,14 @@ import (
 	"sort"
 
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // Comparison is two configurations on the same input with the same seeds.
 type Comparison struct {
-	Input string      `json:"input"`
-	Mode  replay.Mode `json:"mode"`
-	Seeds []uint64    `json:"seeds"`
+	Input string        `json:"input"`
+	Mode  replayed.Mode `json:"mode"`
+	Seeds []uint64      `json:"seeds"`
 	// Verdict is what the comparison comes to.
 	Verdict Verdict `json:"verdict"`
 	A       Side    `json:"a"`
@@ -31,9 +31,9 @@ type Comparison struct {
 
 // Side is one configuration and its replay for each seed.
 type Side struct {
-	Name    string           `json:"configuration"`
-	Profile string           `json:"profile"`
-	Results []*replay.Result `json:"results"`
+	Name    string             `json:"configuration"`
+	Profile string             `json:"profile"`
+	Results []*replayed.Result `json:"results"`
 }
 
 // Row is one metric.
@@ -86,7 +86,7 @@ func (c *Comparison) Notes() []string {
 }
 
 // unpriced is a note on nodes without a price, if there are any.
-func unpriced(r *replay.Result) []string {
+func unpriced(r *replayed.Result) []string {
 	switch r.NodesUnpriced {
 	case 0:
 		return nil
@@ -109,31 +109,31 @@ type metric struct {
 	ofWork bool
 	// derived metrics follow from another one.
 	derived bool
-	of      func(*replay.Result) float64
+	of      func(*replayed.Result) float64
 }
 
 var metrics = []metric{
-	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1, of: func(r *replay.Result) float64 { return r.AllocatedPercent }},
-	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1, of: func(r *replay.Result) float64 { return gpus(r.StrandedMilli) }},
-	{key: "held", label: "GPUs held without work", unit: "GPUs", better: -1, derived: true, of: func(r *replay.Result) float64 { return gpus(r.HeldMilli) }},
-	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, derived: true, of: func(r *replay.Result) float64 { return gpus(r.IdleMilli) }},
-	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1, of: func(r *replay.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
+	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1, of: func(r *replayed.Result) float64 { return r.AllocatedPercent }},
+	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1, of: func(r *replayed.Result) float64 { return gpus(r.StrandedMilli) }},
+	{key: "held", label: "GPUs held without work", unit: "GPUs", better: -1, derived: true, of: func(r *replayed.Result) float64 { return gpus(r.HeldMilli) }},
+	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, derived: true, of: func(r *replayed.Result) float64 { return gpus(r.IdleMilli) }},
+	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1, of: func(r *replayed.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
 	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, derived: true, of: costPerGPU},
-	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return dollars(r.MicroDollars) }},
-	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, of: func(r *replay.Result) float64 { return r.NodesInUse }},
-	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1, of: func(r *replay.Result) float64 { return float64(r.Pending) }},
-	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.PodWait.P50 }},
-	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.PodWait.P95 }},
-	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.GangWait.P50 }},
-	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.GangWait.P95 }},
-	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.GangWait.Max }},
-	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1, of: func(r *replay.Result) float64 { return float64(r.GangsStarted) }},
-	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true, of: func(r *replay.Result) float64 { return float64(r.JobsCompleted) }},
-	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P50 }},
-	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replay.Result) float64 { return r.JobCompletion.P95 }},
-	{key: "preemptions", label: "Preempted pods", unit: "pods", better: -1, of: func(r *replay.Result) float64 { return float64(r.Preemptions) }},
-	{key: "spot", label: "GPUs on spot nodes", unit: "GPUs", of: func(r *replay.Result) float64 { return gpus(r.SpotMilli) }},
-	{key: "cpu", label: "Scheduler CPU", unit: "s", better: -1, measured: true, of: func(r *replay.Result) float64 { return r.Timing.CPU }},
+	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return dollars(r.MicroDollars) }},
+	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, of: func(r *replayed.Result) float64 { return r.NodesInUse }},
+	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Pending) }},
+	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.PodWait.P50 }},
+	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.PodWait.P95 }},
+	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.P50 }},
+	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.P95 }},
+	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
+	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1, of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
+	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true, of: func(r *replayed.Result) float64 { return float64(r.JobsCompleted) }},
+	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.JobCompletion.P50 }},
+	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.JobCompletion.P95 }},
+	{key: "preemptions", label: "Preempted pods", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Preemptions) }},
+	{key: "spot", label: "GPUs on spot nodes", unit: "GPUs", of: func(r *replayed.Result) float64 { return gpus(r.SpotMilli) }},
+	{key: "cpu", label: "Scheduler CPU", unit: "s", better: -1, measured: true, of: func(r *replayed.Result) float64 { return r.Timing.CPU }},
 	{key: "cpu-per-pod", label: "Scheduler CPU per pod", unit: "ms", better: -1, measured: true, of: cpuPerPod},
 }
 
@@ -143,14 +143,14 @@ const placementsKey = "placements"
 func gpus(milli int64) float64    { return float64(milli) / 1000 }
 func dollars(micro int64) float64 { return float64(micro) / 1e6 }
 
-func costPerGPU(r *replay.Result) float64 {
+func costPerGPU(r *replayed.Result) float64 {
 	if r.AllocatedMilli == 0 {
 		return 0
 	}
 	return dollars(r.MicroDollarsPerHour) / gpus(r.AllocatedMilli)
 }
 
-func cpuPerPod(r *replay.Result) float64 {
+func cpuPerPod(r *replayed.Result) float64 {
 	if r.Pods == 0 {
 		return 0
 	}
@@ -159,7 +159,7 @@ func cpuPerPod(r *replay.Result) float64 {
 
 // Compare puts the results of two configurations, seed by seed, side by side. Both must be of the same input, mode and
 // seeds, at least one.
-func Compare(a, b []*replay.Result) *Comparison {
+func Compare(a, b []*replayed.Result) *Comparison {
 	c := &Comparison{
 		Input: a[0].Input, Mode: a[0].Mode,
 		A: Side{Name: a[0].Configuration, Profile: a[0].Profile, Results: a},
@@ -187,8 +187,8 @@ func Compare(a, b []*replay.Result) *Comparison {
 
 // ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole bill, waits and
 // completion.
-func ordered(r *replay.Result) []metric {
-	if r.Mode != replay.VirtualTime {
+func ordered(r *replayed.Result) []metric {
+	if r.Mode != replayed.VirtualTime {
 		return slices.DeleteFunc(slices.Clone(metrics), func(m metric) bool { return m.timeOnly })
 	}
 	list := slices.Clone(metrics)
@@ -209,7 +209,7 @@ func rank(m metric) int {
 	}
 }
 
-func values(results []*replay.Result, of func(*replay.Result) float64) []float64 {
+func values(results []*replayed.Result, of func(*replayed.Result) float64) []float64 {
 	v := make([]float64, len(results))
 	for i, r := range results {
 		v[i] = of(r)
@@ -251,7 +251,7 @@ func stat(v []float64) Stat {
 func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // placementsDiffer is the percentage of pods that both sides know and that do not stand on the same node.
-func placementsDiffer(a, b *replay.Result) float64 {
+func placementsDiffer(a, b *replayed.Result) float64 {
 	both, differ := 0, 0
 	for pod, node := range a.Placements {
 		other, ok := b.Placements[pod]
@@ -269,9 +269,9 @@ func placementsDiffer(a, b *replay.Result) float64 {
 	return 100 * float64(differ) / float64(both)
 }
 
-func pendingRows(a, b []*replay.Result) []PendingRow {
+func pendingRows(a, b []*replayed.Result) []PendingRow {
 	rows := map[string]*PendingRow{}
-	add := func(results []*replay.Result, side func(*PendingRow) *float64) {
+	add := func(results []*replayed.Result, side func(*PendingRow) *float64) {
 		for _, r := range results {
 			for _, reason := range r.PendingByReason {
 				if rows[reason.Reason] == nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // Condition is a bound on how much a metric may change from A to B.
@@ -50,8 +50,8 @@ func ConditionMetrics() []string {
 }
 
 // MeasuredIn fails for a condition about a metric that replays of a mode do not have.
-func (c Condition) MeasuredIn(mode replay.Mode) error {
-	if mode == replay.ArrivalOrder && slices.ContainsFunc(metrics, func(m metric) bool { return m.key == c.metric && m.timeOnly }) {
+func (c Condition) MeasuredIn(mode replayed.Mode) error {
+	if mode == replayed.ArrivalOrder && slices.ContainsFunc(metrics, func(m metric) bool { return m.key == c.metric && m.timeOnly }) {
 		return fmt.Errorf("condition %q: metric %q is not measured in mode %s", c.text, c.metric, mode)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/svg"
 )
 
@@ -15,7 +15,7 @@ import (
 const gridPoints = 120
 
 // line averages one value over the seeds of a side, at gridPoints places of x between 0 and end.
-func line(class string, results []*replay.Result, end float64, x, y func(replay.Sample) float64) svg.Series {
+func line(class string, results []*replayed.Result, end float64, x, y func(replayed.Sample) float64) svg.Series {
 	s := svg.Series{Class: class}
 	for i := 0; i <= gridPoints; i++ {
 		at := end * float64(i) / gridPoints
@@ -35,7 +35,7 @@ func line(class string, results []*replay.Result, end float64, x, y func(replay.
 }
 
 // valueAt is the value of the last sample not after x, nothing before the first.
-func valueAt(samples []replay.Sample, at float64, x, y func(replay.Sample) float64) float64 {
+func valueAt(samples []replayed.Sample, at float64, x, y func(replayed.Sample) float64) float64 {
 	i := sort.Search(len(samples), func(i int) bool { return x(samples[i]) > at })
 	if i == 0 {
 		return 0
@@ -43,16 +43,16 @@ func valueAt(samples []replay.Sample, at float64, x, y func(replay.Sample) float
 	return y(samples[i-1])
 }
 
-func arrivedPercent(s replay.Sample) float64   { return s.ArrivedPercent }
-func allocatedPercent(s replay.Sample) float64 { return s.AllocatedPercent }
-func strandedPercent(s replay.Sample) float64  { return s.StrandedPercent }
-func dollarsPerHour(s replay.Sample) float64   { return dollars(s.MicroDollarsPerHour) }
-func atSeconds(s replay.Sample) float64        { return s.Seconds }
+func arrivedPercent(s replayed.Sample) float64   { return s.ArrivedPercent }
+func allocatedPercent(s replayed.Sample) float64 { return s.AllocatedPercent }
+func strandedPercent(s replayed.Sample) float64  { return s.StrandedPercent }
+func dollarsPerHour(s replayed.Sample) float64   { return dollars(s.MicroDollarsPerHour) }
+func atSeconds(s replayed.Sample) float64        { return s.Seconds }
 
 // along is the x axis of a mode: the demand that has arrived, or time.
-func along(c *Comparison) (svg.Axis, func(replay.Sample) float64) {
+func along(c *Comparison) (svg.Axis, func(replayed.Sample) float64) {
 	of, label := arrivedPercent, "GPUs asked for so far, % of the cluster"
-	if c.Mode == replay.VirtualTime {
+	if c.Mode == replayed.VirtualTime {
 		of, label = atSeconds, "time"
 	}
 	end := lastX(of, c.A, c.B)
@@ -60,11 +60,11 @@ func along(c *Comparison) (svg.Axis, func(replay.Sample) float64) {
 		end = 1
 	}
 	a := svg.Axis{Label: label, Max: end, Format: number}
-	if c.Mode == replay.VirtualTime {
+	if c.Mode == replayed.VirtualTime {
 		unit, name := timeUnit(end)
 		a.Label = "time, " + name
 		a.Max = end / unit
-		return a, func(s replay.Sample) float64 { return s.Seconds / unit }
+		return a, func(s replayed.Sample) float64 { return s.Seconds / unit }
 	}
 	return a, of
 }
@@ -83,7 +83,7 @@ func timeUnit(end float64) (float64, string) {
 }
 
 // over makes the figure of one value along the x axis of the mode.
-func over(c *Comparison, id, title, unit string, y func(replay.Sample) float64, top float64, diagonal bool) figure {
+func over(c *Comparison, id, title, unit string, y func(replayed.Sample) float64, top float64, diagonal bool) figure {
 	x, of := along(c)
 	a, b := line("a", c.A.Results, x.Max, of, y), line("b", c.B.Results, x.Max, of, y)
 	highest := 0.0
@@ -100,7 +100,7 @@ func over(c *Comparison, id, title, unit string, y func(replay.Sample) float64, 
 	}
 	p := svg.Plot{ID: id, Title: title, X: x, Y: svg.Axis{Max: top, Format: number}, Lines: []svg.Series{a, b}, Diagonal: diagonal}
 	p.Description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.Y))), number(round3(highestOf(b.Y))), unit)
-	if c.Mode == replay.VirtualTime {
+	if c.Mode == replayed.VirtualTime {
 		p.Description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.Y))), number(round3(meanOf(b.Y))))
 	} else {
 		p.Description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.Y[gridPoints])), number(round3(b.Y[gridPoints])))
@@ -139,16 +139,16 @@ func courseFigures(c *Comparison) []figure {
 	}
 	var plots []figure
 	for _, plot := range []struct {
-		of   func(replay.Sample) float64
+		of   func(replayed.Sample) float64
 		make func(*Comparison) figure
 	}{{allocatedPercent, allocationFigure}, {strandedPercent, strandedFigure}, {dollarsPerHour, costFigure}} {
-		if anyOf(c, func(r *replay.Result) bool {
-			return slices.ContainsFunc(r.Samples, func(s replay.Sample) bool { return plot.of(s) != 0 })
+		if anyOf(c, func(r *replayed.Result) bool {
+			return slices.ContainsFunc(r.Samples, func(s replayed.Sample) bool { return plot.of(s) != 0 })
 		}) {
 			plots = append(plots, plot.make(c))
 		}
 	}
-	if c.Mode == replay.VirtualTime && anyOf(c, func(r *replay.Result) bool { return slices.Max(append(r.WaitHistogram, 0)) > 0 }) {
+	if c.Mode == replayed.VirtualTime && anyOf(c, func(r *replayed.Result) bool { return slices.Max(append(r.WaitHistogram, 0)) > 0 }) {
 		plots = append(plots, waitFigure(c))
 	}
 	return plots
@@ -157,25 +157,25 @@ func courseFigures(c *Comparison) []figure {
 // atOnce says whether a replay in virtual time came to rest so soon that there is nothing to follow.
 func atOnce(s Side) bool {
 	r := s.Results[0]
-	return r.Mode == replay.VirtualTime && r.Basis == replay.EndState
+	return r.Mode == replayed.VirtualTime && r.Basis == replayed.EndState
 }
 
 // mapFigures are the maps of both clusters, if there are GPUs in them.
 func mapFigures(c *Comparison) []figure {
-	if !anyOf(c, func(r *replay.Result) bool {
-		return slices.ContainsFunc(r.Map, func(n replay.NodeUse) bool { return n.GPUs > 0 })
+	if !anyOf(c, func(r *replayed.Result) bool {
+		return slices.ContainsFunc(r.Map, func(n replayed.NodeUse) bool { return n.GPUs > 0 })
 	}) {
 		return nil
 	}
 	return []figure{mapFigure(c.A, "A", "map-a"), mapFigure(c.B, "B", "map-b")}
 }
 
-func anyOf(c *Comparison, is func(*replay.Result) bool) bool {
+func anyOf(c *Comparison, is func(*replayed.Result) bool) bool {
 	return slices.ContainsFunc(c.A.Results, is) || slices.ContainsFunc(c.B.Results, is)
 }
 
 func allocationFigure(c *Comparison) figure {
-	if c.Mode == replay.ArrivalOrder {
+	if c.Mode == replayed.ArrivalOrder {
 		return over(c, "allocation", "GPUs allocated over arrived load", "% of the cluster", allocatedPercent, 100, true)
 	}
 	return over(c, "utilisation", "GPUs allocated over time", "% of the cluster", allocatedPercent, 100, false)
@@ -183,7 +183,7 @@ func allocationFigure(c *Comparison) figure {
 
 func strandedFigure(c *Comparison) figure {
 	title := "GPUs stranded over time"
-	if c.Mode == replay.ArrivalOrder {
+	if c.Mode == replayed.ArrivalOrder {
 		title = "GPUs stranded over arrived load"
 	}
 	return over(c, "stranded", title, "% of the cluster", strandedPercent, 0, false)
@@ -191,7 +191,7 @@ func strandedFigure(c *Comparison) figure {
 
 func costFigure(c *Comparison) figure {
 	title := "Cost of nodes in use over time"
-	if c.Mode == replay.ArrivalOrder {
+	if c.Mode == replayed.ArrivalOrder {
 		title = "Cost of nodes in use over arrived load"
 	}
 	return over(c, "cost", title, "dollars an hour", dollarsPerHour, 0, false)
@@ -199,7 +199,7 @@ func costFigure(c *Comparison) figure {
 
 func waitFigure(c *Comparison) figure {
 	labels := []string{"1 s", "10 s", "1 m", "5 m", "15 m", "1 h", "4 h", "1 d", "more"}
-	shares := func(results []*replay.Result) []float64 {
+	shares := func(results []*replayed.Result) []float64 {
 		sum, total := make([]float64, len(labels)), 0.0
 		for _, r := range results {
 			for i, n := range r.WaitHistogram {

@@ -13,30 +13,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/tables"
 )
 
 // result is a small replay; allocated is in milli-GPU of four GPUs.
-func result(config string, seed uint64, allocated, microDollars int64, placements map[string]string) *replay.Result {
+func result(config string, seed uint64, allocated, microDollars int64, placements map[string]string) *replayed.Result {
 	percent := float64(allocated) / 40
-	return &replay.Result{
-		Input: "in<put>", Configuration: config, Profile: "p", Mode: replay.VirtualTime, Seed: seed, Nodes: 1, CapacityMilli: 4000, Pods: 2,
+	return &replayed.Result{
+		Input: "in<put>", Configuration: config, Profile: "p", Mode: replayed.VirtualTime, Seed: seed, Nodes: 1, CapacityMilli: 4000, Pods: 2,
 		AllocatedPercent: percent, AllocatedMilli: allocated, IdleMilli: 4000 - allocated, MicroDollarsPerHour: microDollars, Placements: placements,
-		Basis: replay.TimeMean, Window: &replay.Window{To: 7200, Until: replay.LastArrival}, Jobs: 1,
-		Samples:         []replay.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1, MicroDollarsPerHour: microDollars}},
-		WaitHistogram:   append([]int{1}, make([]int, len(replay.WaitBounds))...),
-		Map:             []replay.NodeUse{{Name: "n", Model: "T4", GPUs: 4, AllocatedMilli: int(allocated), Pods: 1}},
-		PendingByReason: []replay.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
+		Basis: replayed.TimeMean, Window: &replayed.Window{To: 7200, Until: replayed.LastArrival}, Jobs: 1,
+		Samples:         []replayed.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1, MicroDollarsPerHour: microDollars}},
+		WaitHistogram:   append([]int{1}, make([]int, len(replayed.WaitBounds))...),
+		Map:             []replayed.NodeUse{{Name: "n", Model: "T4", GPUs: 4, AllocatedMilli: int(allocated), Pods: 1}},
+		PendingByReason: []replayed.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
 	}
 }
 
 func comparison() *Comparison {
-	a := []*replay.Result{
+	a := []*replayed.Result{
 		result("old.yaml", 1, 2000, 1_000_000, map[string]string{"x": "n", "y": "n"}),
 		result("old.yaml", 2, 3000, 1_000_000, map[string]string{"x": "n", "y": "n"}),
 	}
-	b := []*replay.Result{
+	b := []*replayed.Result{
 		result("new.yaml", 1, 3000, 1_100_000, map[string]string{"x": "n", "y": "m"}),
 		result("new.yaml", 2, 4000, 1_100_000, map[string]string{"x": "n", "y": "n"}),
 	}
@@ -88,10 +88,10 @@ func TestConditions(t *testing.T) {
 
 func TestConditionsAboutWhatAModeDoesNotMeasure(t *testing.T) {
 	t.Parallel()
-	for mode, results := range map[replay.Mode]*replay.Result{
-		replay.ArrivalOrder: {Mode: replay.ArrivalOrder}, replay.VirtualTime: {Mode: replay.VirtualTime},
+	for mode, results := range map[replayed.Mode]*replayed.Result{
+		replayed.ArrivalOrder: {Mode: replayed.ArrivalOrder}, replayed.VirtualTime: {Mode: replayed.VirtualTime},
 	} {
-		rows := Compare([]*replay.Result{results}, []*replay.Result{results}).Rows
+		rows := Compare([]*replayed.Result{results}, []*replayed.Result{results}).Rows
 		for _, metric := range ConditionMetrics() {
 			c, err := ParseCondition(metric + ">1")
 			if err != nil {
@@ -170,7 +170,7 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 		if unpriced == r.Nodes {
 			r.Samples[1].MicroDollarsPerHour = 0
 		}
-		r.PodWait = replay.Waits{Count: 1, P50: 7200, P95: 7200}
+		r.PodWait = replayed.Waits{Count: 1, P50: 7200, P95: 7200}
 		var out bytes.Buffer
 		if err := WriteResult(&out, r); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -43,21 +43,21 @@ func spark(values []float64, top float64) string {
 // course is a value that is followed through a replay.
 type course struct {
 	label, unit string
-	of          func(replay.Sample) float64
+	of          func(replayed.Sample) float64
 }
 
 var courses = []course{
 	{"GPUs allocated", "%", allocatedPercent},
 	{"GPUs stranded", "%", strandedPercent},
 	{"Cost of nodes in use", "$/h", dollarsPerHour},
-	{"Pods pending", "pods", func(s replay.Sample) float64 { return float64(s.Pending) }},
+	{"Pods pending", "pods", func(s replayed.Sample) float64 { return float64(s.Pending) }},
 }
 
 // sparklines draw how each side went, on one scale for all. What was zero throughout, and what came to its end at once, is left out.
-func sparklines(screen tables.Screen, mode replay.Mode, sides ...Side) []string {
+func sparklines(screen tables.Screen, mode replayed.Mode, sides ...Side) []string {
 	width := sparkWidthOn(screen)
 	x, name := atSeconds, "time"
-	if mode == replay.ArrivalOrder {
+	if mode == replayed.ArrivalOrder {
 		x, name = arrivedPercent, "arrived load"
 	}
 	end := lastX(x, sides...)
@@ -96,7 +96,7 @@ func sparklines(screen tables.Screen, mode replay.Mode, sides ...Side) []string 
 		return nil
 	}
 	head := "Over " + name + ", from the start to "
-	if mode == replay.ArrivalOrder {
+	if mode == replayed.ArrivalOrder {
 		head += number(round3(end)) + "% of the GPUs asked for:"
 	} else {
 		head += strings.TrimSpace(tables.Seconds(end)) + ":"
@@ -105,7 +105,7 @@ func sparklines(screen tables.Screen, mode replay.Mode, sides ...Side) []string 
 }
 
 // lastX is the end of the x axis.
-func lastX(x func(replay.Sample) float64, sides ...Side) float64 {
+func lastX(x func(replayed.Sample) float64, sides ...Side) float64 {
 	end := 0.0
 	for _, side := range sides {
 		for _, r := range side.Results {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/tables"
 )
@@ -75,7 +75,7 @@ func colored(screen tables.Screen, verdict string) string {
 }
 
 // WriteResult writes one replay for a terminal.
-func WriteResult(w io.Writer, r *replay.Result) error {
+func WriteResult(w io.Writer, r *replayed.Result) error {
 	screen := tables.ScreenOf(w)
 	t := tables.New(screen, tables.Column{}, tables.Column{})
 	t.Row("Nodes", fmt.Sprintf("%d with %s %s", r.Nodes, number(gpus(r.CapacityMilli)), gpuNoun(gpus(r.CapacityMilli))))
@@ -103,7 +103,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 	}
 	title := fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed)
 	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."), strings.TrimSuffix(t.String(), "\n")}
-	lines = append(lines, sparklines(screen, r.Mode, Side{Results: []*replay.Result{r}})...)
+	lines = append(lines, sparklines(screen, r.Mode, Side{Results: []*replayed.Result{r}})...)
 	for _, note := range append(unpriced(r), r.Notes...) {
 		lines = append(lines, screen.Wrap("note: "+note))
 	}
@@ -112,7 +112,7 @@ func WriteResult(w io.Writer, r *replay.Result) error {
 }
 
 // nothingOf says whether a metric is about something that the replay had none of.
-func nothingOf(key string, r *replay.Result) bool {
+func nothingOf(key string, r *replayed.Result) bool {
 	priced := r.Nodes - r.NodesUnpriced
 	switch key {
 	case "gangs-started":
@@ -132,8 +132,8 @@ func nothingOf(key string, r *replay.Result) bool {
 	return false
 }
 
-func modeWords(m replay.Mode) string {
-	if m == replay.ArrivalOrder {
+func modeWords(m replayed.Mode) string {
+	if m == replayed.ArrivalOrder {
 		return "in arrival order"
 	}
 	return "in virtual time"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // Verdict is what a comparison comes to. A metric counts as better or worse when it is so with every seed.
@@ -129,8 +129,8 @@ func (c Change) text(seeds int) string {
 
 // undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's, and of the work
 // that was easy to place.
-func undone(mode replay.Mode, a, b []*replay.Result) string {
-	if mode != replay.VirtualTime {
+func undone(mode replayed.Mode, a, b []*replayed.Result) string {
+	if mode != replayed.VirtualTime {
 		return ""
 	}
 	same, left := true, [2]float64{}

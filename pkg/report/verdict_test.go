@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // compared compares sides of which the results differ by what change does to those of B.
-func compared(seeds int, change func(seed int, b *replay.Result)) *Comparison {
-	var a, b []*replay.Result
+func compared(seeds int, change func(seed int, b *replayed.Result)) *Comparison {
+	var a, b []*replayed.Result
 	for seed := range seeds {
 		a = append(a, result("a.yaml", uint64(seed), 2000, 1_000_000, nil))
 		b = append(b, result("b.yaml", uint64(seed), 2000, 1_000_000, nil))
@@ -26,28 +26,28 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		seeds  int
-		change func(seed int, b *replay.Result)
+		change func(seed int, b *replayed.Result)
 		want   []string
 	}{
-		"no metric differs": {2, func(int, *replay.Result) {}, []string{"B does as well as A: no metric differs.", "none", "none"}},
-		"the largest first, with its range": {2, func(seed int, b *replay.Result) {
+		"no metric differs": {2, func(int, *replayed.Result) {}, []string{"B does as well as A: no metric differs.", "none", "none"}},
+		"the largest first, with its range": {2, func(seed int, b *replayed.Result) {
 			b.AllocatedPercent = []float64{52, 53}[seed]
 			b.MicroDollarsPerHour = []int64{700_000, 500_000}[seed]
 		}, []string{"B is better than A in 2 of 2 metrics and worse in 0.",
 			"Cost of nodes in use -40.0% [-50.0, -30.0]; GPUs allocated +5.0% [+4.0, +6.0]", "none"}},
-		"from nothing, in the unit": {1, func(_ int, b *replay.Result) { b.Preemptions = 3 },
+		"from nothing, in the unit": {1, func(_ int, b *replayed.Result) { b.Preemptions = 3 },
 			[]string{"B is better than A in 0 of 3 metrics and worse in 1.", "none", "Preempted pods +3 pods"}},
-		"it depends on the seed": {2, func(seed int, b *replay.Result) { b.AllocatedPercent += float64(2*seed - 1) },
+		"it depends on the seed": {2, func(seed int, b *replayed.Result) { b.AllocatedPercent += float64(2*seed - 1) },
 			[]string{"B is better than A in 0 of 2 metrics and worse in 0; in 1 it depends on the seed.", "none", "none"}},
-		"less than anybody would speak of": {1, func(_ int, b *replay.Result) { b.MicroDollarsPerHour += 100 },
+		"less than anybody would speak of": {1, func(_ int, b *replayed.Result) { b.MicroDollarsPerHour += 100 },
 			[]string{"B does as well as A: no metric differs.", "none", "none"}},
-		"work that is left undone": {1, func(_ int, b *replay.Result) {
+		"work that is left undone": {1, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.Pending, b.StrandedMilli, b.MicroDollars = 1, 2, 3000, 4_000_000
 		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so bill, waits and completion decide nothing. B is better than A in 0 of 5 metrics and worse in 3.", "none",
 			"GPUs stranded +3 GPUs; Pods pending at the end +2 pods; Preempted pods +1 pod"}},
-		"more than are named": {2, func(_ int, b *replay.Result) {
+		"more than are named": {2, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.StrandedMilli, b.MicroDollars = 1, 3000, 4_000_000
-			b.PodWait, b.GangWait = replay.Waits{P50: 7200, P95: 7200}, replay.Waits{P50: 0.4}
+			b.PodWait, b.GangWait = replayed.Waits{P50: 7200, P95: 7200}, replayed.Waits{P50: 0.4}
 		}, []string{"B is better than A in 0 of 8 metrics and worse in 5.", "none",
 			"Whole bill +$4; Pod wait, median +2h; Pod wait, 95th percentile +2h; and 2 more"}},
 	} {
@@ -63,13 +63,13 @@ func TestVerdicts(t *testing.T) {
 
 func TestJobsThatComeAndGoAreJudgedByBillWaitsAndCompletion(t *testing.T) {
 	t.Parallel()
-	keys := func(r *replay.Result) (list []string) {
+	keys := func(r *replayed.Result) (list []string) {
 		for _, m := range ordered(r) {
 			list = append(list, m.key)
 		}
 		return list
 	}
-	trace, dump, order := &replay.Result{Mode: replay.VirtualTime, Jobs: 1}, &replay.Result{Mode: replay.VirtualTime}, &replay.Result{Mode: replay.ArrivalOrder, Jobs: 1}
+	trace, dump, order := &replayed.Result{Mode: replayed.VirtualTime, Jobs: 1}, &replayed.Result{Mode: replayed.VirtualTime}, &replayed.Result{Mode: replayed.ArrivalOrder, Jobs: 1}
 	if got := keys(trace); got[0] != "bill" || got[1] != "wait-p50" || slices.Index(got, "completion-p95") > slices.Index(got, "allocated") {
 		t.Errorf("a trace's metrics are %v", got)
 	}
@@ -83,8 +83,8 @@ func TestJobsThatComeAndGoAreJudgedByBillWaitsAndCompletion(t *testing.T) {
 
 func TestWhatIsNothingIsNotShown(t *testing.T) {
 	t.Parallel()
-	empty := func() []*replay.Result {
-		return []*replay.Result{{Input: "i", Configuration: "c", Profile: "p", Mode: replay.VirtualTime, Basis: replay.EndState, Nodes: 1, NodesUnpriced: 1}}
+	empty := func() []*replayed.Result {
+		return []*replayed.Result{{Input: "i", Configuration: "c", Profile: "p", Mode: replayed.VirtualTime, Basis: replayed.EndState, Nodes: 1, NodesUnpriced: 1}}
 	}
 	c := Compare(empty(), empty())
 	var out, page bytes.Buffer
@@ -106,7 +106,7 @@ func TestWhatIsNothingIsNotShown(t *testing.T) {
 
 func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
 	t.Parallel()
-	c := compared(1, func(_ int, b *replay.Result) { b.SharesGPUs, b.KnowsGangs = true, true })
+	c := compared(1, func(_ int, b *replayed.Result) { b.SharesGPUs, b.KnowsGangs = true, true })
 	if sides := c.Sides(); len(sides) != 0 {
 		t.Errorf("without shares and gangs: %q", sides)
 	}
@@ -138,13 +138,13 @@ func TestSpark(t *testing.T) {
 
 func TestBasisWords(t *testing.T) {
 	t.Parallel()
-	c := compared(1, func(_ int, b *replay.Result) {
-		b.Window = &replay.Window{From: 600, To: 3 * 3600, Until: replay.WorkDone}
+	c := compared(1, func(_ int, b *replayed.Result) {
+		b.Window = &replayed.Window{From: 600, To: 3 * 3600, Until: replayed.WorkDone}
 	})
 	if got, want := c.Basis(), "Figures of A are means over the time from 0s to 2h, the last arrival; of B means over the time from 10m to 3h, when the work is done."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	c.B.Results[0].Basis, c.A.Results[0].Basis = replay.EndState, replay.EndState
+	c.B.Results[0].Basis, c.A.Results[0].Basis = replayed.EndState, replayed.EndState
 	if got, want := c.Basis(), "Figures are as at the end."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"testing"
 
-	"berth.dev/berth/pkg/leaktest"
+	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leak.Main(m) }

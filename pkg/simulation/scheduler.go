@@ -15,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
@@ -37,12 +36,7 @@ type Scheduler struct {
 func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32, changes ...func(*Scheduler)) (*Scheduler, error) {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
 	component := config.Component.DeepCopy()
-	registry := make(frameworkruntime.Registry)
-	for _, option := range plugins.Options() {
-		if err := option(registry); err != nil {
-			return nil, fmt.Errorf("registering plugins: %w", err)
-		}
-	}
+	registry := plugins.Registry()
 	restConfig := api.RESTConfig()
 	jsonConfig := *restConfig
 	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
@@ -84,7 +78,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 		cancel()
 		return nil, config.Invalid(err)
 	}
-	coscheduling.Listen(sched)
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
 	s := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()

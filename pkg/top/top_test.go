@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func squares(letters string) []overview.GPU {
 	var list []overview.GPU

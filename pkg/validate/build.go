@@ -93,10 +93,8 @@ func build(c *schedulerconfig.Configuration) ([]Profile, error) {
 
 func allPlugins() (frameworkruntime.Registry, error) {
 	registry := frameworkplugins.NewInTreeRegistry()
-	for _, option := range plugins.Options() {
-		if err := option(registry); err != nil {
-			return nil, fmt.Errorf("registering plugins: %w", err)
-		}
+	if err := registry.Merge(plugins.Registry()); err != nil {
+		return nil, fmt.Errorf("registering plugins: %w", err)
 	}
 	return registry, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
@@ -118,7 +119,7 @@ func run(nodes int, length time.Duration, seed uint64, rates []string, file stri
 			if err != nil {
 				return err
 			}
-			r, err := replay.Run(context.Background(), c, replay.NewInput(f.name, cluster(nodes), jobs), replay.Options{Mode: replay.VirtualTime, Seed: seed})
+			r, err := replay.Run(context.Background(), c, replay.NewInput(f.name, cluster(nodes), jobs), replay.Options{Mode: replayed.VirtualTime, Seed: seed})
 			if err != nil {
 				return fmt.Errorf("replaying %s with %s points an hour: %w", f.name, rate, err)
 			}
@@ -184,7 +185,7 @@ func cluster(nodes int) []trace.Node {
 }
 
 // waits returns how long the pods of each priority waited, in seconds. All have started: the replay goes on until then.
-func waits(jobs []trace.Job, r *replay.Result) (low, high []float64, err error) {
+func waits(jobs []trace.Job, r *replayed.Result) (low, high []float64, err error) {
 	for i := range jobs {
 		start, started := r.Starts[jobs[i].Name]
 		if !started {

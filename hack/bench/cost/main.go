@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
@@ -197,10 +198,12 @@ func vary(path, profile string, weights []string) ([]contender, error) {
 }
 
 func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) {
-	fleet := map[shape]int{}
+	fleet := map[rig.Shape]int{}
 	byName := map[string]trace.Job{}
 	for _, n := range f.nodes {
-		fleet[shape{amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, float64(n.MicroDollarsPerHour) / 1e6}]++
+		fleet[rig.Shape{
+			Offers: rig.Amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, Dollars: float64(n.MicroDollarsPerHour) / 1e6,
+		}]++
 	}
 	for _, j := range f.jobs {
 		byName[j.Name] = j
@@ -208,11 +211,11 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 	o := outcome{Family: f.name, Contender: c.name, LoadPercent: load / 10}
 	for seed := range seeds {
 		result, err := replay.Run(context.Background(), c.config, replay.NewInput(f.name, f.nodes, f.jobs),
-			replay.Options{Mode: replay.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
+			replay.Options{Mode: replayed.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
 		if err != nil {
 			return outcome{}, err
 		}
-		var placed amounts
+		var placed rig.Amounts
 		for pod, node := range result.Placements {
 			job, ok := jobOf(pod, byName)
 			if !ok {
@@ -225,7 +228,7 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 			}
 		}
 		o.Dollars += float64(result.MicroDollarsPerHour) / 1e6 / float64(seeds)
-		o.Bound += fractionalBound(fleet, placed) / float64(seeds)
+		o.Bound += rig.FractionalBound(fleet, placed) / float64(seeds)
 		o.Pending += float64(result.Pending) / float64(seeds)
 		o.NodesInUse += result.NodesInUse / float64(seeds)
 	}

@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/topology"
 	"berth.dev/berth/pkg/trace"
@@ -127,7 +128,7 @@ func bench(out io.Writer) error {
 
 // figures are those of one replay.
 type figures struct {
-	*replay.Result
+	*replayed.Result
 	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are in one rack.
 	microseconds, rackPercent float64
 }
@@ -151,7 +152,7 @@ func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, er
 			set.Enabled[at].Weight = v.weight
 		}
 	}
-	result, err := replay.Run(context.Background(), c, in, replay.Options{Mode: replay.VirtualTime, Seed: seed, Profile: *profile})
+	result, err := replay.Run(context.Background(), c, in, replay.Options{Mode: replayed.VirtualTime, Seed: seed, Profile: *profile})
 	if err != nil {
 		return figures{}, err
 	}

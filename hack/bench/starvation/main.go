@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
 )
@@ -80,7 +81,7 @@ func run(config, profile, only string, variants []string, keep string, nodes int
 				return err
 			}
 			result, err := replay.Run(context.Background(), c, replay.NewInput(f.name, cluster(nodes), jobs),
-				replay.Options{Mode: replay.VirtualTime, Profile: profile, Seed: seed, Horizon: length})
+				replay.Options{Mode: replayed.VirtualTime, Profile: profile, Seed: seed, Horizon: length})
 			if err != nil {
 				return fmt.Errorf("replaying %s with reservation %s: %w", f.name, variant, err)
 			}
@@ -119,7 +120,7 @@ func configuration(path, reservation string) (*schedulerconfig.Configuration, er
 }
 
 // measure looks at the time between warm and end.
-func measure(jobs []trace.Job, r *replay.Result, warm, end time.Duration, gpus int) outcome {
+func measure(jobs []trace.Job, r *replayed.Result, warm, end time.Duration, gpus int) outcome {
 	o := outcome{Pods: r.Pods, WallSeconds: r.Timing.Wall}
 	var gangs, small []float64
 	allocated := 0.0

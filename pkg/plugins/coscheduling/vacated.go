@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/scheduler"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -18,13 +18,13 @@ type vacated struct {
 	move atomic.Pointer[func(*v1.Pod)]
 }
 
-// listen takes the scheduler whose queue pods are woken in.
-func (v *vacated) listen(sched *scheduler.Scheduler) {
+// listen takes the queue that pods are woken in.
+func (v *vacated) listen(queue internalqueue.SchedulingQueue) {
 	move := func(pod *v1.Pod) {
 		priority := corev1helpers.PodPriority(pod)
 		// Pods of higher priority were not turned away for it.
 		concerned := func(other *v1.Pod) bool { return corev1helpers.PodPriority(other) <= priority }
-		sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(klog.Background(), framework.EventAssignedPodDelete, pod, nil, concerned)
+		queue.MoveAllToActiveOrBackoffQueue(klog.Background(), framework.EventAssignedPodDelete, pod, nil, concerned)
 	}
 	v.move.Store(&move)
 }

@@ -8,24 +8,28 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 )
 
+// failureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
+// linked with a scheduler.
+type failureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
+
 // Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
-// No extension point tells, but the scheduler's handler of failures is told. It also gives the plugin the queue, in which it wakes pods
-// that no event wakes. It is called before the scheduler runs. Without it, a gang's reason says that nodes turned members away and not
-// why, and such pods wait for minutes.
-func Listen(sched *scheduler.Scheduler) {
-	for _, profile := range sched.Profiles {
+// No extension point tells, but the scheduler's handler of failures is told, and the one that is returned has to take its place. Listen
+// also gives the plugin the queue, in which it wakes pods that no event wakes. It is called before the scheduler runs. Without it, a
+// gang's reason says that nodes turned members away and not why, and such pods wait for minutes.
+func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue, handle failureHandler) failureHandler {
+	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
-			p.shared.vacated.listen(sched)
+			p.shared.vacated.listen(queue)
 		}
 	}
-	handle := sched.FailureHandler
-	sched.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+	return func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		p := pluginOf(profile)
 		if p != nil && p.shared.members.keepsNomination(pod.Pod, status) {
@@ -59,8 +63,8 @@ func (m members) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
 // OnBlocked lets tell hear of gangs that were planned in vain, each time that what is said of it changes: planning may go without a
 // scheduling cycle, and then the handler of failures is not called. The pod is the member that speaks for its gang. Tell must return
 // soon.
-func OnBlocked(sched *scheduler.Scheduler, tell func(plugin string, leader *v1.Pod, why string)) {
-	for _, profile := range sched.Profiles {
+func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string, leader *v1.Pod, why string)) {
+	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
 			p.shared.status.blocked.Store(&tell)
 		}

@@ -31,9 +31,8 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/simulation/plugintest"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 const profile = "cost-optimized-scheduler"
@@ -225,7 +224,7 @@ func eighth(name string) *st.PodWrapper {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }
 
 // ofDaemonSet makes the pod as the DaemonSet controller makes that of a node.

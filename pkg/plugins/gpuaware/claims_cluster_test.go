@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // ownClaim is the claim "c", which is not allocated.
@@ -56,7 +57,7 @@ func TestClaimsAreDemand(t *testing.T) {
 	t.Parallel()
 	parts := gpuSlice("part", 2, "NVIDIA A100-SXM4-80GB", "80Gi")
 	for i := range parts.Spec.Devices {
-		several(&parts.Spec.Devices[i])
+		objects.ByMemory(&parts.Spec.Devices[i])
 	}
 	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
 		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
@@ -73,7 +74,7 @@ func TestClaimsAreDemand(t *testing.T) {
 		unknown  bool
 	}{
 		"whole GPUs":               {claim: ownClaim(exactly("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"a share of one by memory": {claim: ownClaim(exactly("a", "part", 1, memoryOf(20))), want: gpu.Class{Count: 1, Milli: 250}},
+		"a share of one by memory": {claim: ownClaim(exactly("a", "part", 1, objects.OfMemory(20))), want: gpu.Class{Count: 1, Milli: 250}},
 		"several requests":         {claim: ownClaim(exactly("a", "whole", 1), exactly("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
 		"all of a node":            {claim: ownClaim(exactly("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
 		"the first that there is": {claim: ownClaim(resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
@@ -85,8 +86,8 @@ func TestClaimsAreDemand(t *testing.T) {
 		"more than any node has":          {claim: ownClaim(exactly("a", "whole", 9)), unknown: true},
 		"a class that does not exist":     {claim: ownClaim(exactly("a", "gone", 1)), unknown: true},
 		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: gpu.Class{Count: 2, Milli: 1000}},
-		"a selector that cannot be read":  {claim: ownClaim(exactly("a", "whole", 1, selecting("device."))), unknown: true},
-		"a selector that excludes nobody": {claim: ownClaim(exactly("a", "whole", 1, selecting("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
+		"a selector that cannot be read":  {claim: ownClaim(exactly("a", "whole", 1, objects.Matching("device."))), unknown: true},
+		"a selector that excludes nobody": {claim: ownClaim(exactly("a", "whole", 1, objects.Matching("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +175,7 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 	parts := gpuSlice("part", 2, "Tesla T4", "16Gi")
 	parts.Spec.Devices = parts.Spec.Devices[:2]
 	for i := range parts.Spec.Devices {
-		several(&parts.Spec.Devices[i])
+		objects.ByMemory(&parts.Spec.Devices[i])
 		parts.Spec.Devices[i].Capacity["memory"] = resourcev1.DeviceCapacity{Value: resource.MustParse("16Gi")}
 	}
 	share := claimOf("share", "part", "gpu-0")

@@ -10,13 +10,15 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/test/harness/objects"
 )
 
 // The search for a share of partitions that fit on no node together is exhaustive. It must not keep other pods waiting.
 func TestAnInfeasibleClaimDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	const gpus, ways = 8, 12
-	devices, counters := partitions(gpus)
+	devices, counters := objects.Partitions(gpus)
 	slice := gpuSlice("n", 0, "", "1Gi")
 	slice.Spec.Pool.ResourceSliceCount = 2
 	sets := slice.DeepCopy()
@@ -64,7 +66,7 @@ func TestAnnotationsHoldWhereTheDemandIsNotKnown(t *testing.T) {
 	}
 	for models, fits := range map[string]bool{"Tesla-T4": true, "NVIDIA-A100-SXM4-80GB": false} {
 		h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("a"), gpuSlice("a", 2, "Tesla T4", "16Gi"), bareNode("b"), marked.DeepCopy(),
-			ownClaim(exactly("a", "whole", 1, selecting(`"rack" in device.attributes["gpu.nvidia.com"]`))))
+			ownClaim(exactly("a", "whole", 1, objects.Matching(`"rack" in device.attributes["gpu.nvidia.com"]`))))
 		awaitClaim(t, h, 2)
 		pod := claiming("p", "c")
 		pod.Annotations = strs{"berth.dev/gpu-models": models}

@@ -36,13 +36,12 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }
 
 // harness is a scheduler's cache, snapshot and one profile's framework, stepped by the test.

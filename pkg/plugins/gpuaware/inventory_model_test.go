@@ -268,3 +268,14 @@ func TestInventoryAgainstModel(t *testing.T) {
 		}
 	}
 }
+
+// with returns annotations and one more.
+func with(annotations strs, key, value string) strs {
+	all := strs{key: value}
+	for k, v := range annotations {
+		if k != key {
+			all[k] = v
+		}
+	}
+	return all
+}

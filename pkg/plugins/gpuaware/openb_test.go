@@ -17,9 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
 	"berth.dev/berth/pkg/gpu"
 )
@@ -109,10 +108,15 @@ func moduleRoot(tb testing.TB) string {
 // none.
 func shippedProfile(tb testing.TB, root, name string) *schedulerapi.KubeSchedulerProfile {
 	tb.Helper()
-	cfg, err := options.LoadConfigFromFile(klog.Logger{}, filepath.Join(root, "manifests/base/scheduler-config.yaml"))
+	content, err := os.ReadFile(filepath.Join(root, "manifests/base/scheduler-config.yaml"))
 	if err != nil {
 		tb.Fatal(err)
 	}
+	decoded, _, err := scheme.Codecs.UniversalDecoder().Decode(content, nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cfg := decoded.(*schedulerapi.KubeSchedulerConfiguration)
 	for i := range cfg.Profiles {
 		p := &cfg.Profiles[i]
 		if p.SchedulerName != name {

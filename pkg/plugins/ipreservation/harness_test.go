@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,14 +14,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/simulation/plugintest"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 const profile = "berth-scheduler"
@@ -34,6 +35,15 @@ type cluster struct {
 
 func node(name, rack string) *v1.Node {
 	return st.MakeNode().Name(name).UID(name).Label("rack", rack).Capacity(map[v1.ResourceName]string{"cpu": "8", "pods": "110"}).Obj()
+}
+
+func podNamed(name, pool string) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: v1.PodSpec{
+		SchedulerName: profile, TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []v1.Container{{Name: "main", Image: "image"}}}}
+	if pool != "" {
+		p.Annotations = map[string]string{"berth.dev/ip-pool": pool}
+	}
+	return p
 }
 
 func asking(name, pool string) *v1.Pod {
@@ -203,5 +213,5 @@ func (c *cluster) ready(t testing.TB, pods ...string) {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }

@@ -16,17 +16,16 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }
 
 const profile = "berth-scheduler"

@@ -16,10 +16,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"berth.dev/berth/pkg/leaktest"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/simulation/plugintest"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 const profile = "berth-scheduler"
@@ -187,5 +186,5 @@ func namespace(name string, labels ...string) *v1.Namespace {
 // The framework counts into metrics that a scheduler registers at its start.
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }

@@ -35,15 +35,14 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/leaktest"
-	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/leak"
 )
 
 const profile = "slo-scheduler"
 
 func TestMain(m *testing.M) {
 	metrics.Register()
-	leaktest.Main(m, box.Lasting())
+	leak.Main(m)
 }
 
 // figureServer answers queries as a Prometheus does, by node what is given for the query.

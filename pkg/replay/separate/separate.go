@@ -19,20 +19,20 @@ import (
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/progress"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // line is what the process of a replay writes: how far it is and, in the last one, what came of it.
 type line struct {
 	Offered, Total int64
-	Result         *replay.Result `json:",omitempty"`
-	Timing         replay.Timing
+	Result         *replayed.Result `json:",omitempty"`
+	Timing         replayed.Timing
 }
 
 const every = 500 * time.Millisecond
 
 // Follow writes, in the process of a replay, how far it is, until the function that it returns is called.
-func Follow(out io.Writer, p *replay.Progress) (stop func()) {
+func Follow(out io.Writer, p *replayed.Progress) (stop func()) {
 	lines := json.NewEncoder(out)
 	return progress.Every(every, func() {
 		offered, total := p.Read()
@@ -41,7 +41,7 @@ func Follow(out io.Writer, p *replay.Progress) (stop func()) {
 }
 
 // Finish writes what came of a replay.
-func Finish(out io.Writer, result *replay.Result) error {
+func Finish(out io.Writer, result *replayed.Result) error {
 	last := line{Offered: int64(result.Pods), Total: int64(result.Pods), Result: result, Timing: result.Timing}
 	if err := json.NewEncoder(out).Encode(last); err != nil {
 		return fmt.Errorf("handing over the result: %w", err)
@@ -57,7 +57,7 @@ type Pool struct {
 	// Memory is what the replays that run at once keep to, as long as they can, in bytes.
 	Memory int64
 	// Progress is told how far all are.
-	Progress *replay.Progress
+	Progress *replayed.Progress
 
 	mu             sync.Mutex
 	offered, total []int64
@@ -65,11 +65,11 @@ type Pool struct {
 
 // Run runs a replay with each of the arguments and returns their results in order. The first error ends all; it has the exit
 // status of the replay that failed.
-func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replay.Result, error) {
+func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replayed.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p.offered, p.total = make([]int64, len(arguments)), make([]int64, len(arguments))
-	results := make([]*replay.Result, len(arguments))
+	results := make([]*replayed.Result, len(arguments))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range p.AtOnce {
@@ -97,7 +97,7 @@ func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replay.Result,
 }
 
 // one runs replay number i in a process that has its share of processors and memory.
-func (p *Pool) one(ctx context.Context, arguments []string, i int) (*replay.Result, error) {
+func (p *Pool) one(ctx context.Context, arguments []string, i int) (*replayed.Result, error) {
 	cmd := exec.CommandContext(ctx, p.Executable, arguments...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/p.AtOnce)), "GOMEMLIMIT="+strconv.FormatInt(p.Memory/int64(p.AtOnce), 10))
 	var said bytes.Buffer

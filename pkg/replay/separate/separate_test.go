@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
 )
 
 // asReplay makes the test binary behave as the process of a replay. Its first argument says how it goes, the second of how many
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	pods, _ := strconv.Atoi(os.Args[2])
 	switch os.Args[1] {
 	case "works":
-		_ = Finish(os.Stdout, &replay.Result{Pods: pods, Timing: replay.Timing{Cycles: 2 * pods}})
+		_ = Finish(os.Stdout, &replayed.Result{Pods: pods, Timing: replayed.Timing{Cycles: 2 * pods}})
 	case "fails":
 		fmt.Fprintln(os.Stderr, "berth: reading: no such file")
 		os.Exit(2)
@@ -49,7 +49,7 @@ func newPool(t *testing.T, atOnce int) *Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Pool{Executable: executable, AtOnce: atOnce, Memory: 1 << 30, Progress: &replay.Progress{}}
+	return &Pool{Executable: executable, AtOnce: atOnce, Memory: 1 << 30, Progress: &replayed.Progress{}}
 }
 
 func TestResultsComeInTheOrderOfTheArguments(t *testing.T) {

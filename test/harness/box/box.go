@@ -3,34 +3,34 @@ package box
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/sandbox"
 )
 
-const (
-	// startWithin bounds the start, which takes five seconds on a free machine.
-	startWithin = 4 * time.Minute
-	// awaitWithin bounds every wait, long enough for the next minute but one on two cores that compile beside the test.
-	awaitWithin = 4 * time.Minute
-	pollEvery   = 50 * time.Millisecond
-)
+// startWithin bounds the start, which takes five seconds on a free machine.
+const startWithin = 4 * time.Minute
 
-// Box is a control plane that lasts as long as a test.
+// Box is a control plane that lasts as long as a test, or a part of one.
 type Box struct {
 	*sandbox.Sandbox
-	Config *rest.Config
-	Client kubernetes.Interface
+	Config  *rest.Config
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Namespace is that of the pods of the methods.
+	Namespace string
+	// part is the name of the part, empty for the whole.
+	part string
+	// kubelets says that kubelets and controllers run.
+	kubelets bool
 }
 
 // Start brings up a control plane. What is in nodes is read as sandbox.LoadNodes does; the folder is the test's.
@@ -55,7 +55,7 @@ func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 			t.Errorf("stopping the sandbox: %v", err)
 		}
 	})
-	box := &Box{Sandbox: started}
+	box := &Box{Sandbox: started, Namespace: v1.NamespaceDefault, kubelets: !opts.NoKubelet}
 	if box.Config, err = started.RESTConfig(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,56 +63,8 @@ func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 	if box.Client, err = kubernetes.NewForConfig(box.Config); err != nil {
 		t.Fatal(err)
 	}
+	if box.Dynamic, err = dynamic.NewForConfig(box.Config); err != nil {
+		t.Fatal(err)
+	}
 	return box
-}
-
-// Await polls until the condition holds. An API server that could not answer for now is asked again.
-func (*Box) Await(t *testing.T, what string, done func(context.Context) (bool, error)) {
-	t.Helper()
-	Await(t, what, done)
-}
-
-// Await polls until a condition holds that is not about a control plane alone.
-func Await(t *testing.T, what string, done func(context.Context) (bool, error)) {
-	t.Helper()
-	if err := await(t.Context(), awaitWithin, done); err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
-	}
-}
-
-// await polls until the condition holds, and returns its error, or that there was not enough time with the last trouble.
-func await(ctx context.Context, within time.Duration, done func(context.Context) (bool, error)) error {
-	var trouble error
-	err := wait.PollUntilContextTimeout(ctx, pollEvery, within, true, func(ctx context.Context) (bool, error) {
-		held, err := done(ctx)
-		if trouble = err; passes(err) {
-			return false, nil
-		}
-		return held, err
-	})
-	if wait.Interrupted(err) {
-		return errors.Join(err, trouble)
-	}
-	return err
-}
-
-// passes says whether an error is of a server that has too much to do, which says nothing about the condition.
-func passes(err error) bool {
-	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsTooManyRequests(err)
-}
-
-// KillScheduler kills the scheduler without a warning and waits until another has been started in its place.
-func (b *Box) KillScheduler(t *testing.T) {
-	t.Helper()
-	before, err := b.PID("scheduler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	b.Await(t, "another scheduler", func(context.Context) (bool, error) {
-		now, err := b.PID("scheduler")
-		return err == nil && now != before, nil
-	})
 }

@@ -12,7 +12,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -28,8 +27,8 @@ func CreatePriorityClass(ctx context.Context, client kubernetes.Interface, class
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "any-"},
 		Spec:       v1.PodSpec{PriorityClassName: class.Name, Containers: []v1.Container{{Name: "c", Image: "i"}}},
 	}
-	err := wait.PollUntilContextTimeout(ctx, pollEvery, awaitWithin, true, func(ctx context.Context) (bool, error) {
-		_, err := client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	err := await(ctx, awaitWithin, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Pods(v1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsForbidden(err) {
 			return false, nil
 		}
@@ -41,7 +40,7 @@ func CreatePriorityClass(ctx context.Context, client kubernetes.Interface, class
 	return nil
 }
 
-// AwaitClusterRole waits until a user has all rights to resources that a ClusterRole gives, at least in the namespace default.
+// AwaitClusterRole waits until a user has all rights to resources that a ClusterRole gives, at least in the namespace.
 func (b *Box) AwaitClusterRole(t *testing.T, user, role string) {
 	t.Helper()
 	config := rest.CopyConfig(b.Config)
@@ -55,7 +54,7 @@ func (b *Box) AwaitClusterRole(t *testing.T, user, role string) {
 		if err != nil {
 			return false, err
 		}
-		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: b.Namespace}}
 		has, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			return false, err

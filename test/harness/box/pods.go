@@ -3,34 +3,40 @@ package box
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
 
-// Pods of these methods are in the namespace default.
-const namespace = v1.NamespaceDefault
-
-// Create creates a pod. The API server admits none before the namespace has a service account, so it is waited for.
-func (b *Box) Create(t *testing.T, pod *v1.Pod) {
+// Create creates a pod in the namespace, for the nodes of the part if the box is one. The API server admits none before the namespace
+// has a service account, so it is waited for.
+func (b *Box) Create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
+	b.Own(pod)
+	var created *v1.Pod
 	b.Await(t, "the service account of pod "+pod.Name, func(ctx context.Context) (bool, error) {
-		_, err := b.Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+		var err error
+		created, err = b.Client.CoreV1().Pods(b.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
 			return false, nil
 		}
 		return err == nil, err
 	})
+	return created
 }
 
 // Pod reads a pod.
 func (b *Box) Pod(t *testing.T, name string) *v1.Pod {
 	t.Helper()
-	pod, err := b.Client.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	pod, err := b.Client.CoreV1().Pods(b.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,38 +47,32 @@ func (b *Box) Pod(t *testing.T, name string) *v1.Pod {
 // controller.
 func (b *Box) Bound(t *testing.T, name, node string) *v1.Pod {
 	t.Helper()
-	var pod *v1.Pod
-	reason := ""
-	defer func() {
-		if t.Failed() {
-			t.Logf("pod %s: %s", name, reason)
-		}
-	}()
-	b.Await(t, fmt.Sprintf("pod %s on node %q", name, node), func(ctx context.Context) (bool, error) {
-		var err error
-		if pod, err = b.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
-			if apierrors.IsNotFound(err) {
-				err = nil
-			}
-			return false, err
-		}
-		reason = Reason(pod)
+	return b.AwaitPod(t, name, fmt.Sprintf("to be on node %q", node), func(pod *v1.Pod) (bool, error) {
 		if on := pod.Spec.NodeName; on != "" && node != "" && on != node {
 			return false, fmt.Errorf("it is on %s", on)
 		}
 		return pod.Spec.NodeName != "", nil
 	})
-	return pod
+}
+
+// BoundPods waits until so many pods of the namespace whose names begin with the prefix have a node, and no more.
+func (b *Box) BoundPods(t *testing.T, prefix string, n int) {
+	t.Helper()
+	b.AwaitPods(t, fmt.Sprintf("%d bound pods %s* in %s", n, prefix, b.Namespace), func(pods []*v1.Pod) (bool, error) {
+		bound := 0
+		for _, pod := range pods {
+			if pod.Spec.NodeName != "" && strings.HasPrefix(pod.Name, prefix) {
+				bound++
+			}
+		}
+		return bound == n, nil
+	})
 }
 
 // Pending waits until a pod that has no node says so for this reason.
 func (b *Box) Pending(t *testing.T, name, reason string) {
 	t.Helper()
-	b.Await(t, fmt.Sprintf("pod %s to be pending because %q", name, reason), func(ctx context.Context) (bool, error) {
-		pod, err := b.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
+	b.AwaitPod(t, name, fmt.Sprintf("to be pending because %q", reason), func(pod *v1.Pod) (bool, error) {
 		if on := pod.Spec.NodeName; on != "" {
 			return false, fmt.Errorf("it is on %s", on)
 		}
@@ -80,36 +80,68 @@ func (b *Box) Pending(t *testing.T, name, reason string) {
 	})
 }
 
+// NoneBound watches pods of a group that cannot start for a second: a part of it that is to be bound would be bound by then.
+func (b *Box) NoneBound(t *testing.T, names ...string) {
+	t.Helper()
+	// The watch is opened for as long as that takes, and tells at first of the pods that there are.
+	pods, err := b.Client.CoreV1().Pods(b.Namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pods.Stop()
+	over := time.AfterFunc(time.Second, pods.Stop)
+	defer over.Stop()
+	for event := range pods.ResultChan() {
+		if pod, ok := event.Object.(*v1.Pod); ok && slices.Contains(names, pod.Name) && pod.Spec.NodeName != "" {
+			t.Fatalf("pod %s of a group that cannot start is on %s", pod.Name, pod.Spec.NodeName)
+		}
+	}
+}
+
 // Remove deletes a pod at once.
 func (b *Box) Remove(t *testing.T, name string) {
 	t.Helper()
-	if err := b.Client.CoreV1().Pods(namespace).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	at := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+	if err := b.Client.CoreV1().Pods(b.Namespace).Delete(t.Context(), name, at); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Told waits for an event about an object that contains the text.
+// Told waits for an event about a pod of the namespace, or about an object of the cluster, that contains the text in its message or
+// has it as its reason.
 func (b *Box) Told(t *testing.T, object, text string) {
 	t.Helper()
-	b.Await(t, fmt.Sprintf("an event about %s that says %q", object, text), func(ctx context.Context) (bool, error) {
-		n, err := b.Events(ctx, object, text)
-		return n > 0, err
-	})
+	about := fields.OneTermEqualSelector("involvedObject.name", object)
+	source := cache.NewListWatchFromClient(b.Client.CoreV1().RESTClient(), "events", metav1.NamespaceAll, about)
+	err := watched(t.Context(), source, &v1.Event{}, func(events []*v1.Event) (bool, error) { return b.count(events, text) > 0, nil })
+	if err != nil {
+		t.Fatalf("waiting for an event about %s that says %q: %v", object, text, err)
+	}
 }
 
-// Events is how many events about an object contain the text. Repetitions of one event count once.
+// Events is how many events about a pod of the namespace, or about an object of the cluster, contain the text in their message or have
+// it as their reason. Repetitions of one event count once.
 func (b *Box) Events(ctx context.Context, object, text string) (int, error) {
-	list, err := b.Client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
+	list, err := b.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
 	if err != nil {
 		return 0, err
 	}
-	n := 0
+	events := make([]*v1.Event, len(list.Items))
 	for i := range list.Items {
-		if strings.Contains(list.Items[i].Message, text) {
+		events[i] = &list.Items[i]
+	}
+	return b.count(events, text), nil
+}
+
+func (b *Box) count(events []*v1.Event, text string) int {
+	n := 0
+	for _, e := range events {
+		here := e.InvolvedObject.Namespace == "" || e.InvolvedObject.Namespace == b.Namespace
+		if here && (e.Reason == text || strings.Contains(e.Message, text)) {
 			n++
 		}
 	}
-	return n, nil
+	return n
 }
 
 // Reason is why a pod is not scheduled, as the scheduler last said it, or "".

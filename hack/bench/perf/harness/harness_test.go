@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	_ "k8s.io/component-base/logs/json/register"
-	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 
 	"berth.dev/berth/hack/bench/perf/installed"
@@ -33,11 +32,5 @@ func TestMain(m *testing.M) {
 
 // BenchmarkPerfScheduling has the name by which upstream's tools know the results.
 func BenchmarkPerfScheduling(b *testing.B) {
-	registry := runtime.Registry{}
-	for _, add := range plugins.Options() {
-		if err := add(registry); err != nil {
-			b.Fatal(err)
-		}
-	}
-	perf.RunBenchmarkPerfScheduling(b, *cases, "berth", registry)
+	perf.RunBenchmarkPerfScheduling(b, *cases, "berth", plugins.Registry())
 }

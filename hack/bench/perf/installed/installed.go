@@ -25,8 +25,8 @@ func Prepare(sched *scheduler.Scheduler) error {
 		return fmt.Errorf("preparing the scheduler: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
-	decisions.Listen(sched, history)
-	coscheduling.OnBlocked(sched, history.Blocked)
-	coscheduling.Listen(sched)
+	sched.FailureHandler = history.Listen(sched.FailureHandler)
+	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
+	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"berth.dev/berth/pkg/leaktest"
+	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
 	t.Parallel()

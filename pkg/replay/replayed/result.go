@@ -1,0 +1,182 @@
+// Package replayed is what comes of a replay: its figures and its progress. Reports read them without what runs a replay.
+package replayed
+
+import "berth.dev/berth/pkg/showback"
+
+// Result is the outcome of one replay. The same input, configuration and seed give the same, byte for byte once encoded, except for
+// Timing; in ArrivalOrder this holds for Placements, and figures in seconds can differ.
+type Result struct {
+	Input         string `json:"input"`
+	Configuration string `json:"configuration"`
+	Profile       string `json:"profile"`
+	Mode          Mode   `json:"mode"`
+	Seed          uint64 `json:"seed"`
+
+	// Notes say what of the configuration the replay left out.
+	Notes []string `json:"notes"`
+
+	Nodes           int      `json:"nodes"`
+	CapacityMilli   int64    `json:"capacityMilliGPU"`
+	NodesUnpriced   int      `json:"nodesWithoutPrice"`
+	Jobs            int      `json:"jobs"`
+	Pods            int      `json:"pods"`
+	Placed          int      `json:"podsPlaced"`
+	Pending         int      `json:"podsPending"`
+	Refused8        Share    `json:"refusedEightGPUPods"`
+	PendingByReason []Reason `json:"pendingByReason"`
+
+	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a mean is.
+	Basis  Basis   `json:"basis"`
+	Window *Window `json:"window,omitempty"`
+	// AllocatedPercent is the share of the cluster's GPUs that work that can run has asked for: a share counts as what it asks
+	// for, whatever it is given, and a gang that is not complete for nothing.
+	AllocatedPercent float64 `json:"allocatedPercent"`
+	AllocatedMilli   int64   `json:"allocatedMilliGPU"`
+	IdleMilli        int64   `json:"idleMilliGPU"`
+	StrandedMilli    int64   `json:"strandedMilliGPU"`
+	// HeldMilli, which is part of the stranded, is held by pods beyond what they ask for, and IncompleteMilli of that by gangs
+	// that are not complete.
+	HeldMilli           int64   `json:"heldMilliGPU"`
+	IncompleteMilli     int64   `json:"incompleteGangMilliGPU"`
+	SpotMilli           int64   `json:"spotMilliGPU"`
+	NodesInUse          float64 `json:"nodesInUse"`
+	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
+	// MicroDollars is the whole bill in virtual time, until nothing comes of the work any more.
+	MicroDollars int64 `json:"microDollars,omitempty"`
+
+	// SharePods and Gangs are those that were offered, and SharesGPUs and KnowsGangs whether the profile knows of either.
+	SharePods    int  `json:"sharePods"`
+	Gangs        int  `json:"gangs"`
+	SharesGPUs   bool `json:"sharesGPUs"`
+	KnowsGangs   bool `json:"knowsGangs"`
+	GangsStarted int  `json:"gangsStarted"`
+
+	GangWait       Waits   `json:"gangWaitSeconds"`
+	PodWait        Waits   `json:"podWaitSeconds"`
+	JobCompletion  Waits   `json:"jobCompletionSeconds"`
+	JobsCompleted  int     `json:"jobsCompleted"`
+	Preemptions    int     `json:"preemptions"`
+	VirtualSeconds float64 `json:"virtualSeconds"`
+
+	// Samples follow the replay; at most a few hundred.
+	Samples []Sample `json:"samples"`
+	// WaitHistogram counts jobs by how long they waited, see WaitBounds.
+	WaitHistogram []int `json:"waitHistogram"`
+	// Map is the cluster at the moment of the highest allocation.
+	Map []NodeUse `json:"map"`
+	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
+	Placements map[string]string `json:"placements,omitempty"`
+
+	// Starts are the seconds after the start at which all pods of a job had a node for the first time, by the job's name. Jobs
+	// that never had are not in it.
+	Starts map[string]float64 `json:"-"`
+
+	// Showback is who had the nodes and what they cost; nil unless the replay was asked for it.
+	Showback *showback.Statement `json:"-"`
+
+	// Timing is measured, not simulated: it differs from run to run.
+	Timing Timing `json:"-"`
+}
+
+// Mode is how a trace is offered.
+type Mode string
+
+const (
+	// ArrivalOrder offers the jobs one after another in an order shuffled by the seed, tuned to 1.3 times the GPUs of the
+	// cluster, and lets nothing end: the method by which the published figures of the openb traces were taken.
+	ArrivalOrder Mode = "order"
+	// VirtualTime offers each job at its arrival and ends it after its duration, on a virtual clock.
+	VirtualTime Mode = "time"
+)
+
+// Basis is of what the figures of a Result are.
+type Basis string
+
+const (
+	// EndState is the state at the end.
+	EndState Basis = "end-state"
+	// FullLoad is the state at the end, but of the allocation the mean while the demand that has arrived rounds to 100% of the GPUs.
+	FullLoad Basis = "full-load"
+	// TimeMean is the mean over the time of Window.
+	TimeMean Basis = "time-mean"
+)
+
+// Window is the time over which means are taken, in seconds since the start.
+type Window struct {
+	From  float64 `json:"fromSeconds"`
+	To    float64 `json:"toSeconds"`
+	Until Until   `json:"until"`
+}
+
+// Until is at what a Window ends.
+type Until string
+
+const (
+	// LastArrival of a job: after it the cluster only empties.
+	LastArrival Until = "last-arrival"
+	// WorkDone is the end of the work, where all jobs arrive in less time than the median one runs.
+	WorkDone Until = "work-done"
+	// Horizon is the end of the replay that its options set.
+	Horizon Until = "horizon"
+)
+
+// Timing is what a replay took.
+type Timing struct {
+	// Wall is the real time of the replay and CPU the processor time of its scheduling cycles, in seconds.
+	Wall float64 `json:"wallSeconds"`
+	CPU  float64 `json:"schedulerCPUSeconds"`
+	// Cycles is the number of scheduling cycles. Attempts on pods that keep failing may differ by a few from run to run,
+	// because the queue wakes them in the order of a map.
+	Cycles int `json:"schedulingCycles"`
+	// PodsPerSecond is pods offered by real second.
+	PodsPerSecond float64 `json:"podsPerSecond"`
+}
+
+// Share is a part of a whole.
+type Share struct {
+	Part int `json:"part"`
+	Of   int `json:"of"`
+}
+
+// Reason is why pods are pending.
+type Reason struct {
+	Reason string `json:"reason"`
+	Pods   int    `json:"pods"`
+}
+
+// Waits summarises durations in seconds.
+type Waits struct {
+	Count int     `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P95   float64 `json:"p95"`
+	Max   float64 `json:"max"`
+}
+
+// Sample is one moment of a replay.
+type Sample struct {
+	// Seconds since the start, in virtual time.
+	Seconds float64 `json:"seconds"`
+	// ArrivedPercent is the demand that has arrived, of the cluster's GPUs.
+	ArrivedPercent      float64 `json:"arrivedPercent"`
+	AllocatedPercent    float64 `json:"allocatedPercent"`
+	StrandedPercent     float64 `json:"strandedPercent"`
+	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
+	NodesInUse          int     `json:"nodesInUse"`
+	Pending             int     `json:"pending"`
+}
+
+// NodeUse is a node of the cluster map.
+type NodeUse struct {
+	Name  string `json:"name"`
+	Rack  string `json:"rack,omitempty"`
+	Model string `json:"model,omitempty"`
+	GPUs  int    `json:"gpus"`
+	// AllocatedMilli is asked for by work that can run, and HeldMilli held beyond that.
+	AllocatedMilli int `json:"allocatedMilliGPU"`
+	HeldMilli      int `json:"heldMilliGPU"`
+	Pods           int `json:"pods"`
+}
+
+// WaitBounds are the upper bounds, in seconds, of the buckets of WaitHistogram; the last bucket has none.
+var WaitBounds = []float64{1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}

@@ -1,0 +1,90 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// KillScheduler kills the scheduler without a warning and waits until another has been started in its place. A test beside this one
+// may kill the same.
+func (b *Box) KillScheduler(t *testing.T) {
+	t.Helper()
+	before, err := b.PID("scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err)
+	}
+	b.Await(t, "another scheduler", func(context.Context) (bool, error) {
+		now, err := b.PID("scheduler")
+		return err == nil && now != before, nil
+	})
+}
+
+// StartScheduler starts a scheduler of a test's own, which lasts as long as the test, and returns when it knows the cluster. Its log has
+// the name.
+func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
+	t.Helper()
+	berth, err := sandbox.FindBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := Port(t)
+	log, err := os.Create(filepath.Join(b.LogDir(), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := sandbox.Layout(b.Dir()).PKI()
+	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), (&sandbox.Options{Binary: berth}).SchedulerBinary(),
+		"--config="+config, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port.Number), "--v=2",
+		"--tls-cert-file="+filepath.Join(keys, "server.crt"), "--tls-private-key-file="+filepath.Join(keys, "server.key"),
+		"--authorization-always-allow-paths=/readyz", "--feature-gates=NominatedNodeNameForExpectation=false")
+	scheduler.Stdout, scheduler.Stderr = log, log
+	if err := scheduler.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = scheduler.Process.Kill()
+		_ = scheduler.Wait()
+		_ = log.Close()
+	})
+	endpoint := rest.CopyConfig(b.Config)
+	endpoint.Host = "https://" + port.Address()
+	client, err := kubernetes.NewForConfig(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Await(t, "scheduler "+name, func(ctx context.Context) (bool, error) {
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+	})
+	return scheduler
+}
+
+// SchedulerPage reads a page that the control plane's scheduler serves. It fails while the scheduler is being started again.
+func (b *Box) SchedulerPage(ctx context.Context, path string, parameters map[string]string) ([]byte, error) {
+	config, err := b.SchedulerConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	request := client.Discovery().RESTClient().Get().AbsPath(path)
+	for name, value := range parameters {
+		request.Param(name, value)
+	}
+	return request.DoRaw(ctx)
+}

@@ -1,0 +1,77 @@
+// Package objects makes objects for tests.
+package objects
+
+import (
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+)
+
+// GPUs makes n devices of dynamic resource allocation that differ in their number alone, with further attributes.
+func GPUs(n int, text map[string]string, change ...func(*resourcev1.Device)) []resourcev1.Device {
+	devices := make([]resourcev1.Device, n)
+	for i := range devices {
+		d := resourcev1.Device{
+			Name: fmt.Sprintf("gpu-%d", i),
+			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+				"number": {IntValue: ptr.To(int64(i))}, "type": {StringValue: ptr.To("gpu")}, "productName": {StringValue: ptr.To("NVIDIA A100-SXM4-80GB")},
+			},
+			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}},
+		}
+		for key, value := range text {
+			d.Attributes[resourcev1.QualifiedName(key)] = resourcev1.DeviceAttribute{StringValue: ptr.To(value)}
+		}
+		for _, c := range change {
+			c(&d)
+		}
+		devices[i] = d
+	}
+	return devices
+}
+
+// ByMemory shares each GPU by memory, in steps of a GiB.
+func ByMemory(d *resourcev1.Device) {
+	d.AllowMultipleAllocations = ptr.To(true)
+	d.Capacity["memory"] = resourcev1.DeviceCapacity{Value: resource.MustParse("80Gi"), RequestPolicy: &resourcev1.CapacityRequestPolicy{
+		Default: ptr.To(resource.MustParse("80Gi")), ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: ptr.To(resource.MustParse("1Gi"))},
+	}}
+}
+
+// Partitions are n GPUs that can be had whole or in halves.
+func Partitions(n int) (devices []resourcev1.Device, counters []resourcev1.CounterSet) {
+	takes := func(set, memory string) []resourcev1.DeviceCounterConsumption {
+		return []resourcev1.DeviceCounterConsumption{{CounterSet: set, Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse(memory)}}}}
+	}
+	for i, d := range GPUs(n, nil) {
+		set := fmt.Sprintf("counters-%d", i)
+		counters = append(counters, resourcev1.CounterSet{Name: set, Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse("80Gi")}}})
+		d.ConsumesCounters = takes(set, "80Gi")
+		devices = append(devices, d)
+		for half, p := range GPUs(2, map[string]string{"type": "mig", "profile": "3g.40gb"}) {
+			p.Name, p.ConsumesCounters = fmt.Sprintf("gpu-%d-half-%d", i, half), takes(set, "40Gi")
+			devices = append(devices, p)
+		}
+	}
+	return devices, counters
+}
+
+// Matching restricts a request of devices by an expression.
+func Matching(text string) func(*resourcev1.ExactDeviceRequest) {
+	return func(r *resourcev1.ExactDeviceRequest) {
+		r.Selectors = append(r.Selectors, Selectors(text)...)
+	}
+}
+
+// Selectors select devices by an expression.
+func Selectors(text string) []resourcev1.DeviceSelector {
+	return []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: text}}}
+}
+
+// OfMemory has a request of devices take a part of their memory.
+func OfMemory(gib int) func(*resourcev1.ExactDeviceRequest) {
+	return func(r *resourcev1.ExactDeviceRequest) {
+		r.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(fmt.Sprint(gib, "Gi"))}}
+	}
+}
