@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/trace"
@@ -83,11 +81,7 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, replayedOn, nodes map[string]string) {
 	t.Helper()
 	if job.Gang {
-		groups, err := dynamic.NewForConfig(cluster.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := groups.Resource(podGroups).Namespace(replayed).Create(t.Context(), kubeview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
+		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(), kubeview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,13 +90,10 @@ func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, repl
 			t.Fatal(err)
 		}
 	}
-	cluster.Await(t, job.Name+" to be settled", func(ctx context.Context) (bool, error) {
-		list, err := cluster.Client.CoreV1().Pods(replayed).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		for i := range list.Items {
-			pod := &list.Items[i]
+	there := *cluster
+	there.Namespace = replayed
+	there.AwaitPods(t, job.Name+" to be settled", func(pods []*v1.Pod) (bool, error) {
+		for _, pod := range pods {
 			key := pod.Namespace + "/" + pod.Name
 			nodes[key] = pod.Spec.NodeName
 			if pod.Spec.NodeName == "" && (box.Reason(pod) == "" || replayedOn[key] != "") {

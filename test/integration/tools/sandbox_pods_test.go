@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -25,10 +24,7 @@ func podsEnd(t *testing.T, shared *box.Box) {
 	}
 	phase := func(name string, want ...corev1.PodPhase) {
 		t.Helper()
-		shared.Await(t, fmt.Sprintf("%s to be %s", name, want), func(ctx context.Context) (bool, error) {
-			got, err := shared.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-			return err == nil && slices.Contains(want, got.Status.Phase), err
-		})
+		shared.AwaitPod(t, name, fmt.Sprint("to be ", want), func(pod *corev1.Pod) (bool, error) { return slices.Contains(want, pod.Status.Phase), nil })
 	}
 	create("ending", time.Second)
 	// On a machine that stalls, a pod may end before it can be made to fail. The next one then has more time.

@@ -2,11 +2,9 @@ package tools_test
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +62,9 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 	}
 	server := httptest.NewServer(model)
 	t.Cleanup(server.Close)
-	s := newSite(t, shared, "scorer", withGPUs, slices.Sorted(maps.Keys(model.features))...)
+	s := newSite(t, shared, "scorer", `shapes:
+- {name: scored, count: 4, labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.count: "8"}, allocatable: {cpu: 96, memory: 512Gi, nvidia.com/gpu: 8}}
+`)
 	config := strings.NewReplacer("http://127.0.0.1:9000", server.URL,
 		// A machine that compiles beside the test is slow to answer, and the scheduler would go on without.
 		"httpTimeout: 500ms", "httpTimeout: 30s").Replace(read(t, "configurations/external-scorer.yaml"))
@@ -75,7 +75,7 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 			pod.Spec.SchedulerName = s.profile("gpu-aware-scheduler")
 			asking(pod, "8")
 		})
-		order = append(order, s.bound(t, name))
+		order = append(order, s.Bound(t, name, "").Spec.NodeName)
 	}
 	if diff := cmp.Diff([]string{"scored-2", "scored-0", "scored-3", "scored-1"}, order); diff != "" {
 		t.Errorf("nodes in the order in which they were chosen (-by the model +got):\n%s", diff)

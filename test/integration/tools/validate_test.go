@@ -29,10 +29,6 @@ func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	client, err := dynamic.NewForConfig(shared.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	archive, err := txtar.ParseFile(filepath.Join(box.Root(t), "pkg", "validate", "testdata", "server.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +42,7 @@ func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 		if err := yaml.Unmarshal(text, &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if refusal := create(ctx, client, mapper, &object); found != (refusal != nil) {
+		if refusal := create(ctx, shared.Dynamic, mapper, &object); found != (refusal != nil) {
 			t.Errorf("%s: an error is found: %v; the server says %q", name, found, refusal)
 		}
 	}
