@@ -164,8 +164,8 @@ func replace(inForce, lastGood []byte, state handedOver) error {
 	return nil
 }
 
-// deathSignal is the signal that the kernel sends when the parent of this process dies, 0 for none. It belongs to the main thread, on which
-// packages are initialized.
+// deathSignal is the signal that the kernel sends when the parent of this process dies, 0 for none. It belongs to the
+// main thread, on which packages are initialized.
 var deathSignal = func() uintptr {
 	var signal int32
 	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0, 0); err != nil { //nolint:gosec // as prctl(2) has it

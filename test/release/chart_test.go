@@ -66,8 +66,8 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 	}
 }
 
-// alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the name of
-// the ConfigMap, and the chart an annotation on the pods.
+// alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the
+// name of the ConfigMap, and the chart an annotation on the pods.
 func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	all := map[string]any{}

@@ -1,4 +1,5 @@
-// Package release_test tries what a release consists of as its users do: images, chart, manifests and the commands of pages.
+// Package release_test tries what a release consists of as its users do: images, chart, manifests and the commands of
+// pages.
 package release_test
 
 import (
@@ -130,7 +131,8 @@ func kustomizations(t *testing.T) []string {
 // serviceMonitor is a kind of the Prometheus Operator, which the API server does not serve without it.
 var serviceMonitor = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}
 
-// TestOnABareControlPlane has the tests of what is installed on a cluster without Berth. They follow each other: each leaves it without.
+// TestOnABareControlPlane has the tests of what is installed on a cluster without Berth. They follow each other: each
+// leaves it without.
 //
 //nolint:tparallel // see above
 func TestOnABareControlPlane(t *testing.T) {

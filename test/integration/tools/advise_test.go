@@ -19,8 +19,8 @@ const twoNodes = `shapes:
 - {name: advised, count: 2, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "8", nvidia.com/gpu.memory: "23034"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "8"}}
 `
 
-// startsOnceAdviceIsCarriedOut leaves two GPUs free on each of two nodes, so that a pod of three waits until a pod of a Deployment has moved
-// to the other node.
+// startsOnceAdviceIsCarriedOut leaves two GPUs free on each of two nodes, so that a pod of three waits until a pod of a
+// Deployment has moved to the other node.
 func startsOnceAdviceIsCarriedOut(t *testing.T, shared *box.Box) {
 	part := shared.Part(t, "advise", twoNodes)
 	ctx := t.Context()
@@ -59,8 +59,8 @@ func startsOnceAdviceIsCarriedOut(t *testing.T, shared *box.Box) {
 	part.Create(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: asking("3")})
 	part.Pending(t, "p", "nodes are available")
 
-	// The scheduler hears of nodes and of pods by different watches, so a replacement for an evicted pod can be given the node that was
-	// cordoned before. Then the command says so, opens the node, and can be run again.
+	// The scheduler hears of nodes and of pods by different watches, so a replacement for an evicted pod can be given
+	// the node that was cordoned before. Then the command says so, opens the node, and can be run again.
 	for attempt := 1; ; attempt++ {
 		status, out, said := berth(t, "advise", "--for=pod/p", "--namespace="+part.Namespace, "--evict", "--yes", "--kubeconfig="+part.Kubeconfig())
 		if !strings.Contains(out, "evicting ") {

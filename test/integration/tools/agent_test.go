@@ -33,8 +33,8 @@ esac`
 
 func uuidOf(i int) string { return fmt.Sprintf("GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3d8d2b8a7%[1]d", i) }
 
-// machine is a node of four GPUs: its kubelet's PodResources API, in which the test says which pod holds which device, and
-// its nvidia-smi.
+// machine is a node of four GPUs: its kubelet's PodResources API, in which the test says which pod holds which device,
+// and its nvidia-smi.
 type machine struct {
 	podresourcesv1.UnimplementedPodResourcesListerServer
 	*box.Box
@@ -77,8 +77,8 @@ func (m *machine) GetAllocatableResources(context.Context, *podresourcesv1.Alloc
 	return &podresourcesv1.AllocatableResourcesResponse{Devices: []*podresourcesv1.ContainerDevices{devices}}, nil
 }
 
-// startMachine starts the kubelet's API and makes the files that an agent on the node needs: nvidia-smi, and a kubeconfig with the token of
-// a pod of the shipped DaemonSet.
+// startMachine starts the kubelet's API and makes the files that an agent on the node needs: nvidia-smi, and a
+// kubeconfig with the token of a pod of the shipped DaemonSet.
 func startMachine(t *testing.T, shared *box.Box) *machine {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agent") // short enough for a socket
@@ -126,8 +126,8 @@ func (m *machine) published(t *testing.T, inUse string, unhealthy int) {
 	})
 }
 
-// mark gives the node a label that it has not had before. A scheduler that sees it has seen all that was written about the node
-// until now.
+// mark gives the node a label that it has not had before. A scheduler that sees it has seen all that was written about
+// the node until now.
 func (m *machine) mark(t *testing.T) (label string) {
 	t.Helper()
 	m.marks++
@@ -139,8 +139,8 @@ func (m *machine) mark(t *testing.T) (label string) {
 	return label
 }
 
-// submit creates a pod; one for two GPUs wants them linked. The scheduler reads nodes and pods by two streams: it finds a node for the
-// pod only when it has seen what the test knows of the node.
+// submit creates a pod; one for two GPUs wants them linked. The scheduler reads nodes and pods by two streams: it finds
+// a node for the pod only when it has seen what the test knows of the node.
 func (m *machine) submit(t *testing.T, name string, gpus int64) {
 	t.Helper()
 	seen := map[string]string{m.mark(t): ""}

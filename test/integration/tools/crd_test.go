@@ -25,8 +25,8 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// foreignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and ours
-// again, before a scheduler starts and while a monitor runs.
+// foreignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and
+// ours again, before a scheduler starts and while a monitor runs.
 func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 	anybody := rest.CopyConfig(box.Config)
 	anybody.Impersonate.UserName = "somebody-without-any-right"

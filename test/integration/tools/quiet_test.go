@@ -14,8 +14,9 @@ import (
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-// TestOnAQuietCluster has the tests that foretell what the scheduler does, or that ask what it has done, with the whole cluster. They follow
-// each other, each with nodes of its own. Without kubelets no node begins with a taint that is taken off while a pod is asked about.
+// TestOnAQuietCluster has the tests that foretell what the scheduler does, or that ask what it has done, with the whole
+// cluster. They follow each other, each with nodes of its own. Without kubelets no node begins with a taint that is
+// taken off while a pod is asked about.
 //
 //nolint:tparallel // see above
 func TestOnAQuietCluster(t *testing.T) {
@@ -30,7 +31,8 @@ func TestOnAQuietCluster(t *testing.T) {
 	}
 }
 
-// begin removes all pods, PodGroups and nodes, makes these nodes, and has the scheduler begin again, without what it has learnt.
+// begin removes all pods, PodGroups and nodes, makes these nodes, and has the scheduler begin again, without what it
+// has learnt.
 func begin(t *testing.T, cluster *box.Box, nodes string) {
 	t.Helper()
 	ctx := t.Context()

@@ -22,8 +22,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// mounted is a folder with a configuration in the way in which a kubelet mounts a ConfigMap: the file is a link to one in a
-// folder, and that a link to a folder with a name of its own. A change replaces the second link.
+// mounted is a folder with a configuration in the way in which a kubelet mounts a ConfigMap: the file is a link to one
+// in a folder, and that a link to a folder with a name of its own. A change replaces the second link.
 type mounted struct {
 	dir     string
 	version int
@@ -174,8 +174,8 @@ func wrongConfigurationsAreLeft(t *testing.T, shared *box.Box) {
 	}
 }
 
-// Pods and gangs keep coming while the configuration changes three times, the last two within a second. Every pod is bound
-// exactly once.
+// Pods and gangs keep coming while the configuration changes three times, the last two within a second. Every pod is
+// bound exactly once.
 func changesLoseNoPod(t *testing.T, shared *box.Box) {
 	f := follow(t, shared, "changes")
 	bindings, stop := f.countBindings(t)
@@ -285,8 +285,8 @@ func leaderElectionHasItsMetric(t *testing.T, shared *box.Box) {
 	f.awaitMetric(t, `leader_election_master_status{name="kube-scheduler"} 1`)
 }
 
-// What a check cannot find is found by the start: the leader election wants more distance between two of its times than the
-// validation does.
+// What a check cannot find is found by the start: the leader election wants more distance between two of its times than
+// the validation does.
 func unstartableIsTakenBack(t *testing.T, shared *box.Box) {
 	f := follow(t, shared, "unstartable")
 	unstartable := strings.Replace(f.good, "retryPeriod: 2s", "retryPeriod: 100s", 1)
@@ -324,8 +324,8 @@ func wrongFileTakesTheCopy(t *testing.T, shared *box.Box) {
 	f.awaitMetric(t, `berth_config_last_reload_successful 0`)
 }
 
-// The leader waits for the standby, so that there is always one that schedules. How long a start takes depends on the machine, so
-// what is compared is that the leader has waited, and not who was first.
+// The leader waits for the standby, so that there is always one that schedules. How long a start takes depends on the
+// machine, so what is compared is that the leader has waited, and not who was first.
 func leaderStartsLater(t *testing.T, shared *box.Box) {
 	f := follow(t, shared, "replicas")
 	args := slices.Clone(f.Args)

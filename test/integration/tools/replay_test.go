@@ -30,7 +30,8 @@ const replayedNodes = `shapes:
 - {name: plain-spot, count: 1, labels: {karpenter.sh/capacity-type: spot}, annotations: {berth.dev/price-per-hour: "0.31"}, allocatable: {cpu: "34", memory: 128Gi}}
 `
 
-// replayedJobs ask in turn for all that a trace can ask for. They come far enough apart for each to be settled before the next.
+// replayedJobs ask in turn for all that a trace can ask for. They come far enough apart for each to be settled before
+// the next.
 const replayedJobs = `name,arrival,cpu_milli,memory_mib,gpus,gpu_milli,models,spot,pods,gang
 share-1,0s,2000,4000,1,300,,,1,false
 whole-1,10s,3000,6000,1,1000,,,1,false
@@ -76,8 +77,9 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 	}
 }
 
-// settle creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has settled all. A pod
-// that the replay places has to be placed: its scheduler may refuse it first, while a gang is planned in several cycles.
+// settle creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has
+// settled all. A pod that the replay places has to be placed: its scheduler may refuse it first, while a gang is
+// planned in several cycles.
 func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, replayedOn, nodes map[string]string) {
 	t.Helper()
 	if job.Gang {

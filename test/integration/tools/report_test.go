@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// frame shows the page at the width of a phone and, when it is laid out, writes down what sticks out of it. A browser's own window
-// cannot be made that narrow.
+// frame shows the page at the width of a phone and, when it is laid out, writes down what sticks out of it. A browser's
+// own window cannot be made that narrow.
 const frame = `<!doctype html><title>frame</title>
 <iframe srcdoc="%s" style="width:390px;height:844px;border:0"></iframe>
 <script>
@@ -24,8 +24,8 @@ onload = () => {
 };
 </script>`
 
-// TestTheReportFitsAPhone compares two configurations on a cluster with the longest names that a page may have to hold, and lays the page out in a
-// real browser.
+// TestTheReportFitsAPhone compares two configurations on a cluster with the longest names that a page may have to hold,
+// and lays the page out in a real browser.
 func TestTheReportFitsAPhone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

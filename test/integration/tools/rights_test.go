@@ -28,7 +28,8 @@ func (s site) startShipped(t *testing.T, kubeconfig string) *box.Process {
 // vital are the rights without which nothing is scheduled, by the first verb of their rule.
 var vital = []string{"get nodes", "get namespaces", "get pods", "create pods/binding", "get leases"}
 
-// schedulersWithoutARight each lack the rights to one resource of one shipped rule. Those that share a lease run one after the other.
+// schedulersWithoutARight each lack the rights to one resource of one shipped rule. Those that share a lease run one
+// after the other.
 func schedulersWithoutARight(t *testing.T, shared *box.Box) {
 	type lack struct {
 		rule     rbacv1.PolicyRule

@@ -23,7 +23,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// nothingIsOpen fails for a file of a sandbox that others than its owner may read, and for a process that could make one.
+// nothingIsOpen fails for a file of a sandbox that others than its owner may read, and for a process that could make
+// one.
 func nothingIsOpen(t *testing.T, sb *sandbox.Sandbox) {
 	t.Helper()
 	files := 0

@@ -7,7 +7,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// TestBesideOtherSchedulers has the tests that start schedulers and extenders of their own, or none. They share a control plane without one.
+// TestBesideOtherSchedulers has the tests that start schedulers and extenders of their own, or none. They share a
+// control plane without one.
 func TestBesideOtherSchedulers(t *testing.T) {
 	t.Parallel()
 	shared := box.Start(t, extenderNodes, sandbox.Options{NoKubelet: true, NoScheduler: true})
@@ -22,7 +23,7 @@ func TestBesideOtherSchedulers(t *testing.T) {
 		"the leader election has its metric":                              leaderElectionHasItsMetric,
 		"a configuration that does not start is taken back":               unstartableIsTakenBack,
 		"a container that starts with a wrong file takes the copy":        wrongFileTakesTheCopy,
-		"of two replicas the leader starts anew later":                    leaderStartsLater,
+		"the leader of two replicas restarts after the standby":           leaderStartsLater,
 		"our scheduler asks a scorer of the user's own":                   asksAScorer,
 		"a stock scheduler places pods as the extender says":              placesAsTheExtenderSays,
 		"an extender that lacks a right answers without what needs it":    extendersWithoutARight,

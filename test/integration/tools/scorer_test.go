@@ -54,7 +54,8 @@ func (s *scorer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// asksAScorer runs the example configuration: where the plugins see no difference, the model decides. It is asked about all nodes that fit.
+// asksAScorer runs the example configuration: where the plugins see no difference, the model decides. It is asked about
+// all nodes that fit.
 func asksAScorer(t *testing.T, shared *box.Box) {
 	model := &scorer{
 		weights: [2]float64{3, 2}, bias: -2, // faults in the last year, hours at high temperature
@@ -82,7 +83,7 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 	}
 	model.mu.Lock()
 	defer model.mu.Unlock()
-	// The last pod fits one node only, of which nobody is asked.
+	// The last pod fits one node only, so that the model is not asked.
 	if diff := cmp.Diff([]int{4, 3, 2}, model.asked); diff != "" {
 		t.Errorf("nodes of each request (-want +got):\n%s", diff)
 	}

@@ -10,7 +10,8 @@ import (
 	"berth.dev/berth/pkg/sla"
 )
 
-// startFigures reads the figures of nodes. Its first round begins when begin is called, as with a scheduler that hears of its nodes.
+// startFigures reads the figures of nodes. Its first round begins when begin is called, as with a scheduler that hears
+// of its nodes.
 func startFigures(t *testing.T, slo config.SLOSignals, nodes ...signals.Node) (r *signals.FigureReader, begin func()) {
 	t.Helper()
 	args := &config.SLAAwareArgs{Signals: &slo}

@@ -37,11 +37,12 @@ func (s site) profile(shipped string) string { return shipped + "-" + s.Namespac
 
 var schedulerName = regexp.MustCompile(`(?m)^( *-? *schedulerName: )([a-z-]+)$`)
 
-// patientElection are times of the leader election with which a scheduler outlasts a stall of the machine: nothing starts one that has
-// lost its lease again. One that is stopped gives its lease back.
+// patientElection are times of the leader election with which a scheduler outlasts a stall of the machine: nothing
+// starts one that has lost its lease again. One that is stopped gives its lease back.
 const patientElection = "  leaseDuration: 120s\n  renewDeadline: 110s\n  retryPeriod: 2s\n"
 
-// config changes a configuration so that its scheduler serves this site alone: its profiles, its lease, and how it reaches the API server.
+// config changes a configuration so that its scheduler serves this site alone: its profiles, its lease, and how it
+// reaches the API server.
 func (s site) config(t *testing.T, shipped, kubeconfig string) string {
 	t.Helper()
 	for _, key := range []string{"\nleaderElection:\n", "\nclientConnection:\n"} {

@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// staticPodStartsWithLastGood: a node has the folders of a control plane here. After a restart of the node with a mistake in the file, the pod has what
-// worked before.
+// staticPodStartsWithLastGood: a node has the folders of a control plane here. After a restart of the node with a
+// mistake in the file, the pod has what worked before.
 func staticPodStartsWithLastGood(t *testing.T, shared *box.Box) {
 	s := newSite(t, shared, "static-pod", smallNode)
 	node := t.TempDir()

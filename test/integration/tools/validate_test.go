@@ -18,7 +18,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// serverRefusesWhatIsFound creates the objects in which `berth validate` finds errors, and those in which it finds none, without keeping them.
+// serverRefusesWhatIsFound creates the objects in which `berth validate` finds errors, and those in which it finds
+// none, without keeping them.
 func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 	ctx := t.Context()
 	if _, err := shared.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "nn"}}, metav1.CreateOptions{}); err != nil {
