@@ -80,7 +80,8 @@ func metadata(field string, value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{field: value}}
 }
 
-// agentsHaveTheirRights asks as agents of the shipped manifests do. That an agent can publish shows where the scheduler follows it.
+// agentsHaveTheirRights asks as agents of the shipped manifests do. That an agent can publish shows where the scheduler
+// follows it.
 //
 //nolint:tparallel // the parts share one node, and each leaves it as it found it
 func agentsHaveTheirRights(t *testing.T, shared *box.Box) {

@@ -86,7 +86,8 @@ profiles:
       multiPoint: {enabled: [{name: GPUAware, weight: 20}, {name: CostOptimized, weight: 5}]}
 `
 
-// placesAsTheExtenderSays runs the real commands on a real API server, with the rights that the manifests give to the extender.
+// placesAsTheExtenderSays runs the real commands on a real API server, with the rights that the manifests give to the
+// extender.
 //
 //nolint:tparallel // the parts follow each other
 func placesAsTheExtenderSays(t *testing.T, shared *box.Box) {
