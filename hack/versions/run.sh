@@ -47,8 +47,10 @@ for minor in "${minors[@]}"; do
   try "demo" "$out/$minor-demo.log" bin/berth demo --kube-apiserver "$server"
   for test in "${tests[@]}"; do
     read -r package pattern <<<"$test"
+    world=()
+    if [ "$package" = ./test/scenarios ]; then world=(-world=real); fi
     try "$package" "$out/$minor-$(basename "$package").log" \
-      env BERTH_KUBE_APISERVER="$server" go test -count=1 -timeout 20m -run "$pattern" -skip "${lacks[$minor]:-^$}" "$package"
+      env BERTH_KUBE_APISERVER="$server" go test -count=1 -timeout 20m -run "$pattern" -skip "${lacks[$minor]:-^$}" "$package" "${world[@]}"
   done
 done
 exit "$failed"
