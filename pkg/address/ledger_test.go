@@ -303,6 +303,27 @@ func TestAPodWaitsForThePromiseToItsPredecessor(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatComesFreeIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	var l Ledger
+	l.SetPools([]*Pool{{Name: "small", Subnets: []Subnet{subnet(t, "", "10.0.0.1-10.0.0.3")}}})
+	reserve := func(pod, want string) {
+		t.Helper()
+		if p, reason := l.Reserve(ask(pod, "small"), nil); p.Address.String() != want {
+			t.Errorf("pod %s: promised %s (%s), want %s", pod, p.Address, reason, want)
+		}
+	}
+	reserved := Holding{Address: netip.MustParseAddr("10.0.0.2"), Object: "u", Identity: Identity{Namespace: "default", Pod: "old"}}
+	l.Observe(reserved)
+	reserve("a", "10.0.0.1")
+	reserve("b", "10.0.0.3")
+	reserve("c", "invalid IP") // the pool is exhausted
+	l.Drop("a")
+	reserve("c", "10.0.0.1")
+	l.Forget(reserved.Address, reserved.Object)
+	reserve("d", "10.0.0.2")
+}
+
 func TestAHugePoolIsNotEnumerated(t *testing.T) {
 	t.Parallel()
 	var l Ledger

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,16 +27,16 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// figureServer answers queries as a Prometheus does, by node what is given for the query. It ends its connections, for virtual time
+// figureServer answers queries as a Prometheus does, by node what answer has for the query. It ends its connections, for virtual time
 // stands still while one is open.
-func figureServer(t *testing.T, byQuery map[string]map[string]string) *httptest.Server {
+func figureServer(t *testing.T, answer func(query string) map[string]string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
 			t.Errorf("parsing query: %v", err)
 		}
 		var samples []string
-		for name, value := range byQuery[r.Form.Get("query")] {
+		for name, value := range answer(r.Form.Get("query")) {
 			samples = append(samples, fmt.Sprintf(`{"metric":{"node":%q},"value":[%d,%q]}`, name, time.Now().Unix(), value))
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -91,10 +92,11 @@ func podWithObjective(annotations map[string]string) *v1.Pod {
 
 func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 	t.Parallel()
-	server := figureServer(t, map[string]map[string]string{
+	byQuery := map[string]map[string]string{
 		"latency":    {"best": "80", "fast": "40", "tight": "90", "slow": "200", "slower": "400"},
 		"throughput": {"best": "1000", "fast": "400", "slow": "5000"},
-	})
+	}
+	server := figureServer(t, func(query string) map[string]string { return byQuery[query] })
 	synctest.Test(t, func(t *testing.T) {
 		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency", ThroughputQuery: "throughput"}
 		s := startSLA(t, signals, "best", "fast", "tight", "slow", "slower", "unmeasured")
@@ -125,6 +127,31 @@ func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 		pass(time.Hour)
 		if points := pointsOf(t, s, picky); points != nil {
 			t.Errorf("an hour after the last answer: points %v, want none", points)
+		}
+	})
+}
+
+// A node on which nothing runs any more is not one with the figures of its last pod.
+func TestANodeThatIsNoLongerMeasuredIsUnknown(t *testing.T) {
+	t.Parallel()
+	var ended atomic.Bool
+	server := figureServer(t, func(string) map[string]string {
+		if ended.Load() {
+			return map[string]string{"busy": "80"}
+		}
+		return map[string]string{"busy": "80", "idle": "80"}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency"}
+		s, pod := startSLA(t, signals, "busy", "idle"), podWithObjective(map[string]string{kubeview.SLOLatencyKey: "100"})
+		pass(time.Minute)
+		if diff := cmp.Diff(map[string]int64{"busy": 100, "idle": 100}, pointsOf(t, s, pod)); diff != "" {
+			t.Errorf("points of nodes that are measured (-want +got):\n%s", diff)
+		}
+		ended.Store(true)
+		pass(time.Minute)
+		if diff := cmp.Diff(map[string]int64{"busy": 100, "idle": 50}, pointsOf(t, s, pod)); diff != "" {
+			t.Errorf("points after the measurements of a node have ended (-want +got):\n%s", diff)
 		}
 	})
 }

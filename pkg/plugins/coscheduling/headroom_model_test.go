@@ -58,9 +58,7 @@ type roomModel struct {
 func (m *roomModel) state(i int) map[string][2]int {
 	out := map[string][2]int{}
 	for name, node := range m.r.nodes {
-		now, _ := m.r.slots(m.pods[i], node, false)
-		empty, _ := m.r.slots(m.pods[i], node, true)
-		out[name] = [2]int{now, empty}
+		out[name] = [2]int{m.r.slots(m.pods[i], node, false), m.r.slots(m.pods[i], node, true)}
 	}
 	return out
 }
@@ -294,7 +292,7 @@ func (m *roomModel) askCopy(t *rapid.T, live []int) {
 			if want := m.r.why(pod, n.node) == ""; n.admits[k] != want {
 				t.Fatalf("the copy says that node %s admits shape %d: %t", n.name, live[k], !want)
 			}
-			if want, _ := m.r.slots(pod, n.node, false); n.admits[k] && int(slotsOn(s.bounds, n.has, n.used)) != want {
+			if want := m.r.slots(pod, n.node, false); n.admits[k] && int(slotsOn(s.bounds, n.has, n.used)) != want {
 				t.Fatalf("%d pods of shape %d fit on node %s of the copy, want %d", slotsOn(s.bounds, n.has, n.used), live[k], n.name, want)
 			}
 		}

@@ -85,40 +85,38 @@ func (r *naiveRoom) free(name v1.ResourceName, node *v1.Node, empty bool) int64 
 	return free
 }
 
-// slots returns how many pods like this fit on the node, and the resources of which not even one finds enough.
-func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) (slots int, short []gang.NodeCause) {
+// slots returns how many pods like this fit on the node.
+func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) int {
 	if r.why(pod, node) != "" {
-		return 0, nil
+		return 0
 	}
-	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
-	slots = manySlots
-	bound := func(name v1.ResourceName, wanted int64) {
+	least := manySlots
+	for _, n := range r.slotsBy(pod, node, empty) {
+		least = min(least, n)
+	}
+	return least
+}
+
+// slotsBy returns how many pods fit on the node by each resource alone, by what is said where it is short.
+func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gang.NodeCause]int {
+	requests, slots := resource.PodRequests(pod, resource.PodResourcesOptions{}), map[gang.NodeCause]int{}
+	bound := func(name v1.ResourceName, wanted int64, cause gang.NodeCause) {
 		delegated := r.claimed[name] && inUnits(name, node.Status.Allocatable) == 0
-		if wanted <= 0 || !r.offered(name) || delegated {
-			return
-		}
-		n := int(max(r.free(name, node, empty), 0) / wanted)
-		if slots = min(slots, n); n > 0 {
-			return
-		}
-		if name == v1.ResourcePods {
-			short = append(short, says("Too many pods", 0))
-		} else {
-			short = append(short, gang.NodeCause{Short: string(name)})
+		if wanted > 0 && r.offered(name) && !delegated {
+			slots[cause] = int(max(r.free(name, node, empty), 0) / wanted)
 		}
 	}
-	bound(v1.ResourcePods, 1)
+	bound(v1.ResourcePods, 1, says("Too many pods", 0))
 	for name := range requests {
-		bound(name, inUnits(name, requests))
+		bound(name, inUnits(name, requests), gang.NodeCause{Short: string(name)})
 	}
-	return slots, short
+	return slots
 }
 
 func (r *naiveRoom) total(pod *v1.Pod, empty bool) int {
 	sum := 0
 	for _, node := range r.nodes {
-		n, _ := r.slots(pod, node, empty)
-		sum += n
+		sum += r.slots(pod, node, empty)
 	}
 	return sum
 }
@@ -143,8 +141,7 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 		for i, pod := range pods {
 			sum := 0
 			for _, node := range nodes {
-				n, _ := r.slots(pod, node, empty)
-				sum += n
+				sum += r.slots(pod, node, empty)
 			}
 			fits += min(sum, counts[i])
 		}
@@ -157,15 +154,24 @@ func (r *naiveRoom) causes(pod *v1.Pod) []gang.NodeCause {
 	if len(r.nodes) == 0 {
 		return []gang.NodeCause{says("the cluster has no nodes", 0)}
 	}
-	count := map[gang.NodeCause]int{}
+	// Where there is room on every node, what fills each of them first is the cause.
+	count, first := map[gang.NodeCause]int{}, map[gang.NodeCause]int{}
 	for _, node := range r.nodes {
 		if why := r.why(pod, node); why != "" {
 			count[says(why, 0)]++
+			continue
 		}
-		_, short := r.slots(pod, node, false)
-		for _, cause := range short {
-			count[cause]++
+		for cause, n := range r.slotsBy(pod, node, false) {
+			switch n {
+			case 0:
+				count[cause]++
+			case r.slots(pod, node, false):
+				first[cause]++
+			}
 		}
+	}
+	if len(count) == 0 {
+		count = first
 	}
 	var out []gang.NodeCause
 	for cause, n := range count {

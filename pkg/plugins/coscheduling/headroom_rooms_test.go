@@ -26,11 +26,7 @@ func (m *roomModel) askRooms(t *rapid.T, live []int) {
 			values[node.Domain] = of
 			for k, i := range live {
 				room := node.Rooms[k]
-				now, _ := m.r.slots(m.pods[i], m.r.nodes[node.Name], false)
-				empty, _ := m.r.slots(m.pods[i], m.r.nodes[node.Name], true)
-				if m.r.why(m.pods[i], m.r.nodes[node.Name]) != "" {
-					now, empty = 0, 0
-				}
+				now, empty := m.r.slots(m.pods[i], m.r.nodes[node.Name], false), m.r.slots(m.pods[i], m.r.nodes[node.Name], true)
 				if empty == manySlots {
 					continue
 				}
