@@ -148,7 +148,7 @@ func run(ctx context.Context, o *options, out, progress io.Writer) error {
 	command := strings.Join(append([]string{"go run ./hack/bench/guard"}, os.Args[1:]...), " ")
 	figures.Update(expected, results, command, time.Now().UTC().Format(time.DateOnly))
 	text := figures.Format(expected, names)
-	if err := os.WriteFile(figuresFile, text, 0o644); err != nil { //nolint:gosec // a file of the repository
+	if err := os.WriteFile(figuresFile, text, 0o644); err != nil {
 		return fmt.Errorf("writing what is expected: %w", err)
 	}
 	return nil
