@@ -24,8 +24,8 @@ import (
 // awaitWithin bounds every wait, long enough for the next minute but one on two cores that compile beside the test.
 const awaitWithin = 4 * time.Minute
 
-// Await asks until the condition holds. It is for what the API server does not tell the changes of: processes, files and pages. An
-// API server that could not answer for now is asked again.
+// Await asks until the condition holds. It is for what the API server does not tell the changes of: processes, files
+// and pages. An API server that could not answer for now is asked again.
 func (*Box) Await(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
 	Await(t, what, done)
@@ -39,7 +39,8 @@ func Await(t *testing.T, what string, done func(context.Context) (bool, error)) 
 	}
 }
 
-// await asks less and less often, and returns the condition's error, or that there was not enough time with the last trouble.
+// await asks less and less often, and returns the condition's error, or that there was not enough time with the last
+// trouble.
 func await(ctx context.Context, within time.Duration, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -60,11 +61,13 @@ func await(ctx context.Context, within time.Duration, done func(context.Context)
 
 // passes says whether an error is of a server that has too much to do, which says nothing about the condition.
 func passes(err error) bool {
-	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsTooManyRequests(err)
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsTooManyRequests(err)
 }
 
 // watched waits until the condition holds for the objects of a source. The API server tells their changes.
-func watched[T any](ctx context.Context, source cache.ListerWatcher, kind runtime.Object, holds func([]T) (bool, error)) error {
+func watched[T any](ctx context.Context, source cache.ListerWatcher, kind runtime.Object,
+	holds func([]T) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitWithin)
 	defer cancel()
 	store, informer, changes, ended := watchtools.NewIndexerInformerWatcherWithLogger(klog.Background(), source, kind)
@@ -116,7 +119,8 @@ func (b *Box) AwaitPod(t *testing.T, name, what string, holds func(*v1.Pod) (boo
 	case last == nil:
 		t.Fatalf("waiting for pod %s %s: %v; there is no such pod", name, what, err)
 	default:
-		t.Fatalf("waiting for pod %s %s: %v; it is on node %q, with the reason %q", name, what, err, last.Spec.NodeName, Reason(last))
+		t.Fatalf("waiting for pod %s %s: %v; it is on node %q, with the reason %q",
+			name, what, err, last.Spec.NodeName, Reason(last))
 	}
 	return last
 }
@@ -139,7 +143,8 @@ func (b *Box) AwaitEvents(t *testing.T, what string, holds func([]*v1.Event) (bo
 }
 
 // AwaitObjects waits until the condition holds for the objects of a resource.
-func (*Box) AwaitObjects(t *testing.T, resource dynamic.ResourceInterface, what string, holds func([]*unstructured.Unstructured) (bool, error)) {
+func (*Box) AwaitObjects(t *testing.T, resource dynamic.ResourceInterface, what string,
+	holds func([]*unstructured.Unstructured) (bool, error)) {
 	t.Helper()
 	if err := watched(t.Context(), objectsNamed(resource, ""), &unstructured.Unstructured{}, holds); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
@@ -147,14 +152,16 @@ func (*Box) AwaitObjects(t *testing.T, resource dynamic.ResourceInterface, what 
 }
 
 // AwaitObject waits until the condition holds for one object of a resource, which may not exist yet.
-func (*Box) AwaitObject(t *testing.T, resource dynamic.ResourceInterface, name, what string, holds func(*unstructured.Unstructured) (bool, error)) {
+func (*Box) AwaitObject(t *testing.T, resource dynamic.ResourceInterface, name, what string,
+	holds func(*unstructured.Unstructured) (bool, error)) {
 	t.Helper()
-	err := watched(t.Context(), objectsNamed(resource, name), &unstructured.Unstructured{}, func(found []*unstructured.Unstructured) (bool, error) {
-		if len(found) == 0 {
-			return false, nil
-		}
-		return holds(found[0])
-	})
+	err := watched(t.Context(), objectsNamed(resource, name), &unstructured.Unstructured{},
+		func(found []*unstructured.Unstructured) (bool, error) {
+			if len(found) == 0 {
+				return false, nil
+			}
+			return holds(found[0])
+		})
 	if err != nil {
 		t.Fatalf("waiting for %s %s: %v", name, what, err)
 	}
@@ -163,9 +170,8 @@ func (*Box) AwaitObject(t *testing.T, resource dynamic.ResourceInterface, name, 
 // AwaitGone waits until a resource has no object of a name.
 func (*Box) AwaitGone(t *testing.T, resource dynamic.ResourceInterface, name string) {
 	t.Helper()
-	err := watched(t.Context(), objectsNamed(resource, name), &unstructured.Unstructured{}, func(found []*unstructured.Unstructured) (bool, error) {
-		return len(found) == 0, nil
-	})
+	err := watched(t.Context(), objectsNamed(resource, name), &unstructured.Unstructured{},
+		func(found []*unstructured.Unstructured) (bool, error) { return len(found) == 0, nil })
 	if err != nil {
 		t.Fatalf("waiting for %s to go: %v", name, err)
 	}

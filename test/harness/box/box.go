@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ type Box struct {
 	part string
 	// kubelets says that kubelets and controllers run.
 	kubelets bool
+	// steady is held by those who need the scheduler to live, and by who kills it.
+	steady *sync.RWMutex
 }
 
 // Start brings up a control plane. What is in nodes is read as sandbox.LoadNodes does; the folder is the test's.
@@ -55,7 +58,7 @@ func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 			t.Errorf("stopping the sandbox: %v", err)
 		}
 	})
-	box := &Box{Sandbox: started, Namespace: v1.NamespaceDefault, kubelets: !opts.NoKubelet}
+	box := &Box{Sandbox: started, Namespace: v1.NamespaceDefault, kubelets: !opts.NoKubelet, steady: &sync.RWMutex{}}
 	if box.Config, err = started.RESTConfig(); err != nil {
 		t.Fatal(err)
 	}

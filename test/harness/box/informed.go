@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The API server admits and authorizes by what its informers have seen, so that what was created a moment ago does not count yet.
+// The API server admits and authorizes by what its informers have seen, so that what was created a moment ago does not
+// count yet.
 
 // CreatePriorityClass creates a class and returns when pods may have it.
 func CreatePriorityClass(ctx context.Context, client kubernetes.Interface, class *schedulingv1.PriorityClass) error {
@@ -28,7 +29,8 @@ func CreatePriorityClass(ctx context.Context, client kubernetes.Interface, class
 		Spec:       v1.PodSpec{PriorityClassName: class.Name, Containers: []v1.Container{{Name: "c", Image: "i"}}},
 	}
 	err := await(ctx, awaitWithin, func(ctx context.Context) (bool, error) {
-		_, err := client.CoreV1().Pods(v1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		trial := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		_, err := client.CoreV1().Pods(v1.NamespaceDefault).Create(ctx, pod, trial)
 		if apierrors.IsForbidden(err) {
 			return false, nil
 		}

@@ -15,8 +15,8 @@ import (
 // partKey is the label and the taint of the nodes of a part, with its name as the value.
 const partKey = "berth.test/part"
 
-// Part returns a test's part of a control plane that others use beside it, until the test ends: a namespace, and nodes that only the
-// pods of the part may use. What is in nodes is read as sandbox.LoadNodes does.
+// Part returns a test's part of a control plane that others use beside it, until the test ends: a namespace, and nodes
+// that only the pods of the part may use. What is in nodes is read as sandbox.LoadNodes does.
 func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 	t.Helper()
 	list, err := sandbox.ParseNodes("the nodes of "+name, []byte(nodes))
@@ -27,7 +27,8 @@ func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 	part.part = name
 	own := metav1.ListOptions{LabelSelector: partKey + "=" + name}
 	t.Cleanup(func() {
-		if err := b.Client.CoreV1().Nodes().DeleteCollection(context.WithoutCancel(t.Context()), metav1.DeleteOptions{}, own); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if err := b.Client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, own); err != nil {
 			t.Errorf("removing the nodes of %s: %v", name, err)
 		}
 	})
@@ -52,8 +53,8 @@ func (b *Box) Tenant(t *testing.T, namespace string, labels map[string]string) *
 	}
 	t.Cleanup(func() {
 		at := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-		err := b.Client.CoreV1().Pods(namespace).DeleteCollection(context.WithoutCancel(t.Context()), at, metav1.ListOptions{})
-		if err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if err := b.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, at, metav1.ListOptions{}); err != nil {
 			t.Errorf("removing the pods of %s: %v", namespace, err)
 		}
 	})
@@ -76,12 +77,13 @@ func (b *Box) Own(pod *v1.Pod) *v1.Pod {
 		pod.Spec.NodeSelector = map[string]string{}
 	}
 	pod.Spec.NodeSelector[partKey] = b.part
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: partKey, Value: b.part, Effect: v1.TaintEffectNoSchedule})
+	own := v1.Toleration{Key: partKey, Value: b.part, Effect: v1.TaintEffectNoSchedule}
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, own)
 	return pod
 }
 
-// SideBySide runs tests that share a control plane at the same time, however many tests may run in parallel: they wait most of the
-// time. It returns when all have ended.
+// SideBySide runs tests that share a control plane at the same time, however many tests may run in parallel: they wait
+// most of the time. It returns when all have ended.
 func SideBySide(t *testing.T, tests map[string]func(*testing.T)) {
 	t.Helper()
 	ended := make(chan struct{})

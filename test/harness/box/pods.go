@@ -12,12 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
 
-// Create creates a pod in the namespace, for the nodes of the part if the box is one. The API server admits none before the namespace
-// has a service account, so it is waited for.
+// Create creates a pod in the namespace, for the nodes of the part if the box is one. The API server admits none before
+// the namespace has a service account, so it is waited for.
 func (b *Box) Create(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	b.Own(pod)
@@ -43,8 +44,8 @@ func (b *Box) Pod(t *testing.T, name string) *v1.Pod {
 	return pod
 }
 
-// Bound waits until a pod has a node, which must be the one named unless that is "". A pod that does not exist yet may be created by a
-// controller.
+// Bound waits until a pod has a node, which must be the one named unless that is "". A pod that does not exist yet may
+// be created by a controller.
 func (b *Box) Bound(t *testing.T, name, node string) *v1.Pod {
 	t.Helper()
 	return b.AwaitPod(t, name, fmt.Sprintf("to be on node %q", node), func(pod *v1.Pod) (bool, error) {
@@ -80,7 +81,8 @@ func (b *Box) Pending(t *testing.T, name, reason string) {
 	})
 }
 
-// NoneBound watches pods of a group that cannot start for a second: a part of it that is to be bound would be bound by then.
+// NoneBound watches pods of a group that cannot start for a second: a part of it that is to be bound would be bound by
+// then.
 func (b *Box) NoneBound(t *testing.T, names ...string) {
 	t.Helper()
 	// The watch is opened for as long as that takes, and tells at first of the pods that there are.
@@ -107,22 +109,35 @@ func (b *Box) Remove(t *testing.T, name string) {
 	}
 }
 
-// Told waits for an event about a pod of the namespace, or about an object of the cluster, that contains the text in its message or
-// has it as its reason.
+// Patch merges what it is given into a pod.
+func (b *Box) Patch(t *testing.T, name, content string) {
+	t.Helper()
+	_, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), name, types.MergePatchType, []byte(content),
+		metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Told waits for an event about a pod of the namespace, or about an object of the cluster, that contains the text in
+// its message or has it as its reason.
 func (b *Box) Told(t *testing.T, object, text string) {
 	t.Helper()
 	about := fields.OneTermEqualSelector("involvedObject.name", object)
 	source := cache.NewListWatchFromClient(b.Client.CoreV1().RESTClient(), "events", metav1.NamespaceAll, about)
-	err := watched(t.Context(), source, &v1.Event{}, func(events []*v1.Event) (bool, error) { return b.count(events, text) > 0, nil })
+	err := watched(t.Context(), source, &v1.Event{}, func(events []*v1.Event) (bool, error) {
+		return b.count(events, text) > 0, nil
+	})
 	if err != nil {
 		t.Fatalf("waiting for an event about %s that says %q: %v", object, text, err)
 	}
 }
 
-// Events is how many events about a pod of the namespace, or about an object of the cluster, contain the text in their message or have
-// it as their reason. Repetitions of one event count once.
+// Events is how many events about a pod of the namespace, or about an object of the cluster, contain the text in their
+// message or have it as their reason. Repetitions of one event count once.
 func (b *Box) Events(ctx context.Context, object, text string) (int, error) {
-	list, err := b.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
+	about := metav1.ListOptions{FieldSelector: "involvedObject.name=" + object}
+	list, err := b.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, about)
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package box
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,15 +15,23 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// KillScheduler kills the scheduler without a warning and waits until another has been started in its place. A test beside this one
-// may kill the same.
+// Steady keeps tests beside this one from killing the scheduler until the function that it returns is called. What the
+// scheduler says once, when something happens, is lost if it dies at that moment.
+func (b *Box) Steady() (end func()) {
+	b.steady.RLock()
+	return b.steady.RUnlock
+}
+
+// KillScheduler kills the scheduler without a warning and waits until another has been started in its place.
 func (b *Box) KillScheduler(t *testing.T) {
 	t.Helper()
+	b.steady.Lock()
+	defer b.steady.Unlock()
 	before, err := b.PID("scheduler")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	b.Await(t, "another scheduler", func(context.Context) (bool, error) {
@@ -33,8 +40,8 @@ func (b *Box) KillScheduler(t *testing.T) {
 	})
 }
 
-// StartScheduler starts a scheduler of a test's own, which lasts as long as the test, and returns when it knows the cluster. Its log has
-// the name.
+// StartScheduler starts a scheduler of a test's own, which lasts as long as the test, and returns when it knows the
+// cluster. Its log has the name.
 func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 	t.Helper()
 	berth, err := sandbox.FindBinary()
@@ -47,7 +54,8 @@ func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	keys := sandbox.Layout(b.Dir()).PKI()
-	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), (&sandbox.Options{Binary: berth}).SchedulerBinary(),
+	binary := (&sandbox.Options{Binary: berth}).SchedulerBinary()
+	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), binary,
 		"--config="+config, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port.Number), "--v=2",
 		"--tls-cert-file="+filepath.Join(keys, "server.crt"), "--tls-private-key-file="+filepath.Join(keys, "server.key"),
 		"--authorization-always-allow-paths=/readyz", "--feature-gates=NominatedNodeNameForExpectation=false")
@@ -72,7 +80,8 @@ func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 	return scheduler
 }
 
-// SchedulerPage reads a page that the control plane's scheduler serves. It fails while the scheduler is being started again.
+// SchedulerPage reads a page that the control plane's scheduler serves. It fails while the scheduler is being started
+// again.
 func (b *Box) SchedulerPage(ctx context.Context, path string, parameters map[string]string) ([]byte, error) {
 	config, err := b.SchedulerConfig()
 	if err != nil {

@@ -16,7 +16,8 @@ func GPUs(n int, text map[string]string, change ...func(*resourcev1.Device)) []r
 		d := resourcev1.Device{
 			Name: fmt.Sprintf("gpu-%d", i),
 			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-				"number": {IntValue: ptr.To(int64(i))}, "type": {StringValue: ptr.To("gpu")}, "productName": {StringValue: ptr.To("NVIDIA A100-SXM4-80GB")},
+				"number": {IntValue: ptr.To(int64(i))}, "type": {StringValue: ptr.To("gpu")},
+				"productName": {StringValue: ptr.To("NVIDIA A100-SXM4-80GB")},
 			},
 			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}},
 		}
@@ -34,19 +35,24 @@ func GPUs(n int, text map[string]string, change ...func(*resourcev1.Device)) []r
 // ByMemory shares each GPU by memory, in steps of a GiB.
 func ByMemory(d *resourcev1.Device) {
 	d.AllowMultipleAllocations = ptr.To(true)
-	d.Capacity["memory"] = resourcev1.DeviceCapacity{Value: resource.MustParse("80Gi"), RequestPolicy: &resourcev1.CapacityRequestPolicy{
-		Default: ptr.To(resource.MustParse("80Gi")), ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: ptr.To(resource.MustParse("1Gi"))},
-	}}
+	whole := resource.MustParse("80Gi")
+	steps := &resourcev1.CapacityRequestPolicyRange{Min: ptr.To(resource.MustParse("1Gi"))}
+	d.Capacity["memory"] = resourcev1.DeviceCapacity{
+		Value: whole, RequestPolicy: &resourcev1.CapacityRequestPolicy{Default: &whole, ValidRange: steps},
+	}
 }
 
 // Partitions are n GPUs that can be had whole or in halves.
 func Partitions(n int) (devices []resourcev1.Device, counters []resourcev1.CounterSet) {
+	has := func(memory string) map[string]resourcev1.Counter {
+		return map[string]resourcev1.Counter{"memory": {Value: resource.MustParse(memory)}}
+	}
 	takes := func(set, memory string) []resourcev1.DeviceCounterConsumption {
-		return []resourcev1.DeviceCounterConsumption{{CounterSet: set, Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse(memory)}}}}
+		return []resourcev1.DeviceCounterConsumption{{CounterSet: set, Counters: has(memory)}}
 	}
 	for i, d := range GPUs(n, nil) {
 		set := fmt.Sprintf("counters-%d", i)
-		counters = append(counters, resourcev1.CounterSet{Name: set, Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse("80Gi")}}})
+		counters = append(counters, resourcev1.CounterSet{Name: set, Counters: has("80Gi")})
 		d.ConsumesCounters = takes(set, "80Gi")
 		devices = append(devices, d)
 		for half, p := range GPUs(2, map[string]string{"type": "mig", "profile": "3g.40gb"}) {
@@ -72,6 +78,8 @@ func Selectors(text string) []resourcev1.DeviceSelector {
 // OfMemory has a request of devices take a part of their memory.
 func OfMemory(gib int) func(*resourcev1.ExactDeviceRequest) {
 	return func(r *resourcev1.ExactDeviceRequest) {
-		r.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(fmt.Sprint(gib, "Gi"))}}
+		r.Capacity = &resourcev1.CapacityRequirements{
+			Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(fmt.Sprint(gib, "Gi"))},
+		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// testLargeClaims has a tenant create a gang of members with a claim each, so large that what is reserved for them when its plan goes
-// on costs more than a slice of a plan may.
+// testLargeClaims has a tenant create a gang of members with a claim each, so large that what is reserved for them when
+// its plan goes on costs more than a slice of a plan may.
 func testLargeClaims(t *testing.T, b *box.Box) {
 	const size, devicesPerNode, driver = 600, 100, "devices.example.com"
 	api, g := b.Client.ResourceV1(), &gpus{b}

@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// testDaemonPods has a tenant fill the nodes with pods of low priority that refer to DaemonSets, as pods of these are never evicted, and
-// another one create a gang of high priority.
+// testDaemonPods has a tenant fill the nodes with pods of low priority that refer to DaemonSets, as pods of these are
+// never evicted, and another one create a gang of high priority.
 func testDaemonPods(t *testing.T, b *box.Box) {
 	of := newTenants(t, b, "daemons")
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}

@@ -31,7 +31,8 @@ func testRefusals(t *testing.T, b *box.Box) {
 		awaitGroups(t, of.alice, 1)
 	})
 	t.Run("those that were refused get theirs once they are allowed", func(t *testing.T) {
-		if err := b.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
+		bindings := b.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+		if err := bindings.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		awaitGroups(t, of.mallory, 5)
@@ -48,7 +49,8 @@ func testRefusals(t *testing.T, b *box.Box) {
 		member(t, of.alice, "a-1", "h", 1)
 		awaitGroups(t, of.alice, 2)
 		stillOneEvent(t, trent, "q-")
-		if err := b.Client.CoreV1().ResourceQuotas(trent.Namespace).Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
+		quotas := b.Client.CoreV1().ResourceQuotas(trent.Namespace)
+		if err := quotas.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		awaitGroups(t, trent, 30)
@@ -75,10 +77,13 @@ func testRefusals(t *testing.T, b *box.Box) {
 			}
 		}
 	})
-	t.Run("webhooks of some namespaces that hang do not delay others", func(t *testing.T) { testHangingWebhooks(t, of.alice) })
+	t.Run("webhooks of some namespaces that hang do not delay others", func(t *testing.T) {
+		testHangingWebhooks(t, of.alice)
+	})
 }
 
-// testHangingWebhooks has the webhooks of 40 namespaces hang, each of which has more gangs than may be written at a time.
+// testHangingWebhooks has the webhooks of 40 namespaces hang, each of which has more gangs than may be written at a
+// time.
 func testHangingWebhooks(t *testing.T, b *box.Box) {
 	const namespaces, gangs, others = 40, 6, 8
 	hook := hangIn(t, b, "hangs")
@@ -105,7 +110,8 @@ func testHangingWebhooks(t *testing.T, b *box.Box) {
 		awaitGroups(t, quick[i], 4)
 		quick[i].BoundPods(t, "", 8)
 	}
-	t.Logf("others are done in %s: the webhook was asked %d times, at most %d at a time, and %d hang", time.Since(began), hook.asked.Load(), hook.most.Load(), hook.hanging.Load())
+	t.Logf("others are done in %s: the webhook was asked %d times, at most %d at a time, and %d hang", time.Since(began),
+		hook.asked.Load(), hook.most.Load(), hook.hanging.Load())
 	for i := range slow {
 		// Their gangs start all the same.
 		slow[i].BoundPods(t, "", gangs)
@@ -117,12 +123,14 @@ func testHangingWebhooks(t *testing.T, b *box.Box) {
 	}
 }
 
-// forbidByQuota gives a namespace a quota of no PodGroups, which counts at once: no controller runs that would count first.
+// forbidByQuota gives a namespace a quota of no PodGroups, which counts at once: no controller runs that would count
+// first.
 func forbidByQuota(t *testing.T, b *box.Box) {
 	t.Helper()
 	none := v1.ResourceList{"count/podgroups.scheduling.x-k8s.io": resource.MustParse("0")}
 	quotas := b.Client.CoreV1().ResourceQuotas(b.Namespace)
-	quota, err := quotas.Create(t.Context(), &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: v1.ResourceQuotaSpec{Hard: none}}, metav1.CreateOptions{})
+	quota := &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: v1.ResourceQuotaSpec{Hard: none}}
+	quota, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{})
 	if err == nil {
 		quota.Status = v1.ResourceQuotaStatus{Hard: none, Used: none}
 		_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})
@@ -189,7 +197,9 @@ func noPodGroups(events []*v1.Event, prefix string) int {
 // awaitOneEvent waits until the event that no PodGroup can be made was written once.
 func awaitOneEvent(t *testing.T, b *box.Box, prefix string) {
 	t.Helper()
-	b.AwaitEvents(t, "one event NoPodGroup", func(events []*v1.Event) (bool, error) { return noPodGroups(events, prefix) == 1, nil })
+	b.AwaitEvents(t, "one event NoPodGroup", func(events []*v1.Event) (bool, error) {
+		return noPodGroups(events, prefix) == 1, nil
+	})
 }
 
 // stillOneEvent checks that the event was not written again.

@@ -21,8 +21,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// limitedReservation is args of Coscheduling: two nodes of ten for anybody, five for the namespace vip, none for banned, and none for
-// gangs of negative priority. What is kept in vain ends after 4 s.
+// limitedReservation is args of Coscheduling: two nodes of ten for anybody, five for the namespace vip, none for
+// banned, and none for gangs of negative priority. What is kept in vain ends after 4 s.
 const limitedReservation = `reservation: {maxNodesPercent: 50, afterSeconds: 0, ttlSeconds: 4, minPriority: 0, ` +
 	`namespaces: [{name: vip}, {name: banned, maxNodesPercent: 0}, {name: "*", maxNodesPercent: 20}]}`
 

@@ -44,7 +44,8 @@ func member(t *testing.T, b *box.Box, name, gang string, minimum int, changes ..
 	b.Create(t, p)
 }
 
-// countPlans is how many plans the scheduler has made, for whatever gang. It fails while the scheduler is being started again.
+// countPlans is how many plans the scheduler has made, for whatever gang. It fails while the scheduler is being started
+// again.
 func countPlans(ctx context.Context, b *box.Box) (int, error) {
 	page, err := b.SchedulerPage(ctx, "/metrics", nil)
 	if err != nil {

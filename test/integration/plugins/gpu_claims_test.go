@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// claimForm is one way to ask for GPUs by dynamic resource allocation. Its nodes are its own, and so is its class, which
-// selects its devices alone.
+// claimForm is one way to ask for GPUs by dynamic resource allocation. Its nodes are its own, and so is its class,
+// which selects its devices alone.
 type claimForm struct {
 	// nodes are the devices of each node, by its last letter.
 	nodes map[string][]resourcev1.Device
@@ -151,8 +151,8 @@ func claimForms() map[string]claimForm {
 	}
 }
 
-// testClaims asks for GPUs in every way that the API knows. Each time one node is in use and another is not, or another packs worse, and
-// devices are chosen by the scheduler's own allocator.
+// testClaims asks for GPUs in every way that the API knows. Each time one node is in use and another is not, or another
+// packs worse, and devices are chosen by the scheduler's own allocator.
 func testClaims(t *testing.T, b *box.Box) {
 	var shapes strings.Builder
 	shapes.WriteString("shapes:\n")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -94,10 +95,18 @@ func (r *replicas) awaitLeader(t *testing.T, not string) string {
 	return now
 }
 
-// press has the tenant create shares with stale answers, edit those that run and delete some, without a pause, until ctx ends.
+// press has the tenant create shares with stale answers, edit those that run and delete some, ten times a second, until
+// ctx ends.
 func (r *replicas) press(ctx context.Context) error {
 	pods, random := r.tenant.CoreV1().Pods(r.Namespace), rand.New(rand.NewPCG(1, 2))
-	for i := 0; ctx.Err() == nil; i++ {
+	turns := time.NewTicker(100 * time.Millisecond)
+	defer turns.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-turns.C:
+		}
 		milli := []int{300, 400, 600, 900}[random.IntN(4)]
 		annotations := with(stale, "alibabacloud.com/gpu-milli", fmt.Sprint(milli), "alibabacloud.com/gpu-index", fmt.Sprint(random.IntN(4)))
 		if i%2 == 0 {
@@ -111,7 +120,7 @@ func (r *replicas) press(ctx context.Context) error {
 		if err != nil {
 			return ignoreEnd(ctx, err)
 		}
-		for range min(8, len(list.Items)) {
+		for range min(2, len(list.Items)) {
 			edited := list.Items[random.IntN(len(list.Items))].Name
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"runai-gpu":"%d","alibabacloud.com/gpu-index":"%d","berth.dev/gpu-assigned":null}}}`,
 				random.IntN(4), random.IntN(4))
@@ -126,7 +135,6 @@ func (r *replicas) press(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
 }
 
 func ignoreEnd(ctx context.Context, err error) error {
@@ -176,8 +184,8 @@ func (r *replicas) awaitGiven(t *testing.T, more int) {
 	})
 }
 
-// testHandOvers changes the leader of two replicas, both of which run, while a tenant asks for shares, edits what they were told and
-// deletes them.
+// testHandOvers changes the leader of two replicas, both of which run, while a tenant asks for shares, edits what they
+// were told and deletes them.
 func testHandOvers(t *testing.T, b *box.Box) {
 	r := newReplicas(t, b)
 	leader := r.StartScheduler(t, "replica-0", r.config)

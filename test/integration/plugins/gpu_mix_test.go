@@ -18,11 +18,12 @@ import (
 
 const (
 	// impossiblePods want nodes that there are none: each all CPUs of one for a single GPU.
-	impossiblePods = 900
+	impossiblePods = 300
 	// arrivals are the pods that run.
 	arrivals = 90
-	// fewStranded is a quarter of the GPUs. It is far above what the work alone strands, which differs from run to run, as the lives
-	// of the pods are not the same to the second, and far below the three of four that the impossible pods would strand.
+	// fewStranded is a quarter of the GPUs. It is far above what the work alone strands, which differs from run to run,
+	// as the lives of the pods are not the same to the second, and far below the 40 that would be stranded if
+	// impossible pods counted.
 	fewStranded = 17
 )
 
@@ -31,9 +32,9 @@ const mixedFleet = `shapes:
 - {name: mix, count: 16, labels: {nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "32", memory: 256Gi, nvidia.com/gpu: "4"}}
 `
 
-// testMix runs the same small pods with and without pods that can never run, each time by a scheduler that knows nothing yet. What
-// it expects to strand on the same empty nodes says for which work it places pods. Where pods go says less: the nodes fill up to the
-// same few GPUs under either mix.
+// testMix runs the same small pods with and without pods that can never run, each time by a scheduler that knows
+// nothing yet. What it expects to strand on the same empty nodes says for which work it places pods. Where pods go says
+// less: the nodes fill up to the same few GPUs under either mix.
 func testMix(t *testing.T, b *box.Box) {
 	b = b.Part(t, "mix", mixedFleet)
 	mallory := b.Tenant(t, "mallory", nil)
@@ -44,14 +45,26 @@ func testMix(t *testing.T, b *box.Box) {
 			pod.Spec.NodeSelector["attacked"] = "never"
 			mallory.Create(t, pod)
 		}
-		awaitDecided(t, mallory, impossible)
-		random := rand.New(rand.NewPCG(7, 7))
-		for i := range arrivals {
-			requests := []strs{{"cpu": "4"}, {"cpu": "6", "nvidia.com/gpu": "1"}, {"cpu": "8", "nvidia.com/gpu": "2"}}[[]int{0, 0, 0, 0, 1, 1, 1, 1, 1, 2}[random.IntN(10)]]
-			arrival := fmt.Sprintf("%s-%d", name, i)
-			b.Create(t, gpuPod(arrival, requests, nil))
-			b.AwaitPod(t, arrival, "to be decided on", func(pod *v1.Pod) (bool, error) { return decided([]*v1.Pod{pod}) == 1, nil })
-		}
+		mallory.AwaitPods(t, "pods to be decided on", func(pods []*v1.Pod) (bool, error) {
+			return decided(pods) == impossible, nil
+		})
+		// Each comes when the one before has been decided on.
+		random, n := rand.New(rand.NewPCG(7, 7)), 0
+		b.AwaitPods(t, "all arrivals to be decided on", func(pods []*v1.Pod) (bool, error) {
+			if decided(pods) < n || n == arrivals {
+				return decided(pods) == arrivals, nil
+			}
+			requests := strs{"cpu": "4"}
+			switch random.IntN(10) {
+			case 4, 5, 6, 7, 8:
+				requests = strs{"cpu": "6", "nvidia.com/gpu": "1"}
+			case 9:
+				requests = strs{"cpu": "8", "nvidia.com/gpu": "2"}
+			}
+			b.Create(t, gpuPod(fmt.Sprintf("%s-%d", name, n), requests, nil))
+			n++
+			return false, nil
+		})
 		deleteAll(t, b)
 		deleteAll(t, mallory)
 		// Each node is counted by the mix of the moment at which its last pod goes.
@@ -68,9 +81,10 @@ func testMix(t *testing.T, b *box.Box) {
 	}
 	clean := strandedAfter("clean", 0)
 	attacked := strandedAfter("attacked", impossiblePods)
-	t.Logf("%.1f GPUs are expected to be stranded, with %d impossible pods %.1f", clean, impossiblePods, attacked)
+	outcome := fmt.Sprintf("%.1f GPUs are expected to be stranded, with %d impossible pods %.1f", clean, impossiblePods, attacked)
+	t.Log(outcome)
 	if max(clean, attacked) > fewStranded {
-		t.Errorf("%.1f GPUs are expected to be stranded, with %d impossible pods %.1f, want at most %d", clean, impossiblePods, attacked, fewStranded)
+		t.Errorf("%s, want at most %d", outcome, fewStranded)
 	}
 }
 
@@ -81,12 +95,6 @@ func gauge(metrics []byte, name string) (float64, error) {
 		return 0, fmt.Errorf("the scheduler has no metric %s of the model NVIDIA-L4", name)
 	}
 	return strconv.ParseFloat(string(found[1]), 64)
-}
-
-// awaitDecided waits until so many pods of a namespace have a node or a reason why not.
-func awaitDecided(t *testing.T, b *box.Box, n int) {
-	t.Helper()
-	b.AwaitPods(t, fmt.Sprintf("%d pods to be decided on", n), func(pods []*v1.Pod) (bool, error) { return decided(pods) == n, nil })
 }
 
 // deleteAll deletes the pods of a namespace at once, and waits until they are gone.

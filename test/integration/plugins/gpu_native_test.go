@@ -14,7 +14,8 @@ const sharedPair = `shapes:
 - {name: shared, count: 1, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "2"}, allocatable: {cpu: "16", memory: 64Gi, nvidia.com/gpu: "2"}}
 `
 
-// testNativeShares is about groups of the scheduler's core on a node of two GPUs, whose members use more than half of a GPU each.
+// testNativeShares is about groups of the scheduler's core on a node of two GPUs, whose members use more than half of a
+// GPU each.
 func testNativeShares(t *testing.T, b *box.Box) {
 	g := &gpus{b.Part(t, "shares", sharedPair)}
 	share := func(name string) *v1.Pod { return gpuPod(name, nil, strs{"alibabacloud.com/gpu-milli": "600"}) }

@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
@@ -68,6 +67,22 @@ func (g *gpus) said(t *testing.T, pod, reason string) {
 	}
 }
 
+// edit takes the requests and the answers away from all pods that run, and waits until that is said of one.
+func (g *gpus) edit(t *testing.T) {
+	t.Helper()
+	defer g.Steady()()
+	edited := ""
+	for _, pod := range g.settled(t, 10) {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		g.Patch(t, pod.Name, `{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":null,"alibabacloud.com/gpu-index":null,
+			"gpu-fraction":null,"runai-gpu":null}}}`)
+		edited = pod.Name
+	}
+	g.said(t, edited, "GrantEdited")
+}
+
 // testShares runs the built scheduler with the rights of the shipped ClusterRole, over kills of it.
 func testShares(t *testing.T, b *box.Box) {
 	g := &gpus{b.Part(t, "shares", sharedFleet)}
@@ -111,18 +126,7 @@ func testShares(t *testing.T, b *box.Box) {
 	})
 
 	t.Run("an edit of a request frees nothing, over a kill of the scheduler", func(t *testing.T) {
-		patch := []byte(`{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":null,"alibabacloud.com/gpu-index":null,"gpu-fraction":null,"runai-gpu":null}}}`)
-		edited := ""
-		for _, pod := range g.settled(t, 10) {
-			if pod.Spec.NodeName == "" {
-				continue
-			}
-			if _, err := g.Client.CoreV1().Pods(g.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			edited = pod.Name
-		}
-		g.said(t, edited, "GrantEdited")
+		g.edit(t)
 		g.Create(t, gpuPod("before", nil, strs{"alibabacloud.com/gpu-milli": "900"}))
 		g.refused(t, "before")
 		g.KillScheduler(t)

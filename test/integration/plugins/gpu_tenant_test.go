@@ -118,7 +118,8 @@ func with(annotations strs, more ...string) strs {
 	return all
 }
 
-// testTenants plays a tenant who may create and edit pods against the built scheduler, which has the shipped role, over kills of it.
+// testTenants plays a tenant who may create and edit pods against the built scheduler, which has the shipped role, over
+// kills of it.
 func testTenants(t *testing.T, b *box.Box) {
 	const node = "attacked-0"
 	a := newAttack(t, b.Part(t, "attacked", attackedNode))
@@ -134,6 +135,7 @@ func testTenants(t *testing.T, b *box.Box) {
 	}
 
 	t.Run("pods on the node by spec.nodeName hold nothing by annotations", func(t *testing.T) {
+		defer a.Steady()()
 		for name, annotations := range map[string]strs{
 			"squat-openb": {"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "4", "alibabacloud.com/gpu-index": "0-1-2-3"},
 			"squat-kai":   {"gpu-fraction": "1", "gpu-fraction-num-devices": "4", "runai-gpu": "0,1,2,3"},
@@ -161,13 +163,16 @@ func testTenants(t *testing.T, b *box.Box) {
 	})
 
 	t.Run("edits of bound pods change nothing, before and after a restart", func(t *testing.T) {
-		a.annotate(t, "first", map[string]any{"runai-gpu": "3", "alibabacloud.com/gpu-index": "2"})
-		gone := map[string]any{"alibabacloud.com/gpu-milli": nil}
-		for key := range stale {
-			gone[key] = nil
-		}
-		a.annotate(t, "second", gone)
-		a.said(t, "first", "GrantEdited")
+		func() {
+			defer a.Steady()()
+			a.annotate(t, "first", map[string]any{"runai-gpu": "3", "alibabacloud.com/gpu-index": "2"})
+			gone := map[string]any{"alibabacloud.com/gpu-milli": nil}
+			for key := range stale {
+				gone[key] = nil
+			}
+			a.annotate(t, "second", gone)
+			a.said(t, "first", "GrantEdited")
+		}()
 		place(t, "third", strs{"gpu-fraction": "0.9"})
 		a.KillScheduler(t)
 		place(t, "fourth", strs{"gpu-fraction": "0.9"})

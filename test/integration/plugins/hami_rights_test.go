@@ -32,8 +32,8 @@ func (g *gpus) schedulerClient(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// whatTheSchedulerMayWriteToNodes asks with a token of the scheduler's account. The annotations of the node are as before
-// when it ends.
+// whatTheSchedulerMayWriteToNodes asks with a token of the scheduler's account. The annotations of the node are as
+// before when it ends.
 func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 	client := g.schedulerClient(t)
 	patch := func(content string, subresources ...string) error {
@@ -41,8 +41,8 @@ func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 		return err
 	}
 	annotation := func(key, value string) string { return `{"metadata":{"annotations":{"` + key + `":` + value + `}}}` }
-	// A policy counts some time after it was created. What is written until then is taken back at the end; each try writes
-	// another price, because a patch that changes nothing is never refused.
+	// A policy counts some time after it was created. What is written until then is taken back at the end; each try
+	// writes another price, because a patch that changes nothing is never refused.
 	tries := 0
 	g.Await(t, "the policy", func(context.Context) (bool, error) {
 		tries++

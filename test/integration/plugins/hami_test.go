@@ -177,8 +177,8 @@ func onNode(name, node string, init []strs, main ...strs) *v1.Pod {
 	return pod
 }
 
-// toServe waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the plugin could not
-// tell them apart.
+// toServe waits for the one pod that is bound to the node and waits for its devices. More than one is an error: the
+// plugin could not tell them apart.
 func (g *gpus) toServe(t *testing.T, node string) *v1.Pod {
 	t.Helper()
 	var waiting []*v1.Pod
@@ -192,9 +192,10 @@ func (g *gpus) toServe(t *testing.T, node string) *v1.Pod {
 	return waiting[0]
 }
 
-// testHAMi runs the built scheduler with the rights of the shipped roles against the protocol of HAMi's device plugin. There are no
-// kubelets: pods stay as they are bound until they are admitted here.
+// testHAMi runs the built scheduler with the rights of the shipped roles against the protocol of HAMi's device plugin.
+// There are no kubelets: pods stay as they are bound until they are admitted here.
 func testHAMi(t *testing.T, b *box.Box) {
+	defer b.Steady()()
 	g := &gpus{b.Part(t, "hami", hamiFleet)}
 	plugins := map[string]*devicePlugin{"hami-0": {g.Client, "hami-0"}, "hami-1": {g.Client, "hami-1"}}
 	share := strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}

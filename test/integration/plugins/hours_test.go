@@ -22,8 +22,8 @@ const pricedFleet = `shapes:
 - {name: mispriced, count: 1, annotations: {berth.dev/price-per-hour: "€2"}, allocatable: {cpu: "16", memory: 64Gi}}
 `
 
-// hoursConfig is a profile with two windows: one that opens at the time that is filled in, for an hour, and one that opens three hours
-// later.
+// hoursConfig is a profile with two windows: one that opens at the time that is filled in, for an hour, and one that
+// opens three hours later.
 const hoursConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -39,13 +39,15 @@ profiles:
             - {name: later, from: %q, to: %q, timeZone: UTC}
 `
 
-// TestCheapHours has pods wait for a window and for a deadline, by the clock of the machine, and over a kill of the scheduler.
+// TestCheapHours has pods wait for a window and for a deadline, by the clock of the machine, and over a kill of the
+// scheduler.
 func TestCheapHours(t *testing.T) {
 	t.Parallel()
 	// How long the control plane takes to start is not known, so no window opens before it has.
 	far := time.Now().UTC().Add(6 * time.Hour)
-	times := clocks(far)
-	b := box.Start(t, pricedFleet, sandbox.Options{SchedulerConfig: write(t, fmt.Sprintf(hoursConfig, times[0], times[1], times[2], times[3])), NoKubelet: true})
+	at := clocks(far)
+	config := write(t, fmt.Sprintf(hoursConfig, at[0], at[1], at[2], at[3]))
+	b := box.Start(t, pricedFleet, sandbox.Options{NoKubelet: true, SchedulerConfig: config})
 	deadline := time.Now().Add(20 * time.Second).Truncate(time.Second)
 	for _, pod := range []*v1.Pod{
 		hoursPod("at-once", "", time.Time{}),
@@ -76,8 +78,9 @@ func clocks(opens time.Time) [4]string {
 	return [4]string{at(0), at(time.Hour), at(3 * time.Hour), at(4 * time.Hour)}
 }
 
-// awaitWindow moves the windows, of which the first opens at far, to the next full minute, and returns when a pod has been told that it
-// waits for that. Where the window opens before, on a slow machine, it does the same with a later one and another pod.
+// awaitWindow moves the windows, of which the first opens at far, to the next full minute, and returns when a pod has
+// been told that it waits for that. Where the window opens before, on a slow machine, it does the same with a later one
+// and another pod.
 func awaitWindow(t *testing.T, b *box.Box, far time.Time) (pod string, opens time.Time) {
 	t.Helper()
 	for least := 10 * time.Second; least < 10*time.Minute; least *= 2 {

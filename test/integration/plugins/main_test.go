@@ -1,6 +1,7 @@
 // Package plugins_test tests what plugins do on a real API server, as a user sees it. The scheduler runs as a process.
 //
-// Each control plane has a configuration of the binary, and tests share it side by side, on nodes and in namespaces of their own.
+// Each control plane has a configuration of the binary, and tests share it side by side, on nodes and in namespaces of
+// their own.
 package plugins_test
 
 import (
@@ -21,16 +22,16 @@ func TestShippedWithKubelets(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{})
 	box.SideBySide(t, map[string]func(*testing.T){
-		"shares":  func(t *testing.T) { testShares(t, b) },
-		"claims":  func(t *testing.T) { testClaims(t, b) },
-		"tenants": func(t *testing.T) { testTenants(t, b) },
+		"shares":               func(t *testing.T) { testShares(t, b) },
+		"claims":               func(t *testing.T) { testClaims(t, b) },
+		"tenants":              func(t *testing.T) { testTenants(t, b) },
+		"gangs of controllers": func(t *testing.T) { testControllers(t, b) },
 	})
-	// These measure the scheduler as a whole, so nothing runs beside them.
-	t.Run("what pods said is forgotten when they are gone", func(t *testing.T) { testMemory(t, b) })
-	t.Run("pods that can never run do not move where others go", func(t *testing.T) { testMix(t, b) })
 }
 
 // TestShipped has the shipped configuration without kubelets: pods stay as they are bound.
+//
+//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true})
@@ -38,8 +39,12 @@ func TestShipped(t *testing.T) {
 		"addresses": func(t *testing.T) { testAddresses(t, b) },
 		"policies":  func(t *testing.T) { testPolicies(t, b) },
 		"peers":     func(t *testing.T) { testPeers(t, b) },
+		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})
+	// These measure the scheduler as a whole, so nothing runs beside them.
+	t.Run("what pods said is forgotten when they are gone", func(t *testing.T) { testMemory(t, b) })
+	t.Run("pods that can never run do not move where others go", func(t *testing.T) { testMix(t, b) })
 }
 
 // TestNativeGroups has the shipped configuration and the groups of the scheduler's core.
@@ -56,7 +61,8 @@ func TestNativeGroups(t *testing.T) {
 // TestHandOvers has no scheduler but those that the test starts.
 func TestHandOvers(t *testing.T) {
 	t.Parallel()
-	testHandOvers(t, box.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true, Controllers: []string{"clusterrole-aggregation-controller"}}))
+	testHandOvers(t, box.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true,
+		Controllers: []string{"clusterrole-aggregation-controller"}}))
 }
 
 // gangConfig is the stock scheduler with Coscheduling, whose args are filled in.
@@ -76,9 +82,12 @@ profiles:
 `
 
 // TestGangs keeps no nodes for gangs.
+//
+//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestGangs(t *testing.T) {
 	t.Parallel()
-	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))})
+	config := write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))
+	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config})
 	// It counts the plans of the scheduler, so nothing runs beside it.
 	t.Run("one gang does not stop scheduling", func(t *testing.T) { testOneGang(t, b) })
 	box.SideBySide(t, map[string]func(*testing.T){
@@ -88,10 +97,13 @@ func TestGangs(t *testing.T) {
 }
 
 // TestLimits has service levels, and keeps nodes for gangs within limits.
+//
+//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	figures := newFigures(t)
-	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: write(t, fmt.Sprintf(gangConfig+serviceProfile, limitedReservation+", "+serviceLevels, figures.URL))})
+	config := write(t, fmt.Sprintf(gangConfig+serviceProfile, limitedReservation+", "+serviceLevels, figures.URL))
+	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config})
 	t.Run("service levels", func(t *testing.T) { testServiceLevels(t, b, figures) })
 	// Limits are shares of all nodes.
 	t.Run("reservations", func(t *testing.T) { testReservations(t, b) })

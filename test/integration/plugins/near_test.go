@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/test/harness/box"
 )
 
-// rackedFleet is four racks of four nodes in two zones. The nodes of the rack with the cache are the dearest, so that prices draw away.
+// rackedFleet is four racks of four nodes in two zones. The nodes of the rack with the cache are the dearest, so that
+// prices draw away.
 const rackedFleet = `shapes:
 - {name: cheap, count: 4, labels: {topology.kubernetes.io/zone: z1, topology.kubernetes.io/rack: r1}, annotations: {berth.dev/price-per-hour: "2.00"}, allocatable: {cpu: "8", memory: 64Gi, pods: "110"}}
 - {name: dear, count: 4, labels: {topology.kubernetes.io/zone: z2, topology.kubernetes.io/rack: r2}, annotations: {berth.dev/price-per-hour: "2.20"}, allocatable: {cpu: "8", memory: 64Gi, pods: "110"}}
@@ -19,8 +19,8 @@ const rackedFleet = `shapes:
 - {name: spare, count: 4, labels: {topology.kubernetes.io/zone: z1, topology.kubernetes.io/rack: r4}, annotations: {berth.dev/price-per-hour: "2.00"}, allocatable: {cpu: "8", memory: 64Gi, pods: "110"}}
 `
 
-// testPeers has pods follow a cache into its rack, also after a kill of the scheduler, fill the zone when the rack is full, start far
-// away when the zone is, and a gang start in one rack.
+// testPeers has pods follow a cache into its rack, also after a kill of the scheduler, fill the zone when the rack is
+// full, start far away when the zone is, and a gang start in one rack.
 func testPeers(t *testing.T, b *box.Box) {
 	b = b.Part(t, "peers", rackedFleet)
 	sized := func(name, cores string, changes ...func(*v1.Pod)) *v1.Pod {
@@ -60,10 +60,7 @@ func testPeers(t *testing.T, b *box.Box) {
 	}
 	b.Create(t, sized("bad", "1", annotated(strs{"berth.dev/near": "app=cache 50GB"})))
 	b.Told(t, "bad", `berth.dev/near: "app=cache 50GB" is not a list of label selectors`)
-	patch := []byte(`{"metadata":{"annotations":{"berth.dev/near":"app=cache 50GiB/h"}}}`)
-	if _, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), "bad", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	b.Patch(t, "bad", `{"metadata":{"annotations":{"berth.dev/near":"app=cache 50GiB/h"}}}`)
 	// The node of the cache has seven of its eight cores free.
 	if got := node("bad"); got != "dear-0" {
 		t.Errorf("the pod whose annotation was put right is on %s, its cache on dear-0", got)

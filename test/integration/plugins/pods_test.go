@@ -22,8 +22,9 @@ type strs = map[string]string
 func pod(name, profile string, changes ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: strs{}, Annotations: strs{}},
-		Spec: v1.PodSpec{SchedulerName: profile, TerminationGracePeriodSeconds: ptr.To[int64](0), NodeSelector: strs{}, Containers: []v1.Container{{
-			Name: "c", Image: "work:1", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}}}},
+		Spec: v1.PodSpec{SchedulerName: profile, TerminationGracePeriodSeconds: ptr.To[int64](0), NodeSelector: strs{},
+			Containers: []v1.Container{{Name: "c", Image: "work:1",
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}}}},
 	}
 	for _, change := range changes {
 		change(p)
@@ -71,9 +72,10 @@ func podGroup(name string, minimum int) *unstructured.Unstructured {
 // nativeGroup creates a group of the scheduler's core and its members, which are made by their names.
 func nativeGroup(t *testing.T, b *box.Box, name string, members int, member func(name string) *v1.Pod) {
 	t.Helper()
-	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
-		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(members)}}}}
-	if _, err := b.Client.SchedulingV1beta1().PodGroups(b.Namespace).Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(members)}
+	groups := b.Client.SchedulingV1beta1().PodGroups(b.Namespace)
+	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, pod := range numbered(name, members) {

@@ -79,7 +79,8 @@ func (p *policies) status(t *testing.T, name, what string, holds func(status map
 	})
 }
 
-// testPolicies tells of licenses, regions and mistakes, over a kill of the scheduler and a CRD that goes and comes back.
+// testPolicies tells of licenses, regions and mistakes, over a kill of the scheduler and a CRD that goes and comes
+// back.
 func testPolicies(t *testing.T, b *box.Box) {
 	p := &policies{b.Part(t, "policies", regions)}
 	t.Run("the API server refuses what makes no sense", p.refuses)
@@ -185,6 +186,7 @@ func (p *policies) gang(t *testing.T) {
 }
 
 func (p *policies) tenants(t *testing.T) {
+	defer p.Steady()()
 	const good = `{compliance: {rules: [{name: europe, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "node.labels[?'region'].orValue('') == 'eu'"}}]}}`
 	accepted := func(want, says string) func(map[string]any) bool {
 		return func(status map[string]any) bool {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/test/harness/box"
@@ -63,8 +62,8 @@ func newFigures(t *testing.T) *figures {
 	return f
 }
 
-// testServiceLevels has pods go where their objective is met, take their turn by the deadline of their class, and be told that they wait
-// for too long.
+// testServiceLevels has pods go where their objective is met, take their turn by the deadline of their class, and be
+// told that they wait for too long.
 func testServiceLevels(t *testing.T, b *box.Box, measured *figures) {
 	b = b.Part(t, "levels", measuredFleet)
 	// A second round has begun only after the first was published.
@@ -86,10 +85,7 @@ func testServiceLevels(t *testing.T, b *box.Box, measured *figures) {
 	b.Told(t, "unreadable", `pod annotation berth.dev/slo-throughput: "lots" is not a decimal number`)
 	create("unclassed", labeled(strs{kubeview.SLAClassKey: "gold"}))
 	b.Told(t, "unclassed", `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "interactive", "batch"`)
-	patch := []byte(`{"metadata":{"labels":{"berth.dev/sla-class":"batch"}}}`)
-	if _, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), "unclassed", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	b.Patch(t, "unclassed", `{"metadata":{"labels":{"berth.dev/sla-class":"batch"}}}`)
 	b.Bound(t, "unclassed", "")
 
 	inQueue := func(name, class string) {
@@ -104,9 +100,11 @@ func testServiceLevels(t *testing.T, b *box.Box, measured *figures) {
 	b.Told(t, "younger", "Insufficient cpu")
 	refused := time.Now()
 	b.Told(t, "older", "the pod waits for longer than the 5 seconds that its class batch allows (berth.dev/sla-class)")
-	// The queue puts a pod that did not fit off, for two seconds if that was the second time. If only one of them could be tried, it
-	// would be bound out of turn.
-	b.Await(t, "both to be put off no longer", func(context.Context) (bool, error) { return time.Since(refused) >= 3*time.Second, nil })
+	// The queue puts a pod that did not fit off, for two seconds if that was the second time. If only one of them could
+	// be tried, it would be bound out of turn.
+	b.Await(t, "both to be put off no longer", func(context.Context) (bool, error) {
+		return time.Since(refused) >= 3*time.Second, nil
+	})
 	b.Remove(t, "first")
 	b.Bound(t, "younger", "narrow-0")
 
