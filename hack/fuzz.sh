@@ -10,7 +10,7 @@ wanted=${2:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-targets=$(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd hack pkg | sed 's,\(.*\)/[^/]*:func ,./\1 ,' | sort)
+targets=$(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd hack pkg test | sed 's,\(.*\)/[^/]*:func ,./\1 ,' | sort)
 status=0
 printf '%-32s %-24s %12s %6s  %s\n' package target executions new result
 while read -r package target; do

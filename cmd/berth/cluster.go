@@ -11,41 +11,62 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/progress"
 )
 
-// clusterFlags are the flags of kubectl that choose a cluster and who asks.
-type clusterFlags struct{ *genericclioptions.ConfigFlags }
-
-func newClusterFlags() clusterFlags {
-	all := genericclioptions.NewConfigFlags(true)
-	return clusterFlags{&genericclioptions.ConfigFlags{
-		KubeConfig: all.KubeConfig, Context: all.Context, ClusterName: all.ClusterName, AuthInfoName: all.AuthInfoName,
-		Namespace: all.Namespace, Timeout: all.Timeout, Impersonate: all.Impersonate, ImpersonateGroup: all.ImpersonateGroup,
-	}}
+// clusterFlags are the flags of kubectl that choose a cluster and who asks. They are bound here and not by cli-runtime, which
+// links all of kustomize.
+type clusterFlags struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides *clientcmd.ConfigOverrides
 }
 
-// addTo adds the flags; without a namespace where a command is about the whole cluster.
+func newClusterFlags() clusterFlags {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
+	return clusterFlags{rules: rules, overrides: &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}}
+}
+
+// addTo adds the flags; without a namespace where a command is about the whole cluster. kubectl's --cluster gives way to a flag
+// of that name that the command has already.
 func (f clusterFlags) addTo(cmd *cobra.Command, namespaced bool) {
-	if !namespaced {
-		f.Namespace = nil
+	flags, all := cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags("")
+	chosen := clientcmd.ConfigOverrideFlags{
+		AuthOverrideFlags: clientcmd.AuthOverrideFlags{
+			Impersonate: all.AuthOverrideFlags.Impersonate, ImpersonateGroups: all.AuthOverrideFlags.ImpersonateGroups,
+		},
+		ContextOverrideFlags: all.ContextOverrideFlags,
+		CurrentContext:       all.CurrentContext,
+		Timeout:              all.Timeout,
 	}
-	f.AddFlags(cmd.Flags())
+	if !namespaced {
+		chosen.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{}
+	}
+	if flags.Lookup(clientcmd.FlagClusterName) != nil {
+		chosen.ContextOverrideFlags.ClusterName = clientcmd.FlagInfo{}
+	}
+	flags.StringVar(&f.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
+	clientcmd.BindOverrideFlags(f.overrides, flags, chosen)
 	if namespaced {
-		if err := cmd.RegisterFlagCompletionFunc("namespace", f.completeNamespaces); err != nil {
+		if err := cmd.RegisterFlagCompletionFunc(clientcmd.FlagNamespace, f.completeNamespaces); err != nil {
 			panic(err)
 		}
 	}
 }
 
+// kubeconfig is what the flags choose. It is read when it is first asked.
+func (f clusterFlags) kubeconfig() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, f.overrides)
+}
+
 func (f clusterFlags) restConfig() (*rest.Config, error) {
-	config, err := f.ToRESTConfig()
+	config, err := f.kubeconfig().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -54,10 +75,10 @@ func (f clusterFlags) restConfig() (*rest.Config, error) {
 
 // currentNamespace is that of --namespace, else of the kubeconfig's context.
 func (f clusterFlags) currentNamespace() string {
-	if f.Namespace != nil && *f.Namespace != "" {
-		return *f.Namespace
+	if f.overrides.Context.Namespace != "" {
+		return f.overrides.Context.Namespace
 	}
-	namespace, _, err := f.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := f.kubeconfig().Namespace()
 	if err != nil || namespace == "" {
 		return metav1.NamespaceDefault
 	}
@@ -153,8 +174,7 @@ func (f clusterFlags) collector(w io.Writer) (*dump.Collector, error) {
 
 // in is the same cluster with another namespace.
 func (f clusterFlags) in(namespace string) clusterFlags {
-	return clusterFlags{&genericclioptions.ConfigFlags{
-		KubeConfig: f.KubeConfig, Context: f.Context, ClusterName: f.ClusterName, AuthInfoName: f.AuthInfoName,
-		Namespace: &namespace, Timeout: f.Timeout, Impersonate: f.Impersonate, ImpersonateGroup: f.ImpersonateGroup,
-	}}
+	overrides := *f.overrides
+	overrides.Context.Namespace = namespace
+	return clusterFlags{rules: f.rules, overrides: &overrides}
 }

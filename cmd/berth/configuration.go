@@ -55,7 +55,7 @@ func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configurati
 
 // sandboxFolders are where a sandbox of the kubeconfig in use may be kept.
 func (f clusterFlags) sandboxFolders() []string {
-	return runningconfig.Folders(f.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence())
+	return runningconfig.Folders(f.kubeconfig().ConfigAccess().GetLoadingPrecedence())
 }
 
 // opener opens a file to read.

@@ -69,10 +69,10 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 
 // name of the cluster for people: that of the context in use.
 func (f clusterFlags) name() string {
-	if *f.Context != "" {
-		return *f.Context
+	if f.overrides.CurrentContext != "" {
+		return f.overrides.CurrentContext
 	}
-	if config, err := f.ToRawKubeConfigLoader().RawConfig(); err == nil && config.CurrentContext != "" {
+	if config, err := f.kubeconfig().RawConfig(); err == nil && config.CurrentContext != "" {
 		return config.CurrentContext
 	}
 	return "cluster"

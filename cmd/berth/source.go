@@ -49,7 +49,7 @@ func (f *source) configuration(ctx context.Context, warnings io.Writer) (*schedu
 
 // namespace of the pod. A dump has nothing to do with the kubeconfig's context.
 func (f *source) namespace() string {
-	if f.dump != "" && *f.cluster.Namespace == "" {
+	if f.dump != "" && f.cluster.overrides.Context.Namespace == "" {
 		return v1.NamespaceDefault
 	}
 	return f.cluster.currentNamespace()

@@ -15,7 +15,6 @@ import (
 
 func newValidateCommand() *cobra.Command {
 	flags := validateFlags{clusterFlags: newClusterFlags()}
-	flags.ClusterName = nil // kubectl's flag of that name gives way to ours
 	cmd := &cobra.Command{
 		Use:   "validate [FILE|FOLDER...]",
 		Short: "Check scheduler configurations and manifests before they reach a cluster",

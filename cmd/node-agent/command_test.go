@@ -15,12 +15,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -28,6 +26,7 @@ import (
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
+	"berth.dev/berth/test/harness/await"
 )
 
 func TestMain(m *testing.M) {
@@ -161,14 +160,14 @@ esac`, firstGPU, secondGPU))
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()
 	var address string
-	await(t, func() bool {
+	await.Until(t, "the address in the log", func() bool {
 		found := regexp.MustCompile(`listening="(127\.0\.0\.1:[1-9]\d*)"`).FindStringSubmatch(logger.GetSink().(ktesting.Underlier).GetBuffer().String())
 		if found != nil {
 			address = found[1]
 		}
 		return address != ""
 	})
-	await(t, func() bool { return len(api.annotations()) == 4 })
+	await.Until(t, "all annotations", func() bool { return len(api.annotations()) == 4 })
 	got := api.annotations()
 	if got["berth.dev/gpus-in-use"] != "1" || got["berth.dev/gpu-links"] != `{"links":[[0,1,"NV12"]]}` || !strings.Contains(got["berth.dev/gpu-devices"], secondGPU) {
 		t.Errorf("annotations %v", got)
@@ -176,18 +175,13 @@ esac`, firstGPU, secondGPU))
 	if body := get(t, "http://"+address+"/healthz"); body != "ok\n" {
 		t.Errorf("/healthz answers %q", body)
 	}
-	await(t, func() bool {
+	await.Until(t, "the metrics", func() bool {
 		body := get(t, "http://"+address+"/metrics")
 		return strings.Contains(body, `berth_node_agent_gpus{state="in_use"} 1`) && strings.Contains(body, `berth_node_agent_writes_total{result="done"} 1`)
 	})
 	cancel()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Errorf("after the end: %v", err)
-		}
-	case <-time.After(4 * time.Minute):
-		t.Fatal("the command goes on after its context has ended")
+	if err := await.Next(t, done, "the end of the command"); err != nil {
+		t.Errorf("after the end: %v", err)
 	}
 	if len(api.annotations()) != 4 {
 		t.Errorf("annotations after the end: %v, want them to stay", api.annotations())
@@ -206,14 +200,4 @@ func get(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(body)
-}
-
-func await(t *testing.T, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
-		return done(), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

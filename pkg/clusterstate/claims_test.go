@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
@@ -26,6 +25,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/await"
 )
 
 const gpuDriver, nicDriver = "gpu.nvidia.com", "nic.example.com"
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown) // the context has ended by then
 	factory.WaitForCacheSync(t.Context().Done())
-	eventually(t, "all objects are known", func() bool {
+	await.Until(t, "all objects are known", func() bool {
 		for _, o := range objects {
 			switch o := o.(type) {
 			case *resourcev1.ResourceClaim:
@@ -87,14 +87,6 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		return true
 	})
 	return w
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, err)
-	}
 }
 
 // state is the state of this moment.
@@ -206,11 +198,7 @@ func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("the allocator is still searching")
-	}
+	await.Next(t, done, "the allocator")
 	if _, known := w.claims.demands.Get(w.pod().Shape()); known {
 		t.Error("a demand that is not known is remembered")
 	}
@@ -276,7 +264,7 @@ func TestOutcomesDependOnTheNodesDevicesOfAllDrivers(t *testing.T) {
 		if _, err := w.client.ResourceV1().ResourceClaims("default").Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the network device is allocated", func() bool {
+		await.Until(t, "the network device is allocated", func() bool {
 			all, err := w.dra.ResourceClaims().ListAllAllocatedDevices()
 			return err == nil && len(all) == i+1
 		})
@@ -348,5 +336,5 @@ func TestWhatNoNodeServesIsTriedAgainWhenANodeChanges(t *testing.T) {
 	if _, err := w.client.ResourceV1().ResourceSlices().Update(t.Context(), slice, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the demand is known", func() bool { _, ok := w.claims.Demand(t.Context(), w.pod()); return ok })
+	await.Until(t, "the demand is known", func() bool { _, ok := w.claims.Demand(t.Context(), w.pod()); return ok })
 }

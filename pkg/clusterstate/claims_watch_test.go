@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/await"
 )
 
 func TestADeviceTaintRuleIsSeen(t *testing.T) {
@@ -23,7 +24,7 @@ func TestADeviceTaintRuleIsSeen(t *testing.T) {
 		}
 		return inventory.Healthy()
 	}
-	eventually(t, "all is read that was there at the start", func() bool {
+	await.Until(t, "all is read that was there at the start", func() bool {
 		return healthy() == 2 && time.Since(time.Unix(0, w.claims.event.Load())) > 2*settleFor
 	})
 	rule := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "broken"}, Spec: resourcev1.DeviceTaintRuleSpec{
@@ -33,7 +34,7 @@ func TestADeviceTaintRuleIsSeen(t *testing.T) {
 	if _, err := w.client.ResourceV1().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the device is tainted", func() bool { return healthy() == 1 })
+	await.Until(t, "the device is tainted", func() bool { return healthy() == 1 })
 }
 
 // A follower that waits for a lock must not keep a scheduling cycle waiting.
@@ -48,17 +49,12 @@ func TestCyclesDoNotWaitForFollowers(t *testing.T) {
 	if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), sliceOf(gpuDriver, "n", 2, "16Gi"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a cycle sees the slice", func() bool {
+	await.Until(t, "a cycle sees the slice", func() bool {
 		state, err := w.claims.Now(t.Context())
 		return err == nil && state != nil
 	})
-	select {
-	case node := <-told:
-		if node != "n" {
-			t.Errorf("told of node %q", node)
-		}
-	case <-time.After(time.Minute):
-		t.Error("the follower is not told")
+	if node := await.Next(t, told, "the follower to be told"); node != "n" {
+		t.Errorf("told of node %q", node)
 	}
 	if _, err := w.claims.Now(t.Context()); err != nil {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/await"
 )
 
 // bindingOf is what the scheduler sends.
@@ -98,7 +99,7 @@ func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 	if len(perDevice) != 2 || perDevice["0"] != 2 || perDevice["1"] != 2 {
 		t.Errorf("shares by device: %v, want two each", perDevice)
 	}
-	await(t, "the refused pods to be off the node", func() bool {
+	await.Until(t, "the refused pods to be off the node", func() bool {
 		n, err := h.sched.Cache.PodCount()
 		return err == nil && n == 4
 	})
@@ -138,7 +139,7 @@ func TestAPodThatAnotherReplicaHasBoundKeepsItsDevice(t *testing.T) {
 			if device := h.stored(t, "s").Annotations["alibabacloud.com/gpu-index"]; device != "1" {
 				t.Errorf("the pod was told device %q", device)
 			}
-			await(t, "the pod to be counted where it is", func() bool {
+			await.Until(t, "the pod to be counted where it is", func() bool {
 				pods := map[string]int{}
 				for name, node := range h.sched.Cache.Dump().Nodes {
 					pods[name] = len(node.Pods)
@@ -170,7 +171,7 @@ func TestBindRefusesWhatIsNotAsTheSchedulerThinks(t *testing.T) {
 		if err := client.Bind(bindingOf(pod, "n")); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the pod on its node", func() bool {
+		await.Until(t, "the pod on its node", func() bool {
 			p, err := h.pods.Pods("default").Get("p")
 			return err == nil && p.Spec.NodeName == "n"
 		})
@@ -216,7 +217,7 @@ func TestBindAcceptsDevicesThatTheSchedulerHasAllocated(t *testing.T) {
 	}
 	h := newHarness(t, plain, true, node, class, slice, claim, first, second)
 	client := caller(t, h.serve(t, Serving{}), nil)
-	await(t, "the device to be in use", func() bool {
+	await.Until(t, "the device to be in use", func() bool {
 		ok, _ := passes(t, client, second, node)
 		return !ok
 	})

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -133,15 +132,6 @@ func run(t *testing.T, server *Server) {
 			t.Errorf("serving: %v", err)
 		}
 	})
-}
-
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
-	}
 }
 
 // gpuNode makes a node of n GPUs with these further labels.

@@ -23,6 +23,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 // caller is the scheduler's own client.
@@ -252,7 +254,7 @@ func TestSlowCallersAreCutOff(t *testing.T) {
 		slow[i] = conn
 	}
 	client := caller(t, address, nil)
-	await(t, "an answer", func() bool {
+	await.Until(t, "an answer", func() bool {
 		passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...))
 		return err == nil && len(passed) == 3
 	})

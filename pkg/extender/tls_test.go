@@ -17,6 +17,8 @@ import (
 	"time"
 
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 // authority signs certificates for loopback, of servers and clients.
@@ -139,7 +141,7 @@ func TestANewCertificateIsUsedWithoutARestart(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
 	next := a.leaf(t, "server")
-	await(t, "the new certificate", func() bool {
+	await.Until(t, "the new certificate", func() bool {
 		conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +192,7 @@ func TestANewAuthorityOfCallersIsUsedWithoutARestart(t *testing.T) {
 	}
 	trust([]byte("half a file"))
 	trust(content(after))
-	await(t, "the new authority", func() bool { return answers(after) })
+	await.Until(t, "the new authority", func() bool { return answers(after) })
 	if answers(before) {
 		t.Error("a caller of the authority before is answered")
 	}

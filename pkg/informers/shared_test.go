@@ -18,6 +18,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -231,18 +232,10 @@ func TestAFactoryIsCollectedWithItsValues(t *testing.T) {
 			}
 			runtime.KeepAlive(factory)
 
-			deadline, tick := time.After(30*time.Second), time.NewTicker(5*time.Millisecond)
-			defer tick.Stop()
-			for left := 2; left > 0; {
-				select {
-				case <-gone:
-					left--
-				case <-tick.C:
-					runtime.GC()
-				case <-deadline:
-					t.Fatalf("%d of 2 values outlive their factory", left)
-				}
-			}
+			await.Until(t, "2 values to go with their factory", func() bool {
+				runtime.GC()
+				return len(gone) == 2
+			})
 		})
 	}
 }

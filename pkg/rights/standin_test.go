@@ -12,12 +12,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 // deniedServer is an API server with one object of each kind, that refuses some kinds and has no watches.
@@ -126,14 +127,6 @@ func inform(t *testing.T, standIn *StandIn, server *deniedServer, kinds ...schem
 	return all
 }
 
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
-	}
-}
-
 var (
 	claims  = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}
 	taints  = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
@@ -146,12 +139,12 @@ func TestAKindThatMayNotBeReadIsEmptyAndFilledWhenItMay(t *testing.T) {
 	t.Parallel()
 	server := newDeniedServer(t, "services")
 	informer := inform(t, newStandIn(), server, service)[0]
-	await(t, "the informer to be in sync", informer.HasSynced)
+	await.Until(t, "the informer to be in sync", informer.HasSynced)
 	if n := len(informer.GetStore().List()); n != 0 {
 		t.Fatalf("%d objects of a kind that may not be read", n)
 	}
 	server.grant()
-	await(t, "the object", func() bool { return len(informer.GetStore().List()) == 1 })
+	await.Until(t, "the object", func() bool { return len(informer.GetStore().List()) == 1 })
 }
 
 func TestNothingStandsInForAKindThatIsVital(t *testing.T) {
@@ -159,7 +152,7 @@ func TestNothingStandsInForAKindThatIsVital(t *testing.T) {
 	server := newDeniedServer(t, "nodes")
 	informer := inform(t, newStandIn(), server, nodes)[0]
 	server.grant()
-	await(t, "the object", informer.HasSynced)
+	await.Until(t, "the object", informer.HasSynced)
 	if n := len(informer.GetStore().List()); n != 1 {
 		t.Errorf("in sync with %d objects, want 1", n)
 	}
@@ -174,14 +167,14 @@ func TestDevicesAreUnknownWhileTheirUseIs(t *testing.T) {
 			server := newDeniedServer(t, denied)
 			all := inform(t, newStandIn(), server, slices1, claims, taints)
 			for _, informer := range all {
-				await(t, "the informer to be in sync", informer.HasSynced)
+				await.Until(t, "the informer to be in sync", informer.HasSynced)
 			}
 			if n := len(all[0].GetStore().List()); n != 0 {
 				t.Fatalf("%d slices are known while %s may not be read", n, denied)
 			}
 			server.grant()
 			for _, informer := range all {
-				await(t, "the object", func() bool { return len(informer.GetStore().List()) == 1 })
+				await.Until(t, "the object", func() bool { return len(informer.GetStore().List()) == 1 })
 			}
 			server.mu.Lock()
 			defer server.mu.Unlock()
@@ -205,7 +198,7 @@ func TestNoPodIsDeletedWhileBudgetsMayNotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	informer := inform(t, standIn, server, schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"})[0]
-	await(t, "the informer to be in sync", informer.HasSynced)
+	await.Until(t, "the informer to be in sync", informer.HasSynced)
 	err = client.CoreV1().Pods("ns").Delete(t.Context(), "p", metav1.DeleteOptions{})
 	if err == nil || !strings.Contains(err.Error(), "no pod is preempted while the scheduler may not read poddisruptionbudgets.policy") {
 		t.Errorf("deleting a pod: %v, want an error that says why not", err)

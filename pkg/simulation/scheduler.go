@@ -11,10 +11,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
@@ -29,22 +32,45 @@ type Scheduler struct {
 	stop func()
 }
 
-// NewScheduler builds the scheduler of a configuration as the command does, on the API in memory, starts its informers and
-// waits until it has seen every object. Nothing is scheduled until ScheduleOne or Run is called. It works in real time as
-// well as on a virtual clock, and looks at nodes in parallelism goroutines. What changes profiles does so before the informers
-// start, whose handlers read them. Stop must be called in the end.
+// NewScheduler builds the scheduler of a configuration on the API in memory. It works in real time as well as on a virtual clock, and
+// looks at nodes in parallelism goroutines. What changes profiles does so before the informers start, whose handlers read them.
 func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32, changes ...func(*Scheduler)) (*Scheduler, error) {
+	return Setup{API: api.RESTConfig(), Config: config, Parallelism: parallelism, Changes: changes}.Start(ctx)
+}
+
+// Setup says how a scheduler is built.
+type Setup struct {
+	// API leads to an API in memory.
+	API         *rest.Config
+	Config      *schedulerconfig.Configuration
+	Parallelism int32
+	// Plugins are those besides Berth's own.
+	Plugins frameworkruntime.Registry
+	// Changes are made before the informers start.
+	Changes []func(*Scheduler)
+	// Events makes the recorders of events by the names of profiles. Without it events are dropped.
+	Events profile.RecorderFactory
+}
+
+// Start builds the scheduler as the command does, starts its informers and waits until it has seen every object. Nothing is
+// scheduled until ScheduleOne or Run is called. Stop must be called in the end.
+func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
-	component := config.Component.DeepCopy()
+	component := s.Config.Component.DeepCopy()
 	registry := plugins.Registry()
-	restConfig := api.RESTConfig()
-	jsonConfig := *restConfig
+	if err := registry.Merge(s.Plugins); err != nil {
+		return nil, fmt.Errorf("registering plugins: %w", err)
+	}
+	if s.Events == nil {
+		s.Events = func(string) events.EventRecorderLogger { return discardEvents{} }
+	}
+	restConfig, jsonConfig := rest.CopyConfig(s.API), rest.CopyConfig(s.API)
 	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
-	dynamicClient, err := dynamic.NewForConfig(&jsonConfig)
+	dynamicClient, err := dynamic.NewForConfig(jsonConfig)
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
 	}
@@ -63,7 +89,7 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 	starting, started := context.WithCancel(ctx)
 	defer started()
 	sched, err := scheduler.New(starting, binding.Sure(client), informers, dynamicInformers,
-		func(string) events.EventRecorderLogger { return discardEvents{} },
+		s.Events,
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(restConfig),
 		scheduler.WithProfiles(component.Profiles...),
@@ -72,14 +98,14 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 		scheduler.WithPodMaxBackoffSeconds(component.PodMaxBackoffSeconds),
 		scheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),
 		scheduler.WithExtenders(component.Extenders...),
-		scheduler.WithParallelism(parallelism),
+		scheduler.WithParallelism(s.Parallelism),
 	)
 	if err != nil {
 		cancel()
-		return nil, config.Invalid(err)
+		return nil, s.Config.Invalid(err)
 	}
 	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
-	s := &Scheduler{Scheduler: sched, stop: func() {
+	built := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()
 		informers.Shutdown()
@@ -88,18 +114,18 @@ func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconf
 			klog.Background().V(2).Info("Closing plugins failed", "err", err)
 		}
 	}}
-	for _, change := range changes {
-		change(s)
+	for _, change := range s.Changes {
+		change(built)
 	}
 	informers.Start(ctx.Done())
 	dynamicInformers.Start(ctx.Done())
 	informers.WaitForCacheSync(ctx.Done())
 	dynamicInformers.WaitForCacheSync(ctx.Done())
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
-		s.stop()
+		built.stop()
 		return nil, fmt.Errorf("waiting for the informers: %w", err)
 	}
-	return s, nil
+	return built, nil
 }
 
 // HeldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.

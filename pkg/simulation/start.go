@@ -13,11 +13,4 @@ func StartPod(obj runtime.Object) {
 	pod.Status.Phase = v1.PodRunning
 	pod.Status.StartTime = &now
 	pod.Status.NominatedNodeName = ""
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled {
-			c.Status, c.Reason, c.Message, c.LastTransitionTime = v1.ConditionTrue, "", "", now
-			return
-		}
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
 }

@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -357,13 +358,8 @@ func TestTheViewRunsUntilItIsLeft(t *testing.T) {
 	if _, err := keys.Write([]byte("3q")); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it does not end")
+	if err := await.Next(t, ended, "the end"); err != nil {
+		t.Fatal(err)
 	}
 	if begun, ended := strings.Contains(out.String(), "\x1b[?1049h"), strings.Contains(out.String(), "\x1b[?1049l"); !begun || !ended {
 		t.Errorf("the terminal was taken: %v, and given back: %v", begun, ended)

@@ -1,15 +1,13 @@
 package podresources_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/wait"
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"berth.dev/berth/pkg/nodeagent/podresources"
+	"berth.dev/berth/test/harness/await"
 )
 
 var resources = podresources.Resources{"nvidia.com/gpu", "nvidia.com/mig-*"}
@@ -79,23 +77,12 @@ func TestReadingGoesOnAfterARestartOfTheKubelet(t *testing.T) {
 	}
 	before := &kubelet{pods: []*podresourcesv1.PodResources{holding("a", "nvidia.com/gpu", "GPU-0")}}
 	stop := before.serve(t, socket)
-	await(t, func() bool { state, err := client.Read(t.Context()); return err == nil && state.Held[0].ID == "GPU-0" })
+	await.Until(t, "the kubelet that came", func() bool { state, err := client.Read(t.Context()); return err == nil && state.Held[0].ID == "GPU-0" })
 	stop()
 	if state, err := client.Read(t.Context()); err == nil {
 		t.Errorf("a kubelet that is gone was read: %v", state)
 	}
 	after := &kubelet{pods: []*podresourcesv1.PodResources{holding("a", "nvidia.com/gpu", "GPU-1")}}
 	t.Cleanup(after.serve(t, socket))
-	await(t, func() bool { state, err := client.Read(t.Context()); return err == nil && state.Held[0].ID == "GPU-1" })
-}
-
-// await waits for what happens in the background.
-func await(t *testing.T, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return done(), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "the kubelet that came", func() bool { state, err := client.Read(t.Context()); return err == nil && state.Held[0].ID == "GPU-1" })
 }

@@ -112,9 +112,17 @@ func (f *feed) finished() cache.ResourceEventHandler {
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
-	pods := handlers(f.seePod, func(old, pod *v1.Pod) {
+	pods := handlers(func(pod *v1.Pod) {
+		f.seePod(pod)
+		if pod.Spec.NodeName != "" {
+			f.waker.arrive(pod)
+		}
+	}, func(old, pod *v1.Pod) {
 		f.vacated.see(old, pod)
 		f.seePod(pod)
+		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
+			f.waker.arrive(pod)
+		}
 	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)

@@ -198,7 +198,8 @@ func (h *headroom) size() int {
 }
 
 // causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
-// counts once for each resource that it is short of, and otherwise once.
+// counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that pods of the shape may
+// use, it is what the nodes will be short of when they are full.
 func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,17 +212,24 @@ func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 		return nil
 	}
 	var excluded [verdicts]int
-	short := make([]int, len(s.bounds))
+	short, full := make([]int, len(s.bounds)), make([]int, len(s.bounds))
 	for i, n := range h.nodes {
 		excluded[s.rule.verdicts[i]]++
 		if s.rule.verdicts[i] != admitted {
 			continue
 		}
+		least := slotsOn(s.bounds, n.has, n.used)
 		for k := range s.bounds {
-			if slotsOn(s.bounds[k:k+1], n.has, n.used) == 0 {
+			switch slots := slotsOn(s.bounds[k:k+1], n.has, n.used); slots {
+			case 0:
 				short[k]++
+			case least:
+				full[k]++
 			}
 		}
+	}
+	if !slices.ContainsFunc(excluded[admitted+1:], positive) && !slices.ContainsFunc(short, positive) {
+		short = full
 	}
 	var causes []gang.NodeCause
 	for v, words := range stockWords {
@@ -243,6 +251,8 @@ func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 	})
 	return causes
 }
+
+func positive(n int) bool { return n > 0 }
 
 // stockWords are those of the scheduler's own filters for what a verdict says.
 var stockWords = map[verdict]string{

@@ -64,6 +64,9 @@ type waker struct {
 	dirty   map[gang.ID]bool
 	touches map[touch]bool
 	summons summons
+	// arrived are the pods that came to a node since the last turn, if a gang waits to which such pods matter, as selective says.
+	arrived   []*v1.Pod
+	selective bool
 
 	// The rest belongs to the loop.
 	clock   wallClock
@@ -100,6 +103,7 @@ type waitingGang struct {
 	shapes   []shapeNeed
 	pods     []*v1.Pod
 	needs    needs
+	near     neighbors
 	required []string
 	// misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
 	misstated gang.Reason
@@ -146,6 +150,19 @@ func (w *waker) touch(t touch) {
 	w.touches[t] = true
 	w.mu.Unlock()
 	w.look()
+}
+
+// arrive notes that a pod came to a node, which may help gangs whose members have to be near it.
+func (w *waker) arrive(pod *v1.Pod) {
+	w.mu.Lock()
+	selective := w.selective
+	if selective {
+		w.arrived = append(w.arrived, pod)
+	}
+	w.mu.Unlock()
+	if selective {
+		w.look()
+	}
 }
 
 // look makes the loop look at what has changed.
@@ -299,8 +316,8 @@ func firstByKey(a, b *waitingGang) int {
 // spread tells the gangs concerned what has happened.
 func (w *waker) spread(ctx context.Context, now time.Time) {
 	w.mu.Lock()
-	touches := w.touches
-	w.touches = map[touch]bool{}
+	touches, arrived := w.touches, w.arrived
+	w.touches, w.arrived = map[touch]bool{}, nil
 	w.mu.Unlock()
 	for _, id := range w.echoes.take(now) {
 		w.rounds.Touch(id, now)
@@ -322,11 +339,11 @@ func (w *waker) spread(ctx context.Context, now time.Time) {
 		w.anywayAt = nextLook(lastMultiple(now, touchAnyway).Add(touchAnyway))
 		w.promises.retry(wakeAll)
 	}
-	if !eased && !anyway && len(touches) == 0 {
+	if !eased && !anyway && len(touches)+len(arrived) == 0 {
 		return
 	}
 	for id, g := range w.waiting {
-		concerned := anyway || (eased && g.needs&needsPods != 0)
+		concerned := anyway || (eased && g.needs&needsPods != 0) || g.near.has(arrived)
 		for t := range touches {
 			concerned = concerned || t.concerns(g)
 		}

@@ -78,7 +78,21 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 			w.rounds.Touch(id, now)
 		}
 	}
+	if len(dirty) > 0 {
+		w.chooseArrivals()
+	}
 	return fresh
+}
+
+// chooseArrivals finds out whether a gang waits to which it matters that pods come to nodes.
+func (w *waker) chooseArrivals() {
+	selective := false
+	for _, g := range w.waiting {
+		selective = selective || !g.near.empty()
+	}
+	w.mu.Lock()
+	w.selective = selective
+	w.mu.Unlock()
 }
 
 // relieve ends the pause of the gang that comes first of those that fit into what came free. Pauses are there for gangs that are tried in
@@ -128,6 +142,7 @@ func (w *waker) describe(waits gang.Waiting) *waitingGang {
 		}
 		g.shapes = append(g.shapes, shapeNeed{shape: w.headroom.acquire(pod), count: c.Count})
 		g.needs |= w.needsOf(pod)
+		g.near.add(pod)
 		levels, err := w.topology(waits.ID, pod)
 		if err != nil {
 			g.misstated = gang.Told(err.Error())

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 // BenchmarkClaims filters and scores 1,000 nodes of 8 devices, of which half are allocated, for pods with a claim: of one
@@ -43,7 +45,7 @@ func BenchmarkClaims(b *testing.B) {
 		objects = append(objects, claim(fmt.Sprint("own-", i), fmt.Sprintf(`device.driver != "other-%d"`, i)))
 	}
 	h := newHarness(b, gpuOnly(alone(defaultArgs())), objects...)
-	eventually(b, func() bool {
+	await.Until(b, "the claims", func() bool {
 		taken, err := h.dra.ResourceClaims().ListAllAllocatedDevices()
 		seen, err2 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
 		return err == nil && err2 == nil && len(taken) == 4*nodes && len(seen) == nodes

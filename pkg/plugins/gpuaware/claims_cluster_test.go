@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
 )
 
@@ -112,7 +113,7 @@ func TestClaimsAreDemand(t *testing.T) {
 			}
 			var class gpu.Class
 			var ok bool
-			eventually(t, func() bool {
+			await.Until(t, "slices, classes and the claim to be seen", func() bool {
 				seen, err := h.dra.ResourceSlices().ListWithDeviceTaintRules()
 				classes, err2 := h.dra.DeviceClasses().List()
 				if err != nil || err2 != nil || len(seen) != 3 || len(classes) != 3 {
@@ -156,12 +157,8 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("pods do not arrive any more")
-	}
-	eventually(t, func() bool {
+	await.Next(t, done, "pods to arrive")
+	await.Until(t, "the capacity of all nodes", func() bool {
 		h.plugin.cluster.claims.Latest()
 		learner := h.plugin.cluster.learner
 		learner.mu.Lock()
@@ -196,14 +193,14 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 			t.Log(cmp.Diff(want, got, cmp.AllowUnexported(count{})))
 		}
 	}()
-	eventually(t, func() bool {
+	await.Until(t, "the claim to be counted", func() bool {
 		got = h.plugin.cluster.fleet.byModel()
 		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
 	})
 	if err := h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
+	await.Until(t, "its GPUs to be free", func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
 }
 
 func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
@@ -247,7 +244,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 // awaitClaim waits until the scheduler knows the class "whole", the claim "c", and so many nodes with devices.
 func awaitClaim(t *testing.T, h *harness, nodes int) {
 	t.Helper()
-	eventually(t, func() bool {
+	await.Until(t, "the scheduler to know the class, the claim and the devices", func() bool {
 		state, err := h.plugin.cluster.claims.Now(h.ctx)
 		if err != nil || state == nil {
 			return false

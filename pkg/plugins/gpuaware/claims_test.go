@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 const gpuDriver = "gpu.nvidia.com"
@@ -138,7 +140,7 @@ func awaitDRA(t *testing.T, h *harness) {
 		}
 	}
 	// Which devices are allocated is counted behind the informer's back, a moment after it has synced.
-	eventually(t, func() bool {
+	await.Until(t, "the claims and slices of the API", func() bool {
 		seen, err1 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
 		taken, err2 := h.dra.ResourceClaims().ListAllAllocatedDevices()
 		return err1 == nil && err2 == nil && len(seen) == len(slices.Items) && len(taken) == allocated &&
@@ -174,7 +176,7 @@ func TestClaimsOfThePodsOwn(t *testing.T) {
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), gpuClass(), claim, bareNode("a"), bareNode("b"), gpuNodeObject("plugin", 8, "Tesla-T4"),
 		gpuSlice("a", 4, "Tesla T4", "15Gi"), gpuSlice("b", 2, "Tesla T4", "15Gi"))
-	eventually(t, func() bool {
+	await.Until(t, "the claims to be told", func() bool {
 		_, err := h.dra.ResourceClaims().Get("default", "mine")
 		_, missing := h.dra.DeviceClasses().Get(gpuDriver)
 		return err == nil && missing == nil

@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 // TestAnEditedPodKeepsItsDevices edits a running pod in every way and places another beside it, in the process that
@@ -79,7 +81,7 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	t.Parallel()
 	pod := assignedTo(podObject("p", nil, nil), "n", 0, 700, 11468)
 	h := newHarness(t, alone(defaultArgs()), pod, sharedNode("n", 1))
-	h.await(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
+	await.Until(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
 	bare := pod.DeepCopy()
 	bare.Status.Conditions = nil
 	if err := h.cache.UpdatePod(h.logger, pod, bare); err != nil {
@@ -91,7 +93,7 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	if err := h.client.CoreV1().Pods("default").Delete(h.ctx, "p", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	h.await(t, "the ledger to forget the pod", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return !ok })
+	await.Until(t, "the ledger to forget the pod", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return !ok })
 }
 
 func TestStaleAnswersAreRemoved(t *testing.T) {

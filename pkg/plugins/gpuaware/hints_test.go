@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 // newClaimHarness has a node with devices, one with a device plugin, and two classes, of which one stands in for a resource.
@@ -19,7 +21,7 @@ func newClaimHarness(t *testing.T, more ...runtime.Object) *harness {
 		plainClass("whole"), named, bareNode("n"), gpuSlice("n", 2, "Tesla T4", "16Gi"), ownClaim(exactly("a", "whole", 1)),
 	}, more...)...)
 	awaitClaim(t, h, 1)
-	eventually(t, func() bool { return h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
+	await.Until(t, "the class of the resource", func() bool { return h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
 	return h
 }
 

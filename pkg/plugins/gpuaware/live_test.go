@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,11 +10,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/test/harness/await"
 )
 
 // prometheusStub answers queries for utilisation, faults and memory with these samples, all others with nothing.
@@ -55,18 +54,7 @@ func measuredBy(server *httptest.Server) func(*config.GPUAwareArgs) {
 // awaitSignals waits until the reader knows of the nodes.
 func awaitSignals(t *testing.T, h *harness, ready func(*signals.GPUSnapshot) bool) {
 	t.Helper()
-	eventually(t, func() bool { return ready(h.plugin.signals.Snapshot()) })
-}
-
-// eventually waits for what happens in the background.
-func eventually(t testing.TB, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		return done(), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "the signals", func() bool { return ready(h.plugin.signals.Snapshot()) })
 }
 
 func TestMeasuredUtilisationBreaksTiesAmongSharedGPUs(t *testing.T) {

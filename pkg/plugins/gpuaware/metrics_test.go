@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/await"
 )
 
 func TestFleetCountsGPUsByModel(t *testing.T) {
@@ -30,18 +31,18 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 		"Tesla-T4": {total: 2, freeMilli: 1750, allocatedMilli: 250, freeOnPartlyTaken: 750,
 			freeMemMiB: 16384 + 12288, freeMemOnPartlyTaken: 12288},
 	}
-	eventually(t, func() bool {
+	await.Until(t, "the fleet to be counted", func() bool {
 		got = fleet.byModel()
 		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
 	})
 	if err := h.client.CoreV1().Pods("default").Delete(h.ctx, "whole", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return fleet.byModel()["NVIDIA-A10"].freeMilli == 3000 })
+	await.Until(t, "GPUs to be free", func() bool { return fleet.byModel()["NVIDIA-A10"].freeMilli == 3000 })
 	if err := h.client.CoreV1().Nodes().Delete(h.ctx, "down", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { _, there := fleet.byModel()["NVIDIA-A10"]; return !there })
+	await.Until(t, "the node to be gone", func() bool { _, there := fleet.byModel()["NVIDIA-A10"]; return !there })
 }
 
 func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
@@ -56,7 +57,7 @@ func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
 		"NVIDIA-A10":              {total: 4, freeMilli: 4000},
 		"AMD_Instinct_MI300X_OAM": {total: 2, freeMilli: 1000, allocatedMilli: 1000},
 	}
-	eventually(t, func() bool {
+	await.Until(t, "both makers to be counted", func() bool {
 		return cmp.Equal(want, h.plugin.cluster.fleet.byModel(), cmp.AllowUnexported(count{}))
 	})
 	// The supply, by which placements are judged, counts both as well.
@@ -95,7 +96,7 @@ func TestTheGPUsOfASchedulerAreCountedOnce(t *testing.T) {
 		t.Errorf("%d clusters are counted, want the first of each of two schedulers", len(got))
 	}
 	stop()
-	eventually(t, func() bool { return slices.Equal(c.counted(), []*cluster{other}) })
+	await.Until(t, "the other cluster to be counted", func() bool { return slices.Equal(c.counted(), []*cluster{other}) })
 }
 
 func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
@@ -116,7 +117,7 @@ func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
 	want := []string{"berth_gpu_allocated", "berth_gpu_devices", "berth_gpu_edited_pods_total", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
 		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_unassigned_pods_total",
 		"berth_gpu_unhealthy"}
-	eventually(t, func() bool {
+	await.Until(t, "the metrics", func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {
 			t.Fatal(err)

@@ -14,11 +14,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/test/harness/await"
 )
 
 const lockKey = "hami.io/mutex.lock"
@@ -119,7 +120,7 @@ func TestPodsWaitForTheLockOfTheirNode(t *testing.T) {
 			taken <- value
 		}()
 	}
-	h.await(t, "all pods to wait", func() bool {
+	await.Until(t, "all pods to wait", func() bool {
 		locks.mu.Lock()
 		defer locks.mu.Unlock()
 		return locks.lines["n"] != nil && locks.lines["n"].pods == pods
@@ -148,7 +149,7 @@ func TestPodsWaitForTheLockOfTheirNode(t *testing.T) {
 			t.Fatal("nobody took the lock that was removed")
 		}
 	}
-	h.await(t, "the line to be empty", func() bool {
+	await.Until(t, "the line to be empty", func() bool {
 		locks.mu.Lock()
 		defer locks.mu.Unlock()
 		return len(locks.lines) == 0
@@ -239,7 +240,7 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			bind(t, h, pod)
-			h.await(t, "the informer to tell of the binding", seen.Load)
+			await.Until(t, "the informer to tell of the binding", seen.Load)
 		}, true, true},
 		{"not when another pod has taken it", func(t *testing.T, h *harness, _ *v1.Pod) {
 			h.patchNode(t, "n",
@@ -276,7 +277,7 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 				return ok
 			}
 			if tc.bound {
-				h.await(t, "the bound pod to hold its devices", holds)
+				await.Until(t, "the bound pod to hold its devices", holds)
 			} else if holds() {
 				t.Error("the promise outlived Unreserve")
 			}
@@ -302,17 +303,5 @@ func (h *harness) patchPod(t *testing.T, pod, patch string) {
 	if _, err := h.client.CoreV1().Pods("default").Patch(h.ctx, pod, types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// await polls until the condition holds.
-func (h *harness) await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(h.ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool,
-		error) {
-		return done(), nil
-	})
-	if err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }

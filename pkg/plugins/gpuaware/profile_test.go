@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/test/harness/await"
 )
 
 func TestAProfileMayAskForGPUMemory(t *testing.T) {
@@ -119,7 +120,7 @@ func TestOnlyNVIDIANodesAreMeasured(t *testing.T) {
 	delete(sliced.Status.Allocatable, "nvidia.com/gpu")
 	sliced.Status.Allocatable["nvidia.com/mig-1g.5gb"] = resource.MustParse("7")
 	h := newHarness(t, alone(defaultArgs()), amd, sliced, gpuNodeObject("t4", 1, "Tesla-T4"))
-	eventually(t, func() bool { return len(h.plugin.cluster.learner.gpuNodes()) == 2 })
+	await.Until(t, "both nodes to be learnt", func() bool { return len(h.plugin.cluster.learner.gpuNodes()) == 2 })
 	for _, n := range h.plugin.cluster.learner.gpuNodes() {
 		if n.Name == "amd" {
 			t.Error("DCGM's coverage counts a node of AMD's")

@@ -15,6 +15,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/test/harness/await"
 )
 
 // activator takes the place of the scheduling queue.
@@ -52,21 +53,16 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 		"kept-off-the-second-resource": {"nvidia.com/gpu.shared": "16"},
 	} {
 		pod := h.add(t, podObject(name, asks, nil))
-		eventually(t, func() bool { _, known, _ := h.plugin.cluster.faulted.pods.GetByKey("default/" + name); return known })
+		await.Until(t, "the pod to be known", func() bool { _, known, _ := h.plugin.cluster.faulted.pods.GetByKey("default/" + name); return known })
 		if _, _, err := h.evaluate(t, h.framework, pod); err == nil {
 			t.Fatalf("pod %s fits a node with a faulty GPU", name)
 		}
 	}
 	h.plugin.cluster.faulted.forget("gone")
 	over.Store(true)
-	for tried := range 2 {
-		select {
-		case name := <-queue.pods:
-			if !strings.HasPrefix(name, "default/kept-off") {
-				t.Errorf("pod %s is tried again, want only those that were kept off", name)
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("%d pods are tried again, want both that were kept off", tried)
+	for range 2 {
+		if name := await.Next(t, queue.pods, "both pods that were kept off to be tried again"); !strings.HasPrefix(name, "default/kept-off") {
+			t.Errorf("pod %s is tried again, want only those that were kept off", name)
 		}
 	}
 	if more := h.plugin.cluster.faulted.take(); len(more) > 0 || len(queue.pods) > 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/await"
 )
 
 // enrolledNow copies what pods are counted as.
@@ -51,7 +52,7 @@ func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
 	roll := h.plugin.cluster.roll
 	var got map[types.UID]enrolled
-	eventually(t, func() bool { got = roll.enrolledNow(); return len(got) == len(want) })
+	await.Until(t, "all pods to be enrolled", func() bool { got = roll.enrolledNow(); return len(got) == len(want) })
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(enrolled{})); diff != "" {
 		t.Errorf("counted as (-want +got):\n%s", diff)
 	}
@@ -60,7 +61,7 @@ func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, func() bool { return len(roll.enrolledNow()) == 0 })
+	await.Until(t, "the pods to leave", func() bool { return len(roll.enrolledNow()) == 0 })
 }
 
 // One GPU pod is there to stay. Three that were never counted go: that is no turnover.
@@ -80,13 +81,13 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 	if _, _, err := h.evaluate(t, h.framework, podObject("looks", strs{"nvidia.com/gpu": "1"}, nil)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return len(roll.enrolledNow()) == 1 && roll.waitingNow() == 3 })
+	await.Until(t, "the pods to arrive", func() bool { return len(roll.enrolledNow()) == 1 && roll.waitingNow() == 3 })
 	for i := range 3 {
 		if err := h.client.CoreV1().Pods("default").Delete(h.ctx, fmt.Sprint("lost-", i), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, func() bool { return roll.waitingNow() == 0 })
+	await.Until(t, "the pods to be counted", func() bool { return roll.waitingNow() == 0 })
 	totals.mu.Lock()
 	defer totals.mu.Unlock()
 	if filling := totals.supply.Filling(); filling != 1 {
@@ -97,7 +98,7 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 // awaitDevices waits until so many nodes have devices that can be claimed.
 func awaitDevices(t *testing.T, h *harness, nodes int) {
 	t.Helper()
-	eventually(t, func() bool {
+	await.Until(t, "the devices of the nodes", func() bool {
 		n := 0
 		for range h.plugin.cluster.claims.Latest().Names() {
 			n++
@@ -116,12 +117,12 @@ func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 	roll := h.plugin.cluster.roll
 	pod := h.add(t, claiming("p", "c"))
 	arrived := enrolled{class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true}
-	eventually(t, func() bool { return roll.enrolledNow()["p"] == arrived })
+	await.Until(t, "the pod to be timed as it arrived", func() bool { return roll.enrolledNow()["p"] == arrived })
 	api := h.client.ResourceV1().ResourceClaims("default")
 	if _, err := api.Update(h.ctx, allocated, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool {
+	await.Until(t, "the claim to be read", func() bool {
 		class, _, known := h.plugin.cluster.learner.classOf(h.ctx, pod)
 		return known && class.Count == 3
 	})

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/await"
 )
 
 func TestNormalizeScoreKeepsTheBestUnique(t *testing.T) {
@@ -144,7 +145,7 @@ func TestSiblingsPreferOneNVLinkDomain(t *testing.T) {
 		gpuNodeObject("b2", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"), gpuNodeObject("none", 4, "Tesla-T4"),
 		member("first", "b1"), member("second", "b1"), stranger)
 	pod := member("third", "")
-	eventually(t, func() bool {
+	await.Until(t, "the siblings to be seen", func() bool {
 		s, err := h.plugin.read(h.ctx, pod)
 		return err == nil && s.siblings != nil && s.siblings.byClique["uuid.b"] == 2
 	})

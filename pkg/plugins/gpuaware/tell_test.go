@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/await"
 )
 
 // ahead is an API server that is ahead of the informer: it has another version of one pod, and takes patches of that only.
@@ -74,7 +75,7 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.await(t, "the informer to know the pod", func() bool { return h.plugin.cluster.seen(assumed) != nil })
+			await.Until(t, "the informer to know the pod", func() bool { return h.plugin.cluster.seen(assumed) != nil })
 			now := h.plugin.cluster.seen(assumed).DeepCopy()
 			now.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: own}}
 			tc.change(now)

@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/terms"
+	"berth.dev/berth/test/harness/await"
 )
 
 // sumOf adds the amounts up.
@@ -59,7 +60,7 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 		objects = append(objects, p)
 	}
 	h := newHarness(t, alone(defaultArgs()), objects...)
-	h.await(t, "the mix to be known", func() bool { return h.plugin.cluster.learner.learnt().demand.Known() })
+	await.Until(t, "the mix to be known", func() bool { return h.plugin.cluster.learner.learnt().demand.Known() })
 	seen := map[string]bool{}
 	for _, pod := range []*v1.Pod{
 		podObject("p", strs{"nvidia.com/gpu": "1"}, nil),

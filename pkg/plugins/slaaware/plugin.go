@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
-	"k8s.io/utils/clock"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
@@ -30,7 +29,6 @@ const Name = "SLAAware"
 // Plugin is the SLAAware plugin of one profile.
 type Plugin struct {
 	reader   *signals.FigureReader
-	clock    clock.PassiveClock
 	headroom float64
 }
 
@@ -53,7 +51,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("reading figures for profile %s: %w", handle.ProfileName(), err)
 	}
-	return &Plugin{reader: reader, clock: clock.RealClock{}, headroom: float64(*args.HeadroomPercent) / 100}, nil
+	return &Plugin{reader: reader, headroom: float64(*args.HeadroomPercent) / 100}, nil
 }
 
 // namesOf returns the nodes as series may name them.

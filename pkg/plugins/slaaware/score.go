@@ -49,7 +49,7 @@ func (p *Plugin) begin(pod *v1.Pod) (*cycle, error) {
 	if bad != nil {
 		return nil, bad
 	}
-	return &cycle{want: want, figures: p.reader.Snapshot(), now: p.clock.Now()}, nil
+	return &cycle{want: want, figures: p.reader.Snapshot(), now: time.Now()}, nil
 }
 
 // cycle returns what PreScore wrote or, in a profile that enables Score alone, what it would write.

@@ -10,7 +10,8 @@ import (
 	heartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
 	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
-	"sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
+	"sigs.k8s.io/yaml"
 )
 
 //go:embed *.yaml
@@ -33,9 +34,13 @@ func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error
 	}
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range texts {
-		stage, err := config.UnmarshalWithType[*internalversion.Stage](text)
-		if err != nil {
+		var written v1alpha1.Stage
+		if err := yaml.UnmarshalStrict([]byte(text), &written); err != nil {
 			return nil, fmt.Errorf("decoding a stage: %w", err)
+		}
+		stage, err := internalversion.ConvertToInternalStage(&written)
+		if err != nil {
+			return nil, fmt.Errorf("converting a stage: %w", err)
 		}
 		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
 	}

@@ -126,13 +126,22 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 // in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an empty server.
 func (s *Server) watch(req *http.Request, t target, tab *table, match selector, info runtime.SerializerInfo) *http.Response {
 	from := req.URL.Query().Get("resourceVersion")
+	var missed []Event
 	if from != "" && from != strconv.FormatInt(s.version, 10) {
-		if v, err := strconv.ParseInt(from, 10, 64); err != nil || tab.changedSince(v) {
+		v, err := strconv.ParseInt(from, 10, 64)
+		known := err == nil && !tab.changedSince(v)
+		if err == nil && !known && s.Rules != nil && v > 0 {
+			missed, known = tab.since(v)
+		}
+		if !known {
 			return failure(req, apierrors.NewResourceExpired("version "+from+" is not the present one"))
 		}
 	}
 	w := newWatcher(t.key.Namespace, match, eventEncoder(info), func(closed *watcher) { s.release(tab, closed) })
 	w.weather = s.Weather
+	for _, e := range missed {
+		w.send(e)
+	}
 	tab.watchers = append(tab.watchers, w)
 	context.AfterFunc(req.Context(), func() { _ = w.Close() })
 	mediaType := info.MediaType

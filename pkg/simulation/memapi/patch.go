@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// applyPatch returns the patched object. Merge patches are applied to the object's fields as a map, which takes half of the
+// applyPatch returns the patched object. An apply patch is merged: fields have no owners, so what a manager does not apply any more stays. Merge patches are applied to the object's fields as a map, which takes half of the
 // time of doing it to its text.
 func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (runtime.Object, error) {
 	before := old
@@ -52,6 +52,11 @@ func mergeFields(fields map[string]any, patchType types.PatchType, patch []byte,
 		return nil, fmt.Errorf("reading a JSON object: %w", err)
 	}
 	switch patchType {
+	case types.ApplyYAMLPatchType:
+		if _, custom := old.(*unstructured.Unstructured); custom {
+			return merge(fields, changes), nil
+		}
+		return strategicpatch.StrategicMergeMapPatch(fields, changes, old) //nolint:wrapcheck // the caller names it
 	case types.StrategicMergePatchType:
 		return strategicpatch.StrategicMergeMapPatch(fields, changes, old) //nolint:wrapcheck // the caller names it
 	case types.MergePatchType:

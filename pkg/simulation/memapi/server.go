@@ -1,7 +1,7 @@
 // Package memapi is a Kubernetes API in memory, reached through the transport of ordinary client-go clients: list, watch,
 // get, create, update, patch, delete, the binding and status subresources, and discovery, for every built-in type and for
-// the custom resources that are registered. It has no authentication, admission, defaulting, garbage collection or
-// history; what a scheduler writes is all that it is for.
+// the custom resources that are registered. It has no authentication and no garbage collection, and without Rules no admission,
+// defaults or history either; what a scheduler writes is all that it is for.
 //
 // Reads are answered at once. Writes that come through the transport are, when the server is Deferred, held until
 // CommitFirst, which applies them one by one in an order that depends on nothing but the requests themselves, so that goroutines
@@ -54,6 +54,8 @@ type Server struct {
 	Graceful bool
 	// Weather, when set before the first use, delays and loses writes and delays events.
 	Weather Weather
+	// Rules, when set before the first use, are those of a real API server, in place of Graceful.
+	Rules Rules
 
 	mu      sync.Mutex
 	version int64
@@ -75,6 +77,9 @@ type table struct {
 	born     map[types.NamespacedName]int64 // the version at which each object was created
 	watchers []*watcher
 	version  int64 // of the last change to any object in it
+	// history is kept for watches from an earlier version; forgotten is the version of the last event that it does not hold any more.
+	history   []Event
+	forgotten int64
 }
 
 // New makes an empty server that knows every built-in type.
@@ -103,6 +108,7 @@ func builtinKinds() map[schema.GroupVersionResource]kind {
 		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
 		kinds[gvr] = kind{gvk: gvk, namespaced: !clusterScoped[gvk.Kind]}
 	}
+	kinds[definitions] = kind{gvk: definitions.GroupVersion().WithKind("CustomResourceDefinition"), custom: true}
 	return kinds
 }
 
@@ -223,6 +229,9 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
 	s.stamp(m)
 	t.objects[key], t.born[key] = obj, s.version
+	if gvr == definitions {
+		s.serve(obj)
+	}
 	s.publish(t, gvr, Event{Type: Added, Object: obj})
 	return obj, nil
 }
@@ -301,6 +310,9 @@ func (s *Server) stamp(m metav1.Object) {
 func (s *Server) publish(t *table, gvr schema.GroupVersionResource, e Event) {
 	e.GVR = gvr
 	t.version = s.version
+	if s.Rules != nil {
+		t.remember(e)
+	}
 	for _, w := range t.watchers {
 		w.send(e)
 	}

@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -102,6 +104,10 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 	if err != nil {
 		return failure(req, err)
 	}
+	dryRun := req.URL.Query().Get("dryRun") != ""
+	if dryRun && (req.Method != http.MethodPost || t.subresource != "") {
+		return failure(req, errBadRequest("dryRun is supported for creations alone"))
+	}
 	info := serializerFor(req.Header, tab.kind)
 	var obj runtime.Object
 	code := http.StatusOK
@@ -114,24 +120,23 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 		return success(req, http.StatusCreated, info, done)
 	case req.Method == http.MethodPost && t.subresource == "":
 		code = http.StatusCreated
-		obj, err = s.post(tab, t, body)
+		obj, err = s.post(tab, t, body, dryRun)
 	case req.Method == http.MethodPut:
 		obj, err = s.put(tab, t, body)
 	case req.Method == http.MethodPatch:
 		patchType := types.PatchType(contentType(req.Header))
-		obj, err = s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
-			patched, err := applyPatch(old, patchType, body)
-			if err != nil {
-				return nil, err
-			}
-			return patched, checkVersion(t, old, patched)
-		})
-	case req.Method == http.MethodDelete && t.key.Name != "":
+		obj, err = s.rewrite(t, func(old runtime.Object) (runtime.Object, error) { return applyPatch(old, patchType, body) })
+	case req.Method == http.MethodDelete:
 		options, derr := decodeDelete(body, tab.kind)
 		if derr != nil {
 			return failure(req, derr)
 		}
-		obj, err = s.end(t, options)
+		if t.key.Name == "" {
+			obj = &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusOK}
+			err = s.endAll(req, tab, t, options)
+		} else {
+			obj, err = s.end(t, options)
+		}
 	default:
 		err = errBadRequest(req.Method + " " + req.URL.Path + " is not supported")
 	}
@@ -141,20 +146,28 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 	return success(req, code, info, obj)
 }
 
-func (s *Server) post(tab *table, t target, body []byte) (runtime.Object, error) {
+func (s *Server) post(tab *table, t target, body []byte, dryRun bool) (runtime.Object, error) {
 	obj, err := decode(body, tab.kind)
 	if err != nil {
 		return nil, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(tab.kind.gvk)
-	if tab.kind.gvk.Kind == "Event" {
-		return obj, nil // accepted and dropped: nobody reads events here
+	if tab.kind.gvk.Kind == "Event" && s.Rules == nil {
+		return obj, nil // accepted and dropped: no replay reads events
 	}
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, errBadRequest(err.Error())
 	}
 	m.SetNamespace(t.key.Namespace)
+	if s.Rules != nil {
+		if obj, err = s.Rules.Create(t.gvr, obj); err != nil {
+			return nil, err //nolint:wrapcheck // it is the answer
+		}
+	}
+	if dryRun {
+		return obj, nil
+	}
 	return s.create(t.gvr, obj)
 }
 
@@ -164,7 +177,7 @@ func (s *Server) put(tab *table, t target, body []byte) (runtime.Object, error) 
 		return nil, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(tab.kind.gvk)
-	return s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
+	return s.rewrite(t, func(old runtime.Object) (runtime.Object, error) {
 		was, err := meta.Accessor(old)
 		if err != nil {
 			return nil, err
@@ -174,9 +187,36 @@ func (s *Server) put(tab *table, t target, body []byte) (runtime.Object, error) 
 			return nil, err
 		}
 		is.SetUID(was.GetUID())
-		return obj, checkVersion(t, old, obj)
+		return obj, nil
 	})
 }
+
+// rewrite stores what change makes of the object that the request names, by the rules if there are any.
+func (s *Server) rewrite(t target, change func(old runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+	obj, err := s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
+		obj, err := change(old)
+		if err == nil {
+			err = checkVersion(t, old, obj)
+		}
+		if err != nil || s.Rules == nil {
+			return obj, err
+		}
+		if obj, err = s.Rules.Update(t.gvr, t.subresource, obj, old); err == nil && equality.Semantic.DeepEqual(obj, old) {
+			err = errUnchanged
+		}
+		return obj, err
+	})
+	switch {
+	case errors.Is(err, errUnchanged):
+		return s.tables[t.gvr].objects[t.key], nil
+	case err != nil || s.Rules == nil:
+		return obj, err
+	}
+	return s.endIfDone(t.gvr, t.key, obj)
+}
+
+// errUnchanged ends a write that leaves an object as it was: it gets no new version, and watches do not hear of it.
+var errUnchanged = errors.New("unchanged")
 
 // checkVersion refuses a write of an object that names another version than the stored one. One that names none is taken.
 func checkVersion(t target, old, written runtime.Object) error {
@@ -214,10 +254,18 @@ func (s *Server) bind(t target, body []byte) error {
 		if pod.Spec.NodeName != "" {
 			return nil, errConflict(t.gvr, t.key.Name, "pod is already assigned to node "+pod.Spec.NodeName)
 		}
+		if pod.DeletionTimestamp != nil {
+			return nil, errConflict(t.gvr, t.key.Name, "pod is being deleted, cannot be assigned to a host")
+		}
+		if len(pod.Spec.SchedulingGates) > 0 {
+			return nil, errConflict(t.gvr, t.key.Name, "pod has non-empty scheduling gates")
+		}
 		pod.Spec.NodeName = binding.Target.Name
 		for key, value := range binding.Annotations {
 			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
 		}
+		pod.Status.NominatedNodeName = ""
+		setScheduled(pod)
 		if s.MutateBinding != nil {
 			s.MutateBinding(pod)
 		}
@@ -226,8 +274,24 @@ func (s *Server) bind(t target, body []byte) error {
 	return err
 }
 
+// setScheduled notes in the conditions of a pod that it has a node.
+func setScheduled(pod *v1.Pod) {
+	scheduled := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.Now()}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled {
+			scheduled.LastProbeTime, scheduled.ObservedGeneration = c.LastProbeTime, c.ObservedGeneration
+			*c = scheduled
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, scheduled)
+}
+
 // end deletes an object at once, or marks a pod that takes its time.
 func (s *Server) end(t target, options *metav1.DeleteOptions) (runtime.Object, error) {
+	if s.Rules != nil {
+		return s.endByRules(t.gvr, t.key, options)
+	}
 	tab, err := s.table(t.gvr)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// benchmark measures one figure, several times if it scatters.
+type benchmark struct {
+	name, unit, what string
+	measure          func(ctx context.Context, name string) ([]float64, error)
+}
+
+const (
+	againstStock = "× stock"
+	// unallocated is what the allocation leaves of 100%: it shows better than the allocation how much more is wasted.
+	unallocated = "% of GPUs idle"
+)
+
+var benchmarks = []benchmark{
+	{"identical", againstStock, "CPU for a pod: single pods, all alike, on 2,000 nodes", ratios(7)},
+	{"distinct", againstStock, "CPU for a pod: single pods, no two alike, on 2,000 nodes", ratios(7)},
+	{"gangs", againstStock, "CPU for a pod: 20 gangs of 32 on 2,000 nodes; with stock, pods without a gang", ratios(7)},
+	{"start", againstStock, "CPU of a start with 63 gangs of 16 that wait, on 2,000 nodes; with stock, without them",
+		ratios(7)},
+	{"replay", againstStock, "CPU for a pod: replay of a queue of gangs and single pods; with stock, without gangs",
+		ratios(7)},
+	{"replay-plans", "plans a gang", "plans that are made in that replay for each gang that starts", plansPerGang},
+	{"packing-cpu", unallocated, "what hack/bench/packing leaves in a family of work that needs much CPU",
+		packing("8-GPU, much CPU, 30% CPU-only")},
+	{"packing-shares", unallocated, "the same in a family with shares of GPUs",
+		packing("8-GPU, shares and whole, 90% CPU-only")},
+	// The heap is the same in each run.
+	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
+}
+
+// ratios compares so many pairs of processes, of which stock's is the first and the second in turn.
+func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error) {
+	return func(ctx context.Context, name string) ([]float64, error) {
+		values := make([]float64, pairs)
+		for i := range values {
+			cost := map[contender]float64{}
+			for _, c := range [][]contender{{stock, berth}, {berth, stock}}[i%2] {
+				s, err := spawn(ctx, name, c)
+				if err != nil {
+					return nil, err
+				}
+				cost[c] = s.Cost
+			}
+			values[i] = cost[berth] / cost[stock]
+		}
+		return values, nil
+	}
+}
+
+func plansPerGang(ctx context.Context, _ string) ([]float64, error) {
+	s, err := spawn(ctx, "replay", berth)
+	return []float64{s.PlansPerGang}, err
+}
+
+// spawn measures in a process of its own, so that heaps and caches do not mix. It has one processor, because idle ones
+// would collect garbage and look for work, in an amount that varies.
+func spawn(ctx context.Context, name string, c contender) (s sample, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return s, fmt.Errorf("finding this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, self, "--child", name, "--contender", string(c))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	output, err := outputOf(cmd)
+	if err == nil {
+		err = json.Unmarshal(output, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("measuring %s: %w", c, err)
+	}
+	return s, nil
+}
+
+// packing asks the benchmark of that name how many GPUs the rule that is installed leaves idle in a family.
+func packing(family string) func(ctx context.Context, name string) ([]float64, error) {
+	return func(ctx context.Context, _ string) (_ []float64, err error) {
+		folder, err := os.MkdirTemp("", "guard-")
+		if err != nil {
+			return nil, fmt.Errorf("making a folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+		file := filepath.Join(folder, "packing.json")
+		cmd := exec.CommandContext(ctx, "go", "run", "./hack/bench/packing", "--families", family, "--policies", "ours",
+			"--json", file)
+		if _, err := outputOf(cmd); err != nil {
+			return nil, fmt.Errorf("running the benchmark of packing: %w", err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the figures of packing: %w", err)
+		}
+		var outcome struct {
+			Results []struct {
+				Family string
+				Mean   struct{ Allocated float64 }
+			}
+		}
+		if err := json.Unmarshal(text, &outcome); err != nil {
+			return nil, fmt.Errorf("reading the figures of packing: %w", err)
+		}
+		for _, r := range outcome.Results {
+			// The name of another family may contain that of this one.
+			if r.Family == family {
+				return []float64{100 * (1 - r.Mean.Allocated)}, nil
+			}
+		}
+		return nil, fmt.Errorf("reading the figures of packing: no family %q is among them", family)
+	}
+}
+
+// outputOf runs a command; what it says as it fails is in the error.
+func outputOf(cmd *exec.Cmd) ([]byte, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return output, nil
+}

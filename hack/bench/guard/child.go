@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+// contender is a scheduler that is measured.
+type contender string
+
+const (
+	stock contender = "stock"
+	berth contender = "berth"
+)
+
+// profile is the schedulerName of its pods.
+func (c contender) profile() string {
+	if c == berth {
+		return "berth-scheduler"
+	}
+	return v1.DefaultSchedulerName
+}
+
+// configuration is the installed one, or kube-scheduler's default, in which no plugin of ours runs.
+func (c contender) configuration() (*schedulerconfig.Configuration, error) {
+	if c == berth {
+		return schedulerconfig.Shipped()
+	}
+	return schedulerconfig.Parse("stock",
+		[]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"))
+}
+
+// part of the work is enough for stock, which takes several times as long for each pod.
+func (c contender) part(n int) int {
+	if c == stock {
+		return n / 4
+	}
+	return n
+}
+
+// sample is what a process measured of one scheduler.
+type sample struct {
+	// Cost is CPU seconds or bytes, for each pod where pods are placed.
+	Cost float64 `json:"cost"`
+	// PlansPerGang is how many plans were made for each gang that started, where they are counted.
+	PlansPerGang float64 `json:"plansPerGang"`
+}
+
+// take measures one scheduler in this process, which measures nothing else.
+func take(name string, c contender) (sample, error) {
+	switch name {
+	case "identical":
+		return c.inWorld(func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(2000), true)) })
+	case "distinct":
+		return c.inWorld(func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(1000), false)) })
+	case "gangs":
+		return c.inWorld(func(w *world) (float64, error) { return w.place(gangs(c.profile(), c.part(20), 32, 1)) })
+	case "start":
+		return c.inWorld(func(w *world) (float64, error) { return w.begin(63, 16) })
+	case "memory":
+		return c.inWorld(func(w *world) (float64, error) { return w.heap(8000, 200) })
+	case "replay":
+		return c.replay()
+	}
+	return sample{}, fmt.Errorf("nothing is measured under the name %q", name)
+}
+
+// nodes is how many nodes a world has.
+const nodes = 2000
+
+// world is a cluster on a virtual clock, on which nothing has to be waited for and the same work is done each time.
+type world struct {
+	contender
+	api    *memapi.Server
+	settle func()
+	// stop stops the scheduler.
+	stop func()
+}
+
+func (c contender) inWorld(measure func(w *world) (float64, error)) (s sample, err error) {
+	if c == berth {
+		if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(rig.InstalledGates, ",")); err != nil {
+			return s, fmt.Errorf("setting the feature gates: %w", err)
+		}
+	}
+	err = simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
+		w := &world{contender: c, api: memapi.New(), settle: settle, stop: func() {}}
+		defer func() { w.stop() }()
+		simulation.ServeCustomKinds(w.api, nil)
+		w.api.MutateBinding = simulation.StartPod
+		if err := w.create(clusterOf(nodes, nil).Objects...); err != nil {
+			return err
+		}
+		s.Cost, err = measure(w)
+		return err
+	})
+	return s, err
+}
+
+func (w *world) create(objects ...apiruntime.Object) error {
+	for _, object := range objects {
+		if err := w.api.Create(object); err != nil {
+			return fmt.Errorf("creating an object: %w", err)
+		}
+	}
+	return nil
+}
+
+// run starts the scheduler.
+func (w *world) run() error {
+	config, err := w.configuration()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	sched, err := simulation.NewScheduler(ctx, w.api, config, config.Component.Parallelism,
+		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
+	if err != nil {
+		cancel()
+		return err
+	}
+	sched.SchedulingQueue.Run(klog.FromContext(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			sched.ScheduleOne(ctx)
+		}
+	}()
+	w.stop = func() {
+		cancel()
+		sched.Stop()
+		<-done
+		w.stop = func() {}
+	}
+	return nil
+}
+
+// cpu is the CPU time in seconds from f until the scheduler has done all that there is to do, when this many pods are
+// to be pending.
+func (w *world) cpu(pending int, f func() error) (float64, error) {
+	runtime.GC()
+	before := usedCPU()
+	if err := f(); err != nil {
+		return 0, err
+	}
+	time.Sleep(10 * time.Second) //nolint:forbidigo // virtual time
+	w.settle()
+	used := usedCPU() - before
+	for _, object := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
+		if object.(*v1.Pod).Spec.NodeName == "" {
+			pending--
+		}
+	}
+	if pending != 0 {
+		return 0, fmt.Errorf("%d more pods are pending than should be", -pending)
+	}
+	return used.Seconds(), nil
+}
+
+// place is the CPU time for each of the objects' pods that a running scheduler places.
+func (w *world) place(objects []apiruntime.Object) (float64, error) {
+	if err := w.run(); err != nil {
+		return 0, err
+	}
+	// The first pod pays for what is done once.
+	if _, err := w.cpu(0, func() error { return w.create(gpuPod(w.profile(), "first", 1)) }); err != nil {
+		return 0, err
+	}
+	pods := 0
+	for _, object := range objects {
+		if _, is := object.(*v1.Pod); is {
+			pods++
+		}
+	}
+	seconds, err := w.cpu(0, func() error { return w.create(objects...) })
+	return seconds / float64(pods), err
+}
+
+// begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
+// for another. Stock starts on the same cluster without them: it would search all nodes for victims for each pod.
+func (w *world) begin(waiting, members int) (float64, error) {
+	taken, pending := nodes-2*members+2, 0
+	objects := running(2*taken, taken)
+	if w.contender == berth {
+		objects = append(objects, gangs(w.profile(), waiting, members, gpusPerNode)...)
+		pending = (waiting - 1) * members
+	}
+	if err := w.create(objects...); err != nil {
+		return 0, err
+	}
+	return w.cpu(pending, w.run)
+}
+
+// heap is what a scheduler keeps for each node and pod when it has placed a few pods beside those that run.
+func (w *world) heap(pods, placed int) (float64, error) {
+	if err := w.create(running(pods-placed, nodes)...); err != nil {
+		return 0, err
+	}
+	if _, err := w.place(singles(w.profile(), placed, false)); err != nil {
+		return 0, err
+	}
+	with := heapInUse()
+	w.stop()
+	w.settle()
+	without := heapInUse()
+	runtime.KeepAlive(w) // the API has to count in both
+	return (with - without) / float64(nodes+pods), nil
+}
+
+func heapInUse() float64 {
+	// What is pooled survives the first collection.
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// replay is the CPU time for each pod of a queue.
+func (c contender) replay() (sample, error) {
+	config, err := c.configuration()
+	if err != nil {
+		return sample{}, err
+	}
+	before := usedCPU()
+	result, err := replay.Run(context.Background(), config, clusterOf(32, queue(c == berth)),
+		replay.Options{Mode: replayed.VirtualTime, Profile: c.profile(), Seed: 1})
+	if err != nil {
+		return sample{}, err
+	}
+	used := usedCPU() - before
+	if result.JobsCompleted != result.Jobs {
+		return sample{}, fmt.Errorf("%d of %d jobs were completed", result.JobsCompleted, result.Jobs)
+	}
+	plans, err := plansMade()
+	return sample{used.Seconds() / float64(result.Pods), plans / float64(max(result.GangsStarted, 1))}, err
+}
+
+// plansMade is how many plans for gangs this process has made.
+func plansMade() (float64, error) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		return 0, fmt.Errorf("reading the metrics: %w", err)
+	}
+	plans := uint64(0)
+	for _, family := range families {
+		if family.GetName() == "berth_gang_plan_duration_seconds" {
+			for _, m := range family.GetMetric() {
+				plans += m.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return float64(plans), nil
+}
+
+func usedCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // Linux refuses only what it does not know
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/trace"
+)
+
+const (
+	gpusPerNode = 8
+	namespace   = "guard"
+)
+
+// nodeName is the name of the i-th node.
+func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
+
+// clusterOf is a cluster of so many nodes, of three models in three zones, and the jobs that arrive.
+func clusterOf(nodes int, jobs []trace.Job) replay.Input {
+	var fleet []trace.Node
+	for i := range nodes {
+		fleet = append(fleet, trace.Node{
+			Name: nodeName(i), CPUMilli: 96_000, MemoryMiB: 1100 << 10, GPUs: gpusPerNode,
+			Model: []string{"NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S"}[i%3],
+			Zone:  fmt.Sprintf("zone-%d", i%3), MicroDollarsPerHour: 27_450_000,
+		})
+	}
+	return replay.NewInput("cluster", fleet, jobs)
+}
+
+// gpuPod is a pending pod of so many GPUs.
+func gpuPod(profile, name string, gpus int64) *v1.Pod {
+	pod := rig.Pod(namespace, name, profile, v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewQuantity(gpus, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(gpus<<32, resource.BinarySI),
+		"nvidia.com/gpu":  *resource.NewQuantity(gpus, resource.DecimalSI),
+	})
+	pod.Labels = map[string]string{"app": "train"}
+	return pod
+}
+
+// singles are pods of one GPU, all alike or no two alike.
+func singles(profile string, n int, alike bool) []runtime.Object {
+	pods := make([]runtime.Object, n)
+	for i := range pods {
+		pod := gpuPod(profile, fmt.Sprintf("pod-%06d", i), 1)
+		if !alike {
+			requests := pod.Spec.Containers[0].Resources.Requests
+			requests[v1.ResourceCPU] = *resource.NewMilliQuantity(1000+int64(i), resource.DecimalSI)
+		}
+		pods[i] = pod
+	}
+	return pods
+}
+
+// gangs are so many gangs: for each its PodGroup and its members.
+func gangs(profile string, n, members int, gpus int64) []runtime.Object {
+	var objects []runtime.Object
+	for g := range n {
+		name := fmt.Sprintf("gang-%03d", g)
+		objects = append(objects, kubeview.NewPodGroup(namespace, name, members))
+		for m := range members {
+			pod := gpuPod(profile, fmt.Sprintf("%s-%03d", name, m), gpus)
+			kubeview.JoinGang(pod, name)
+			objects = append(objects, pod)
+		}
+	}
+	return objects
+}
+
+// running are pods of one GPU that have their node, as evenly as can be on the first so many nodes.
+func running(n, on int) []runtime.Object {
+	pods := make([]runtime.Object, n)
+	for i := range pods {
+		pod := gpuPod(v1.DefaultSchedulerName, fmt.Sprintf("running-%06d", i), 1)
+		pod.Labels["app"] = fmt.Sprintf("app-%d", i%50)
+		pod.Spec.NodeName, pod.Status.Phase = nodeName(i%on), v1.PodRunning
+		pods[i] = pod
+	}
+	return pods
+}
+
+// queue are jobs that arrive faster than a small cluster can run them. Each fourth is a gang, or has the pods of one.
+func queue(gangs bool) []trace.Job {
+	random := rand.New(rand.NewPCG(1, 1))
+	var jobs []trace.Job
+	for i := range 60 {
+		job := trace.Job{Name: fmt.Sprintf("job-%03d", i), Arrival: time.Duration(i) * 5 * time.Second,
+			Pods: 1, GPUs: 1, GPUMilli: 1000}
+		if i%4 == 0 {
+			job.Pods, job.GPUs, job.Gang = 2<<random.IntN(4), gpusPerNode, gangs
+		}
+		job.Duration = time.Duration(120+random.IntN(360)) * time.Second
+		job.CPUMilli, job.MemoryMiB = int64(job.GPUs)*4000, int64(job.GPUs)<<14
+		jobs = append(jobs, job)
+	}
+	return jobs
+}

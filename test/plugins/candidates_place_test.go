@@ -1,0 +1,42 @@
+package plugins_test
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// TestNearNodesAreCandidatesWhateverTheirClass has a peer in a rack of nodes that are all in the class of hundreds of others, and on
+// a node that packing likes least.
+func TestNearNodesAreCandidatesWhateverTheirClass(t *testing.T) {
+	t.Parallel()
+	peer := podOf("peer", 1000, 1024, 0)
+	peer.Labels, peer.Spec.NodeName = map[string]string{"app": "cache"}, "n00421"
+	r := newRig(t, nodesOf(600), peer)
+	plain, near := podOf("plain", 1000, 1024, 1), podOf("near", 1000, 1024, 1)
+	near.Annotations = map[string]string{"berth.dev/near": "app=cache"}
+	for _, pod := range []*v1.Pod{plain, near} {
+		if got := r.seen(t, upstream.NewCycleState(), pod); got >= 600 {
+			t.Errorf("the framework is given all %d nodes for pod %s", got, pod.Name)
+		}
+	}
+	rack := func(pod *v1.Pod) string {
+		t.Helper()
+		result, err := r.choose(t, r.best, pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := r.snapshot.NodeInfos().Get(result.SuggestedHost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Node().Labels["topology.kubernetes.io/rack"]
+	}
+	if got := rack(plain); got == "r21" {
+		t.Fatalf("a pod without peers is in rack %s anyway", got)
+	}
+	if got := rack(near); got != "r21" {
+		t.Errorf("the pod is in rack %s, its peer in r21", got)
+	}
+}

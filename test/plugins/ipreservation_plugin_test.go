@@ -1,0 +1,166 @@
+package plugins_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/plugins/ipreservation"
+)
+
+const onePerRack = `IPPool racks {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.1.1]}, {domain: {key: rack, value: r2}, ranges: [10.0.2.1]}]}`
+
+func TestWhereAPodGetsAnAddress(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		objects []string
+		pod     *v1.Pod
+		want    map[string]string
+		skipped bool
+	}{
+		"a pod that asks for nothing": {objects: []string{onePerRack}, pod: asking("p", ""), want: map[string]string{}, skipped: true},
+		"a pod that others' reservations are nothing to": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, pod: {namespace: default, name: q}}`},
+			pod: asking("p", ""), want: map[string]string{}, skipped: true},
+		"a pod of a pool with addresses":   {objects: []string{onePerRack}, pod: asking("p", "racks"), want: map[string]string{}},
+		"a pod of a pool that is missing":  {pod: asking("p", "racks"), want: map[string]string{"": "there is no IPPool racks"}},
+		"a pool that cannot be used":       {objects: []string{`IPPool racks {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": `pool racks cannot be used: spec.subnets[0].ranges: Invalid value: "10.0.0.9-10.0.0.1": reading range "10.0.0.9-10.0.0.1": the first address is greater than the last one`}},
+		"a pool of other namespaces":       {objects: []string{`IPPool racks {namespaces: [x], subnets: [{ranges: [10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": "pool racks is not for pods of namespace default"}},
+		"an annotation that names no pool": {pod: asking("p", "A B"), want: map[string]string{"": `pod annotation berth.dev/ip-pool: "A B" is not the name of an IPPool, such as racks`}},
+		"a domain that is full": {objects: []string{onePerRack, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`},
+			pod: asking("p", "racks"), want: map[string]string{"a": "pool racks has no free address in domain rack=r1"}},
+		"a reservation in one rack": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, domain: {key: rack, value: r2}, pod: {namespace: default, name: p}}`},
+			pod: asking("p", ""), want: map[string]string{"a": "node(s) where the pod's address is not routable: 10.0.0.1 (rack=r2)"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, test.objects...)
+				o := c.Cycle(t, test.pod)
+				if diff := cmp.Diff(test.want, o.Reasons()); diff != "" {
+					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+				if o.State.GetSkipFilterPlugins().Has(ipreservation.Name) != test.skipped {
+					t.Errorf("Filter is skipped: %t, want %t", !test.skipped, test.skipped)
+				}
+				if _, status := c.plugin.SignPod(t.Context(), test.pod); status.IsSuccess() != test.skipped {
+					t.Errorf("a pod that is skipped: %t; it is signed: %t", test.skipped, status.IsSuccess())
+				}
+			})
+		})
+	}
+}
+
+// Another scheduler takes the address after this one has promised it: the API server tells, and the pod gets another.
+func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		old := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
+		p, q := old.add(t, asking("p", "any")), old.add(t, asking("q", "any"))
+		fresh := beside(t, old.API)
+		pass(second)
+		first, second := old.reserve(t, p), fresh.reserve(t, q)
+		if reason := old.preBind(t, first, p); reason != "" {
+			t.Fatal(reason)
+		}
+		if reason := fresh.preBind(t, second, q); !strings.Contains(reason, "the address is reserved for another pod") {
+			t.Errorf("the second scheduler says %q", reason)
+		}
+		if reason := fresh.preBind(t, fresh.reserve(t, q), q); reason != "" {
+			t.Error(reason)
+		}
+		want := map[string]string{"p": "10.0.0.1", "q": "10.0.0.2"}
+		got := map[string]string{"p": old.annotation("p", "berth.dev/ip-address"), "q": old.annotation("q", "berth.dev/ip-address")}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("addresses (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWhatIsWrittenOfAnAddress(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		args := &config.IPReservationArgs{AddressAnnotation: ptr.To("cni.projectcalico.org/ipAddrs"), AddressFormat: ptr.To(config.AddressJSONList)}
+		setup := addressSetup(t, `IPPool racks {releasePolicy: Retain, releaseAfter: 1h, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
+		c := startAddressed(t, setArgs(setup, args))
+		p := asking("db-3", "racks")
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		c.add(t, p)
+		c.lead(t)
+		c.mustBind(t, p)
+		want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain", "releaseAfter": "1h0m0s",
+			"domain": map[string]any{"key": "rack", "value": "r1"}, "pod": map[string]any{"namespace": "default", "statefulSet": "db", "ordinal": int64(3)}}
+		if diff := cmp.Diff(want, c.reservation("ip-2001-db8--1")); diff != "" {
+			t.Errorf("reservation (-want +got):\n%s", diff)
+		}
+		if got := c.annotation("db-3", "cni.projectcalico.org/ipAddrs"); got != `["2001:db8::1"]` {
+			t.Errorf("the annotation is %s", got)
+		}
+	})
+}
+
+// A pod whose binding fails gives its address back, and members of a gang that are tried on nodes take one each.
+func TestAnAddressThatIsTriedIsGivenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, onePerRack)
+		p := asking("p", "racks")
+		state := c.reserve(t, p)
+		if reasons := c.filter(t, asking("q", "racks")); reasons["a"] == "" {
+			t.Error("a promised address is free")
+		}
+		c.RunReservePluginsUnreserve(t.Context(), state, p, "a")
+		o := c.Cycle(t, asking("q", "racks"))
+		if reasons := o.Reasons(); len(reasons) > 0 {
+			t.Errorf("refused after the address was given back: %v", reasons)
+		}
+		info, clone := c.Info(t, "a"), o.State.Clone()
+		sibling, err := upstream.NewPodInfo(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.RunPreFilterExtensionAddPod(t.Context(), clone, asking("q", "racks"), sibling, info)
+		for state, want := range map[fwk.CycleState]string{clone: "pool racks has no free address in domain rack=r1", o.State: ""} {
+			if got := c.RunFilterPlugins(t.Context(), state, asking("q", "racks"), info).Message(); got != want {
+				t.Errorf("with a sibling on the node: %q, want %q", got, want)
+			}
+		}
+		c.RunPreFilterExtensionRemovePod(t.Context(), clone, asking("q", "racks"), sibling, info)
+		if got := c.RunFilterPlugins(t.Context(), clone, asking("q", "racks"), info); !got.IsSuccess() {
+			t.Errorf("without the sibling: %v", got)
+		}
+	})
+}
+
+// Pods that get no address are alike to the plugin, and become what they are when a reservation is made for them.
+func TestPodsWithoutAnAddressAreSignedAlike(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, onePerRack)
+		c.lead(t)
+		signs := func(p *v1.Pod) bool {
+			fragments, status := c.plugin.SignPod(t.Context(), p)
+			if len(fragments) > 0 {
+				t.Errorf("pod %s is signed by %v", p.Name, fragments)
+			}
+			return status.IsSuccess()
+		}
+		labeled := asking("q", "")
+		labeled.Labels = map[string]string{"index": "1"}
+		for want, pods := range map[bool][]*v1.Pod{true: {asking("p", ""), labeled}, false: {asking("r", "racks"), asking("s", "missing"), asking("t", "A B")}} {
+			for _, p := range pods {
+				if signs(p) != want {
+					t.Errorf("pod %s with annotations %v is signed: %t", p.Name, p.Annotations, !want)
+				}
+			}
+		}
+		c.apply(t, `IPReservation ip-10-0-9-1 {address: 10.0.9.1, pod: {namespace: default, name: p}}`)
+		pass(second)
+		if signs(asking("p", "")) || !signs(labeled) {
+			t.Error("after a reservation for p, p is signed or q is not")
+		}
+	})
+}

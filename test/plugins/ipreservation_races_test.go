@@ -1,0 +1,310 @@
+package plugins_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+)
+
+func prioritized(p *v1.Pod, priority int32, nominated string) *v1.Pod {
+	p.Spec.Priority = &priority
+	p.Status.NominatedNodeName = nominated
+	return p
+}
+
+// An address that is kept for a nominated pod is kept on all nodes: it is free in the cluster once, not once a node.
+func TestAnAddressIsKeptForANominatedPod(t *testing.T) {
+	t.Parallel()
+	const one = `IPPool any {subnets: [{ranges: [10.0.0.1]}]}`
+	kept := map[string]string{"a": "pool any has no free address", "b": "pool any has no free address"}
+	nominee := func() *v1.Pod { return prioritized(asking("nominee", "any"), 10, "a") }
+	tests := map[string]struct {
+		nominee *v1.Pod
+		pod     *v1.Pod
+		objects []string
+		want    map[string]string
+	}{
+		"against a pod of lower priority":                                        {nominee: nominee(), pod: prioritized(asking("p", "any"), 0, ""), want: kept},
+		"against a pod of the same priority":                                     {nominee: nominee(), pod: prioritized(asking("p", "any"), 10, ""), want: kept},
+		"not against a pod of higher priority":                                   {nominee: nominee(), pod: prioritized(asking("p", "any"), 20, ""), want: map[string]string{}},
+		"not against itself":                                                     {nominee: nominee(), pod: nominee(), want: map[string]string{}},
+		"against a nominated pod of the same priority that comes later in order": {nominee: nominee(), pod: prioritized(asking("p", "any"), 10, "b"), want: kept},
+		"not against one that comes earlier":                                     {nominee: nominee(), pod: prioritized(asking("early", "any"), 10, "b"), want: map[string]string{}},
+		"not if it is nominated to a node that is gone":                          {nominee: prioritized(asking("nominee", "any"), 10, "gone"), pod: asking("p", "any"), want: map[string]string{}},
+		"not if it asks for another pool":                                        {nominee: prioritized(asking("nominee", "other"), 10, "a"), pod: asking("p", "any"), want: map[string]string{}},
+		"not twice if it has an address already": {nominee: nominee(), pod: asking("p", "more"), want: map[string]string{},
+			objects: []string{`IPPool more {subnets: [{ranges: [10.0.1.1-10.0.1.2]}]}`, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: nominee}}`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, append(test.objects, one)...)
+				c.add(t, test.nominee)
+				if diff := cmp.Diff(test.want, c.filter(t, test.pod)); diff != "" {
+					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// The address is free again when the nominated pod is gone, and those that were refused it are told.
+func TestANominatedPodThatIsGoneKeepsNoAddress(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1]}]}`, `IPPool full {subnets: [{ranges: [10.0.1.1]}]}`,
+			`IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: other}}`)
+		nominee := prioritized(asking("nominee", "any"), 10, "a")
+		c.add(t, nominee)
+		c.add(t, asking("p", "any"))
+		c.add(t, asking("hopeless", "full"))
+		c.add(t, asking("stranger", ""))
+		c.tried()
+		c.DeletePod(t, "nominee")
+		if diff := cmp.Diff([]string{"p"}, c.tried()); diff != "" {
+			t.Errorf("tried again (-want +got):\n%s", diff)
+		}
+		if reasons := c.filter(t, asking("p", "any")); len(reasons) > 0 {
+			t.Errorf("refused: %v", reasons)
+		}
+	})
+}
+
+// The reservation is deleted before the informer shows it: nothing tells of that, so the plugin asks.
+func TestAReservationThatWasNeverSeenIsForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		watch, setup := &blind{resource: "ipreservations"}, addressSetup(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.2]}]}`)
+		setup.Through = watch.through
+		c := startAddressed(t, setup)
+		pass(second)
+		watch.see(false)
+		for _, name := range []string{"first", "second"} {
+			c.mustBind(t, c.add(t, asking(name, "any")))
+		}
+		// That of the first is gone, and in the place of that of the second is another one.
+		c.Delete(t, reservationsResource, "", "ip-10-0-0-1")
+		c.Delete(t, reservationsResource, "", "ip-10-0-0-2")
+		c.apply(t, `IPReservation ip-10-0-0-2 {address: 10.0.0.2, pod: {namespace: default, name: new}}`)
+		if reasons := c.filter(t, asking("p", "any")); len(reasons) != 2 {
+			t.Errorf("what the API server said it has written is free: %v", reasons)
+		}
+		watch.see(true)
+		pass(minute)
+		c.mustBind(t, c.add(t, asking("p", "any")))
+		if got := c.annotation("p", "berth.dev/ip-address"); got != "10.0.0.1" {
+			t.Errorf("the pod has %s, want the address that nobody has", got)
+		}
+		if reasons := c.filter(t, asking("q", "any")); len(reasons) != 2 {
+			t.Errorf("the address of the new pod is free: %v", reasons)
+		}
+	})
+}
+
+// What is written and is still there is looked after until the informer has shown it.
+func TestAReservationThatIsSlowToBeSeenIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		watch, setup := &blind{resource: "ipreservations"}, addressSetup(t, `IPPool any {subnets: [{ranges: [10.0.0.1]}]}`)
+		setup.Through = watch.through
+		c := startAddressed(t, setup)
+		pass(second)
+		watch.see(false)
+		c.mustBind(t, c.add(t, asking("p", "any")))
+		for _, open := range []bool{false, true} {
+			watch.see(open)
+			pass(minute)
+			if reasons := c.filter(t, asking("q", "any")); len(reasons) != 2 {
+				t.Errorf("reservations are seen: %t; the address is free: %v", open, reasons)
+			}
+		}
+	})
+}
+
+// A pod that is deleted between Reserve and PreBind has never had its address, which is free at once, whatever the policy.
+func TestAPodThatIsDeletedBeforeItIsBoundGivesItsAddressBack(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []networkv1alpha1.ReleasePolicy{networkv1alpha1.OnPodDeletion, networkv1alpha1.OnStatefulSetDeletion, networkv1alpha1.Retain} {
+		t.Run(string(policy), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, `IPPool any {releasePolicy: `+string(policy)+`, subnets: [{ranges: [10.0.0.1]}]}`)
+				p := c.add(t, asking("p", "any"))
+				state := c.reserve(t, p)
+				c.DeletePod(t, "p")
+				synctest.Wait()
+				if reason := c.preBind(t, state, p); !strings.Contains(reason, "reserving address 10.0.0.1 for pod default/p: the pod was deleted meanwhile") {
+					t.Fatalf("PreBind says %q", reason)
+				}
+				if got := c.reservation("ip-10-0-0-1"); got != nil {
+					t.Errorf("the reservation is %v", got)
+				}
+				if reasons := c.filter(t, asking("q", "any")); len(reasons) > 0 {
+					t.Errorf("the address is not free: %v", reasons)
+				}
+			})
+		})
+	}
+}
+
+// The pod ends while the promise still holds: the first look at its reservation does not release it, a later one does.
+func TestAReservationIsReleasedAfterThePromise(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
+		p := asking("p", "")
+		state := c.reserve(t, p)
+		pass(minute)
+		if c.reservation("ip-10-0-0-1") == nil {
+			t.Fatal("a promised reservation is released")
+		}
+		c.RunReservePluginsUnreserve(t.Context(), state, p, onlyNode)
+		pass(minute)
+		if got := c.reservation("ip-10-0-0-1"); got != nil {
+			t.Errorf("the reservation is %v", got)
+		}
+	})
+}
+
+// A pod that waited only because of its reservation needs no address when that is deleted, and has to be tried.
+func TestWhoIsTriedAgainForAnAddress(t *testing.T) {
+	t.Parallel()
+	const reserved = `IPReservation ip-10-0-9-1 {address: 10.0.9.1, domain: {key: rack, value: r9}, pod: {namespace: default, name: owner}}`
+	tests := map[string]struct {
+		change func(t *testing.T, c *addressed)
+		want   []string
+	}{
+		"a reservation is deleted":        {func(t *testing.T, c *addressed) { c.Delete(t, reservationsResource, "", "ip-10-0-9-1") }, []string{"open", "owner"}},
+		"a reservation gets a new domain": {func(t *testing.T, c *addressed) { c.apply(t, strings.Replace(reserved, "r9", "r1", 1)) }, []string{"owner"}},
+		"a reservation is made for a pod": {func(t *testing.T, c *addressed) {
+			c.apply(t, `IPReservation ip-10-0-9-2 {address: 10.0.9.2, pod: {namespace: default, name: plain}}`)
+		}, []string{"plain"}},
+		"a pool gets addresses": {func(t *testing.T, c *addressed) { c.apply(t, `IPPool full {subnets: [{ranges: [10.0.1.1-10.0.1.2]}]}`) }, []string{"full", "missing", "open", "owner"}},
+		"a pool is created": {func(t *testing.T, c *addressed) {
+			c.apply(t, `IPPool missing {namespaces: [x], subnets: [{ranges: [10.0.3.1]}]}`)
+		}, []string{"full", "missing", "open", "owner"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, reserved, `IPPool open {subnets: [{ranges: [10.0.2.1]}]}`,
+					`IPPool full {subnets: [{ranges: [10.0.1.1]}]}`, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: other}}`)
+				for pod, pool := range map[string]string{"owner": "", "plain": "", "open": "open", "full": "full", "missing": "missing"} {
+					c.add(t, asking(pod, pool))
+				}
+				c.lead(t)
+				c.tried()
+				test.change(t, c)
+				if diff := cmp.Diff(test.want, c.tried()); diff != "" {
+					t.Errorf("tried again (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// What the plugin writes itself, or what changes nothing, wakes nobody: each pod that is bound would wake all that wait.
+func TestNobodyIsTriedAgainForNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
+		c.add(t, asking("waits", "any"))
+		p := c.add(t, asking("p", "any"))
+		c.lead(t)
+		c.tried()
+		c.mustBind(t, p)
+		if names := c.tried(); slices.Contains(names, "waits") {
+			t.Errorf("tried again because another pod is bound: %v", names)
+		}
+		c.apply(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: another, releasePolicy: Retain, pod: {namespace: default, name: p}}`)
+		c.apply(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
+		if names := c.tried(); len(names) > 0 {
+			t.Errorf("tried again: %v", names)
+		}
+	})
+}
+
+// Everything that there was of addresses goes while the scheduler runs, and comes back.
+func TestCustomResourcesGoAndComeBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, onePerRack)
+		p := c.add(t, asking("p", "racks"))
+		c.lead(t)
+		state := c.reserve(t, p)
+		c.Delete(t, poolsResource, "", "racks")
+		pass(second)
+		if reason := c.preBind(t, state, p); reason != "" {
+			t.Errorf("an address that is promised is not given: %s", reason)
+		}
+		if reasons := c.filter(t, asking("q", "racks")); reasons[""] != "there is no IPPool racks" {
+			t.Errorf("without pools: %v", reasons)
+		}
+		pass(second)
+		c.Delete(t, reservationsResource, "", "ip-10-0-1-1")
+		pass(second)
+		c.apply(t, onePerRack)
+		pass(second)
+		if reasons := c.filter(t, asking("q", "racks")); len(reasons) > 0 {
+			t.Errorf("with pools again: %v", reasons)
+		}
+	})
+}
+
+// A pool that shrinks takes no address away, and gives none out that it does not have any more.
+func TestAPoolShrinks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.3]}]}`)
+		p, q := c.add(t, asking("p", "any")), c.add(t, asking("q", "any"))
+		c.lead(t)
+		c.mustBind(t, p)
+		promised := c.reserve(t, q)
+		c.apply(t, `IPPool any {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.3]}]}`)
+		pass(second)
+		if reason := c.preBind(t, promised, q); reason != "" {
+			t.Errorf("an address that is promised is not given: %s", reason)
+		}
+		for name, want := range map[string]string{"p": "10.0.0.1", "q": "10.0.0.2"} {
+			if got := c.annotation(name, "berth.dev/ip-address"); got != want {
+				t.Errorf("pod %s has address %s, want %s", name, got, want)
+			}
+			back := asking(name, "any")
+			back.UID += "-again"
+			if reasons := c.filter(t, back); len(reasons) > 0 {
+				t.Errorf("pod %s comes back: %v", name, reasons)
+			}
+		}
+		c.reserve(t, asking("r", "any"))
+		want := map[string]string{"a": "pool any has no free address in domain rack=r1", "b": "node(s) outside the domains of pool any"}
+		got := c.filter(t, asking("s", "any"))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A scheduler that led before finds a reservation unused and no pod that needs it. Before it deletes the reservation, the scheduler
+// that leads by now gives the address to a pod.
+func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, given := asking("p", ""), func() {}
+		setup := addressSetup(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
+		setup.Through = doAfter(http.MethodGet, "pods/p", func() { given() })
+		old := startAddressed(t, setup)
+		synctest.Wait() // its loop has found that it does not lead, and pauses
+		old.lead(t)
+		fresh := beside(t, old.API)
+		state, bound := fresh.reserve(t, p), false
+		given = func() {
+			fresh.Create(t, p)
+			if reason := fresh.preBind(t, state, p); reason != "" {
+				t.Errorf("giving the address to the pod: %s", reason)
+			}
+			bound = true
+		}
+		pass(minute)
+		if got := fresh.reservation("ip-10-0-0-1"); !bound || got == nil || got["podUID"] != "p" {
+			t.Errorf("the reservation is %v, the pod has its address: %t", got, bound)
+		}
+	})
+}

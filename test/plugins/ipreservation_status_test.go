@@ -1,0 +1,155 @@
+package plugins_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+)
+
+// told is what users see of a pool.
+type told struct {
+	Addresses, Used, Free int64
+	Accepted, Reason      string
+}
+
+func (c *addressed) pool(t *testing.T, name string) (told, *networkv1alpha1.IPPool) {
+	t.Helper()
+	o, _ := c.API.Get(poolsResource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
+	if o == nil {
+		t.Fatalf("there is no pool %s", name)
+	}
+	p := &networkv1alpha1.IPPool{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, p); err != nil {
+		t.Fatal(err)
+	}
+	seen := told{Addresses: p.Status.Addresses, Used: p.Status.Used, Free: p.Status.Free}
+	for _, condition := range p.Status.Conditions {
+		seen.Accepted, seen.Reason = string(condition.Status), condition.Reason
+	}
+	return seen, p
+}
+
+func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, `IPPool small {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.1-10.0.0.2]}, {ranges: [10.0.0.9]}]}`,
+			`IPPool part {subnets: [{ranges: [10.0.0.2]}]}`, `IPPool six {subnets: [{ranges: ["2001:db8::/32"]}]}`, `IPPool bad {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`,
+			`IPReservation ip-10-0-0-1 {address: 10.0.0.1, releasePolicy: Retain, pod: {namespace: default, name: q}}`)
+		check := func(when string, want map[string]told) {
+			pass(minute)
+			got := map[string]told{}
+			for name := range want {
+				got[name], _ = c.pool(t, name)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", when, diff)
+			}
+		}
+		p := c.add(t, asking("p", "small"))
+		c.lead(t)
+		overlaps := "Overlaps"
+		check("at first", map[string]told{"small": {3, 1, 2, "True", overlaps}, "part": {1, 0, 1, "True", overlaps},
+			"six": {math.MaxInt64, 0, math.MaxInt64, "True", "Usable"}, "bad": {0, 0, 0, "False", "Invalid"}})
+		state := c.reserve(t, p)
+		check("with a promise", map[string]told{"small": {3, 2, 1, "True", overlaps}, "part": {1, 1, 0, "True", overlaps}})
+		c.RunReservePluginsUnreserve(t.Context(), state, p, onlyNode)
+		check("without it", map[string]told{"small": {3, 1, 2, "True", overlaps}, "part": {1, 0, 1, "True", overlaps}})
+		c.Delete(t, reservationsResource, "", "ip-10-0-0-1")
+		c.Delete(t, poolsResource, "", "part")
+		c.apply(t, `IPPool bad {subnets: [{ranges: [10.0.1.1-10.0.1.9]}]}`)
+		check("when a reservation and a pool are gone, and another is mended", map[string]told{"small": {3, 0, 3, "True", "Usable"}, "bad": {9, 0, 9, "True", "Usable"}})
+		if _, bad := c.pool(t, "bad"); bad.Status.ObservedGeneration != bad.Generation || bad.Generation == 0 {
+			t.Errorf("the status is about generation %d of %d", bad.Status.ObservedGeneration, bad.Generation)
+		}
+		if len(c.Recorder.Events) != 1 {
+			t.Fatalf("%d events", len(c.Recorder.Events))
+		}
+		if e := <-c.Recorder.Events; !strings.Contains(e, "Invalid no address is given out: spec.subnets[0].ranges") {
+			t.Errorf("the event says %q", e)
+		}
+		_, before := c.pool(t, "small")
+		pass(minute)
+		if _, after := c.pool(t, "small"); after.ResourceVersion != before.ResourceVersion {
+			t.Error("a status that has not changed is written again")
+		}
+	})
+}
+
+// Schedulers that wait for the lease see pools, too. This one has run no cycle, and it is not known yet whether it leads.
+func TestTheStatusOfAPoolIsWrittenByTheLeaderAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := giveOut(t, onePerRack)
+		synctest.Wait()
+		if got, _ := c.pool(t, "racks"); got != (told{}) {
+			t.Errorf("a scheduler that may not lead has written %v", got)
+		}
+		pass(minute)
+		if got, _ := c.pool(t, "racks"); got.Addresses != 2 {
+			t.Errorf("a scheduler without an election has written %v", got)
+		}
+	})
+}
+
+func TestWhatTheConditionOfAPoolSays(t *testing.T) {
+	t.Parallel()
+	many := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for name, test := range map[string]struct {
+		overlaps []string
+		want     string
+	}{
+		"no other pool":    {nil, "addresses are given out"},
+		"another pool":     {many[:1], "has addresses in common with a; each is given once, and counts in every pool that has it"},
+		"many other pools": {many, "has addresses in common with a, b, c, d, e and 2 more; each is given once, and counts in every pool that has it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, `IPPool pool {subnets: [{ranges: [10.0.0.1]}]}`)
+				for _, other := range test.overlaps {
+					c.apply(t, "IPPool "+other+" {subnets: [{ranges: [10.0.0.1]}]}")
+				}
+				pass(minute)
+				if _, pool := c.pool(t, "pool"); len(pool.Status.Conditions) != 1 || pool.Status.Conditions[0].Message != test.want {
+					t.Errorf("conditions %v, want %q", pool.Status.Conditions, test.want)
+				}
+			})
+		})
+	}
+}
+
+// It does not run beside others, for a process has one scheduler whose metrics it tells.
+func TestMetricsTellHowManyAddressesAreLeft(t *testing.T) {
+	names := []string{"berth_ip_addresses_free", "berth_ip_addresses_used"}
+	synctest.Test(t, func(t *testing.T) {
+		c := giveOut(t, onePerRack, `IPPool any {subnets: [{ranges: [10.0.3.1-10.0.3.5]}]}`,
+			`IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`)
+		c.lead(t)
+		c.reserve(t, asking("p", "any"))
+		want := `# HELP berth_ip_addresses_free [ALPHA] Addresses of a pool that are free.
+# TYPE berth_ip_addresses_free gauge
+berth_ip_addresses_free{domain="any node",pool="any"} 4
+berth_ip_addresses_free{domain="rack=r1",pool="racks"} 0
+berth_ip_addresses_free{domain="rack=r2",pool="racks"} 1
+# HELP berth_ip_addresses_used [ALPHA] Addresses of a pool that are reserved or promised.
+# TYPE berth_ip_addresses_used gauge
+berth_ip_addresses_used{domain="any node",pool="any"} 1
+berth_ip_addresses_used{domain="rack=r1",pool="racks"} 1
+berth_ip_addresses_used{domain="rack=r2",pool="racks"} 0
+`
+		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	})
+	// That scheduler has ended.
+	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(""), names...); err != nil {
+		t.Error(err)
+	}
+}

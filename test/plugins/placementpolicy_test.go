@@ -1,0 +1,353 @@
+package plugins_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/plugins/placementpolicy"
+	"berth.dev/berth/test/harness/framework"
+	"berth.dev/berth/test/harness/objects"
+)
+
+var policiesResource = placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies")
+
+const (
+	onlyPoolA = `compliance: {rules: [{name: a, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`
+	twoMatlab = `licenses: [{name: matlab, count: 2}]`
+)
+
+// specs are policies by name.
+type specs = map[string]string
+
+// governed is a scheduler with PlacementPolicy alone.
+type governed struct {
+	*framework.Scheduler
+	plugin *placementpolicy.Plugin
+}
+
+// govern starts the plugin with policies and other objects.
+func govern(tb testing.TB, policies specs, others ...runtime.Object) *governed {
+	tb.Helper()
+	setup := framework.Setup{
+		Profile: framework.Alone("berth-scheduler", placementpolicy.Name, nil),
+		Plugins: frameworkruntime.Registry{placementpolicy.Name: placementpolicy.New},
+		API:     framework.API(map[string]schema.GroupVersionResource{"PlacementPolicy": policiesResource}),
+		Objects: others,
+	}
+	for name, spec := range policies {
+		setup.Objects = append(setup.Objects, objects.Custom(tb, "PlacementPolicy", name, spec))
+	}
+	s := framework.Start(tb, setup)
+	return &governed{s, framework.Plugin[*placementpolicy.Plugin](tb, s)}
+}
+
+// apply creates a policy, or puts another in its place.
+func (g *governed) apply(tb testing.TB, name, spec string) {
+	tb.Helper()
+	g.Apply(tb, policiesResource, objects.Custom(tb, "PlacementPolicy", name, spec))
+}
+
+// status is what the plugin has written of a policy.
+func (g *governed) status(tb testing.TB, name string) *placementv1alpha1.PlacementPolicyStatus {
+	tb.Helper()
+	known, _ := g.API.Get(policiesResource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
+	policy := &placementv1alpha1.PlacementPolicy{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(known.Object, policy); err != nil {
+		tb.Fatal(err)
+	}
+	return &policy.Status
+}
+
+// licensed makes a pod that asks for licenses.
+func licensed(name, licenses string) *st.PodWrapper {
+	return objects.Pod(name).SchedulerName("berth-scheduler").Annotation("berth.dev/licenses", licenses)
+}
+
+func ofTenant(name string) *st.PodWrapper {
+	return objects.Pod(name).SchedulerName("berth-scheduler").Label("tenant", "acme")
+}
+
+func pooled(name string, labels ...string) *v1.Node {
+	return objects.Labelled(objects.Node(name, "cpu", "8", "memory", "8Gi"), labels...)
+}
+
+func twoPools(others ...runtime.Object) []runtime.Object {
+	return append(others, pooled("a", "pool", "a", "data", "imagenet"), pooled("b", "pool", "b"), objects.Namespace("default", "kind", "plain"))
+}
+
+// woken returns the names of the pods that plugins have woken since it was asked last.
+func woken(s *framework.Scheduler) []string {
+	pass(second)
+	return s.Woken()
+}
+
+func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
+	t.Parallel()
+	open, anywhere := map[string]int64{"a": 0, "b": 0}, map[string]string{}
+	const unknown = "reading namespace new for placement policies: the namespace is not known to the scheduler yet"
+	tests := map[string]struct {
+		policies specs
+		pod      *st.PodWrapper
+		scores   map[string]int64
+		reasons  map[string]string
+	}{
+		"no policy":                        {pod: objects.Pod("p"), scores: open, reasons: anywhere},
+		"a policy that is not about it":    {policies: specs{"tenants": onlyPoolA}, pod: objects.Pod("p"), scores: open, reasons: anywhere},
+		"a license that is free":           {policies: specs{"tools": twoMatlab}, pod: licensed("p", "matlab"), scores: open, reasons: anywhere},
+		"a license that no policy defines": {pod: licensed("p", "matlab"), reasons: map[string]string{"": "pod annotation berth.dev/licenses: no placement policy has a license matlab"}},
+		"a rule that binds it": {policies: specs{"tenants": onlyPoolA}, pod: ofTenant("p"), scores: map[string]int64{"a": 0},
+			reasons: map[string]string{"b": "node(s) that rule a of placement policy tenants does not allow"}},
+		"a dataset on a node": {policies: specs{"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`},
+			pod: objects.Pod("p").Annotation("berth.dev/datasets", "imagenet"), scores: map[string]int64{"a": 100, "b": 0}, reasons: anywhere},
+		"a namespace that is not known yet, and no rule that reads its labels": {
+			policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "pod.namespace == 'other'"}, nodes: {expression: "true"}}]}`},
+			pod:      objects.Pod("p").Namespace("new"), scores: open, reasons: anywhere},
+		"a namespace that is not known yet, and an expression that reads its labels": {
+			policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "'x' in pod.namespaceLabels"}, nodes: {expression: "true"}}]}`},
+			pod:      objects.Pod("p").Namespace("new"), reasons: map[string]string{"": unknown}},
+		"a namespace that is not known yet": {
+			policies: specs{"n": `compliance: {rules: [{name: secret, pods: {namespaceSelector: {matchLabels: {kind: secret}}}, nodes: {expression: "true"}}]}`},
+			pod:      objects.Pod("p").Namespace("new"), reasons: map[string]string{"": unknown}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := govern(t, test.policies, twoPools()...).Cycle(t, test.pod.Obj())
+				if o.Rejected != nil && o.Rejected.Code() != fwk.UnschedulableAndUnresolvable {
+					t.Errorf("it is rejected with %v", o.Rejected)
+				}
+				if diff := cmp.Diff(test.reasons, o.Reasons()); diff != "" {
+					t.Errorf("reasons (-want +got):\n%s", diff)
+				}
+				if got := o.Totals(); len(got)+len(test.scores) > 0 && !cmp.Equal(test.scores, got) {
+					t.Errorf("scores (-want +got):\n%s", cmp.Diff(test.scores, got))
+				}
+			})
+		})
+	}
+}
+
+func TestAPodThatNoRuleConcernsIsSkippedAndBatched(t *testing.T) {
+	t.Parallel()
+	for name, policies := range map[string]specs{"no policies": nil, "policies about others": {"tenants": onlyPoolA, "tools": twoMatlab}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				g := govern(t, policies, twoPools()...)
+				state := g.Cycle(t, objects.Pod("p").Obj()).State
+				if !state.GetSkipFilterPlugins().Has(placementpolicy.Name) || !state.GetSkipScorePlugins().Has(placementpolicy.Name) {
+					t.Errorf("skipped are %v and %v", state.GetSkipFilterPlugins(), state.GetSkipScorePlugins())
+				}
+				sign := func(p *st.PodWrapper) string {
+					fragments, status := g.plugin.SignPod(t.Context(), p.Obj())
+					if !status.IsSuccess() {
+						t.Fatal(status)
+					}
+					text, err := json.Marshal(fragments)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return string(text)
+				}
+				if sign(objects.Pod("p").Label("index", "1")) != sign(objects.Pod("q").Label("index", "2")) {
+					t.Error("a label that no rule reads tells pods apart")
+				}
+				if (sign(objects.Pod("p")) == sign(ofTenant("r"))) != (policies == nil) {
+					t.Error("a rule that concerns one of two pods tells them apart, and nothing else does")
+				}
+			})
+		})
+	}
+}
+
+func TestABrokenPolicySaysSoAndRefusesAsItIsTold(t *testing.T) {
+	t.Parallel()
+	broken := func(failure string) string {
+		return `{failurePolicy: ` + failure + `, compliance: {rules: [{name: r, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "node.lables.size() > 0"}}]}}`
+	}
+	const refusal = "node(s) for which rule r of placement policy p cannot be evaluated"
+	for failure, want := range map[string]map[string]string{"Fail": {"a": refusal, "b": refusal}, "Ignore": {}} {
+		t.Run(failure, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				g := govern(t, specs{"p": broken(failure)}, twoPools()...)
+				if diff := cmp.Diff(want, g.Cycle(t, ofTenant("p").Obj()).Reasons()); diff != "" {
+					t.Errorf("reasons (-want +got):\n%s", diff)
+				}
+				if got := g.Cycle(t, objects.Pod("other").Obj()).Totals(); len(got) != 2 {
+					t.Errorf("a pod that the rule cannot concern: %v", got)
+				}
+				pass(minute)
+				conditions := g.status(t, "p").Conditions
+				if len(conditions) != 1 || conditions[0].Status != "False" {
+					t.Fatalf("conditions %v", conditions)
+				}
+				for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'", "failurePolicy " + failure} {
+					if !strings.Contains(conditions[0].Message, part) {
+						t.Errorf("%q does not say %q", conditions[0].Message, part)
+					}
+				}
+				if event := <-g.Recorder.Events; !strings.Contains(event, "Warning Invalid") || !strings.Contains(event, "lables") {
+					t.Errorf("the event is %q", event)
+				}
+				g.apply(t, "p", onlyPoolA)
+				pass(minute)
+				if conditions := g.status(t, "p").Conditions; conditions[0].Status != "True" {
+					t.Errorf("conditions of the good policy: %v", conditions)
+				}
+			})
+		})
+	}
+}
+
+func TestPodsWakeWhenRulesChange(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(t *testing.T, g *governed){
+		"a policy is edited": func(t *testing.T, g *governed) {
+			g.apply(t, "tenants", strings.Replace(onlyPoolA, "pool: a", "pool: b", 1))
+		},
+		"a policy is deleted": func(t *testing.T, g *governed) { g.Delete(t, policiesResource, "", "tenants") },
+		"a policy comes": func(t *testing.T, g *governed) {
+			g.apply(t, "more", `compliance: {rules: [{name: x, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "true"}}]}`)
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				g := govern(t, specs{"tenants": onlyPoolA},
+					twoPools(ofTenant("concerned").Obj(), objects.Pod("other").Obj(), ofTenant("bound").Node("a").Obj())...)
+				g.Cycle(t, objects.Pod("any").Obj())
+				woken(g.Scheduler)
+				change(t, g)
+				if diff := cmp.Diff([]string{"concerned"}, woken(g.Scheduler)); diff != "" {
+					t.Errorf("woken (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestPodsWakeWhenTheirNamespaceComes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const secret = `compliance: {rules: [{name: secret, pods: {namespaceSelector: {matchLabels: {kind: secret}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`
+		p := objects.Pod("p").Namespace("new").Obj()
+		g := govern(t, specs{"n": secret}, twoPools(p)...)
+		if o := g.Cycle(t, p); o.Rejected == nil {
+			t.Errorf("a pod of an unknown namespace: %v", o)
+		}
+		woken(g.Scheduler)
+		g.Create(t, objects.Namespace("new", "kind", "secret"))
+		if diff := cmp.Diff([]string{"p"}, woken(g.Scheduler)); diff != "" {
+			t.Errorf("woken (-want +got):\n%s", diff)
+		}
+		want := map[string]string{"b": "node(s) that rule secret of placement policy n does not allow"}
+		if diff := cmp.Diff(want, g.Cycle(t, p).Reasons()); diff != "" {
+			t.Errorf("once it is known (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// hint asks what an event says of a pod that waits: by the number of the event in EventsToRegister.
+func hint(t *testing.T, plugin fwk.EnqueueExtensions, event int, pod *v1.Pod, before, after any) fwk.QueueingHint {
+	t.Helper()
+	events, err := plugin.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := events[event].QueueingHintFn(klog.Background(), pod, before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestWhatWakesAPodThatPoliciesRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const afterPod, afterNode, afterOwn = 0, 1, 2
+		g := govern(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`}, twoPools()...)
+		g.Cycle(t, objects.Pod("any").Obj())
+		acme, user, plain, gone := ofTenant("acme").Obj(), licensed("user", "matlab").Obj(), objects.Pod("plain").Obj(), licensed("gone", "matlab").Node("b").Obj()
+		for name, test := range map[string]struct {
+			event    int
+			pod      *v1.Pod
+			old, new any
+			want     fwk.QueueingHint
+		}{
+			"a holder goes":                            {afterPod, user, gone, nil, fwk.Queue},
+			"a holder goes, and no license helps":      {afterPod, acme, gone, nil, fwk.QueueSkip},
+			"a pod goes that held nothing":             {afterPod, user, plain, nil, fwk.QueueSkip},
+			"a holder gives its license back":          {afterPod, user, gone, objects.Pod("gone").Node("b").ResourceVersion("2").Obj(), fwk.Queue},
+			"a holder changes in nothing that matters": {afterPod, user, gone, licensed("gone", "matlab").Node("b").Label("x", "y").ResourceVersion("3").Obj(), fwk.QueueSkip},
+			"a node of the right pool comes":           {afterNode, acme, nil, pooled("n", "pool", "a"), fwk.Queue},
+			"a node of another pool comes":             {afterNode, acme, nil, pooled("n", "pool", "b"), fwk.QueueSkip},
+			"a node joins the pool":                    {afterNode, acme, pooled("n", "pool", "b"), pooled("n", "pool", "a"), fwk.Queue},
+			"a node leaves the pool":                   {afterNode, acme, pooled("n", "pool", "a"), pooled("n", "pool", "b"), fwk.QueueSkip},
+			"a node changes in another label":          {afterNode, acme, pooled("n", "pool", "a"), pooled("n", "pool", "a", "x", "y"), fwk.QueueSkip},
+			"a node with holders leaves the pool":      {afterNode, user, pooled("n", "pool", "b"), pooled("n"), fwk.Queue},
+			"the pod changes tenants":                  {afterOwn, acme, acme, objects.Pod("acme").ResourceVersion("2").Obj(), fwk.Queue},
+			"the pod changes in something else":        {afterOwn, acme, acme, ofTenant("acme").Label("x", "y").ResourceVersion("3").Obj(), fwk.QueueSkip},
+		} {
+			if got := hint(t, g.plugin, test.event, test.pod, test.old, test.new); got != test.want {
+				t.Errorf("%s: hint is %v, want %v", name, got, test.want)
+			}
+		}
+	})
+}
+
+// Nodes with the same key are judged alike, and as Filter and Score judge each of them.
+func TestAClassIsJudgedByPoliciesAsItsNodesAre(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 1))
+		all := []runtime.Object{objects.Namespace("default")}
+		for i := range 100 {
+			all = append(all, pooled(fmt.Sprint("n", i), "pool", []string{"a", "b", "c"}[random.IntN(3)], "data", []string{"imagenet", "laion"}[random.IntN(2)], "i", fmt.Sprint(i)))
+		}
+		g := govern(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`,
+			"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`}, all...)
+		if _, reason := g.place(t, licensed("holder", "matlab").Obj(), g.Infos(t)[0].Node().Name); reason != "" && !strings.Contains(reason, "outside") {
+			t.Fatal(reason)
+		}
+		reader := func(p *st.PodWrapper) *v1.Pod { return p.Annotation("berth.dev/datasets", "imagenet").Obj() }
+		for _, p := range []*v1.Pod{objects.Pod("plain").Obj(), ofTenant("acme").Obj(), licensed("user", "matlab").Obj(),
+			reader(objects.Pod("reader")), reader(licensed("all", "matlab"))} {
+			o := g.Cycle(t, p)
+			judge, first, scores := g.plugin.Judge(t.Context(), o.State, p), map[string]any{}, o.Totals()
+			for _, info := range g.Infos(t) {
+				key, class := g.plugin.Class(candidates.Key{}, info)
+				name := string(key.Fixed) + "|" + string(key.All)
+				if known, ok := first[name]; ok {
+					class = known
+				} else {
+					first[name] = class
+				}
+				score, passes := scores[info.Node().Name]
+				if refuses := judge.Refuses(class); refuses == passes {
+					t.Errorf("pod %s, node %s: Filter passes %t, the judge refuses %t", p.Name, info.Node().Name, passes, refuses)
+				}
+				if o.State.GetSkipScorePlugins().Has(placementpolicy.Name) || !passes {
+					continue
+				}
+				if got, _ := judge.Score(class, info); fwk.MaxScore-got != score {
+					t.Errorf("pod %s, node %s: distance %d of its class, score %d of the node", p.Name, info.Node().Name, got, score)
+				}
+			}
+			if len(first) != 6 {
+				t.Errorf("%d classes of nodes in 3 pools with 2 datasets", len(first))
+			}
+		}
+	})
+}

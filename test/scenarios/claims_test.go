@@ -1,0 +1,111 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// driver is the DRA driver of the scenario's devices.
+func (w *world) driver() string { return w.name + ".test" }
+
+// class is the DeviceClass that the scenario calls by this name, chip is the resource that it serves by its other name.
+func (w *world) class(name string) string { return w.name + "-" + name }
+func (w *world) chip(name string) v1.ResourceName {
+	return v1.ResourceName(w.driver() + "/" + name)
+}
+
+// doDevices publishes N devices of a class on every node whose name begins with a prefix.
+func (w *world) doDevices(ctx context.Context, l *line) error {
+	n, err := l.int(1)
+	if err != nil {
+		return err
+	}
+	class := l.option("class", "device")
+	device := resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: w.class(class)}}
+	device.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+		Expression: fmt.Sprintf("device.driver == %q && device.attributes[%q].class == %q", w.driver(), w.driver(), class)}}}
+	device.Spec.ExtendedResourceName = ptr.To(string(w.chip(class)))
+	if _, err := w.client.ResourceV1().DeviceClasses().Create(ctx, &device, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	nodes, err := w.nodesOf(ctx, l.arg(0))
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		slice := &resourcev1.ResourceSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: node + "-" + class, Labels: map[string]string{scenarioLabel: w.name}},
+			Spec: resourcev1.ResourceSliceSpec{Driver: w.driver(), NodeName: ptr.To(node),
+				Pool: resourcev1.ResourcePool{Name: node + "-" + class, Generation: 1, ResourceSliceCount: 1}},
+		}
+		for i := range n {
+			slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("device-%d", i),
+				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"class": {StringValue: ptr.To(class)}}})
+		}
+		if _, err := w.client.ResourceV1().ResourceSlices().Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted is a claim for so many devices of a class.
+func (w *world) wanted(class string, n int) resourcev1.ResourceClaimSpec {
+	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "devices",
+		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: w.class(class), AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(n)}}}}}
+}
+
+// doClaim creates a claim that pods share.
+func (w *world) doClaim(ctx context.Context, l *line) error {
+	namespace, name := w.locate(l.arg(0))
+	n, err := strconv.Atoi(l.option("devices", "1"))
+	if err != nil {
+		return err
+	}
+	if err := w.namespace(ctx, namespace); err != nil {
+		return err
+	}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: w.wanted(l.option("class", "device"), n)}
+	_, err = w.client.ResourceV1().ResourceClaims(namespace).Create(ctx, claim, metav1.CreateOptions{})
+	return err
+}
+
+// claimDevices gives a pod claims of its own, which a controller makes from a template, one that it shares, or both.
+func (w *world) claimDevices(ctx context.Context, namespace string, spec *v1.PodSpec, l *line) error {
+	resources := &spec.Containers[0].Resources
+	claim := func(c v1.PodResourceClaim) {
+		spec.ResourceClaims = append(spec.ResourceClaims, c)
+		resources.Claims = append(resources.Claims, v1.ResourceClaim{Name: c.Name})
+	}
+	for class, amount := range l.with("claim:") {
+		n, err := strconv.Atoi(amount)
+		if err != nil {
+			return err
+		}
+		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: class + "-" + amount},
+			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: w.wanted(class, n)}}
+		_, err = w.client.ResourceV1().ResourceClaimTemplates(namespace).Create(ctx, template, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		claim(v1.PodResourceClaim{Name: class, ResourceClaimTemplateName: ptr.To(template.Name)})
+	}
+	if shared := l.option("shares", ""); shared != "" {
+		claim(v1.PodResourceClaim{Name: "shared", ResourceClaimName: ptr.To(shared)})
+	}
+	for class, amount := range l.with("chip:") {
+		n, err := quantity(amount)
+		if err != nil {
+			return err
+		}
+		resources.Requests[w.chip(class)], resources.Limits[w.chip(class)] = n, n
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package tool_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/advise"
+	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/output"
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/sandbox/demo"
+	"berth.dev/berth/pkg/showback"
+	"berth.dev/berth/pkg/validate"
+)
+
+var (
+	camelCase = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
+	// measured is what has a unit, and units are what its name has to say then.
+	measured = regexp.MustCompile(`(?i)(wait|duration|memory|cost|price|bill|wall|age|timeout|latency|completion)`)
+	units    = regexp.MustCompile(`(Seconds|Milliseconds|Hours|MiB|Bytes|Percent|[mM]icroDollars(PerHour)?|[mM]illiGPU|Histogram)$`)
+)
+
+// kinds are those of docs/output.md by what is printed under their name.
+var kinds = map[string]any{
+	"Explanation": &explain.Explanation{}, "Advice": &advise.Advice{}, "ReplayResult": &replayed.Result{}, "ReplayComparison": &report.Comparison{},
+	"Showback": &showback.Statement{}, "ValidationReport": &validate.Report{}, "Version": &command.Version{}, "DemoOutcome": &demo.Outcome{},
+	"ClusterOverview": &overview.Cluster{},
+}
+
+// eachField calls f for the fields of a type and of all types in it.
+func eachField(t reflect.Type, path string, seen map[reflect.Type]bool, f func(path string, field reflect.StructField)) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
+		eachField(t.Elem(), path, seen, f)
+	case reflect.Struct:
+		if seen[t] || t == reflect.TypeFor[time.Time]() {
+			return
+		}
+		seen[t] = true
+		for i := range t.NumField() {
+			field := t.Field(i)
+			if !field.IsExported() || field.Tag.Get("json") == "-" {
+				continue
+			}
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			f(path+"."+name, field)
+			eachField(field.Type, path+"."+name, seen, f)
+		}
+	}
+}
+
+func TestFieldsAreInTheStyleOfKubernetes(t *testing.T) {
+	t.Parallel()
+	for kind, value := range kinds {
+		eachField(reflect.TypeOf(value), kind, map[reflect.Type]bool{}, func(path string, field reflect.StructField) {
+			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if !camelCase.MatchString(name) {
+				t.Errorf("%s: the field %s has the name %q, want camel case", path, field.Name, name)
+			}
+			of := field.Type
+			if of.Kind() == reflect.Slice && strings.Contains(options, "omit") {
+				t.Errorf("%s: an empty list is left out, want []", path)
+			}
+			if of == reflect.TypeFor[time.Duration]() {
+				t.Errorf("%s is a number of nanoseconds, want seconds", path)
+			}
+			number := of.Kind() >= reflect.Int && of.Kind() <= reflect.Float64
+			counts := strings.HasPrefix(name, "nodes")
+			if number && !counts && measured.MatchString(name) && !units.MatchString(name) {
+				t.Errorf("%s has a unit, which its name does not say", path)
+			}
+		})
+	}
+}
+
+func TestEmptyValuesHaveAllTheirLists(t *testing.T) {
+	t.Parallel()
+	for kind, value := range kinds {
+		of := reflect.TypeOf(value).Elem()
+		var out bytes.Buffer
+		if err := output.WriteJSON(&out, reflect.New(of).Interface()); err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
+			t.Fatal(err)
+		}
+		if fields["apiVersion"] != output.APIVersion || fields["kind"] != kind {
+			t.Errorf("%s begins with %.80s", kind, out.String())
+		}
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if _, ok := fields[name].([]any); of.Field(i).Type.Kind() == reflect.Slice && of.Field(i).IsExported() && !ok {
+				t.Errorf("%s.%s is %v, want []", kind, name, fields[name])
+			}
+		}
+	}
+}
+
+func TestJSONAndYAMLSayTheSame(t *testing.T) {
+	t.Parallel()
+	value := &explain.Explanation{Profile: "p", Nodes: []explain.Node{{Name: "n", Rejected: &explain.Rejection{Plugin: "q"}}}}
+	var asJSON, asYAML bytes.Buffer
+	if err := output.WriteJSON(&asJSON, value); err != nil {
+		t.Fatal(err)
+	}
+	if err := output.WriteYAML(&asYAML, value); err != nil {
+		t.Fatal(err)
+	}
+	converted, err := yaml.YAMLToJSON(asYAML.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b any
+	if err := json.Unmarshal(asJSON.Bytes(), &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(converted, &b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("-JSON +YAML:\n%s", diff)
+	}
+	if strings.Contains(asJSON.String(), "null") || !strings.Contains(asJSON.String(), `"reasons": []`) {
+		t.Errorf("a list is not empty but null:\n%s", asJSON.String())
+	}
+}
+
+func TestOnlyKindsWithADescriptionArePrinted(t *testing.T) {
+	t.Parallel()
+	for _, value := range []any{nil, 5, struct{}{}, &struct{}{}, validate.Report{}, (*validate.Report)(nil)} {
+		if err := output.WriteJSON(&bytes.Buffer{}, value); err == nil {
+			t.Errorf("%#v is printed", value)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "output.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, value := range kinds {
+		_, section, found := strings.Cut(string(page), "\n## "+kind+"\n")
+		if !found {
+			t.Errorf("docs/output.md has no section on %s", kind)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		eachField(reflect.TypeOf(value), "", map[reflect.Type]bool{}, func(path string, field reflect.StructField) {
+			name := path[strings.LastIndexByte(path, '.')+1:]
+			if !strings.Contains(section, "`"+name+"`") {
+				t.Errorf("docs/output.md does not say what %s of %s is", strings.TrimPrefix(path, "."), kind)
+			}
+		})
+	}
+}
+
+// The kinds that are printed are in a variable of the package: one that is added there is tested here.
+func TestEachKindThatIsPrintedIsTested(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(filepath.Join("..", "..", "pkg", "output", "output.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed []string
+	for _, entry := range regexp.MustCompile(`reflect\.TypeFor\[[^\]]*\]\(\):\s*"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		printed = append(printed, entry[1])
+	}
+	slices.Sort(printed)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(kinds)), printed); diff != "" {
+		t.Errorf("kinds (-tested +printed):\n%s", diff)
+	}
+}

@@ -1,0 +1,50 @@
+package tool_test
+
+import (
+	"runtime"
+	"testing"
+
+	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/test/harness/await"
+)
+
+// TestNothingOfASchedulerOutlivesIt runs many profiles of one scheduler that share all that they can, as many replays in
+// one process do one after the other.
+func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
+	t.Parallel()
+	config, err := schedulerconfig.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kept struct{ scheduler *simulation.Scheduler }
+	gone := make(chan struct{})
+	func() {
+		sched, err := simulation.NewScheduler(t.Context(), memapi.New(), config, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sched.Stop()
+		for name, profile := range sched.Profiles {
+			k, err := informers.Shared(profile.SharedInformerFactory(), func() (*kept, error) {
+				k := &kept{sched}
+				runtime.AddCleanup(k, func(c chan struct{}) { close(c) }, gone)
+				return k, nil
+			})
+			if err != nil || k.scheduler != sched {
+				t.Fatalf("profile %s has another informer factory than the scheduler's other profiles: %v", name, err)
+			}
+		}
+	}()
+	await.Until(t, "what the profiles of a stopped scheduler shared to be collected", func() bool {
+		runtime.GC()
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	})
+}

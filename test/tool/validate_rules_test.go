@@ -1,0 +1,92 @@
+package tool_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ruleArgument is where functions take the name of a rule.
+var ruleArgument = map[string]int{"find": 1, "findIn": 1, "findAt": 1, "add": 1, "findOf": 1, "warn": 0}
+
+// rulesOfCode collects the names of rules with which findings are made.
+func rulesOfCode(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../pkg/validate/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string]bool{}
+	take := func(name ast.Expr) {
+		switch name := name.(type) {
+		case *ast.BasicLit:
+			text, err := strconv.Unquote(name.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules[text] = true
+		case *ast.BinaryExpr: // "-field" after one of the two words of unknownField
+			rules["unknown-field"], rules["duplicate-field"] = true, true
+		case *ast.Ident: // handed on
+		default:
+			t.Errorf("a rule is named by a %T", name)
+		}
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if method, ok := n.Fun.(*ast.SelectorExpr); ok {
+					if at, takes := ruleArgument[method.Sel.Name]; takes && len(n.Args) > at+1 {
+						take(n.Args[at])
+					}
+				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Rule" {
+					take(n.Value)
+				}
+			}
+			return true
+		})
+	}
+	return slices.Sorted(maps.Keys(rules))
+}
+
+func TestEachRuleIsInTheTableOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/validate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "\n## Rules\n")
+	if !found {
+		t.Fatal("the page has no section about rules")
+	}
+	var listed []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(table, -1) {
+		for _, rule := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(row[1], -1) {
+			listed = append(listed, rule[1])
+		}
+	}
+	slices.Sort(listed)
+	if diff := cmp.Diff(rulesOfCode(t), listed); diff != "" {
+		t.Errorf("rules (-code +page):\n%s", diff)
+	}
+}
