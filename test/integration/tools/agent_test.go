@@ -212,8 +212,6 @@ func (m *machine) reports(t *testing.T, at time.Time) {
 
 // schedulerFollowsAgent runs the agent with the rights of its manifests beside the built scheduler.
 // Which pod holds which GPU is for the kubelet to choose: here the test says it.
-//
-//nolint:tparallel // the parts go on where the one before them ended
 func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 	m := startMachine(t, shared)
 	agent := m.startAgent(t)

@@ -88,8 +88,6 @@ profiles:
 
 // placesAsTheExtenderSays runs the real commands on a real API server, with the rights that the manifests give to the
 // extender.
-//
-//nolint:tparallel // the parts follow each other
 func placesAsTheExtenderSays(t *testing.T, shared *box.Box) {
 	if _, err := sandbox.CreateObjects(t.Context(), shared.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)),
 		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
