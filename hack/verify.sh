@@ -40,12 +40,6 @@ if [[ $vulnerabilities == file:* ]] || curl -fsSo /dev/null --max-time 20 "$vuln
 else
   echo "skip  no known vulnerability is called: $vulnerabilities cannot be reached"
 fi
-# The chart against the kustomize base, with the pinned helm.
-tools=$(mktemp -d)
-trap 'rm -rf "$tools"' EXIT
-check "helm builds" go build -modfile=hack/tools/helm/go.mod -o "$tools/helm" helm.sh/helm/v4/cmd/helm
-check "the chart is well-formed" "$tools/helm" lint charts/berth
-check "the chart renders the kustomizations, and is installed and removed" env HELM="$tools/helm" go test -count=1 -run 'Chart|ServiceMonitor' ./manifests
 for name in berth-scheduler berth berth-node-agent berth-extender; do
   check "bin/$name is version $EXPECTED_VERSION" grep -qwF "$EXPECTED_VERSION" <(bin/$name --version)
   check "bin/$name is static" test -z "$(go version -m bin/$name | grep -w CGO_ENABLED=1)"

@@ -11,16 +11,17 @@ export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
 
 # The sandbox tests that say whether what users rely on works: gangs of every form, shares, HAMi, claims, prices.
 tests=(
-  "./pkg/plugins/coscheduling TestScenarios/(shipped|owners|elastic|roles|claims|topology|preempt-exactly|kill-fifty|started|seat-of)"
+  "./test/scenarios TestScenarios/(shipped|owners|elastic|roles|claims|topology|preempt-exactly|kill-fifty|started|seat-of)"
   "./test/integration/plugins TestShipped/(policies|hami)|TestShippedWithKubelets|TestHandOvers|TestCheapHours"
-  "./manifests ."
+  "./test/release TestOnA(Bare|Guarded)ControlPlane"
 )
 
 # What needs fields or kinds that these API servers leave out by default: shares, partitions and taints of devices, and
-# claims for pods that ask for a resource by name, all of resource.k8s.io; and MutatingAdmissionPolicy.
+# claims for pods that ask for a resource by name, all of resource.k8s.io; and MutatingAdmissionPolicy, also in the chart.
 claims="TestScenarios/claims-extended-resource|TestShippedWithKubelets/shares/a_pod_that_asks_for_GPUs_is_served_by_claims"
 claims+="|TestShippedWithKubelets/claims/(partitions|shares|tainted|resource-by-name|resource-of-class)"
-declare -A lacks=([1.34]="$claims|TestAdmission$" [1.35]="$claims|TestAdmission$")
+policies="TestOnAGuarded|TestOnABareControlPlane/the_chart"
+declare -A lacks=([1.34]="$claims|$policies" [1.35]="$claims|$policies")
 
 failed=0
 try() {
@@ -46,8 +47,10 @@ for minor in "${minors[@]}"; do
   try "demo" "$out/$minor-demo.log" bin/berth demo --kube-apiserver "$server"
   for test in "${tests[@]}"; do
     read -r package pattern <<<"$test"
+    world=()
+    if [ "$package" = ./test/scenarios ]; then world=(-world=real); fi
     try "$package" "$out/$minor-$(basename "$package").log" \
-      env BERTH_KUBE_APISERVER="$server" go test -count=1 -timeout 20m -run "$pattern" -skip "${lacks[$minor]:-^$}" "$package"
+      env BERTH_KUBE_APISERVER="$server" go test -count=1 -timeout 20m -run "$pattern" -skip "${lacks[$minor]:-^$}" "$package" "${world[@]}"
   done
 done
 exit "$failed"

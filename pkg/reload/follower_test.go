@@ -81,7 +81,7 @@ func followerMain(leads bool) int {
 		fmt.Fprintln(os.Stdout, "ended:", config.Failed(context.Background(), err))
 		return 1
 	}
-	fmt.Fprintf(os.Stdout, "in force: %q in process %d\n", content, os.Getpid())
+	fmt.Fprintf(os.Stdout, "in force: %q in process %d, which dies of %d\n", content, os.Getpid(), deathSignal)
 	close(ready)
 	scheduler := saying{}
 	if leads {

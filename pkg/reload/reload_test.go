@@ -58,7 +58,8 @@ func TestAChangeKeepsTheProcessAndStopsTheSchedulerBefore(t *testing.T) {
 		f.write(t, fmt.Sprintf("a: %d\n", i))
 		f.await(t, 1, inForce(fmt.Sprintf("a: %d\n", i)))
 	}
-	process := fmt.Sprintf(" in process %d", f.cmd.Process.Pid)
+	// A scheduler that dies with its parent still does so.
+	process := fmt.Sprintf(" in process %d, which dies of %d", f.cmd.Process.Pid, f.cmd.SysProcAttr.Pdeathsig)
 	want := []string{inForce("a: 1\n") + process, "quiesced", inForce("a: 2\n") + process, "quiesced", inForce("a: 3\n") + process}
 	if diff := cmp.Diff(want, f.said()); diff != "" {
 		t.Errorf("the process said (-want +got):\n%s", diff)

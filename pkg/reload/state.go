@@ -14,9 +14,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -150,11 +152,27 @@ func replace(inForce, lastGood []byte, state handedOver) error {
 	if strings.HasSuffix(self, " (deleted)") {
 		self = "/proc/self/exe"
 	}
+	// The thread that calls exec becomes the main thread of what it starts, with its own death signal.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, deathSignal, 0, 0, 0); err != nil {
+		return fmt.Errorf("keeping the death signal: %w", err)
+	}
 	if err := unix.Exec(self, os.Args, append(os.Environ(), stateVariable+"="+string(encoded))); err != nil {
 		return fmt.Errorf("starting %s: %w", self, err)
 	}
 	return nil
 }
+
+// deathSignal is the signal that the kernel sends when the parent of this process dies, 0 for none. It belongs to the
+// main thread, on which packages are initialized.
+var deathSignal = func() uintptr {
+	var signal int32
+	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0, 0); err != nil { //nolint:gosec // as prctl(2) has it
+		return 0
+	}
+	return uintptr(signal)
+}()
 
 // memoryFile makes a file in memory that a process started by exec inherits. The image has no file system to write to.
 func memoryFile(content []byte) (int, error) {

@@ -43,6 +43,7 @@ func TestBadInputStartsNothing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			if tt.opts.Dir == "" {
 				tt.opts.Dir = filepath.Join(t.TempDir(), "of", "sandbox")
 			}

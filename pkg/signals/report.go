@@ -15,11 +15,10 @@ type reporter struct {
 	told   map[string]trouble
 }
 
-// trouble is what is wrong with a signal.
+// trouble is what is wrong with a signal, empty for nothing.
 type trouble string
 
 const (
-	troubleNone trouble = ""
 	// troubleFailing: the query brings no usable answer.
 	troubleFailing trouble = "failing"
 	// troubleUncovered: too few nodes have a sample that counts.

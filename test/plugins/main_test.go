@@ -7,10 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) {
+	// The first simulation of a process prepares it for whole schedulers in virtual time, which must not be done in a bubble.
+	if err := simulation.Virtual(time.Now(), func() error { return nil }); err != nil {
+		panic(err)
+	}
+	leak.Main(m)
+}
 
 const second, minute, hour = time.Second, time.Minute, time.Hour
 

@@ -12,7 +12,8 @@ import (
 func testStandIns(t *testing.T, w *guarded) {
 	ctx := t.Context()
 	ours, theirs := w.groupsAs(t, "system:serviceaccount:kube-system:berth-scheduler"), w.groupsAs(t, team)
-	// The mark is not that of the minimum, so that the scheduler of the control plane takes the PodGroup for an edited one.
+	// The mark is not that of the minimum, so that the scheduler of the control plane takes the PodGroup for an edited
+	// one.
 	made := map[string]string{kubeview.StandInKey: "7"}
 	if _, err := ours.Create(ctx, groupWith("stand-in", made), metav1.CreateOptions{}); err != nil {
 		t.Fatalf("the scheduler makes a stand-in: %v", err)

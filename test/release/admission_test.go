@@ -34,8 +34,8 @@ const hamiDevicePlugin = "system:serviceaccount:kube-system:hami-device-plugin"
 // team is a user who may write pods in every way.
 const team = "team"
 
-// guarded is a control plane with the policies of manifests/admission. Beside its API server run the scheduler, which reads a stand-in for
-// Prometheus, and the controllers of quotas and Jobs.
+// guarded is a control plane with the policies of manifests/admission. Beside its API server run the scheduler, which
+// reads a stand-in for Prometheus, and the controllers of quotas and Jobs.
 type guarded struct {
 	*box.Box
 	// user writes as the team.

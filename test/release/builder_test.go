@@ -64,7 +64,8 @@ func (b builder) container(t *testing.T, target string) string {
 	return b.run(t, "from", "--isolation=chroot", "berth-"+target)
 }
 
-// unpacked makes a container from an OCI archive that is packed, as `make dist` does it, around the binary of `make build`.
+// unpacked makes a container from an OCI archive that is packed, as `make dist` does it, around the binary of `make
+// build`.
 func (b builder) unpacked(t *testing.T, target string) string {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "archive.oci.tar")
@@ -108,8 +109,8 @@ func (b builder) files(t *testing.T, container string) string {
 	return fmt.Sprint(files)
 }
 
-// check compares a target's image, of which this is a container, with what the project promises of its images: the user,
-// one file, certificate authorities in it, labels, and that it runs.
+// check compares a target's image, of which this is a container, with what the project promises of its images: the
+// user, one file, certificate authorities in it, labels, and that it runs.
 func (b builder) check(t *testing.T, container, target string) {
 	t.Helper()
 	file := "/berth-" + target

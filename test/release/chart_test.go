@@ -30,6 +30,13 @@ func template(t *testing.T, args ...string) []byte {
 	return rendered
 }
 
+func TestTheChartIsWellFormed(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "lint", chart(t)).CombinedOutput(); err != nil {
+		t.Errorf("helm lint: %v\n%s", err, out)
+	}
+}
+
 func TestTheChartRendersTheKustomizations(t *testing.T) {
 	t.Parallel()
 	const kube = "--kube-version=1.37.1"
@@ -59,8 +66,8 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 	}
 }
 
-// alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the name of
-// the ConfigMap, and the chart an annotation on the pods.
+// alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the
+// name of the ConfigMap, and the chart an annotation on the pods.
 func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	all := map[string]any{}

@@ -15,9 +15,9 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// checkout is a folder of the test with what the commands of pages name: bin, with kubectl in bin/tools, and a copy of the manifests. In
-// the copy, the pods of the examples' Jobs run for an hour. On the control plane they would end after a minute, which may be over before
-// a slow machine looks.
+// checkout is a folder of the test with what the commands of pages name: bin, with kubectl in bin/tools, and a copy of
+// the manifests. In the copy, the pods of the examples' Jobs run for an hour. On the control plane they would end after
+// a minute, which may be over before a slow machine looks.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root, folder := box.Root(t), t.TempDir()

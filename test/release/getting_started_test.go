@@ -23,8 +23,9 @@ var shows = map[string]string{
 	"bin/berth compare --a manifests/base/": "Scheduler CPU per pod",
 }
 
-// worksWordByWord runs the commands of the page for the start one after the other in one shell, as a reader has it, in a folder that
-// looks like a checkout. The reader's own cluster is a second control plane, to which kubectl goes where nothing else is said.
+// worksWordByWord runs the commands of the page for the start one after the other in one shell, as a reader has it, in
+// a folder that looks like a checkout. The reader's own cluster is a second control plane, to which kubectl goes where
+// nothing else is said.
 func worksWordByWord(t *testing.T, own *box.Box) {
 	page, err := os.ReadFile(filepath.Join(box.Root(t), "docs", "getting-started.md"))
 	if err != nil {

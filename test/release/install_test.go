@@ -1,4 +1,5 @@
-// Package release_test tries what a release consists of as its users do: images, chart, manifests and the commands of pages.
+// Package release_test tries what a release consists of as its users do: images, chart, manifests and the commands of
+// pages.
 package release_test
 
 import (
@@ -130,14 +131,15 @@ func kustomizations(t *testing.T) []string {
 // serviceMonitor is a kind of the Prometheus Operator, which the API server does not serve without it.
 var serviceMonitor = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}
 
-// TestOnABareControlPlane has the tests of what is installed on a cluster without Berth. They follow each other: each leaves it without.
+// TestOnABareControlPlane has the tests of what is installed on a cluster without Berth. They follow each other: each
+// leaves it without.
 //
 //nolint:tparallel // see above
 func TestOnABareControlPlane(t *testing.T) {
 	t.Parallel()
 	cluster := box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
 	t.Run("it has nothing of Berth", func(t *testing.T) { nothingOfBerth(t, cluster) })
-	t.Run("the chart is installed, upgraded, rolled back and removed", func(t *testing.T) { installsAndRemoves(t, cluster) })
+	t.Run("the chart is installed and upgraded and rolled back and removed", func(t *testing.T) { installsAndRemoves(t, cluster) })
 	t.Run("every kustomization is accepted", func(t *testing.T) { acceptsKustomizations(t, cluster) })
 }
 

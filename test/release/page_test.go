@@ -52,8 +52,8 @@ var writes = regexp.MustCompile(`(?m)kubectl (-n \S+ )?(apply|delete|label|taint
 // repeatable tells whether the commands only read, so that they can be repeated until they print what is wanted.
 func (s step) repeatable() bool { return s.want != nil && !writes.MatchString(s.commands) }
 
-// matches compares an output with that of the page. Runs of spaces are alike, and … stands for anything within a line; on a
-// line of its own, for any number of lines.
+// matches compares an output with that of the page. Runs of spaces are alike, and … stands for anything within a line;
+// on a line of its own, for any number of lines.
 func matches(want []string, got string) bool {
 	var pattern strings.Builder
 	pattern.WriteString("^")

@@ -35,7 +35,8 @@ const (
 type reader struct {
 	box  *box.Box
 	root string
-	// own replaces in commands what another test on this machine could use at the same time or what is too short for a slow one.
+	// own replaces in commands what another test on this machine could use at the same time or what is too short for a
+	// slow one.
 	own *strings.Replacer
 	// shipped is the configuration that the scheduler started with.
 	shipped []byte
@@ -86,8 +87,8 @@ func replaceIn(t *testing.T, file, before, after string) {
 
 func (r *reader) configuration() string { return sandbox.Layout(r.box.Dir()).SchedulerConfig() }
 
-// follow runs the steps of a page, the last of which cleans up, and leaves the cluster as it was. Before the last step it
-// calls check.
+// follow runs the steps of a page, the last of which cleans up, and leaves the cluster as it was. Before the last step
+// it calls check.
 func (r *reader) follow(t *testing.T, steps []step, check func()) {
 	t.Helper()
 	before := r.nodes(t)
@@ -222,8 +223,8 @@ func (r *reader) reconfigure(t *testing.T, file string) {
 	r.restart(t, complete)
 }
 
-// closeWindows moves the hours of a configuration to a day that is neither today nor next to it, so that a test that runs at
-// night sees what a reader sees by day.
+// closeWindows moves the hours of a configuration to a day that is neither today nor next to it, so that a test that
+// runs at night sees what a reader sees by day.
 func closeWindows(config []byte, now time.Time) []byte {
 	day := now.AddDate(0, 0, 3).Weekday().String()[:3]
 	return regexp.MustCompile(`days: \[.*\]`).ReplaceAll(config, []byte("days: ["+day+"]"))

@@ -28,11 +28,15 @@ var benchmarks = []benchmark{
 	{"identical", againstStock, "CPU for a pod: single pods, all alike, on 2,000 nodes", ratios(7)},
 	{"distinct", againstStock, "CPU for a pod: single pods, no two alike, on 2,000 nodes", ratios(7)},
 	{"gangs", againstStock, "CPU for a pod: 20 gangs of 32 on 2,000 nodes; with stock, pods without a gang", ratios(7)},
-	{"start", againstStock, "CPU of a start with 63 gangs of 16 that wait, on 2,000 nodes; with stock, without them", ratios(7)},
-	{"replay", againstStock, "CPU for a pod: replay of a queue of gangs and single pods; with stock, without gangs", ratios(7)},
+	{"start", againstStock, "CPU of a start with 63 gangs of 16 that wait, on 2,000 nodes; with stock, without them",
+		ratios(7)},
+	{"replay", againstStock, "CPU for a pod: replay of a queue of gangs and single pods; with stock, without gangs",
+		ratios(7)},
 	{"replay-plans", "plans a gang", "plans that are made in that replay for each gang that starts", plansPerGang},
-	{"packing-cpu", unallocated, "what hack/bench/packing leaves in a family of work that needs much CPU", packing("8-GPU, much CPU, 30% CPU-only")},
-	{"packing-shares", unallocated, "the same in a family with shares of GPUs", packing("8-GPU, shares and whole, 90% CPU-only")},
+	{"packing-cpu", unallocated, "what hack/bench/packing leaves in a family of work that needs much CPU",
+		packing("8-GPU, much CPU, 30% CPU-only")},
+	{"packing-shares", unallocated, "the same in a family with shares of GPUs",
+		packing("8-GPU, shares and whole, 90% CPU-only")},
 	// The heap is the same in each run.
 	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
 }
@@ -61,8 +65,8 @@ func plansPerGang(ctx context.Context, _ string) ([]float64, error) {
 	return []float64{s.PlansPerGang}, err
 }
 
-// spawn measures in a process of its own, so that heaps and caches do not mix. It has one processor, because idle ones would
-// collect garbage and look for work, in an amount that varies.
+// spawn measures in a process of its own, so that heaps and caches do not mix. It has one processor, because idle ones
+// would collect garbage and look for work, in an amount that varies.
 func spawn(ctx context.Context, name string, c contender) (s sample, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -89,7 +93,8 @@ func packing(family string) func(ctx context.Context, name string) ([]float64, e
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 		file := filepath.Join(folder, "packing.json")
-		cmd := exec.CommandContext(ctx, "go", "run", "./hack/bench/packing", "--families", family, "--policies", "ours", "--json", file)
+		cmd := exec.CommandContext(ctx, "go", "run", "./hack/bench/packing", "--families", family, "--policies", "ours",
+			"--json", file)
 		if _, err := outputOf(cmd); err != nil {
 			return nil, fmt.Errorf("running the benchmark of packing: %w", err)
 		}

@@ -44,7 +44,8 @@ func (c contender) configuration() (*schedulerconfig.Configuration, error) {
 	if c == berth {
 		return schedulerconfig.Shipped()
 	}
-	return schedulerconfig.Parse("stock", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"))
+	return schedulerconfig.Parse("stock",
+		[]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"))
 }
 
 // part of the work is enough for stock, which takes several times as long for each pod.
@@ -153,7 +154,8 @@ func (w *world) run() error {
 	return nil
 }
 
-// cpu is the CPU time in seconds from f until the scheduler has done all that there is to do. So many pods stay pending.
+// cpu is the CPU time in seconds from f until the scheduler has done all that there is to do, when this many pods are
+// to be pending.
 func (w *world) cpu(pending int, f func() error) (float64, error) {
 	runtime.GC()
 	before := usedCPU()
@@ -193,13 +195,14 @@ func (w *world) place(objects []apiruntime.Object) (float64, error) {
 	return seconds / float64(pods), err
 }
 
-// begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few for another.
-// Stock starts on the same cluster without them: it would search all nodes for victims for each of their pods.
+// begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
+// for another. Stock starts on the same cluster without them: it would search all nodes for victims for each pod.
 func (w *world) begin(waiting, members int) (float64, error) {
 	taken, pending := nodes-2*members+2, 0
 	objects := running(2*taken, taken)
 	if w.contender == berth {
-		objects, pending = append(objects, gangs(w.profile(), waiting, members, gpusPerNode)...), (waiting-1)*members
+		objects = append(objects, gangs(w.profile(), waiting, members, gpusPerNode)...)
+		pending = (waiting - 1) * members
 	}
 	if err := w.create(objects...); err != nil {
 		return 0, err

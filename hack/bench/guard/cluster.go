@@ -28,8 +28,9 @@ func clusterOf(nodes int, jobs []trace.Job) replay.Input {
 	var fleet []trace.Node
 	for i := range nodes {
 		fleet = append(fleet, trace.Node{
-			Name: nodeName(i), CPUMilli: 96_000, MemoryMiB: 1100 << 10, GPUs: gpusPerNode, Zone: fmt.Sprintf("zone-%d", i%3),
-			Model: []string{"NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S"}[i%3], MicroDollarsPerHour: 27_450_000,
+			Name: nodeName(i), CPUMilli: 96_000, MemoryMiB: 1100 << 10, GPUs: gpusPerNode,
+			Model: []string{"NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S"}[i%3],
+			Zone:  fmt.Sprintf("zone-%d", i%3), MicroDollarsPerHour: 27_450_000,
 		})
 	}
 	return replay.NewInput("cluster", fleet, jobs)
@@ -52,7 +53,8 @@ func singles(profile string, n int, alike bool) []runtime.Object {
 	for i := range pods {
 		pod := gpuPod(profile, fmt.Sprintf("pod-%06d", i), 1)
 		if !alike {
-			pod.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity(1000+int64(i), resource.DecimalSI)
+			requests := pod.Spec.Containers[0].Resources.Requests
+			requests[v1.ResourceCPU] = *resource.NewMilliQuantity(1000+int64(i), resource.DecimalSI)
 		}
 		pods[i] = pod
 	}
@@ -86,19 +88,18 @@ func running(n, on int) []runtime.Object {
 	return pods
 }
 
-// queue are jobs that arrive faster than a small cluster can run them. Each fourth is a gang, or as many pods without one.
+// queue are jobs that arrive faster than a small cluster can run them. Each fourth is a gang, or has the pods of one.
 func queue(gangs bool) []trace.Job {
 	random := rand.New(rand.NewPCG(1, 1))
 	var jobs []trace.Job
 	for i := range 60 {
-		job := trace.Job{Name: fmt.Sprintf("job-%03d", i), Arrival: time.Duration(i) * 5 * time.Second, Pods: 1, GPUs: 1, GPUMilli: 1000}
+		job := trace.Job{Name: fmt.Sprintf("job-%03d", i), Arrival: time.Duration(i) * 5 * time.Second,
+			Pods: 1, GPUs: 1, GPUMilli: 1000}
 		if i%4 == 0 {
 			job.Pods, job.GPUs, job.Gang = 2<<random.IntN(4), gpusPerNode, gangs
 		}
 		job.Duration = time.Duration(120+random.IntN(360)) * time.Second
 		job.CPUMilli, job.MemoryMiB = int64(job.GPUs)*4000, int64(job.GPUs)<<14
-		// A gang runs on one model, and a third of the nodes is too few for the largest.
-		job.Mixed = job.Gang
 		jobs = append(jobs, job)
 	}
 	return jobs

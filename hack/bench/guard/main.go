@@ -1,9 +1,10 @@
-// Command guard measures in one to two minutes what must not get worse: what berth-scheduler costs against stock kube-scheduler
-// in the same run, how often gangs are planned, and how well GPUs are packed. It holds each figure against the one in
-// figures.yaml and fails if it is worse by more than its spread.
+// Command guard measures in one to two minutes what must not get worse: what berth-scheduler costs against stock
+// kube-scheduler in the same run, how often gangs are planned, and how well GPUs are packed. It holds each figure
+// against the one in figures.yaml and fails if it is worse by more than its spread.
 //
-// Each scheduler runs in a process of its own, on an API in memory and a virtual clock. CPU is all that this process uses,
-// the API included. The processes of stock and of Berth take turns, and a ratio is that of a pair.
+// Each scheduler runs in a process of its own, on an API in memory and a virtual clock. CPU is all that this process
+// uses, the API included. The processes of stock and of Berth take turns, and a ratio is that of a pair. A plan that
+// takes long does not pause on this clock, which stands still while it is made.
 package main
 
 import (
@@ -146,7 +147,8 @@ func run(ctx context.Context, o *options, out, progress io.Writer) error {
 	}
 	command := strings.Join(append([]string{"go run ./hack/bench/guard"}, os.Args[1:]...), " ")
 	figures.Update(expected, results, command, time.Now().UTC().Format(time.DateOnly))
-	if err := os.WriteFile(figuresFile, figures.Format(expected, names), 0o644); err != nil { //nolint:gosec // a file of the repository
+	text := figures.Format(expected, names)
+	if err := os.WriteFile(figuresFile, text, 0o644); err != nil {
 		return fmt.Errorf("writing what is expected: %w", err)
 	}
 	return nil
@@ -168,7 +170,8 @@ func printResults(out io.Writer, format string, results []figures.Result) error 
 		if r.Least != r.Most {
 			measured += fmt.Sprintf(" (%.4g–%.4g)", r.Least, r.Most)
 		}
-		t.AppendRow(table.Row{r.Name, r.Unit, measured, fmt.Sprintf("%.4g", r.Expected), fmt.Sprintf("%.4g", r.Allowed), r.Verdict})
+		expected, allowed := fmt.Sprintf("%.4g", r.Expected), fmt.Sprintf("%.4g", r.Allowed)
+		t.AppendRow(table.Row{r.Name, r.Unit, measured, expected, allowed, r.Verdict})
 	}
 	t.Render()
 	return nil

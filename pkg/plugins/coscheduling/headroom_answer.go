@@ -224,7 +224,9 @@ func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 			case 0:
 				short[k]++
 			case least:
-				full[k]++
+				if slots < manySlots { // the resource limits the node at all
+					full[k]++
+				}
 			}
 		}
 	}

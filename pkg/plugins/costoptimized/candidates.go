@@ -3,6 +3,7 @@ package costoptimized
 import (
 	"context"
 	"encoding/binary"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -63,7 +64,7 @@ type basis struct {
 func (p *Plugin) Basis() any {
 	b := basis{devices: p.claims.Epoch()}
 	if m := p.nodes.market; m.reader != nil {
-		b.prices, b.tick = m.reader.Snapshot(), m.clock.Now().Unix()/10
+		b.prices, b.tick = m.reader.Snapshot(), time.Now().Unix()/10
 	}
 	return b
 }

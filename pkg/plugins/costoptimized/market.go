@@ -1,8 +1,9 @@
 package costoptimized
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/clock"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
@@ -12,7 +13,6 @@ import (
 // market is what metrics say that nodes cost. Without a reader it knows no price.
 type market struct {
 	reader *signals.PriceReader
-	clock  clock.PassiveClock
 	rules  kubeview.CapacityRules
 }
 
@@ -22,7 +22,7 @@ func (m market) price(node *v1.Node) price.MicroDollars {
 	if m.reader == nil {
 		return 0
 	}
-	prices, now := m.reader.Snapshot(), m.clock.Now()
+	prices, now := m.reader.Snapshot(), time.Now()
 	if perHour, ok := prices.Node(node.Name, now); ok {
 		return perHour
 	}

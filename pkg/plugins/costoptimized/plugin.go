@@ -57,10 +57,6 @@ var (
 
 // New makes the plugin for one profile.
 func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	return newPlugin(ctx, obj, handle, clock.RealClock{})
-}
-
-func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clock.WithTicker) (*Plugin, error) {
 	s, err := readArgs(obj, handle.ProfileName())
 	if err != nil {
 		return nil, err
@@ -84,9 +80,9 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, c clo
 		settings:        s,
 		gangs:           gangs,
 		claims:          claims,
-		nodes:           &nodeViews{ByNode: nodes, settings: s, claims: claims, market: market{reader: prices, clock: c, rules: s.capacityRules}},
+		nodes:           &nodeViews{ByNode: nodes, settings: s, claims: claims, market: market{reader: prices, rules: s.capacityRules}},
 		running:         newRunningPods(s.gpuKeys, gangs),
-		waiting:         newWaiting(c),
+		waiting:         newWaiting(clock.RealClock{}),
 		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),
 		offers:          lru.New(maxOffers),
 	}

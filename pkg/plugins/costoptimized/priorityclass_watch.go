@@ -68,8 +68,17 @@ func (s *classSource) watch(ctx context.Context, options metav1.ListOptions) (wa
 	s.mu.Lock()
 	denied := s.denied
 	s.mu.Unlock()
-	if !denied {
-		return s.client.SchedulingV1().PriorityClasses().Watch(ctx, options)
+	// A watch that begins with the classes that there are takes the place of a list, and so asks again. Where it is refused, the informer
+	// lists.
+	lists := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if !denied || lists {
+		w, err := s.client.SchedulingV1().PriorityClasses().Watch(ctx, options)
+		if lists && err == nil {
+			s.mu.Lock()
+			s.denied, s.told = false, false
+			s.mu.Unlock()
+		}
+		return w, err
 	}
 	events := make(chan watch.Event, 1)
 	w := watch.NewProxyWatcher(events)

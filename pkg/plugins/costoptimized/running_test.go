@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // The counts are those of a recount after any history of pods that an informer may tell.
@@ -74,7 +75,7 @@ func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 }
 
 func drawPod(t *rapid.T, name string) *v1.Pod {
-	p := eighth(name)
+	p := objects.Pod(name, "cpu", "12", "nvidia.com/gpu", "1")
 	if !rapid.Bool().Draw(t, "gpu") {
 		p.Spec.Containers[0].Resources.Requests = nil
 	}

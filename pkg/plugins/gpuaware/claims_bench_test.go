@@ -46,14 +46,14 @@ func BenchmarkClaims(b *testing.B) {
 	}
 	h := newHarness(b, gpuOnly(alone(defaultArgs())), objects...)
 	await.Until(b, "the claims", func() bool {
-		taken, err := h.dra.ResourceClaims().ListAllAllocatedDevices()
-		seen, err2 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
+		taken, err := h.DRA.ResourceClaims().ListAllAllocatedDevices()
+		seen, err2 := h.DRA.ResourceSlices().ListWithDeviceTaintRules()
 		return err == nil && err2 == nil && len(taken) == 4*nodes && len(seen) == nodes
 	})
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		b.Fatal(err)
 	}
-	infos, err := h.snapshot.NodeInfos().List()
+	infos, err := h.Snapshot.NodeInfos().List()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -114,16 +114,16 @@ func TestClaimsAreDemand(t *testing.T) {
 			var class gpu.Class
 			var ok bool
 			await.Until(t, "slices, classes and the claim to be seen", func() bool {
-				seen, err := h.dra.ResourceSlices().ListWithDeviceTaintRules()
-				classes, err2 := h.dra.DeviceClasses().List()
+				seen, err := h.DRA.ResourceSlices().ListWithDeviceTaintRules()
+				classes, err2 := h.DRA.DeviceClasses().List()
 				if err != nil || err2 != nil || len(seen) != 3 || len(classes) != 3 {
 					return false
 				}
 				if tc.claim != nil {
-					if _, err := h.dra.ResourceClaims().Get("default", "c"); err != nil {
+					if _, err := h.DRA.ResourceClaims().Get("default", "c"); err != nil {
 						return false
 					}
-				} else if h.dra.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
+				} else if h.DRA.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
 					return false
 				}
 				class, _, ok = h.plugin.cluster.learner.classOf(h.ctx, pod)
@@ -227,7 +227,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 		if h == faulty {
 			awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("small", time.Now())) > 0 })
 		}
-		_, scores, err := h.evaluate(t, h.framework, claiming("p", "c"))
+		_, scores, err := h.evaluate(t, h, claiming("p", "c"))
 		if err != nil || len(scores) != 2 {
 			t.Fatalf("scores = %v (%v), want both nodes: the allocator has devices on both", scores, err)
 		}
@@ -249,8 +249,8 @@ func awaitClaim(t *testing.T, h *harness, nodes int) {
 		if err != nil || state == nil {
 			return false
 		}
-		_, missing := h.dra.DeviceClasses().Get("whole")
-		_, gone := h.dra.ResourceClaims().Get("default", "c")
+		_, missing := h.DRA.DeviceClasses().Get("whole")
+		_, gone := h.DRA.ResourceClaims().Get("default", "c")
 		return missing == nil && gone == nil && len(slices.Collect(state.Names())) == nodes
 	})
 }
@@ -271,7 +271,7 @@ func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
 	awaitClaim(t, h, 1)
 	pod := podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-models": "Tesla-T4"})
 	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "nic", ResourceClaimName: ptr.To("c")}}
-	_, scores, err := h.evaluate(t, h.framework, pod)
+	_, scores, err := h.evaluate(t, h, pod)
 	if err != nil || len(scores) != 1 || scores[0].Name != "t4" {
 		t.Errorf("scores = %v (%v), want node t4 alone", scores, err)
 	}

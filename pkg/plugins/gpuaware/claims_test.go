@@ -104,7 +104,7 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
 			awaitDRA(t, h)
-			_, scores, err := h.evaluate(t, h.framework, podObject("p", strs{"nvidia.com/gpu": tc.gpus}, tc.annotations))
+			_, scores, err := h.evaluate(t, h, podObject("p", strs{"nvidia.com/gpu": tc.gpus}, tc.annotations))
 			var nodes []string
 			for _, s := range scores {
 				nodes = append(nodes, s.Name)
@@ -141,10 +141,10 @@ func awaitDRA(t *testing.T, h *harness) {
 	}
 	// Which devices are allocated is counted behind the informer's back, a moment after it has synced.
 	await.Until(t, "the claims and slices of the API", func() bool {
-		seen, err1 := h.dra.ResourceSlices().ListWithDeviceTaintRules()
-		taken, err2 := h.dra.ResourceClaims().ListAllAllocatedDevices()
+		seen, err1 := h.DRA.ResourceSlices().ListWithDeviceTaintRules()
+		taken, err2 := h.DRA.ResourceClaims().ListAllAllocatedDevices()
 		return err1 == nil && err2 == nil && len(seen) == len(slices.Items) && len(taken) == allocated &&
-			h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil
+			h.DRA.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil
 	})
 }
 
@@ -158,10 +158,10 @@ func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
 	awaitDRA(t, h)
-	if _, _, err := h.evaluate(t, h.framework, podObject("fits", strs{"nvidia.com/gpu": "2"}, nil)); err != nil {
+	if _, _, err := h.evaluate(t, h, podObject("fits", strs{"nvidia.com/gpu": "2"}, nil)); err != nil {
 		t.Errorf("two of four are free: %v", err)
 	}
-	if _, _, err := h.evaluate(t, h.framework, podObject("not", strs{"nvidia.com/gpu": "3"}, nil)); err == nil {
+	if _, _, err := h.evaluate(t, h, podObject("not", strs{"nvidia.com/gpu": "3"}, nil)); err == nil {
 		t.Error("a device of a pod that has no claim yet was given out")
 	}
 }
@@ -177,13 +177,13 @@ func TestClaimsOfThePodsOwn(t *testing.T) {
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), gpuClass(), claim, bareNode("a"), bareNode("b"), gpuNodeObject("plugin", 8, "Tesla-T4"),
 		gpuSlice("a", 4, "Tesla T4", "15Gi"), gpuSlice("b", 2, "Tesla T4", "15Gi"))
 	await.Until(t, "the claims to be told", func() bool {
-		_, err := h.dra.ResourceClaims().Get("default", "mine")
-		_, missing := h.dra.DeviceClasses().Get(gpuDriver)
+		_, err := h.DRA.ResourceClaims().Get("default", "mine")
+		_, missing := h.DRA.DeviceClasses().Get(gpuDriver)
 		return err == nil && missing == nil
 	})
 	pod := podObject("p", nil, nil)
 	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: ptr.To("mine")}}
-	_, scores, err := h.evaluate(t, h.framework, pod)
+	_, scores, err := h.evaluate(t, h, pod)
 	if err != nil || len(scores) != 1 || scores[0].Name != "a" {
 		t.Errorf("scores = %v (%v), want node a alone: b has two devices, plugin serves no claims", scores, err)
 	}

@@ -47,7 +47,7 @@ func TestAnInfeasibleClaimDoesNotStopOthers(t *testing.T) {
 	picky := claiming("picky", "c")
 	picky.Annotations = strs{"berth.dev/gpu-models": "Tesla-T4"}
 	for pod, want := range map[*v1.Pod]bool{picky: false, claiming("easy", "c"): true} {
-		_, scores, err := h.evaluate(t, h.framework, pod)
+		_, scores, err := h.evaluate(t, h, pod)
 		if got := goesTo(scores, "n"); got != want {
 			t.Errorf("pod %s may go where it is not known which GPUs it would be given: %t, want %t (%v)", pod.Name, got, want, err)
 		}
@@ -74,7 +74,7 @@ func TestAnnotationsHoldWhereTheDemandIsNotKnown(t *testing.T) {
 		if _, known := h.plugin.cluster.claims.Demand(h.ctx, h.plugin.cluster.claims.Pod(pod)); known {
 			t.Fatal("the demand is known: the case is void")
 		}
-		_, scores, err := h.evaluate(t, h.framework, pod)
+		_, scores, err := h.evaluate(t, h, pod)
 		if got := goesTo(scores, "b"); got != fits {
 			t.Errorf("the pod may go to the node: %t, want %t with models %s (%v)", got, fits, models, err)
 		}

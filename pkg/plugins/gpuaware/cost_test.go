@@ -28,7 +28,7 @@ func BenchmarkCycle(b *testing.B) {
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			h := busyCluster(b, 5000)
-			infos, err := h.snapshot.NodeInfos().List()
+			infos, err := h.Snapshot.NodeInfos().List()
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func busyCluster(tb testing.TB, nodes int) *harness {
 		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
 		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)}, strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
 	}
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		tb.Fatal(err)
 	}
 	return h

@@ -57,8 +57,8 @@ func TestEventSaysWhatIsMissing(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, alone(defaultArgs()), tc.objects...)
 			// Without the stock plugin, which has its own words for what is missing.
-			h.framework, h.plugin = h.newFramework(t, gpuOnly(alone(defaultArgs())))
-			_, _, err := h.evaluate(t, h.framework, tc.pod)
+			h.Framework, h.plugin = h.newFramework(t, gpuOnly(alone(defaultArgs())))
+			_, _, err := h.evaluate(t, h, tc.pod)
 			if err == nil {
 				t.Fatal("the pod fits")
 			}
@@ -86,11 +86,11 @@ func TestFilterAndScoreWorkWithoutPreFilter(t *testing.T) {
 	profile.Plugins.Filter.Enabled = profile.Plugins.Filter.Enabled[1:]
 	profile.PluginConfig = profile.PluginConfig[:1]
 	h := newHarness(t, profile, gpuNodeObject("a", 2, "Tesla-T4"), gpuNodeObject("b", 8, "Tesla-T4"))
-	_, scores, err := h.evaluate(t, h.framework, podObject("p", strs{"nvidia.com/gpu": "4"}, nil))
+	_, scores, err := h.evaluate(t, h, podObject("p", strs{"nvidia.com/gpu": "4"}, nil))
 	if err != nil || len(scores) != 1 || scores[0].Name != "b" {
 		t.Errorf("scores = %v, error %v, want node b alone", scores, err)
 	}
-	if _, _, err = h.evaluate(t, h.framework, podObject("p", nil, strs{"gpu-fraction": "x"})); err == nil || !strings.Contains(err.Error(), "gpu-fraction") {
+	if _, _, err = h.evaluate(t, h, podObject("p", nil, strs{"gpu-fraction": "x"})); err == nil || !strings.Contains(err.Error(), "gpu-fraction") {
 		t.Errorf("error = %v, want the bad key", err)
 	}
 }

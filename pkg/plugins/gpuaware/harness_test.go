@@ -9,55 +9,39 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
-	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
+	harnessframework "berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/objects"
 )
 
 func TestMain(m *testing.M) {
-	metrics.Register()
 	leak.Main(m)
 }
 
-// harness is a scheduler's cache, snapshot and one profile's framework, stepped by the test.
+// harness is a scheduler with one profile, stepped by the test.
 type harness struct {
-	ctx       context.Context
-	client    *fake.Clientset
-	factory   informers.SharedInformerFactory
-	cache     cache.Cache
-	snapshot  *cache.Snapshot
-	framework framework.Framework
-	plugin    *Plugin
-	dra       fwk.SharedDRAManager
-	recorder  *events.FakeRecorder
-	logger    klog.Logger
-	// told reports whether the resolver knows the device classes that there are.
-	told toolscache.InformerSynced
+	*harnessframework.Scheduler
+	ctx    context.Context
+	client *fake.Clientset
+	plugin *Plugin
+	logger klog.Logger
 }
 
 // defaultArgs are the defaulted args, changed by the test.
@@ -96,38 +80,20 @@ func alone(args *config.GPUAwareArgs) *schedulerapi.KubeSchedulerProfile {
 }
 
 // newHarness starts one profile on these objects. Pods with a node are bound to it.
-func newHarness(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, objects ...runtime.Object) *harness {
+func newHarness(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, all ...runtime.Object) *harness {
 	tb.Helper()
-	ctx, cancel := context.WithCancel(klog.NewContext(tb.Context(), klog.Logger{}))
-	tb.Cleanup(cancel)
-	client := fake.NewClientset(objects...)
+	client := fake.NewClientset(all...)
 	watched := watchOf(client, "pods")
-	factory := informers.NewSharedInformerFactory(client, 0)
-	h := &harness{
-		ctx: ctx, client: client, factory: factory, snapshot: cache.NewEmptySnapshot(),
-		cache: cache.New(ctx, nil, false, false), recorder: events.NewFakeRecorder(1000),
-	}
-	h.dra = h.newDRAManager(tb)
-	h.framework, h.plugin = h.newFramework(tb, profile)
-	factory.StartWithContext(ctx)
-	factory.WaitForCacheSync(ctx.Done())
+	s := harnessframework.Start(tb, harnessframework.Setup{Profile: profile, Plugins: allPlugins(), Client: client})
 	<-watched
-	if h.told != nil {
-		toolscache.WaitForCacheSync(ctx.Done(), h.told)
-	}
-	for _, o := range objects {
-		switch o := o.(type) {
-		case *v1.Node:
-			h.cache.AddNode(h.logger, o)
-		case *v1.Pod:
-			if o.Spec.NodeName != "" {
-				if err := h.cache.AddPod(h.logger, o); err != nil {
-					tb.Fatal(err)
-				}
-			}
-		}
-	}
-	return h
+	return &harness{Scheduler: s, ctx: tb.Context(), client: client, plugin: harnessframework.Plugin[*Plugin](tb, s)}
+}
+
+// allPlugins are the stock ones and this one.
+func allPlugins() frameworkruntime.Registry {
+	registry := frameworkplugins.NewInTreeRegistry()
+	registry[Name] = New
+	return registry
 }
 
 // watchOf is closed once the first watch of a resource has begun. Informers have synced before that, and the client tells
@@ -143,85 +109,29 @@ func watchOf(client *fake.Clientset, resource string) <-chan struct{} {
 	return begun
 }
 
-// newDRAManager makes what the scheduler keeps of claims, slices and device classes.
-func (h *harness) newDRAManager(tb testing.TB) fwk.SharedDRAManager {
-	tb.Helper()
-	claims := assumecache.NewAssumeCache(h.logger, h.factory.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
-	slices, err := tracker.StartTracker(h.ctx, tracker.Options{SliceInformer: h.factory.Resource().V1().ResourceSlices(), KubeClient: h.client})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	manager := dynamicresources.NewDRAManager(h.ctx, claims, slices, h.factory)
-	if handler, ok := manager.DeviceClassResolver().(toolscache.ResourceEventHandler); ok {
-		told, err := h.factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(handler)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		h.told = told.HasSynced
-	}
-	return manager
-}
-
 // newFramework makes a further profile of the same scheduler.
 func (h *harness) newFramework(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile) (framework.Framework, *Plugin) {
 	tb.Helper()
-	registry := frameworkplugins.NewInTreeRegistry()
-	var plugin *Plugin
-	err := registry.Register(Name, func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		made, err := New(ctx, obj, handle)
-		if err == nil {
-			plugin = made.(*Plugin)
-		}
-		return made, err
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f, err := frameworkruntime.NewFramework(h.ctx, registry, profile,
-		frameworkruntime.WithClientSet(h.client), frameworkruntime.WithInformerFactory(h.factory),
-		frameworkruntime.WithSharedDRAManager(h.dra), frameworkruntime.WithSnapshotSharedLister(h.snapshot),
-		frameworkruntime.WithEventRecorder(h.recorder))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return f, plugin
+	f := h.NewFramework(tb, profile, allPlugins())
+	return f, harnessframework.Plugin[*Plugin](tb, f)
 }
 
 // evaluate filters and scores all nodes for a pod. The error is what the pod's event would say.
 func (h *harness) evaluate(tb testing.TB, f framework.Framework, pod *v1.Pod) (fwk.CycleState, []fwk.NodePluginScores, error) {
 	tb.Helper()
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
-		tb.Fatal(err)
+	infos := h.Infos(tb)
+	o := harnessframework.Cycle(tb, f, framework.NewCycleState(), pod, infos)
+	if len(o.Scores) > 0 {
+		return o.State, o.Scores, nil
 	}
-	infos, err := h.snapshot.NodeInfos().List()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	state := framework.NewCycleState()
 	failure := &framework.FitError{Pod: pod, NumAllNodes: len(infos), Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}}
-	if _, status, _ := f.RunPreFilterPlugins(h.ctx, state, pod); !status.IsSuccess() {
-		failure.Diagnosis.PreFilterMsg = status.Message()
-		return state, nil, failure
+	if o.Rejected != nil {
+		failure.Diagnosis.PreFilterMsg = o.Rejected.Message()
 	}
-	feasible := make([]fwk.NodeInfo, 0, len(infos))
-	for _, info := range infos {
-		if status := f.RunFilterPlugins(h.ctx, state, pod, info); status.IsSuccess() {
-			feasible = append(feasible, info)
-		} else {
-			failure.Diagnosis.NodeToStatus.Set(info.Node().Name, status)
-		}
+	for node, status := range o.Refused {
+		failure.Diagnosis.NodeToStatus.Set(node, status)
 	}
-	if len(feasible) == 0 {
-		return state, nil, failure
-	}
-	if status := f.RunPreScorePlugins(h.ctx, state, pod, feasible); !status.IsSuccess() {
-		tb.Fatalf("PreScore: %v", status)
-	}
-	scores, status := f.RunScorePlugins(h.ctx, state, pod, feasible)
-	if !status.IsSuccess() {
-		tb.Fatalf("Score: %v", status)
-	}
-	return state, scores, nil
+	return o.State, nil, failure
 }
 
 // place runs a pod through one scheduling and binding cycle and returns the pod as it is bound.
@@ -237,23 +147,18 @@ func (h *harness) place(tb testing.TB, pod *v1.Pod) (*v1.Pod, error) {
 // reserve runs the scheduling cycle.
 func (h *harness) reserve(tb testing.TB, pod *v1.Pod) (*v1.Pod, fwk.CycleState, error) {
 	tb.Helper()
-	state, scores, err := h.evaluate(tb, h.framework, pod)
+	state, scores, err := h.evaluate(tb, h, pod)
 	if err != nil {
 		return nil, nil, err
 	}
-	best := scores[0]
-	for _, s := range scores[1:] {
-		if s.TotalScore > best.TotalScore {
-			best = s
-		}
-	}
+	best := (&harnessframework.Outcome{Scores: scores}).Best()
 	assumed := pod.DeepCopy()
-	assumed.Spec.NodeName = best.Name
-	if err := h.cache.AssumePod(h.logger, assumed); err != nil {
+	assumed.Spec.NodeName = best
+	if err := h.Cache.AssumePod(h.logger, assumed); err != nil {
 		tb.Fatal(err)
 	}
-	if status := h.framework.RunReservePluginsReserve(h.ctx, state, assumed, best.Name); !status.IsSuccess() {
-		tb.Fatalf("Reserve on %s: %v", best.Name, status)
+	if status := h.RunReservePluginsReserve(h.ctx, state, assumed, best); !status.IsSuccess() {
+		tb.Fatalf("Reserve on %s: %v", best, status)
 	}
 	return assumed, state, nil
 }
@@ -261,10 +166,10 @@ func (h *harness) reserve(tb testing.TB, pod *v1.Pod) (*v1.Pod, fwk.CycleState, 
 // bind runs the binding cycle up to the bound pod's return through the API.
 func (h *harness) bind(tb testing.TB, state fwk.CycleState, assumed *v1.Pod) *v1.Pod {
 	tb.Helper()
-	if status := h.framework.RunPreBindPreFlights(h.ctx, state, assumed, assumed.Spec.NodeName); status.IsSkip() {
+	if status := h.RunPreBindPreFlights(h.ctx, state, assumed, assumed.Spec.NodeName); status.IsSkip() {
 		return h.confirm(tb, assumed)
 	}
-	if status := h.framework.RunPreBindPlugins(h.ctx, state, assumed, assumed.Spec.NodeName); !status.IsSuccess() {
+	if status := h.RunPreBindPlugins(h.ctx, state, assumed, assumed.Spec.NodeName); !status.IsSuccess() {
 		tb.Fatalf("PreBind: %v", status)
 	}
 	stored, err := h.client.CoreV1().Pods(assumed.Namespace).Get(h.ctx, assumed.Name, metav1.GetOptions{})
@@ -277,7 +182,7 @@ func (h *harness) bind(tb testing.TB, state fwk.CycleState, assumed *v1.Pod) *v1
 
 func (h *harness) confirm(tb testing.TB, bound *v1.Pod) *v1.Pod {
 	tb.Helper()
-	if err := h.cache.AddPod(h.logger, bound); err != nil {
+	if err := h.Cache.AddPod(h.logger, bound); err != nil {
 		tb.Fatal(err)
 	}
 	return bound
@@ -302,19 +207,9 @@ func (h *harness) add(tb testing.TB, pod *v1.Pod) *v1.Pod {
 
 // gpuNodeObject makes a node of n GPUs that carries these further labels.
 func gpuNodeObject(name string, n int, product string, labels ...string) *v1.Node {
-	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{
-			"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": strconv.Itoa(n),
-		}},
-		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("512Gi"),
-			v1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(int64(n), resource.DecimalSI),
-		}},
-	}
-	for i := 0; i+1 < len(labels); i += 2 {
-		node.Labels[labels[i]] = labels[i+1]
-	}
-	return node
+	node := objects.Node(name, "cpu", "64", "memory", "512Gi", "nvidia.com/gpu", strconv.Itoa(n)).
+		Label("nvidia.com/gpu.product", product).Label("nvidia.com/gpu.count", strconv.Itoa(n))
+	return objects.Labelled(node, labels...)
 }
 
 // assignedTo is the pod as a scheduler of this project has put it on a node with a share of one of its devices.
@@ -327,14 +222,9 @@ func assignedTo(pod *v1.Pod, node string, device, milli, memMiB int) *v1.Pod {
 
 // podObject makes a pod with these requests and annotations.
 func podObject(name string, requests, annotations map[string]string) *v1.Pod {
-	list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
-	for r, q := range requests {
-		list[v1.ResourceName(r)] = resource.MustParse(q)
+	asks := []string{"cpu", "1"}
+	for resource, amount := range requests {
+		asks = append(asks, resource, amount)
 	}
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Annotations: maps.Clone(annotations)},
-		Spec: v1.PodSpec{SchedulerName: "gpu-aware-scheduler", Containers: []v1.Container{
-			{Name: "c", Image: "work:1", Resources: v1.ResourceRequirements{Requests: list}},
-		}},
-	}
+	return objects.Pod(name, asks...).SchedulerName("gpu-aware-scheduler").Annotations(maps.Clone(annotations)).Obj()
 }

@@ -40,7 +40,7 @@ func TestAnEditedPodKeepsItsDevices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := h.cache.UpdatePod(h.logger, bound, edited); err != nil {
+			if err := h.Cache.UpdatePod(h.logger, bound, edited); err != nil {
 				t.Fatal(err)
 			}
 			next := newHarness(t, alone(defaultArgs()), []runtime.Object{edited, sharedNode("n", 1)}...)
@@ -70,7 +70,7 @@ func TestAnEditIsSaidOnce(t *testing.T) {
 	h.patchPod(t, "p", `{"metadata":{"annotations":{"gpu-fraction":null}}}`)
 	h.patchPod(t, "p", `{"metadata":{"annotations":{"hami.io/bind-phase":"failed"}}}`)
 	// The refusal comes last, so that what was said of the edits has been said before it.
-	first, second := <-h.recorder.Events, <-h.recorder.Events
+	first, second := <-h.Recorder.Events, <-h.Recorder.Events
 	if !strings.Contains(first, "GrantEdited") || !strings.Contains(second, "DevicesRefused") {
 		t.Errorf("events %q and %q, want one of the edits and one of the refusal", first, second)
 	}
@@ -84,7 +84,7 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	await.Until(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
 	bare := pod.DeepCopy()
 	bare.Status.Conditions = nil
-	if err := h.cache.UpdatePod(h.logger, pod, bare); err != nil {
+	if err := h.Cache.UpdatePod(h.logger, pod, bare); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.place(t, h.add(t, podObject("too-much", nil, strs{"gpu-fraction": "0.4"}))); err == nil {

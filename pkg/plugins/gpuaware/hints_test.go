@@ -21,7 +21,7 @@ func newClaimHarness(t *testing.T, more ...runtime.Object) *harness {
 		plainClass("whole"), named, bareNode("n"), gpuSlice("n", 2, "Tesla T4", "16Gi"), ownClaim(exactly("a", "whole", 1)),
 	}, more...)...)
 	awaitClaim(t, h, 1)
-	await.Until(t, "the class of the resource", func() bool { return h.dra.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
+	await.Until(t, "the class of the resource", func() bool { return h.DRA.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
 	return h
 }
 

@@ -121,16 +121,16 @@ func (m *model) compare() {
 		return
 	}
 	h := m.h
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		m.t.Fatal(err)
 	}
 	for _, n := range m.nodes {
-		info, err := h.snapshot.NodeInfos().Get(n.name)
+		info, err := h.Snapshot.NodeInfos().Get(n.name)
 		if err != nil {
 			m.t.Fatal(err)
 		}
 		views := h.plugin.cluster.views
-		v := views.of(views.Of(info.Node()), info, h.snapshot)
+		v := views.of(views.Of(info.Node()), info, h.Snapshot)
 		m.compareNode(n, v.inventory)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // schedule runs the scheduling cycle of a pod and checks what the plugin says of each node.
 func (m *model) schedule(p *modelPod) {
 	h := m.h
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		m.t.Fatal(err)
 	}
 	state := framework.NewCycleState()
@@ -22,7 +22,7 @@ func (m *model) schedule(p *modelPod) {
 	}
 	var feasible []*modelNode
 	for _, n := range m.nodes {
-		info, err := h.snapshot.NodeInfos().Get(n.name)
+		info, err := h.Snapshot.NodeInfos().Get(n.name)
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func (m *model) schedule(p *modelPod) {
 	n := feasible[m.draw(len(feasible), "node")]
 	p.state, p.assumed, p.step = state, p.object.DeepCopy(), reserved
 	p.assumed.Spec.NodeName = n.name
-	if err := h.cache.AssumePod(h.logger, p.assumed); err != nil {
+	if err := h.Cache.AssumePod(h.logger, p.assumed); err != nil {
 		m.t.Fatal(err)
 	}
 	if status := h.plugin.Reserve(h.ctx, state, p.assumed, n.name); !status.IsSuccess() {
@@ -59,7 +59,7 @@ func (m *model) schedule(p *modelPod) {
 func (m *model) giveUp(p *modelPod) {
 	m.h.plugin.Unreserve(m.h.ctx, p.state, p.assumed, p.assumed.Spec.NodeName)
 	// The cache does not forget a pod of which it has heard that it is bound.
-	_ = m.h.cache.ForgetPod(m.h.logger, p.assumed)
+	_ = m.h.Cache.ForgetPod(m.h.logger, p.assumed)
 	p.state, p.assumed = nil, nil
 	if p.step != bound {
 		p.step, p.holds = pending, nil
@@ -135,7 +135,7 @@ func (m *model) changeNode(n *modelNode) {
 	m.storeNode(n)
 	h, after := m.h, n.object
 	m.nodesToCache = append(m.nodesToCache, func() {
-		h.cache.UpdateNode(h.logger, n.seen, after)
+		h.Cache.UpdateNode(h.logger, n.seen, after)
 		n.seen = after
 	})
 }

@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gpu"
+	harnessframework "berth.dev/berth/test/harness/framework"
 )
 
 // kind is how a node of the model gives out its GPUs.
@@ -200,16 +199,15 @@ func (m *model) start() {
 	if m.stop != nil {
 		m.stop()
 	}
-	h := &harness{client: m.client, snapshot: cache.NewEmptySnapshot(), recorder: events.NewFakeRecorder(10_000)}
-	h.ctx, m.stop = context.WithCancel(context.Background())
-	h.factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	h.cache = cache.New(h.ctx, nil, false, false)
-	h.framework, h.plugin = h.newFramework(m.tb, alone(defaultArgs()))
+	ctx, stop := context.WithCancel(context.Background())
+	h := &harness{Scheduler: harnessframework.New(ctx, fake.NewClientset()), ctx: ctx, client: m.client}
+	h.Client, h.Recorder, m.stop = m.client, events.NewFakeRecorder(10_000), stop
+	h.Framework, h.plugin = h.newFramework(m.tb, alone(defaultArgs()))
 	m.h, m.toPlugin, m.toCache, m.nodesToCache = h, nil, nil, nil
 	for _, n := range m.nodes {
 		n.seen = n.object
 		m.storeNode(n)
-		h.cache.AddNode(h.logger, n.object)
+		h.Cache.AddNode(h.logger, n.object)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.pods)) {
 		p := m.pods[uid]
@@ -224,7 +222,7 @@ func (m *model) start() {
 }
 
 func (m *model) storeNode(n *modelNode) {
-	if err := m.h.factory.Core().V1().Nodes().Informer().GetStore().Add(n.object); err != nil {
+	if err := m.h.Factory.Core().V1().Nodes().Informer().GetStore().Add(n.object); err != nil {
 		m.t.Fatal(err)
 	}
 	m.h.plugin.cluster.seeNode(n.name)
@@ -232,7 +230,7 @@ func (m *model) storeNode(n *modelNode) {
 
 // tell lets the informers hear of a pod that has come, changed or gone.
 func (m *model) tell(before, after *v1.Pod) {
-	h, store := m.h, m.h.factory.Core().V1().Pods().Informer().GetStore()
+	h, store := m.h, m.h.Factory.Core().V1().Pods().Informer().GetStore()
 	plugin := h.plugin.cluster.podEvents()
 	var err error
 	switch {
@@ -254,11 +252,11 @@ func (m *model) tell(before, after *v1.Pod) {
 		var err error
 		switch {
 		case is && was:
-			err = h.cache.UpdatePod(h.logger, before, after)
+			err = h.Cache.UpdatePod(h.logger, before, after)
 		case is:
-			err = h.cache.AddPod(h.logger, after)
+			err = h.Cache.AddPod(h.logger, after)
 		case was:
-			err = h.cache.RemovePod(h.logger, before)
+			err = h.Cache.RemovePod(h.logger, before)
 		}
 		if err != nil {
 			m.t.Fatal(err)

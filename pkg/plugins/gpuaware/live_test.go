@@ -70,7 +70,7 @@ func TestMeasuredUtilisationBreaksTiesAmongSharedGPUs(t *testing.T) {
 	if err != nil || bound.Spec.NodeName != "b" {
 		t.Errorf("share placed on %v (%v), want the idlest node b", bound, err)
 	}
-	state, scores, err := h.evaluate(t, h.framework, podObject("whole", strs{"nvidia.com/gpu": "1"}, nil))
+	state, scores, err := h.evaluate(t, h, podObject("whole", strs{"nvidia.com/gpu": "1"}, nil))
 	if err != nil || len(scores) != 2 || scores[0].TotalScore != scores[1].TotalScore {
 		t.Errorf("whole GPU: scores %v in %v (%v), want two equal ones: it shares with nobody", scores, state, err)
 	}
@@ -87,10 +87,10 @@ func TestSharesPromisedSinceTheSampleCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		t.Fatal(err)
 	}
-	info, err := h.snapshot.NodeInfos().Get("n")
+	info, err := h.Snapshot.NodeInfos().Get("n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 	if got := kubeview.AssignedDevices(bound); len(got) != 1 || got[0] != 1 {
 		t.Errorf("devices = %v, want the healthy GPU 1", got)
 	}
-	_, _, err = h.evaluate(t, h.framework, podObject("q", strs{"nvidia.com/gpu": "2"}, nil))
+	_, _, err = h.evaluate(t, h, podObject("q", strs{"nvidia.com/gpu": "2"}, nil))
 	if err == nil || !strings.Contains(err.Error(), "node(s) with too few healthy GPUs (need 2, have 1)") {
 		t.Errorf("error = %v, want the missing healthy GPU named", err)
 	}

@@ -185,7 +185,7 @@ func TestRefusalsAreWordedOnce(t *testing.T) {
 func TestAPluginThatRemembersDecidesAsOneThatDoesNot(t *testing.T) {
 	t.Parallel()
 	h := busyCluster(t, 40)
-	infos, err := h.snapshot.NodeInfos().List()
+	infos, err := h.Snapshot.NodeInfos().List()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func TestPodsThatAreGoneLeaveNoMemory(t *testing.T) { //nolint:paralleltest // i
 				pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{}
 			}
 			c.roll.see(pod)
-			_, _, _ = h.evaluate(t, h.framework, pod)
-			_, _, _ = h.evaluate(t, h.framework, pod)
+			_, _, _ = h.evaluate(t, h, pod)
+			_, _, _ = h.evaluate(t, h, pod)
 			pod.Spec.NodeName = fmt.Sprint("no-such-node-", long)[:253]
 			c.roll.see(pod)
 			c.fleet.touch(pod.Spec.NodeName)

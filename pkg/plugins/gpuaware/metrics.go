@@ -86,13 +86,16 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering.
+// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor are nodes that
+// come and go between two scrapes.
 func (f *fleet) touch(node string) {
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if _, counted := f.parts[node]; counted {
 			f.dirty[node] = struct{}{}
+		} else {
+			delete(f.dirty, node)
 		}
 		return
 	}

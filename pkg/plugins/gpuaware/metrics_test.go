@@ -61,7 +61,7 @@ func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
 		return cmp.Equal(want, h.plugin.cluster.fleet.byModel(), cmp.AllowUnexported(count{}))
 	})
 	// The supply, by which placements are judged, counts both as well.
-	if _, _, err := h.evaluate(t, h.framework, h.add(t, podObject("next", strs{"nvidia.com/gpu": "1"}, nil))); err != nil {
+	if _, _, err := h.evaluate(t, h, h.add(t, podObject("next", strs{"nvidia.com/gpu": "1"}, nil))); err != nil {
 		t.Fatal(err)
 	}
 	totals := &h.plugin.cluster.views.totals

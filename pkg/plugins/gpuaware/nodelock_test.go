@@ -89,7 +89,7 @@ func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
 				t.Errorf("lock = %q, want %q, that of pod p", got, value)
 			}
 			if tc.event != "" {
-				if got := <-h.recorder.Events; !strings.Contains(got, tc.event) {
+				if got := <-h.Recorder.Events; !strings.Contains(got, tc.event) {
 					t.Errorf("event %q, want %s", got, tc.event)
 				}
 			}
@@ -229,7 +229,7 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 		{"not when the pod was bound all the same", bind, true, true},
 		{"not when the pod was bound all the same and that is known already", func(t *testing.T, h *harness, pod *v1.Pod) {
 			var seen atomic.Bool
-			_, err := h.factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			_, err := h.Factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 				UpdateFunc: func(_, obj any) {
 					if obj.(*v1.Pod).Spec.NodeName != "" {
 						seen.Store(true)
@@ -257,18 +257,18 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.framework.RunPreBindPreFlights(h.ctx, state, assumed, "n")
+			h.RunPreBindPreFlights(h.ctx, state, assumed, "n")
 			if state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
 				t.Error("the lock would be held while other plugins do their work")
 			}
-			if status := h.framework.RunPreBindPlugins(h.ctx, state, assumed, "n"); !status.IsSuccess() {
+			if status := h.RunPreBindPlugins(h.ctx, state, assumed, "n"); !status.IsSuccess() {
 				t.Fatal(status)
 			}
 			if h.lock(t) == "" {
 				t.Fatal("PreBind took no lock")
 			}
 			tc.before(t, h, assumed)
-			h.framework.RunReservePluginsUnreserve(h.ctx, state.(*framework.CycleState), assumed, "n")
+			h.RunReservePluginsUnreserve(h.ctx, state.(*framework.CycleState), assumed, "n")
 			if got := h.lock(t) != ""; got != tc.locked {
 				t.Errorf("the node is locked: %v, want %v", got, tc.locked)
 			}

@@ -59,10 +59,10 @@ func TestCPUIntensivePodsKeepOffSmallNodes(t *testing.T) {
 	h := newHarness(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.CPUIntensiveMinMilliCPU = ptr.To(int64(2000)) })), small)
 	p := podObject("p", nil, nil)
 	p.Labels = strs{"workload-type": "CPU-intensive"}
-	if _, _, err := h.evaluate(t, h.framework, p); err == nil || !strings.Contains(err.Error(), "too little CPU for CPU-intensive pods (need 2000 milli-cores)") {
+	if _, _, err := h.evaluate(t, h, p); err == nil || !strings.Contains(err.Error(), "too little CPU for CPU-intensive pods (need 2000 milli-cores)") {
 		t.Errorf("error = %v, want the CPU that is missing", err)
 	}
-	if _, _, err := h.evaluate(t, h.framework, podObject("other", nil, nil)); err != nil {
+	if _, _, err := h.evaluate(t, h, podObject("other", nil, nil)); err != nil {
 		t.Errorf("a pod without the label: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestWholeGPUsKeepOffNodesThatAreBusyBeyondTheirPods(t *testing.T) {
 		gpuNodeObject("used", 2, "Tesla-T4"), running)
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, w := s.Utilisation("cold", time.Now()); return w > 0 })
 	p := podObject("p", strs{"nvidia.com/gpu": "1"}, nil)
-	state, scores, err := h.evaluate(t, h.framework, p)
+	state, scores, err := h.evaluate(t, h, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,10 +138,10 @@ func TestManyFaultsOfOneTimeSlicedGPUAreOne(t *testing.T) {
 	node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), node)
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) == 2 })
-	if _, _, err := h.evaluate(t, h.framework, podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-sharing": "shared"})); err != nil {
+	if _, _, err := h.evaluate(t, h, podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-sharing": "shared"})); err != nil {
 		t.Errorf("the four slices of the healthy GPU: %v", err)
 	}
-	if _, _, err := h.evaluate(t, h.framework, podObject("q", strs{"nvidia.com/gpu": "5"}, strs{"berth.dev/gpu-sharing": "shared"})); err == nil {
+	if _, _, err := h.evaluate(t, h, podObject("q", strs{"nvidia.com/gpu": "5"}, strs{"berth.dev/gpu-sharing": "shared"})); err == nil {
 		t.Error("slices of the faulty GPU are given out")
 	}
 }

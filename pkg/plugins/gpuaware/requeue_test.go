@@ -46,7 +46,7 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 	node.Status.Allocatable["nvidia.com/gpu.shared"] = resource.MustParse("16")
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), node)
 	queue := activator{make(chan string, 10)}
-	h.framework.SetPodActivator(queue)
+	h.SetPodActivator(queue)
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) > 0 })
 	for name, asks := range map[string]strs{
 		"kept-off": {"nvidia.com/gpu": "2"}, "too-large": {"nvidia.com/gpu": "3"}, "gone": {"nvidia.com/gpu": "2"},
@@ -54,7 +54,7 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 	} {
 		pod := h.add(t, podObject(name, asks, nil))
 		await.Until(t, "the pod to be known", func() bool { _, known, _ := h.plugin.cluster.faulted.pods.GetByKey("default/" + name); return known })
-		if _, _, err := h.evaluate(t, h.framework, pod); err == nil {
+		if _, _, err := h.evaluate(t, h, pod); err == nil {
 			t.Fatalf("pod %s fits a node with a faulty GPU", name)
 		}
 	}

@@ -108,7 +108,7 @@ func TestPodsBesideTheNodeAgentWaitForNoLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.framework.RunPreBindPreFlights(h.ctx, state, assumed, "n")
+	h.RunPreBindPreFlights(h.ctx, state, assumed, "n")
 	if !state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
 		t.Error("PreBind runs alone, as if it took a lock")
 	}
@@ -163,8 +163,8 @@ func TestNoShareIsPromisedTwice(t *testing.T) {
 			if len(waiting) > 0 { // binding fails
 				w := waiting[len(waiting)-1]
 				waiting = waiting[:len(waiting)-1]
-				h.framework.RunReservePluginsUnreserve(h.ctx, w.state, w.pod, w.pod.Spec.NodeName)
-				if err := h.cache.ForgetPod(h.logger, w.pod); err != nil {
+				h.RunReservePluginsUnreserve(h.ctx, w.state, w.pod, w.pod.Spec.NodeName)
+				if err := h.Cache.ForgetPod(h.logger, w.pod); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -172,7 +172,7 @@ func TestNoShareIsPromisedTwice(t *testing.T) {
 		case 2:
 			if len(bound) > 0 {
 				k := random.IntN(len(bound))
-				if err := h.cache.RemovePod(h.logger, bound[k].pod); err != nil {
+				if err := h.Cache.RemovePod(h.logger, bound[k].pod); err != nil {
 					t.Fatal(err)
 				}
 				h.plugin.cluster.ledger.release(bound[k].pod.UID)
@@ -269,7 +269,7 @@ func TestPromiseEndsWithThePod(t *testing.T) {
 		t.Fatal("no promise after Reserve")
 	}
 	for range 2 { // Unreserve is idempotent
-		h.framework.RunReservePluginsUnreserve(h.ctx, state, pod, "n")
+		h.RunReservePluginsUnreserve(h.ctx, state, pod, "n")
 	}
 	if _, ok := ledger.of(pod.UID); ok || len(ledger.on("n")) > 0 {
 		t.Error("the promise outlived Unreserve")
@@ -331,7 +331,7 @@ func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"), ownClaim(exactly("a", "whole", 1)))
 	awaitClaim(t, h, 1)
 	pod := claiming("p", "c")
-	state, _, err := h.evaluate(t, h.framework, pod)
+	state, _, err := h.evaluate(t, h, pod)
 	if err != nil {
 		t.Fatal(err)
 	}

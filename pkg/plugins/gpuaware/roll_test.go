@@ -78,7 +78,7 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
 	awaitDevices(t, h, 1)
 	roll, totals := h.plugin.cluster.roll, &h.plugin.cluster.views.totals
-	if _, _, err := h.evaluate(t, h.framework, podObject("looks", strs{"nvidia.com/gpu": "1"}, nil)); err != nil {
+	if _, _, err := h.evaluate(t, h, podObject("looks", strs{"nvidia.com/gpu": "1"}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	await.Until(t, "the pods to arrive", func() bool { return len(roll.enrolledNow()) == 1 && roll.waitingNow() == 3 })

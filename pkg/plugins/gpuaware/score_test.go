@@ -79,7 +79,7 @@ func TestNormalizeScoreKeepsOrderAndRange(t *testing.T) {
 // best is the node with the highest score.
 func best(t *testing.T, h *harness, pod *v1.Pod) string {
 	t.Helper()
-	_, scores, err := h.evaluate(t, h.framework, pod)
+	_, scores, err := h.evaluate(t, h, pod)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func BenchmarkSiblings(b *testing.B) {
 		}
 	}
 	h := newHarness(b, alone(defaultArgs()), objects...)
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		b.Fatal(err)
 	}
 	pod := podObject("one-more", strs{"nvidia.com/gpu": "1"}, nil)

@@ -13,21 +13,21 @@ import (
 // and all is taken back in the end. It returns how many pods fit, and why the first of the others does not.
 func (h *harness) simulateGroup(t *testing.T, pods ...*v1.Pod) (fit int, refusal string) {
 	t.Helper()
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		t.Fatal(err)
 	}
-	infos, err := h.snapshot.NodeInfos().List()
+	infos, err := h.Snapshot.NodeInfos().List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, pod := range pods {
 		state := framework.NewCycleState()
 		state.SetPodGroupSchedulingCycle(framework.NewCycleState())
-		if _, status, _ := h.framework.RunPreFilterPlugins(h.ctx, state, pod); !status.IsSuccess() {
+		if _, status, _ := h.RunPreFilterPlugins(h.ctx, state, pod); !status.IsSuccess() {
 			t.Fatal(status)
 		}
 		for _, info := range infos {
-			status := h.framework.RunFilterPlugins(h.ctx, state, pod, info)
+			status := h.RunFilterPlugins(h.ctx, state, pod, info)
 			if !status.IsSuccess() {
 				refusal = status.Message()
 				continue
@@ -35,16 +35,16 @@ func (h *harness) simulateGroup(t *testing.T, pods ...*v1.Pod) (fit int, refusal
 			assumed := pod.DeepCopy()
 			assumed.Spec.NodeName = info.Node().Name
 			added, _ := framework.NewPodInfo(assumed)
-			if err := h.snapshot.AssumePod(added); err != nil {
+			if err := h.Snapshot.AssumePod(added); err != nil {
 				t.Fatal(err)
 			}
 			defer func() {
-				h.framework.RunReservePluginsUnreserve(h.ctx, state, assumed, assumed.Spec.NodeName)
-				if err := h.snapshot.ForgetPod(h.logger, assumed); err != nil {
+				h.RunReservePluginsUnreserve(h.ctx, state, assumed, assumed.Spec.NodeName)
+				if err := h.Snapshot.ForgetPod(h.logger, assumed); err != nil {
 					t.Fatal(err)
 				}
 			}()
-			if status := h.framework.RunReservePluginsReserve(h.ctx, state, assumed, assumed.Spec.NodeName); !status.IsSuccess() {
+			if status := h.RunReservePluginsReserve(h.ctx, state, assumed, assumed.Spec.NodeName); !status.IsSuccess() {
 				t.Fatalf("Reserve: %v", status)
 			}
 			fit++
@@ -111,15 +111,15 @@ func TestTheDryRunOfAGangPromisesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2))
 	pod := h.add(t, podObject("p", nil, strs{"alibabacloud.com/gpu-milli": "600"}))
-	if err := h.cache.UpdateSnapshot(h.logger, h.snapshot); err != nil {
+	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		t.Fatal(err)
 	}
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
-	if _, status, _ := h.framework.RunPreFilterPlugins(h.ctx, state, pod); !status.IsSuccess() {
+	if _, status, _ := h.RunPreFilterPlugins(h.ctx, state, pod); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	if status := h.framework.RunReservePluginsReserve(h.ctx, state, pod, "n"); !status.IsSuccess() {
+	if status := h.RunReservePluginsReserve(h.ctx, state, pod, "n"); !status.IsSuccess() {
 		t.Fatal(status)
 	}
 	if held := h.plugin.cluster.ledger.on("n"); len(held) > 0 {

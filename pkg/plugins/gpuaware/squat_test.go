@@ -83,7 +83,7 @@ func TestADeviceThatIsClaimedIsTakenLast(t *testing.T) {
 func TestAPodThatClaimsGPUsIsToldThatItHasNone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2), squatter("squatter", "n", nil, strs{"gpu-fraction": "0.5"}))
-	if said := <-h.recorder.Events; !strings.Contains(said, "DevicesNotAssigned") || !strings.Contains(said, "gpu-fraction") {
+	if said := <-h.Recorder.Events; !strings.Contains(said, "DevicesNotAssigned") || !strings.Contains(said, "gpu-fraction") {
 		t.Errorf("event %q, want one that names the annotation", said)
 	}
 }
@@ -93,7 +93,7 @@ func TestWhatWasEditedWhileNobodyLookedIsSaid(t *testing.T) {
 	t.Parallel()
 	pod := assignedTo(podObject("p", nil, strs{"gpu-fraction": "0.7", "runai-gpu": "1"}), "n", 0, 700, 11468)
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2), pod)
-	if said := <-h.recorder.Events; !strings.Contains(said, "GrantEdited") {
+	if said := <-h.Recorder.Events; !strings.Contains(said, "GrantEdited") {
 		t.Errorf("event %q, want GrantEdited", said)
 	}
 }

@@ -67,12 +67,12 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 		podObject("q", strs{"nvidia.com/gpu": "3"}, strs{"berth.dev/gpu-interconnect": "preferred"}),
 		podObject("r", nil, strs{"gpu-fraction": "0.3"}), podObject("s", strs{"cpu": "30"}, nil),
 	} {
-		state, scores, err := h.evaluate(t, h.framework, pod)
+		state, scores, err := h.evaluate(t, h, pod)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range scores {
-			info, err := h.snapshot.NodeInfos().Get(s.Name)
+			info, err := h.Snapshot.NodeInfos().Get(s.Name)
 			if err != nil {
 				t.Fatal(err)
 			}

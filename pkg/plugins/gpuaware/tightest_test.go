@@ -32,7 +32,7 @@ func newSharedFleet(t *testing.T, sizes ...int) *sharedFleet {
 	f.harness = newHarness(t, alone(defaultArgs()))
 	for i := range objects {
 		f.nodes = append(f.nodes, &objects[i])
-		f.cache.AddNode(f.logger, &objects[i])
+		f.Cache.AddNode(f.logger, &objects[i])
 	}
 	return f
 }
@@ -41,7 +41,7 @@ func newSharedFleet(t *testing.T, sizes ...int) *sharedFleet {
 // each node's CPU.
 func (f *sharedFleet) set(t *testing.T, free [][]int, cpuMilli []int64) {
 	for _, p := range f.running {
-		if err := f.cache.RemovePod(f.logger, p); err != nil {
+		if err := f.Cache.RemovePod(f.logger, p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func (f *sharedFleet) next(requests strs) *v1.Pod {
 }
 
 func (f *sharedFleet) run(t *testing.T, p *v1.Pod) {
-	if err := f.cache.AddPod(f.logger, p); err != nil {
+	if err := f.Cache.AddPod(f.logger, p); err != nil {
 		t.Fatal(err)
 	}
 	f.running = append(f.running, p)
@@ -100,7 +100,7 @@ func (f *sharedFleet) judge(t *testing.T, pod *v1.Pod, free [][]int, milli int) 
 	if len(want) == 0 {
 		return nil
 	}
-	state, scores, err := f.evaluate(t, f.framework, pod)
+	state, scores, err := f.evaluate(t, f, pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (f *sharedFleet) judge(t *testing.T, pod *v1.Pod, free [][]int, milli int) 
 }
 
 func (f *sharedFleet) others(t *testing.T, state fwk.CycleState, pod *v1.Pod, node string) float64 {
-	info, err := f.snapshot.NodeInfos().Get(node)
+	info, err := f.Snapshot.NodeInfos().Get(node)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func AwaitAnswer(t *testing.T, url, want string, running func() error) {
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			said = err.Error()
-			return false, nil // not listening yet
+			return false, nil //nolint:nilerr // it does not listen yet
 		}
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()

@@ -25,7 +25,8 @@ func Root(t *testing.T) string {
 	}
 }
 
-// Tool is the path of a program that `make tools` builds. Tests do not depend on the kubectl or helm that a machine has.
+// Tool is the path of a program that `make tools` builds. Tests do not depend on the kubectl or helm that a machine
+// has.
 func Tool(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(Root(t), "bin", "tools", name)

@@ -47,13 +47,14 @@ type Setup struct {
 	API *memapi.Server
 	// Through, if there, carries the requests of the scheduler and of its plugins in the place of a connection to the API.
 	Through func(api http.RoundTripper) http.RoundTripper
-	// Client is used in the place of one of API, by tests of what only a fake can do.
+	// Client is used in the place of one of API, by tests of what only a fake can do. It has its objects already.
 	Client kubernetes.Interface
-	// Objects are created on API. Nodes, and pods with a node, are in the scheduler's cache, too, and so is what API has before.
+	// Objects are created on API.
 	Objects []runtime.Object
 }
 
-// Scheduler is what a scheduler keeps, stepped by the test, and the framework of its first profile.
+// Scheduler is what a scheduler keeps, stepped by the test, and the framework of its first profile. Its cache has the nodes and the pods
+// that there are at the start, and what the test puts into it.
 type Scheduler struct {
 	framework.Framework
 	API      *memapi.Server
@@ -103,38 +104,42 @@ func enabled(plugin string) schedulerapi.PluginSet {
 	return schedulerapi.PluginSet{Enabled: []schedulerapi.Plugin{{Name: plugin, Weight: 1}}}
 }
 
+// New makes a scheduler with an empty cache, whose informers the test feeds, or starts, itself.
+func New(ctx context.Context, client kubernetes.Interface) *Scheduler {
+	// The framework counts into metrics that a scheduler registers at its start.
+	metrics.Register()
+	return &Scheduler{
+		Client: client, Factory: informers.NewSharedInformerFactory(client, 0), Cache: cache.New(ctx, nil, false, false),
+		Snapshot: cache.NewEmptySnapshot(), Recorder: events.NewFakeRecorder(1000), ctx: ctx,
+	}
+}
+
 // Start runs until the test ends. Informers have synced when it returns; their handlers may still be under way.
 func Start(tb testing.TB, setup Setup) *Scheduler {
 	tb.Helper()
-	// The framework counts into metrics that a scheduler registers at its start.
-	metrics.Register()
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	s := &Scheduler{
-		API: setup.API, Client: setup.Client, Cache: cache.New(ctx, nil, false, false), Snapshot: cache.NewEmptySnapshot(),
-		Recorder: events.NewFakeRecorder(1000), ctx: ctx,
+	api := setup.API
+	if api == nil {
+		api = memapi.New()
 	}
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		if s.Factory != nil {
-			s.Factory.Shutdown()
-		}
-	})
-	tb.Cleanup(s.Stop)
-	if s.API == nil {
-		s.API = memapi.New()
-	}
-	s.Create(tb, setup.Objects...)
-	s.config = s.API.RESTConfig()
+	Create(tb, api, setup.Objects...)
+	config, client := api.RESTConfig(), setup.Client
 	if setup.Through != nil {
-		s.config.Transport = setup.Through(s.config.Transport)
+		config.Transport = setup.Through(config.Transport)
 	}
-	if s.Client == nil {
+	if client == nil {
 		var err error
-		if s.Client, err = kubernetes.NewForConfig(s.config); err != nil {
+		if client, err = kubernetes.NewForConfig(config); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	s.Factory = informers.NewSharedInformerFactory(s.Client, 0)
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	s := New(ctx, client)
+	s.API, s.config = api, config
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		s.Factory.Shutdown()
+	})
+	tb.Cleanup(s.Stop)
 	classes := s.startDRA(tb)
 	s.Framework = s.NewFramework(tb, setup.Profile, setup.Plugins)
 	s.Factory.StartWithContext(ctx)

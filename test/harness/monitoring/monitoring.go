@@ -1,4 +1,5 @@
-// Package monitoring reads the alert rules, the dashboards and the reference of metrics for tests, which run below the repository's folder.
+// Package monitoring reads the alert rules, the dashboards and the reference of metrics for tests, which run below the
+// repository's folder.
 package monitoring
 
 import (

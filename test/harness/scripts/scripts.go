@@ -1,4 +1,5 @@
-// Package scripts runs the built command as its users do: the scripts of a folder say what is typed and what is to be seen.
+// Package scripts runs the built command as its users do: the scripts of a folder say what is typed and what is to be
+// seen.
 package scripts
 
 import (

@@ -18,13 +18,17 @@ import (
 func TestMain(m *testing.M) { leak.Main(m, box.Lasting()) }
 
 // TestShippedWithKubelets has the shipped configuration, with kubelets and controllers.
+//
+//nolint:tparallel // what depends on all pods that the scheduler has seen runs alone on it
 func TestShippedWithKubelets(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{})
+	// Which node is best depends on the pods that the scheduler has placed so far, on whichever nodes.
+	t.Run("claims", func(t *testing.T) { testClaims(t, b) })
 	box.SideBySide(t, map[string]func(*testing.T){
-		"shares":  func(t *testing.T) { testShares(t, b) },
-		"claims":  func(t *testing.T) { testClaims(t, b) },
-		"tenants": func(t *testing.T) { testTenants(t, b) },
+		"shares":               func(t *testing.T) { testShares(t, b) },
+		"tenants":              func(t *testing.T) { testTenants(t, b) },
+		"gangs of controllers": func(t *testing.T) { testControllers(t, b) },
 	})
 }
 
@@ -38,6 +42,7 @@ func TestShipped(t *testing.T) {
 		"addresses": func(t *testing.T) { testAddresses(t, b) },
 		"policies":  func(t *testing.T) { testPolicies(t, b) },
 		"peers":     func(t *testing.T) { testPeers(t, b) },
+		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})
 	// These measure the scheduler as a whole, so nothing runs beside them.

@@ -80,9 +80,8 @@ func metadata(field string, value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{field: value}}
 }
 
-// agentsHaveTheirRights asks as agents of the shipped manifests do. That an agent can publish shows where the scheduler follows it.
-//
-//nolint:tparallel // the parts share one node, and each leaves it as it found it
+// agentsHaveTheirRights asks as agents of the shipped manifests do. That an agent can publish shows where the scheduler
+// follows it.
 func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	for _, name := range []string{"own", "other"} {
 		_, err := shared.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{

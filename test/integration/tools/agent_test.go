@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
-	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
@@ -34,8 +33,8 @@ esac`
 
 func uuidOf(i int) string { return fmt.Sprintf("GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3d8d2b8a7%[1]d", i) }
 
-// machine is a node of four GPUs: its kubelet's PodResources API, in which the test says which pod holds which device, and
-// its nvidia-smi.
+// machine is a node of four GPUs: its kubelet's PodResources API, in which the test says which pod holds which device,
+// and its nvidia-smi.
 type machine struct {
 	podresourcesv1.UnimplementedPodResourcesListerServer
 	*box.Box
@@ -60,7 +59,7 @@ func (m *machine) List(context.Context, *podresourcesv1.ListPodResourcesRequest)
 		for _, i := range m.held[pod] {
 			devices.DeviceIds = append(devices.DeviceIds, uuidOf(i))
 		}
-		answer.PodResources = append(answer.PodResources, &podresourcesv1.PodResources{Namespace: "default", Name: pod,
+		answer.PodResources = append(answer.PodResources, &podresourcesv1.PodResources{Namespace: m.Namespace, Name: pod,
 			Containers: []*podresourcesv1.ContainerResources{{Name: "c", Devices: []*podresourcesv1.ContainerDevices{devices}}}})
 	}
 	return answer, nil
@@ -78,8 +77,8 @@ func (m *machine) GetAllocatableResources(context.Context, *podresourcesv1.Alloc
 	return &podresourcesv1.AllocatableResourcesResponse{Devices: []*podresourcesv1.ContainerDevices{devices}}, nil
 }
 
-// startMachine starts the kubelet's API and makes the files that an agent on the node needs: nvidia-smi, and a kubeconfig with the token of
-// a pod of the shipped DaemonSet.
+// startMachine starts the kubelet's API and makes the files that an agent on the node needs: nvidia-smi, and a
+// kubeconfig with the token of a pod of the shipped DaemonSet.
 func startMachine(t *testing.T, shared *box.Box) *machine {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agent") // short enough for a socket
@@ -87,7 +86,9 @@ func startMachine(t *testing.T, shared *box.Box) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	m := &machine{Box: shared, socket: filepath.Join(dir, "kubelet.sock"), tool: nvidiasmitest.Program(t, fourGPUsInPairs), held: map[string][]int{}, unhealthy: none}
+	// Only the number of its GPUs is known.
+	part := shared.Part(t, "agent", `shapes: [{name: gpu, count: 1, allocatable: {cpu: "64", memory: 512Gi, nvidia.com/gpu: "4"}}]`)
+	m := &machine{Box: part, socket: filepath.Join(dir, "kubelet.sock"), tool: nvidiasmitest.Program(t, fourGPUsInPairs), held: map[string][]int{}, unhealthy: none}
 	listener, err := net.Listen("unix", m.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +126,8 @@ func (m *machine) published(t *testing.T, inUse string, unhealthy int) {
 	})
 }
 
-// mark gives the node a label that it has not had before. A scheduler that sees it has seen all that was written about the node
-// until now.
+// mark gives the node a label that it has not had before. A scheduler that sees it has seen all that was written about
+// the node until now.
 func (m *machine) mark(t *testing.T) (label string) {
 	t.Helper()
 	m.marks++
@@ -138,31 +139,26 @@ func (m *machine) mark(t *testing.T) (label string) {
 	return label
 }
 
-// create creates a pod; one for two GPUs wants them linked. The scheduler reads nodes and pods by two streams: it finds a node for the
-// pod only when it has seen what the test knows of the node.
-func (m *machine) create(t *testing.T, name string, gpus int64) {
+// submit creates a pod; one for two GPUs wants them linked. The scheduler reads nodes and pods by two streams: it finds
+// a node for the pod only when it has seen what the test knows of the node.
+func (m *machine) submit(t *testing.T, name string, gpus int64) {
 	t.Helper()
 	seen := map[string]string{m.mark(t): ""}
 	list := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI)}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
-		SchedulerName: "gpu-aware-scheduler", NodeSelector: seen, Tolerations: []corev1.Toleration{{Key: "site", Value: "agent"}},
+		SchedulerName: "gpu-aware-scheduler", NodeSelector: seen,
 		Containers: []corev1.Container{{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}}},
 	}}
 	if gpus > 1 {
 		pod.Annotations = map[string]string{kubeview.GPUInterconnectKey: "required"}
 	}
-	if _, err := m.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	m.Create(t, pod)
 }
 
 // bound waits until a pod has the node, and gives it these devices, as the kubelet would.
 func (m *machine) bound(t *testing.T, name string, devices ...int) {
 	t.Helper()
-	m.Await(t, "the node of pod "+name, func(ctx context.Context) (bool, error) {
-		pod, err := m.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-		return err == nil && pod.Spec.NodeName == "gpu-0", err
-	})
+	m.Bound(t, name, "gpu-0")
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.held[name] = devices
@@ -171,27 +167,14 @@ func (m *machine) bound(t *testing.T, name string, devices ...int) {
 // refused waits until a pod is said to find no linked GPUs.
 func (m *machine) refused(t *testing.T, name string) {
 	t.Helper()
-	m.Await(t, "the reason of pod "+name, func(ctx context.Context) (bool, error) {
-		pod, err := m.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		if pod.Spec.NodeName != "" {
-			return false, fmt.Errorf("it was bound to %s", pod.Spec.NodeName)
-		}
-		return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodScheduled && strings.Contains(c.Message, "without 2 NVLink-connected free GPUs")
-		}), nil
-	})
+	m.Pending(t, name, "without 2 NVLink-connected free GPUs")
 }
 
 // remove ends pods and takes their devices back.
 func (m *machine) remove(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if err := m.Client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}); err != nil {
-			t.Fatal(err)
-		}
+		m.Remove(t, name)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,20 +212,18 @@ func (m *machine) reports(t *testing.T, at time.Time) {
 
 // schedulerFollowsAgent runs the agent with the rights of its manifests beside the built scheduler.
 // Which pod holds which GPU is for the kubelet to choose: here the test says it.
-//
-//nolint:tparallel // the parts go on where the one before them ended
 func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 	m := startMachine(t, shared)
 	agent := m.startAgent(t)
 	m.published(t, "", none)
 
 	t.Run("two GPUs are free, but not two that are linked", func(t *testing.T) {
-		m.create(t, "left", 1)
+		m.submit(t, "left", 1)
 		m.bound(t, "left", 0)
-		m.create(t, "right", 1)
+		m.submit(t, "right", 1)
 		m.bound(t, "right", 2)
 		m.published(t, "0,2", none)
-		m.create(t, "pair", 2)
+		m.submit(t, "pair", 2)
 		m.refused(t, "pair")
 	})
 
@@ -258,7 +239,7 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 		// By number alone it would be the last one, and the linked pair 2 and 3 broken.
 		m.breaks(t, 1)
 		m.published(t, "0", 1)
-		m.create(t, "around", 2)
+		m.submit(t, "around", 2)
 		m.bound(t, "around", 2, 3)
 		m.remove(t, "around")
 		m.published(t, "0", 1)
@@ -267,7 +248,7 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 	t.Run("a GPU that falls ill breaks a pair until it is well again", func(t *testing.T) {
 		m.breaks(t, 3)
 		m.published(t, "0", 3)
-		m.create(t, "after", 2)
+		m.submit(t, "after", 2)
 		m.refused(t, "after")
 		m.breaks(t, none)
 		m.bound(t, "after", 2, 3)
@@ -280,9 +261,9 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 		}
 		// The kubelet gives GPUs 0 and 1 out. The annotation says 0, 2 and 3, of which the scheduler takes two.
 		m.remove(t, "after")
-		m.create(t, "unseen", 1)
+		m.submit(t, "unseen", 1)
 		m.bound(t, "unseen", 1)
-		m.create(t, "misled", 2)
+		m.submit(t, "misled", 2)
 		m.refused(t, "misled")
 	})
 
@@ -290,7 +271,7 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 		m.reports(t, time.Now().Add(kubeview.InUseLasts+time.Minute))
 		// A report of the kubelet that changes nothing else wakes no pod: one that comes later sees it at once.
 		m.remove(t, "misled")
-		m.create(t, "rightly", 2)
+		m.submit(t, "rightly", 2)
 		m.bound(t, "rightly", 2, 3)
 	})
 
@@ -299,10 +280,10 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 		m.startAgent(t)
 		m.published(t, "0,1,2,3", none)
 		m.remove(t, "rightly", "unseen")
-		m.create(t, "other", 1)
+		m.submit(t, "other", 1)
 		m.bound(t, "other", 2)
 		m.published(t, "0,2", none)
-		m.create(t, "last", 2)
+		m.submit(t, "last", 2)
 		m.refused(t, "last")
 	})
 }

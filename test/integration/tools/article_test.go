@@ -37,7 +37,7 @@ profiles:
 
 // stockRoleIsEnough runs as many second schedulers do, with the stock role alone.
 func stockRoleIsEnough(t *testing.T, shared *box.Box) {
-	s := newSite(t, shared, "article", withGPUs)
+	s := newSite(t, shared, "article", gpuNode)
 	who := newAccount(t, shared, "custom-scheduler", nil, "system:kube-scheduler")
 	file := write(t, "scheduler-config.yaml", s.config(t, customScheduler, who.kubeconfig(t, nil)))
 	process := box.Command(t, "berth-scheduler", "--config="+file, "--secure-port=0", "--v=3")
@@ -46,7 +46,7 @@ func stockRoleIsEnough(t *testing.T, shared *box.Box) {
 			pod.Spec.SchedulerName = s.profile(profile)
 			asking(pod, "4")
 		})
-		s.bound(t, name)
+		s.Bound(t, name, "")
 	}
 	for _, right := range []string{"list priorityclasses.scheduling.k8s.io", "list storageclasses.storage.k8s.io"} {
 		process.AwaitLog(t, "The scheduler's account lacks a right", `right="`+right+`"`)

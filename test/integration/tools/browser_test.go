@@ -13,7 +13,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// titleOf opens a page in a real browser and returns its title once it is laid out. The browser may not complain about the page.
+// titleOf opens a page in a real browser and returns its title once it is laid out. The browser may not complain about
+// the page.
 func titleOf(t *testing.T, url string, flags ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -26,8 +25,8 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// foreignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and ours
-// again, before a scheduler starts and while a monitor runs.
+// foreignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and
+// ours again, before a scheduler starts and while a monitor runs.
 func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 	anybody := rest.CopyConfig(box.Config)
 	anybody.Impersonate.UserName = "somebody-without-any-right"
@@ -50,15 +49,11 @@ func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 	if got := missing(t.Context()); got != nil {
 		t.Errorf("of our own definitions the fields %v are said to be missing", got)
 	}
-	server, err := dynamic.NewForConfig(box.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const name = "podgroups.scheduling.x-k8s.io"
 	change := func(edit func(status map[string]any)) {
 		t.Helper()
 		box.Await(t, "the definition to be changed", func(ctx context.Context) (bool, error) {
-			definition, err := server.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+			definition, err := box.Dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
@@ -71,7 +66,7 @@ func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 			if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
 				return false, err
 			}
-			_, err = server.Resource(definitions).Update(ctx, definition, metav1.UpdateOptions{})
+			_, err = box.Dynamic.Resource(definitions).Update(ctx, definition, metav1.UpdateOptions{})
 			if errors.IsConflict(err) {
 				return false, nil
 			}

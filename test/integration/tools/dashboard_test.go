@@ -18,9 +18,9 @@ import (
 	"berth.dev/berth/pkg/overview"
 )
 
-// liveFrame shows the page at the width of a phone and, once it follows the cluster and has plots, writes down what is wrong: what sticks out, what
-// was not drawn, what has no name for a screen reader, and whether it follows. The browser takes its picture when all has loaded,
-// hence the image that the server holds back until then.
+// liveFrame shows the page at the width of a phone and, once it follows the cluster and has plots, writes down what is
+// wrong: what sticks out, what was not drawn, what has no name for a screen reader, and whether it follows. The browser
+// takes its picture when all has loaded, hence the image that the server holds back until then.
 const liveFrame = `<!doctype html><title>frame</title>
 <img src="held" alt=""><iframe src="page/" style="width:390px;height:844px;border:0"></iframe>
 <script>

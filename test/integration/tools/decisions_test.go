@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,13 +26,8 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	request := v1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
 		Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: request, Limits: request}}}}}
-	if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	cluster.Await(t, "the pod to be bound", func(ctx context.Context) (bool, error) {
-		now, err := cluster.Client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
-		return err == nil && now.Spec.NodeName != "", err
-	})
+	cluster.Create(t, pod)
+	cluster.Bound(t, "p", "")
 	atDecision := func(args ...string) string {
 		t.Helper()
 		return mustBerth(t, append([]string{"explain", "--at-decision", "--kubeconfig=" + cluster.Kubeconfig()}, args...)...)
@@ -44,9 +38,7 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	all.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("3")
 	all.Spec.Containers[0].Resources.Limits = all.Spec.Containers[0].Resources.Requests
 	all.Spec.NodeName = "cheap-0"
-	if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), all, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Create(t, all)
 	var then struct {
 		Winner string `json:"winner"`
 		Why    string `json:"why"`
@@ -80,13 +72,8 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	waits.Name = "waits"
 	waits.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("8")
 	waits.Spec.Containers[0].Resources.Limits = waits.Spec.Containers[0].Resources.Requests
-	if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), waits, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	cluster.Await(t, "the pod to have been tried", func(ctx context.Context) (bool, error) {
-		now, err := cluster.Client.CoreV1().Pods("default").Get(ctx, "waits", metav1.GetOptions{})
-		return err == nil && slices.ContainsFunc(now.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }), err
-	})
+	cluster.Create(t, waits)
+	decided(t, cluster, "waits")
 	if got := atDecision("pod/waits"); !strings.HasPrefix(got, "No node fitted: of 2 nodes, ") {
 		t.Errorf("got %s\nwant first that no node of 2 fitted", got)
 	}
@@ -97,9 +84,7 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 		member.Name, member.Labels = name, map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 		member.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("4")
 		member.Spec.Containers[0].Resources.Limits = member.Spec.Containers[0].Resources.Requests
-		if _, err := cluster.Client.CoreV1().Pods("default").Create(t.Context(), member, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		cluster.Create(t, member)
 	}
 	// A plan may take several cycles, between which the answer is that the gang is being planned.
 	said := ""

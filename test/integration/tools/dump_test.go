@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/dump"
@@ -97,13 +95,11 @@ func secretsAreNotInADump(t *testing.T, shared *box.Box) {
 		create(box.CreatePriorityClass(t.Context(), shared.Client, priority))
 		_, err = shared.Client.CoreV1().Pods(space.Name).Create(t.Context(), secretPod(s, turn, priority.Name, account, labelled, annotated), metav1.CreateOptions{})
 		create(err)
-		groups, err := dynamic.NewForConfig(shared.Config)
-		create(err)
 		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": map[string]any{"minMember": int64(1)}}}
 		group.SetName(s.word(""))
 		group.SetLabels(s.labels(turn, labelled...))
 		group.SetAnnotations(s.annotations(turn, annotated...))
-		_, err = groups.Resource(schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}).Namespace(space.Name).Create(t.Context(), group, metav1.CreateOptions{})
+		_, err = shared.Dynamic.Resource(podGroups).Namespace(space.Name).Create(t.Context(), group, metav1.CreateOptions{})
 		create(err)
 		claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: s.word(""), Labels: s.labels(turn, account), Annotations: s.annotations(turn, annotated...)},
 			Spec: v1.PersistentVolumeClaimSpec{AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: ptr.To(s.word("")),

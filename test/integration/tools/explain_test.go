@@ -33,8 +33,8 @@ type explainedNode struct {
 	Total    int64
 }
 
-// bindsWhereItWasExplained asks before a pod exists and compares with where the scheduler then puts it, pod after pod, so that later answers
-// rest on a cluster that fills.
+// bindsWhereItWasExplained asks before a pod exists and compares with where the scheduler then puts it, pod after pod,
+// so that later answers rest on a cluster that fills.
 func bindsWhereItWasExplained(t *testing.T, cluster *box.Box) {
 	for i, step := range []struct{ profile, gpus string }{
 		{"gpu-aware-scheduler", "1"}, {"cost-optimized-scheduler", "0"}, {"berth-scheduler", "4"}, {"gang-scheduler", "2"},

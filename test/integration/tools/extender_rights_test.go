@@ -14,8 +14,6 @@ import (
 var vitalToExtenders = []string{"nodes", "pods", "namespaces"}
 
 // extendersWithoutARight lack the rights to one resource of one shipped rule each.
-//
-//nolint:tparallel // a process each, one after the other
 func extendersWithoutARight(t *testing.T, shared *box.Box) {
 	rules := rulesOf(t, "extender/rbac.yaml")
 	lacks := func(t *testing.T, lacking rbacv1.PolicyRule, resource string) *extender {

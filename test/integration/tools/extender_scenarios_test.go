@@ -31,8 +31,8 @@ func with(pod *v1.Pod, amounts map[v1.ResourceName]string) *v1.Pod {
 	return pod
 }
 
-// evictsWhereThatHelps has a full node of either model. By priority, the scheduler would rather evict the pod on the T4s,
-// where the pod that comes could not run.
+// evictsWhereThatHelps has a full node of either model. By priority, the scheduler would rather evict the pod on the
+// T4s, where the pod that comes could not run.
 func evictsWhereThatHelps(t *testing.T, shared *box.Box) {
 	for name, value := range map[string]int32{"low": 1, "middle": 10, "high": 100} {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
@@ -90,7 +90,8 @@ func bindsForHAMi(t *testing.T, shared *box.Box) {
 	shared.Pending(t, "hami-3", "GPU")
 }
 
-// bindsWithClaims asks for the only device of its kind on a node, by a claim and by a resource that a class stands in for.
+// bindsWithClaims asks for the only device of its kind on a node, by a claim and by a resource that a class stands in
+// for.
 func bindsWithClaims(t *testing.T, shared *box.Box) {
 	api := shared.Client.ResourceV1()
 	for driver, extended := range map[string]*string{"gpu.nvidia.com": nil, "gpu.amd.com": ptr.To("amd.com/gpu")} {

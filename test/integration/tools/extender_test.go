@@ -86,9 +86,8 @@ profiles:
       multiPoint: {enabled: [{name: GPUAware, weight: 20}, {name: CostOptimized, weight: 5}]}
 `
 
-// placesAsTheExtenderSays runs the real commands on a real API server, with the rights that the manifests give to the extender.
-//
-//nolint:tparallel // the parts follow each other
+// placesAsTheExtenderSays runs the real commands on a real API server, with the rights that the manifests give to the
+// extender.
 func placesAsTheExtenderSays(t *testing.T, shared *box.Box) {
 	if _, err := sandbox.CreateObjects(t.Context(), shared.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)),
 		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {

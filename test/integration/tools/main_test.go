@@ -1,5 +1,5 @@
-// Package tools_test runs Berth's commands on real control planes, with a real Prometheus and in a real browser. The commands are processes
-// of bin, as users have them.
+// Package tools_test runs Berth's commands on real control planes, with a real Prometheus and in a real browser. The
+// commands are processes of bin, as users have them.
 package tools_test
 
 import (

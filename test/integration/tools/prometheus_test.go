@@ -30,8 +30,9 @@ type prometheusServer struct {
 	output bytes.Buffer
 }
 
-// startPrometheus starts a server with the scrape_configs given as YAML, and waits until it answers queries. webConfig may be "" or
-// the path of a --web.config.file; a server with one tells only its users whether it is ready, and is not waited for.
+// startPrometheus starts a server with the scrape_configs given as YAML, and waits until it answers queries. webConfig
+// may be "" or the path of a --web.config.file; a server with one tells only its users whether it is ready, and is not
+// waited for.
 func startPrometheus(t *testing.T, scrapeConfigs, storage, webConfig string) *prometheusServer {
 	t.Helper()
 	program := box.Installed(t, "prometheus", "prometheus")
@@ -110,7 +111,7 @@ func reads(t *testing.T, wrong func() string) {
 
 // soon are the settings of a Prometheus server that is asked all the time.
 func soon(url string) config.Prometheus {
-	return config.Prometheus{URL: url, Interval: &metav1.Duration{Duration: 100 * time.Millisecond}}
+	return config.Prometheus{URL: url, Interval: &metav1.Duration{Duration: 100 * time.Millisecond}, Timeout: &metav1.Duration{Duration: time.Minute}}
 }
 
 // newFactory stands for a scheduler: its informer factory is what readers belong to.

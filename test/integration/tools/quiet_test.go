@@ -1,12 +1,11 @@
 package tools_test
 
 import (
-	"context"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -15,8 +14,9 @@ import (
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-// TestOnAQuietCluster has the tests that foretell what the scheduler does, or that ask what it has done, with the whole cluster. They follow
-// each other, each with nodes of its own. Without kubelets no node begins with a taint that is taken off while a pod is asked about.
+// TestOnAQuietCluster has the tests that foretell what the scheduler does, or that ask what it has done, with the whole
+// cluster. They follow each other, each with nodes of its own. Without kubelets no node begins with a taint that is
+// taken off while a pod is asked about.
 //
 //nolint:tparallel // see above
 func TestOnAQuietCluster(t *testing.T) {
@@ -31,20 +31,17 @@ func TestOnAQuietCluster(t *testing.T) {
 	}
 }
 
-// begin removes all pods, PodGroups and nodes, makes these nodes, and has the scheduler begin again, without what it has learnt.
+// begin removes all pods, PodGroups and nodes, makes these nodes, and has the scheduler begin again, without what it
+// has learnt.
 func begin(t *testing.T, cluster *box.Box, nodes string) {
 	t.Helper()
 	ctx := t.Context()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-	groups, err := dynamic.NewForConfig(cluster.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, namespace := range []string{metav1.NamespaceDefault, replayed} {
 		if err := cluster.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := groups.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		if err := cluster.Dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,13 +63,6 @@ func begin(t *testing.T, cluster *box.Box, nodes string) {
 // decided waits until a pod has a node, which it returns, or a reason for having none.
 func decided(t *testing.T, cluster *box.Box, name string) (node string) {
 	t.Helper()
-	cluster.Await(t, "a decision about pod "+name, func(ctx context.Context) (bool, error) {
-		pod, err := cluster.Client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		node = pod.Spec.NodeName
-		return node != "" || box.Reason(pod) != "", nil
-	})
-	return node
+	pod := cluster.AwaitPod(t, name, "to be decided about", func(pod *v1.Pod) (bool, error) { return pod.Spec.NodeName != "" || box.Reason(pod) != "", nil })
+	return pod.Spec.NodeName
 }

@@ -22,8 +22,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// mounted is a folder with a configuration in the way in which a kubelet mounts a ConfigMap: the file is a link to one in a
-// folder, and that a link to a folder with a name of its own. A change replaces the second link.
+// mounted is a folder with a configuration in the way in which a kubelet mounts a ConfigMap: the file is a link to one
+// in a folder, and that a link to a folder with a name of its own. A change replaces the second link.
 type mounted struct {
 	dir     string
 	version int
@@ -62,7 +62,7 @@ func (m *mounted) change(t *testing.T, content string) {
 
 // followed is a scheduler that follows its configuration in a test.
 type followed struct {
-	*site
+	site
 	*box.Process
 	config *mounted
 	client *http.Client
@@ -73,7 +73,7 @@ type followed struct {
 // follow starts the shipped configuration with a metrics port that asks nobody for a name.
 func follow(t *testing.T, shared *box.Box, name string, args ...string) *followed {
 	t.Helper()
-	s := newSite(t, shared, name, large)
+	s := newSite(t, shared, name, largeNode)
 	good := s.config(t, read(t, "base/scheduler-config.yaml"), s.Kubeconfig())
 	tls, err := rest.TLSConfigFor(rest.AnonymousClientConfig(s.Config))
 	if err != nil {
@@ -88,7 +88,7 @@ func follow(t *testing.T, shared *box.Box, name string, args ...string) *followe
 		"--tls-cert-file=" + filepath.Join(keys, "server.crt"), "--tls-private-key-file=" + filepath.Join(keys, "server.key"),
 	}, args...)...)
 	f.create(t, "first", nil)
-	f.bound(t, "first")
+	f.Bound(t, "first", "")
 	return f
 }
 
@@ -123,7 +123,7 @@ func (f *followed) awaitMetric(t *testing.T, line string) {
 
 func (f *followed) events(t *testing.T, reason string) []string {
 	t.Helper()
-	list, err := f.Client.EventsV1().Events(f.name).List(t.Context(), metav1.ListOptions{})
+	list, err := f.Client.EventsV1().Events(f.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func wrongConfigurationsAreLeft(t *testing.T, shared *box.Box) {
 		f.AwaitLog(t, "The configuration cannot be used", test.says)
 		pod := fmt.Sprintf("after-%d", i)
 		f.create(t, pod, nil)
-		f.bound(t, pod)
+		f.Bound(t, pod, "")
 	}
 	if err := os.Remove(f.config.file()); err != nil {
 		t.Fatal(err)
@@ -174,8 +174,8 @@ func wrongConfigurationsAreLeft(t *testing.T, shared *box.Box) {
 	}
 }
 
-// Pods and gangs keep coming while the configuration changes three times, the last two within a second. Every pod is bound
-// exactly once.
+// Pods and gangs keep coming while the configuration changes three times, the last two within a second. Every pod is
+// bound exactly once.
 func changesLoseNoPod(t *testing.T, shared *box.Box) {
 	f := follow(t, shared, "changes")
 	bindings, stop := f.countBindings(t)
@@ -225,7 +225,7 @@ func changesLoseNoPod(t *testing.T, shared *box.Box) {
 	f.awaitMetric(t, `berth_config_reload_total{result="success"} 3`)
 	pending(2)
 	for _, name := range names {
-		f.bound(t, name)
+		f.Bound(t, name, "")
 	}
 	for pod, times := range bindings(stop) {
 		if times != 1 {
@@ -241,11 +241,11 @@ func changesLoseNoPod(t *testing.T, shared *box.Box) {
 // countBindings counts how often each pod goes from no node to one, or from one to another.
 func (f *followed) countBindings(t *testing.T) (result func(stop func()) map[string]int, stop func()) {
 	t.Helper()
-	pods, err := f.Client.CoreV1().Pods(f.name).List(t.Context(), metav1.ListOptions{})
+	pods, err := f.Client.CoreV1().Pods(f.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := f.Client.CoreV1().Pods(f.name).Watch(t.Context(), metav1.ListOptions{ResourceVersion: pods.ResourceVersion})
+	w, err := f.Client.CoreV1().Pods(f.Namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: pods.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,8 +285,8 @@ func leaderElectionHasItsMetric(t *testing.T, shared *box.Box) {
 	f.awaitMetric(t, `leader_election_master_status{name="kube-scheduler"} 1`)
 }
 
-// What a check cannot find is found by the start: the leader election wants more distance between two of its times than the
-// validation does.
+// What a check cannot find is found by the start: the leader election wants more distance between two of its times than
+// the validation does.
 func unstartableIsTakenBack(t *testing.T, shared *box.Box) {
 	f := follow(t, shared, "unstartable")
 	unstartable := strings.Replace(f.good, "retryPeriod: 2s", "retryPeriod: 100s", 1)
@@ -296,7 +296,7 @@ func unstartableIsTakenBack(t *testing.T, shared *box.Box) {
 	f.awaitMetric(t, `berth_config_reload_total{result="success"} 0`)
 	f.awaitMetric(t, `berth_config_last_reload_successful 0`)
 	f.create(t, "after", nil)
-	f.bound(t, "after")
+	f.Bound(t, "after", "")
 	// It is not tried again and again, and the next change is.
 	f.config.change(t, f.withQPS(1999))
 	f.awaitMetric(t, `berth_config_reload_total{result="success"} 1`)
@@ -320,12 +320,12 @@ func wrongFileTakesTheCopy(t *testing.T, shared *box.Box) {
 	again := box.Command(t, "berth-scheduler", f.Args...)
 	again.AwaitLog(t, "going back to the last one that worked", "yaml")
 	f.create(t, "after", nil)
-	f.bound(t, "after")
+	f.Bound(t, "after", "")
 	f.awaitMetric(t, `berth_config_last_reload_successful 0`)
 }
 
-// The leader waits for the standby, so that there is always one that schedules. How long a start takes depends on the machine, so
-// what is compared is that the leader has waited, and not who was first.
+// The leader waits for the standby, so that there is always one that schedules. How long a start takes depends on the
+// machine, so what is compared is that the leader has waited, and not who was first.
 func leaderStartsLater(t *testing.T, shared *box.Box) {
 	f := follow(t, shared, "replicas")
 	args := slices.Clone(f.Args)
@@ -345,5 +345,5 @@ func leaderStartsLater(t *testing.T, shared *box.Box) {
 		t.Errorf("the leader restarted %s after it had noticed the change, want five seconds or more", waited)
 	}
 	f.create(t, "after", nil)
-	f.bound(t, "after")
+	f.Bound(t, "after", "")
 }

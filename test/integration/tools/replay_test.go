@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/trace"
@@ -32,19 +30,20 @@ const replayedNodes = `shapes:
 - {name: plain-spot, count: 1, labels: {karpenter.sh/capacity-type: spot}, annotations: {berth.dev/price-per-hour: "0.31"}, allocatable: {cpu: "34", memory: 128Gi}}
 `
 
-// replayedJobs ask in turn for all that a trace can ask for. They come far enough apart for each to be settled before the next.
+// replayedJobs ask in turn for all that a trace can ask for. They come far enough apart for each to be settled before
+// the next.
 const replayedJobs = `name,arrival,cpu_milli,memory_mib,gpus,gpu_milli,models,spot,pods,gang
 share-1,0s,2000,4000,1,300,,,1,false
 whole-1,10s,3000,6000,1,1000,,,1,false
 share-2,20s,1000,2000,1,600,,,1,false
-cpu-1,30s,6000,12000,0,0,,,1,false
+cpu-1,30s,6000,12000,0,,,,1,false
 model,40s,4000,8000,1,1000,NVIDIA-A100-SXM4-80GB,,1,false
-spot,50s,3000,6000,0,0,,tolerate,1,false
+spot,50s,3000,6000,0,,,tolerate,1,false
 gang,60s,8000,16000,3,1000,,,4,true
 two,70s,5000,10000,2,1000,,,1,false
 too-large,80s,1000,2000,9,1000,,,1,false
 share-3,90s,1000,2000,1,200,,,1,false
-cpu-2,100s,9000,18000,0,0,,,1,false
+cpu-2,100s,9000,18000,0,,,,1,false
 whole-2,110s,2000,4000,1,1000,,,1,false
 `
 
@@ -78,16 +77,13 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 	}
 }
 
-// settle creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has settled all. A pod
-// that the replay places has to be placed: its scheduler may refuse it first, while a gang is planned in several cycles.
+// settle creates the pods of a job and notes the node of each, empty for one that does not fit, when the scheduler has
+// settled all. A pod that the replay places has to be placed: its scheduler may refuse it first, while a gang is
+// planned in several cycles.
 func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, replayedOn, nodes map[string]string) {
 	t.Helper()
 	if job.Gang {
-		groups, err := dynamic.NewForConfig(cluster.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := groups.Resource(podGroups).Namespace(replayed).Create(t.Context(), kubeview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
+		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(), kubeview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,13 +92,10 @@ func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, repl
 			t.Fatal(err)
 		}
 	}
-	cluster.Await(t, job.Name+" to be settled", func(ctx context.Context) (bool, error) {
-		list, err := cluster.Client.CoreV1().Pods(replayed).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		for i := range list.Items {
-			pod := &list.Items[i]
+	there := *cluster
+	there.Namespace = replayed
+	there.AwaitPods(t, job.Name+" to be settled", func(pods []*v1.Pod) (bool, error) {
+		for _, pod := range pods {
 			key := pod.Namespace + "/" + pod.Name
 			nodes[key] = pod.Spec.NodeName
 			if pod.Spec.NodeName == "" && (box.Reason(pod) == "" || replayedOn[key] != "") {

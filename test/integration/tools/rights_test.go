@@ -1,7 +1,7 @@
 package tools_test
 
 import (
-	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,7 +19,7 @@ import (
 )
 
 // startShipped starts a scheduler with the shipped configuration and the kubeconfig of an account.
-func (s *site) startShipped(t *testing.T, kubeconfig string) *box.Process {
+func (s site) startShipped(t *testing.T, kubeconfig string) *box.Process {
 	t.Helper()
 	config := s.config(t, read(t, "base/scheduler-config.yaml"), kubeconfig)
 	return box.Command(t, "berth-scheduler", "--config="+write(t, "scheduler-config.yaml", config), "--secure-port=0", "--v=2")
@@ -29,30 +28,52 @@ func (s *site) startShipped(t *testing.T, kubeconfig string) *box.Process {
 // vital are the rights without which nothing is scheduled, by the first verb of their rule.
 var vital = []string{"get nodes", "get namespaces", "get pods", "create pods/binding", "get leases"}
 
-// schedulersWithoutARight run one after the other, because all use one lease. Each lacks the rights to one resource of one shipped rule.
+// schedulersWithoutARight each lack the rights to one resource of one shipped rule. Those that share a lease run one
+// after the other.
 func schedulersWithoutARight(t *testing.T, shared *box.Box) {
-	s := newSite(t, shared, "rights", large)
-	rules := append(rulesOf(t, "base/rbac.yaml"), volumeRules(t, shared)...)
+	type lack struct {
+		rule     rbacv1.PolicyRule
+		resource string
+	}
+	const leases = 3
+	var lacks [leases][]lack
+	rules, n := append(rulesOf(t, "base/rbac.yaml"), volumeRules(t, shared)...), 0
 	for _, rule := range rules {
 		for _, resource := range rule.Resources {
-			name := strings.Join(rule.Verbs, ",") + " " + rights.Qualified(rule.APIGroups[0], resource)
-			t.Run(name, func(t *testing.T) {
-				id := strings.NewReplacer(" ", "-", ",", "-", "/", "-", ".", "-").Replace(name)
-				who := newAccount(t, shared, id, without(rules, rule, resource))
-				process := s.startShipped(t, who.kubeconfig(t, nil))
-				// Native groups are behind a feature gate that is off.
-				if native := rule.APIGroups[0] == "scheduling.k8s.io" && strings.Contains(resource, "podgroups"); !native {
-					process.AwaitLog(t, "The scheduler's account lacks a right", `right="`+rule.Verbs[0]+" "+rights.Qualified(rule.APIGroups[0], resource))
-				}
-				if slices.Contains(vital, rule.Verbs[0]+" "+resource) {
-					process.AwaitLog(t, "The scheduler's account lacks a right", `weight="vital"`)
-					return
-				}
-				s.create(t, id, nil)
-				s.bound(t, id)
-			})
+			lacks[n%leases] = append(lacks[n%leases], lack{rule, resource})
+			n++
 		}
 	}
+	queues := map[string]func(*testing.T){}
+	for i := range lacks {
+		name := fmt.Sprint("rights-", i)
+		queues[name] = func(t *testing.T) {
+			s := newSite(t, shared, name, largeNode)
+			for _, l := range lacks[i] {
+				right := strings.Join(l.rule.Verbs, ",") + " " + rights.Qualified(l.rule.APIGroups[0], l.resource)
+				t.Run(right, func(t *testing.T) { s.runsWithout(t, right, rules, l.rule, l.resource) })
+			}
+		}
+	}
+	box.SideBySide(t, queues)
+}
+
+// runsWithout starts a scheduler that lacks the rights to one resource of a rule.
+func (s site) runsWithout(t *testing.T, right string, rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule, resource string) {
+	t.Helper()
+	id := strings.NewReplacer(" ", "-", ",", "-", "/", "-", ".", "-").Replace(right)
+	who := newAccount(t, s.Box, id, without(rules, rule, resource))
+	process := s.startShipped(t, who.kubeconfig(t, nil))
+	// Native groups are behind a feature gate that is off.
+	if native := rule.APIGroups[0] == "scheduling.k8s.io" && strings.Contains(resource, "podgroups"); !native {
+		process.AwaitLog(t, "The scheduler's account lacks a right", `right="`+rule.Verbs[0]+" "+rights.Qualified(rule.APIGroups[0], resource))
+	}
+	if slices.Contains(vital, rule.Verbs[0]+" "+resource) {
+		process.AwaitLog(t, "The scheduler's account lacks a right", `weight="vital"`)
+		return
+	}
+	s.create(t, id, nil)
+	s.Bound(t, id, "")
 }
 
 // volumeRules are those of the stock role that the shipped manifests bind besides.
@@ -82,14 +103,14 @@ func without(rules []rbacv1.PolicyRule, lacking rbacv1.PolicyRule, resource stri
 }
 
 func nothingPreemptedWithoutBudgets(t *testing.T, shared *box.Box) {
-	s := newSite(t, shared, "budgets", small)
+	s := newSite(t, shared, "budgets", smallNode)
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: ptr.To(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}},
 		},
 	}
-	if _, err := s.Client.PolicyV1().PodDisruptionBudgets(s.name).Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.PolicyV1().PodDisruptionBudgets(s.Namespace).Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	budgets := func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "poddisruptionbudgets") }
@@ -103,14 +124,14 @@ func nothingPreemptedWithoutBudgets(t *testing.T, shared *box.Box) {
 		}
 	}
 	s.create(t, "low", whole(0))
-	s.bound(t, "low")
+	s.Bound(t, "low", "")
 	s.create(t, "high", func(pod *v1.Pod) {
 		whole(0)(pod)
 		pod.Spec.Priority, pod.Spec.PriorityClassName = nil, "system-cluster-critical"
 	})
 	process.AwaitLog(t, "no pod is preempted while the scheduler may not read poddisruptionbudgets.policy")
-	if _, err := s.Client.CoreV1().Pods(s.name).Get(t.Context(), "low", metav1.GetOptions{}); err != nil {
-		t.Fatalf("the pod was preempted: %v", err)
+	if s.Pod(t, "low").DeletionTimestamp != nil {
+		t.Fatal("the pod was preempted")
 	}
 
 	// The right is granted, and no restart is needed.
@@ -122,11 +143,5 @@ func nothingPreemptedWithoutBudgets(t *testing.T, shared *box.Box) {
 	}
 	who.bind(t, "budgets")
 	process.AwaitLog(t, "The scheduler's account has the right now", "list poddisruptionbudgets.policy")
-	s.Await(t, "the pod to be preempted", func(ctx context.Context) (bool, error) {
-		pod, err := s.Client.CoreV1().Pods(s.name).Get(ctx, "low", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return err == nil && pod.DeletionTimestamp != nil, err
-	})
+	s.AwaitPod(t, "low", "to be preempted", func(pod *v1.Pod) (bool, error) { return pod.DeletionTimestamp != nil, nil })
 }

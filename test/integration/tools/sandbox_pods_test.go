@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -25,12 +24,9 @@ func podsEnd(t *testing.T, shared *box.Box) {
 	}
 	phase := func(name string, want ...corev1.PodPhase) {
 		t.Helper()
-		shared.Await(t, fmt.Sprintf("%s to be %s", name, want), func(ctx context.Context) (bool, error) {
-			got, err := shared.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-			return err == nil && slices.Contains(want, got.Status.Phase), err
-		})
+		shared.AwaitPod(t, name, fmt.Sprint("to be ", want), func(pod *corev1.Pod) (bool, error) { return slices.Contains(want, pod.Status.Phase), nil })
 	}
-	create("told", time.Second)
+	create("ending", time.Second)
 	// On a machine that stalls, a pod may end before it can be made to fail. The next one then has more time.
 	name, delay := "failing", 5*time.Second
 	for attempt := 1; ; attempt++ {
@@ -47,9 +43,9 @@ func podsEnd(t *testing.T, shared *box.Box) {
 		t.Logf("%s ended after %s: %v", name, delay, err)
 		name, delay = fmt.Sprintf("failing-%d", attempt), 3*delay
 	}
-	create("last", delay+3*time.Second)
-	phase("told", corev1.PodSucceeded)
+	create("ending-last", delay+3*time.Second)
+	phase("ending", corev1.PodSucceeded)
 	// By then the time of the failed one is over, too.
-	phase("last", corev1.PodSucceeded)
+	phase("ending-last", corev1.PodSucceeded)
 	phase(name, corev1.PodFailed)
 }

@@ -3,7 +3,6 @@ package tools_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -24,7 +23,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// nothingIsOpen fails for a file of a sandbox that others than its owner may read, and for a process that could make one.
+// nothingIsOpen fails for a file of a sandbox that others than its owner may read, and for a process that could make
+// one.
 func nothingIsOpen(t *testing.T, sb *sandbox.Sandbox) {
 	t.Helper()
 	files := 0
@@ -135,10 +135,7 @@ func runMarked(t *testing.T, shared *box.Box, marker string) {
 	stuck.Name, stuck.Spec.NodeSelector = "marked-and-stuck", map[string]string{"nowhere": "true"}
 	shared.Create(t, stuck)
 	for _, name := range []string{pod.Name, stuck.Name} {
-		shared.Await(t, "the scheduler to have seen pod "+name, func(ctx context.Context) (bool, error) {
-			got, err := shared.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
-			return err == nil && len(got.Status.Conditions) > 0, err
-		})
+		shared.AwaitPod(t, name, "to be seen by the scheduler", func(pod *corev1.Pod) (bool, error) { return len(pod.Status.Conditions) > 0, nil })
 	}
 }
 

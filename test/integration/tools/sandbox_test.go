@@ -179,7 +179,8 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	}
 }
 
-// What can be said before anything is started is in the unit tests, and a busy port and a wrong feature gate in those of the command.
+// What can be said before anything is started is in the unit tests, and a busy port and a wrong feature gate in those
+// of the command.
 //
 //nolint:tparallel // each part starts a control plane; two at once are enough for a small machine
 func TestWhatTurnsOutWhileItStartsLeavesNothing(t *testing.T) {

@@ -2,11 +2,9 @@ package tools_test
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +54,8 @@ func (s *scorer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// asksAScorer runs the example configuration: where the plugins see no difference, the model decides. It is asked about all nodes that fit.
+// asksAScorer runs the example configuration: where the plugins see no difference, the model decides. It is asked about
+// all nodes that fit.
 func asksAScorer(t *testing.T, shared *box.Box) {
 	model := &scorer{
 		weights: [2]float64{3, 2}, bias: -2, // faults in the last year, hours at high temperature
@@ -64,7 +63,9 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 	}
 	server := httptest.NewServer(model)
 	t.Cleanup(server.Close)
-	s := newSite(t, shared, "scorer", withGPUs, slices.Sorted(maps.Keys(model.features))...)
+	s := newSite(t, shared, "scorer", `shapes:
+- {name: scored, count: 4, labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.count: "8"}, allocatable: {cpu: 96, memory: 512Gi, nvidia.com/gpu: 8}}
+`)
 	config := strings.NewReplacer("http://127.0.0.1:9000", server.URL,
 		// A machine that compiles beside the test is slow to answer, and the scheduler would go on without.
 		"httpTimeout: 500ms", "httpTimeout: 30s").Replace(read(t, "configurations/external-scorer.yaml"))
@@ -75,14 +76,14 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 			pod.Spec.SchedulerName = s.profile("gpu-aware-scheduler")
 			asking(pod, "8")
 		})
-		order = append(order, s.bound(t, name))
+		order = append(order, s.Bound(t, name, "").Spec.NodeName)
 	}
 	if diff := cmp.Diff([]string{"scored-2", "scored-0", "scored-3", "scored-1"}, order); diff != "" {
 		t.Errorf("nodes in the order in which they were chosen (-by the model +got):\n%s", diff)
 	}
 	model.mu.Lock()
 	defer model.mu.Unlock()
-	// The last pod fits one node only, of which nobody is asked.
+	// The last pod fits one node only, so that the model is not asked.
 	if diff := cmp.Diff([]int{4, 3, 2}, model.asked); diff != "" {
 		t.Errorf("nodes of each request (-want +got):\n%s", diff)
 	}

@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,22 +10,19 @@ import (
 	"berth.dev/berth/pkg/sla"
 )
 
-// startFigures reads the figures of nodes. Its first round begins when begin is called.
+// startFigures reads the figures of nodes. Its first round begins when begin is called, as with a scheduler that hears
+// of its nodes.
 func startFigures(t *testing.T, slo config.SLOSignals, nodes ...signals.Node) (r *signals.FigureReader, begin func()) {
 	t.Helper()
 	args := &config.SLAAwareArgs{Signals: &slo}
 	config.SetDefaultsSLAAwareArgs(args)
-	begun := make(chan struct{})
-	r, err := signals.StartFigures(t.Context(), newFactory(), args.Signals, func() []signals.Node {
-		<-begun
-		return nodes
-	})
+	factory := newFactory()
+	r, err := signals.StartFigures(t.Context(), factory, args.Signals, func() []signals.Node { return nodes })
 	if err != nil {
 		t.Fatalf("starting the reader: %v", err)
 	}
-	begin = sync.OnceFunc(func() { close(begun) })
-	t.Cleanup(begin)
-	return r, begin
+	t.Cleanup(factory.Shutdown)
+	return r, func() { factory.Start(t.Context().Done()) }
 }
 
 func TestFiguresAreReadFromARealPrometheusAndOutliveItForAWhile(t *testing.T) {

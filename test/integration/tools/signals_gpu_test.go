@@ -101,8 +101,8 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 		"c": {GPUs: []signals.GPUMemory{{GPUID: signals.GPUID{Index: 0, UUID: "GPU-c0"}, UsedMiB: 10, FreeMiB: 20}}},
 	}
 	snapshot, now := r.Snapshot(), time.Now()
-	// A sample seems older than it is by no more than a round takes: its age is told when the server has got to the query, and counted from
-	// when it was asked.
+	// A sample seems older than it is by no more than a round takes: its age is told when the server has got to the
+	// query, and counted from when it was asked.
 	took := now.Sub(start)
 	utilisation, memory := map[string]signals.Utilisation{}, map[string]signals.Memory{}
 	for _, node := range names {

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/signals"
 )
@@ -81,9 +84,18 @@ func TestARealPrometheusIsAskedOverTLSWithAPassword(t *testing.T) {
 	} {
 		bad := *args.Prometheus.DeepCopy()
 		c.change(&bad)
-		_, err := signals.ReadUse(t.Context(), &bad, signals.UseQuery{From: time.Now().Add(-time.Hour), To: time.Now(), Step: time.Minute})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		refused := priceArgs(bad.URL)
+		refused.Prometheus, refused.Metrics = bad, args.Metrics
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		if _, err := signals.StartPrices(klog.NewContext(t.Context(), logger), newFactory(), refused); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
 		}
+		reads(t, func() string {
+			if log := logger.GetSink().(ktesting.Underlier).GetBuffer().String(); !strings.Contains(log, c.want) {
+				return fmt.Sprintf("with %s it says %q, want %q", name, log, c.want)
+			}
+			return ""
+		})
 	}
 }

@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,91 +17,59 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// site is what one test has of a control plane that several share: a namespace, nodes that only its pods tolerate, and names of profiles for
-// a scheduler of its own.
-type site struct {
-	*box.Box
-	name string
-}
+// site is a test's part of a control plane that several share, with names of profiles for a scheduler of its own.
+type site struct{ *box.Box }
 
-// newSite makes a site. Its nodes are alike; without names there is one with the name of the site.
-func newSite(t *testing.T, shared *box.Box, name string, allocatable map[v1.ResourceName]string, nodes ...string) *site {
+func newSite(t *testing.T, shared *box.Box, name, nodes string) site {
 	t.Helper()
-	s := &site{shared, name}
-	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if len(nodes) == 0 {
-		nodes = []string{name}
-	}
-	for _, node := range nodes {
-		object := &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{
-				"site": name, "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.count": "8",
-			}},
-			Spec:   v1.NodeSpec{Taints: []v1.Taint{{Key: "site", Value: name, Effect: v1.TaintEffectNoSchedule}}},
-			Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("1000")}},
-		}
-		for resourceName, amount := range allocatable {
-			object.Status.Allocatable[resourceName] = resource.MustParse(amount)
-		}
-		if _, err := s.Client.CoreV1().Nodes().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s
+	return site{shared.Part(t, name, strings.ReplaceAll(nodes, "SITE", name))}
 }
 
-// These are what nodes of sites have.
-var (
-	small    = map[v1.ResourceName]string{v1.ResourceCPU: "8", v1.ResourceMemory: "16Gi"}
-	large    = map[v1.ResourceName]string{v1.ResourceCPU: "80", v1.ResourceMemory: "160Gi"}
-	withGPUs = map[v1.ResourceName]string{v1.ResourceCPU: "96", v1.ResourceMemory: "1Ti", "nvidia.com/gpu": "8"}
+// These are nodes of sites, with the name of theirs.
+const (
+	smallNode = "shapes: [{name: SITE, count: 1, allocatable: {cpu: 8, memory: 16Gi}}]"
+	largeNode = "shapes: [{name: SITE, count: 1, allocatable: {cpu: 80, memory: 160Gi, pods: 1000}}]"
+	gpuNode   = `shapes: [{name: SITE, count: 1, labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}, allocatable: {cpu: 96, memory: 1Ti, nvidia.com/gpu: 8}}]`
 )
 
 // profile is the name that a shipped profile has here.
-func (s *site) profile(shipped string) string { return shipped + "-" + s.name }
+func (s site) profile(shipped string) string { return shipped + "-" + s.Namespace }
 
 var schedulerName = regexp.MustCompile(`(?m)^( *-? *schedulerName: )([a-z-]+)$`)
 
-// patientElection are times of the leader election with which a scheduler outlasts a stall of the machine: nothing starts one that has
-// lost its lease again. One that is stopped gives its lease back.
+// patientElection are times of the leader election with which a scheduler outlasts a stall of the machine: nothing
+// starts one that has lost its lease again. One that is stopped gives its lease back.
 const patientElection = "  leaseDuration: 120s\n  renewDeadline: 110s\n  retryPeriod: 2s\n"
 
-// config changes a configuration so that its scheduler serves this site alone: its profiles, its lease, and how it reaches the API server.
-func (s *site) config(t *testing.T, shipped, kubeconfig string) string {
+// config changes a configuration so that its scheduler serves this site alone: its profiles, its lease, and how it
+// reaches the API server.
+func (s site) config(t *testing.T, shipped, kubeconfig string) string {
 	t.Helper()
 	for _, key := range []string{"\nleaderElection:\n", "\nclientConnection:\n"} {
 		if !strings.Contains(shipped, key) {
 			t.Fatalf("the configuration has no%s:\n%s", key, shipped)
 		}
 	}
-	changed := schedulerName.ReplaceAllString(shipped, "${1}${2}-"+s.name)
+	changed := schedulerName.ReplaceAllString(shipped, "${1}${2}-"+s.Namespace)
 	changed = strings.NewReplacer("  resourceNamespace: kube-system\n", "", "  kubeconfig: /etc/kubernetes/scheduler.conf\n", "",
-		"\nleaderElection:\n", "\nleaderElection:\n  resourceNamespace: "+s.name+"\n"+patientElection,
+		"\nleaderElection:\n", "\nleaderElection:\n  resourceNamespace: "+s.Namespace+"\n"+patientElection,
 		"\nclientConnection:\n", "\nclientConnection:\n  kubeconfig: "+kubeconfig+"\n").Replace(changed)
 	return changed
 }
 
 // create makes a pod of the profile berth-scheduler.
-func (s *site) create(t *testing.T, name string, change func(*v1.Pod)) {
+func (s site) create(t *testing.T, name string, change func(*v1.Pod)) {
 	t.Helper()
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.name},
-		Spec: v1.PodSpec{
-			SchedulerName: s.profile("berth-scheduler"), NodeSelector: map[string]string{"site": s.name},
-			Tolerations: []v1.Toleration{{Key: "site", Operator: v1.TolerationOpEqual, Value: s.name}},
-			Containers: []v1.Container{{
-				Name: "c", Image: "none", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}},
-			}},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PodSpec{SchedulerName: s.profile("berth-scheduler"), Containers: []v1.Container{{
+			Name: "c", Image: "none", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}},
+		}}},
 	}
 	if change != nil {
 		change(pod)
 	}
-	if _, err := s.Client.CoreV1().Pods(s.name).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s.Create(t, pod)
 }
 
 // asking has a pod ask for GPUs.
@@ -110,20 +77,6 @@ func asking(pod *v1.Pod, gpus string) {
 	resources := &pod.Spec.Containers[0].Resources
 	resources.Requests["nvidia.com/gpu"] = resource.MustParse(gpus)
 	resources.Limits = v1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
-}
-
-// bound waits until the pod has a node, and returns its name.
-func (s *site) bound(t *testing.T, name string) (node string) {
-	t.Helper()
-	s.Await(t, "pod "+name+" to be bound", func(ctx context.Context) (bool, error) {
-		pod, err := s.Client.CoreV1().Pods(s.name).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		node = pod.Spec.NodeName
-		return node != "", nil
-	})
-	return node
 }
 
 // account is a service account in kube-system with rights that a test chooses.

@@ -13,10 +13,10 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// staticPodStartsWithLastGood: a node has the folders of a control plane here. After a restart of the node with a mistake in the file, the pod has what
-// worked before.
+// staticPodStartsWithLastGood: a node has the folders of a control plane here. After a restart of the node with a
+// mistake in the file, the pod has what worked before.
 func staticPodStartsWithLastGood(t *testing.T, shared *box.Box) {
-	s := newSite(t, shared, "static-pod", small)
+	s := newSite(t, shared, "static-pod", smallNode)
 	node := t.TempDir()
 	onNode := func(path string) string { return filepath.Join(node, path) }
 	for _, folder := range []string{"/etc/kubernetes/berth", "/var/lib/berth"} {
@@ -47,7 +47,7 @@ func staticPodStartsWithLastGood(t *testing.T, shared *box.Box) {
 	first := box.Command(t, "berth-scheduler", args...)
 	named := func(pod *v1.Pod) { pod.Spec.SchedulerName = s.profile(v1.DefaultSchedulerName) }
 	s.create(t, "before", named)
-	s.bound(t, "before")
+	s.Bound(t, "before", "")
 	kept := onNode("/var/lib/berth/scheduler-config.yaml")
 	s.Await(t, "a copy of the configuration", func(context.Context) (bool, error) {
 		content, err := os.ReadFile(kept)
@@ -62,5 +62,5 @@ func staticPodStartsWithLastGood(t *testing.T, shared *box.Box) {
 	again := box.Command(t, "berth-scheduler", args...)
 	again.AwaitLog(t, "going back to the last one that worked")
 	s.create(t, "after", named)
-	s.bound(t, "after")
+	s.Bound(t, "after", "")
 }

@@ -18,7 +18,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// serverRefusesWhatIsFound creates the objects in which `berth validate` finds errors, and those in which it finds none, without keeping them.
+// serverRefusesWhatIsFound creates the objects in which `berth validate` finds errors, and those in which it finds
+// none, without keeping them.
 func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 	ctx := t.Context()
 	if _, err := shared.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "nn"}}, metav1.CreateOptions{}); err != nil {
@@ -29,10 +30,6 @@ func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	client, err := dynamic.NewForConfig(shared.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	archive, err := txtar.ParseFile(filepath.Join(box.Root(t), "pkg", "validate", "testdata", "server.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +43,7 @@ func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 		if err := yaml.Unmarshal(text, &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if refusal := create(ctx, client, mapper, &object); found != (refusal != nil) {
+		if refusal := create(ctx, shared.Dynamic, mapper, &object); found != (refusal != nil) {
 			t.Errorf("%s: an error is found: %v; the server says %q", name, found, refusal)
 		}
 	}

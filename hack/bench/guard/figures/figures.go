@@ -1,4 +1,4 @@
-// Package figures holds what a benchmark measured against what a file expects. All figures are better the lower they are.
+// Package figures holds what a benchmark measured against what a file expects. A figure is better the lower it is.
 package figures
 
 import (
@@ -63,7 +63,8 @@ func (r *Result) Judge(expected map[string]Expectation) {
 func (r *Result) Fault() error {
 	switch r.Verdict {
 	case Worse:
-		return fmt.Errorf("%s: measured %.4g %s, expected %.4g, allowed %.4g", r.Name, r.Measured, r.Unit, r.Expected, r.Allowed)
+		return fmt.Errorf("%s: measured %.4g %s, expected %.4g, allowed %.4g",
+			r.Name, r.Measured, r.Unit, r.Expected, r.Allowed)
 	case Unknown:
 		return fmt.Errorf("%s: measured %.4g %s, and no figure is expected; --update adds it", r.Name, r.Measured, r.Unit)
 	}
@@ -103,8 +104,8 @@ func Update(expected map[string]Expectation, results []Result, command, date str
 	}
 }
 
-const head = `# What "make bench-guard" expects; see hack/bench/RESULTS.md. A figure is better the lower it is, and may deviate by spread
-# times itself. The spread is set by hand, the rest by: go run ./hack/bench/guard --update
+const head = `# What "make bench-guard" expects; see hack/bench/RESULTS.md. A figure is better the lower it is, and may deviate
+# by spread times itself. The spread is set by hand, the rest by: make bench-guard GUARDFLAGS=--update
 `
 
 // Format writes a file, with a line for each figure in the order of the names.
@@ -112,7 +113,8 @@ func Format(expected map[string]Expectation, names []string) []byte {
 	text := []byte(head)
 	for _, name := range names {
 		if e, known := expected[name]; known {
-			text = fmt.Appendf(text, "%s: {unit: %q, figure: %.4g, spread: %v, command: %q, date: %q}\n", name, e.Unit, e.Figure, e.Spread, e.Command, e.Date)
+			text = fmt.Appendf(text, "%s: {unit: %q, figure: %.4g, spread: %v, command: %q, date: %q}\n",
+				name, e.Unit, e.Figure, e.Spread, e.Command, e.Date)
 		}
 	}
 	return text

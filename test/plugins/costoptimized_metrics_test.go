@@ -1,36 +1,20 @@
-package costoptimized
+package plugins_test
 
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/test/harness/objects"
 )
 
+// It does not run beside others, for a process has one bill for each profile.
 func TestMetricsAreTheBillOfTheCluster(t *testing.T) {
-	t.Parallel()
-	// Each node: the host is worth 6.976 dollars, the GPUs the rest.
-	c := newCluster(t, nil, []runtime.Object{
-		node("used", "22.976"), eighth("a").Node("used").Obj(), eighth("b").Node("used").Obj(),
-		node("empty", "22.976"),
-		node("spot", "14.976", karpenterLabel, "spot"),
-		st.MakePod().Name("hog").UID("hog").Node("spot").Req(map[v1.ResourceName]string{"cpu": "96", "nvidia.com/gpu": "4"}).Obj(),
-		node("unknown", ""),
-	})
-	collector := &billCollector{byProfile: map[string]*biller{}}
-	registry := metrics.NewKubeRegistry()
-	registry.CustomMustRegister(collector)
-	factory := c.framework.SharedInformerFactory().Core().V1()
-	collector.publish(t.Context(), profile, &biller{
-		settings: c.plugin.settings, nodes: c.plugin.nodes, nodeList: factory.Nodes().Lister(), podList: factory.Pods().Lister(),
-	})
 	// Idle: 6 + 8 GPUs at two dollars and 4 at one; stranded: the last 4, which have no core left.
-	want := `
-# HELP berth_cluster_cost_dollars_per_hour [ALPHA] Price of all nodes by the prices of a profile, by type of capacity.
+	want := `# HELP berth_cluster_cost_dollars_per_hour [ALPHA] Price of all nodes by the prices of a profile, by type of capacity.
 # TYPE berth_cluster_cost_dollars_per_hour gauge
 berth_cluster_cost_dollars_per_hour{capacity_type="on-demand",profile="cost-optimized-scheduler"} 45.952
 berth_cluster_cost_dollars_per_hour{capacity_type="reserved",profile="cost-optimized-scheduler"} 0
@@ -51,7 +35,25 @@ berth_spot_cost_ratio{profile="cost-optimized-scheduler"} 0.2457983193277311
 # TYPE berth_stranded_gpu_cost_dollars_per_hour gauge
 berth_stranded_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 4
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+	names := []string{
+		"berth_cluster_cost_dollars_per_hour",
+		"berth_idle_gpu_cost_dollars_per_hour",
+		"berth_nodes_in_use_cost_dollars_per_hour",
+		"berth_nodes_without_price",
+		"berth_spot_cost_ratio",
+		"berth_stranded_gpu_cost_dollars_per_hour",
+	}
+	synctest.Test(t, func(t *testing.T) {
+		// Each node: the host is worth 6.976 dollars, the GPUs the rest.
+		bill(t, nil, priced("used", "22.976"), eighth("a").Node("used").Obj(), eighth("b").Node("used").Obj(), priced("empty", "22.976"),
+			priced("spot", "14.976", karpenterLabel, "spot"), objects.Pod("hog", "cpu", "96", "nvidia.com/gpu", "4").Node("spot").Obj(),
+			priced("unknown", ""))
+		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	})
+	// That scheduler has ended.
+	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(""), names...); err != nil {
 		t.Error(err)
 	}
 }

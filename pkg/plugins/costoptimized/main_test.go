@@ -1,0 +1,9 @@
+package costoptimized
+
+import (
+	"testing"
+
+	"berth.dev/berth/test/harness/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }

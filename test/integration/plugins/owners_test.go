@@ -1,0 +1,192 @@
+package plugins_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/box"
+)
+
+// object reads a YAML text.
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func create(t *testing.T, in dynamic.ResourceInterface, text string) *unstructured.Unstructured {
+	t.Helper()
+	created, err := in.Create(t.Context(), object(t, text), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// testControllers has the controllers of Kubernetes make pods of templates that ask for a gang: the pods of each are
+// one gang, and all alike. Nothing schedules them.
+func testControllers(t *testing.T, b *box.Box) {
+	const template = `{metadata: {labels: {app: train}, annotations: {berth.dev/gang: "true"}},
+		spec: {schedulerName: absent-scheduler, restartPolicy: %s, containers: [{name: c, image: i}]}}`
+	for _, tc := range []struct {
+		group, kind, spec, restart string
+		// pods is how many there are before the first has been bound.
+		pods int
+		gang string
+	}{
+		{"batch", "Job", "parallelism: 3, completions: 3, completionMode: Indexed", "Never", 3, "job.train"},
+		{"apps", "StatefulSet", "replicas: 4, selector: {matchLabels: {app: train}}", "Always", 1, "statefulset.train"},
+		{"apps", "Deployment", "replicas: 2, selector: {matchLabels: {app: train}}", "Always", 2, "replicaset.train-"},
+	} {
+		t.Run(tc.kind, func(t *testing.T) {
+			own := b.Tenant(t, "owner-"+strings.ToLower(tc.kind), nil)
+			resource := schema.GroupVersionResource{Group: tc.group, Version: "v1", Resource: strings.ToLower(tc.kind) + "s"}
+			create(t, own.Dynamic.Resource(resource).Namespace(own.Namespace), fmt.Sprintf(
+				"{apiVersion: %s/v1, kind: %s, metadata: {name: train}, spec: {%s, template: %s}}",
+				tc.group, tc.kind, tc.spec, fmt.Sprintf(template, tc.restart)))
+			ids, classes := map[gang.ID]bool{}, map[string]bool{}
+			own.AwaitPods(t, fmt.Sprintf("%d pods", tc.pods), func(pods []*v1.Pod) (bool, error) {
+				for _, pod := range pods {
+					m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
+					if err != nil || !strings.HasPrefix(m.ID.Name, tc.gang) {
+						return false, fmt.Errorf("pod %s is of gang %v: %w", pod.Name, m.ID, err)
+					}
+					ids[m.ID] = true
+					classes[kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class] = true
+				}
+				return len(pods) >= tc.pods, nil
+			})
+			if len(ids) != 1 || len(classes) != 1 {
+				t.Errorf("the pods are in %d gangs and of %d classes, want one of each", len(ids), len(classes))
+			}
+		})
+	}
+}
+
+// kubeflowKind is a kind of Kubeflow's that is served in version v1.
+const kubeflowKind = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.kubeflow.org, annotations: {api-approved.kubernetes.io: unapproved}}
+spec:
+  group: kubeflow.org
+  scope: Namespaced
+  names: {plural: %[1]ss, singular: %[1]s, kind: %[2]s, listKind: %[2]sList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+// testOwners has pods be gangs of objects that the scheduler cannot read, as their kind is not served yet, or not any
+// more, or as its role lacks a right.
+func testOwners(t *testing.T, b *box.Box) {
+	b = b.Part(t, "owners", sharedPair)
+	// member creates a pod as the training operator makes it.
+	member := func(t *testing.T, kind, owner string) string {
+		t.Helper()
+		name := owner + "-worker-0"
+		b.Create(t, pod(name, "gang-scheduler", annotated(strs{kubeview.GangKey: "true"}),
+			labeled(strs{"training.kubeflow.org/job-name": owner}), func(p *v1.Pod) {
+				p.OwnerReferences = []metav1.OwnerReference{
+					{APIVersion: "kubeflow.org/v1", Kind: kind, Name: owner, UID: "u", Controller: ptr.To(true)}}
+			}))
+		return name
+	}
+	kinds := b.Dynamic.Resource(customResources)
+	serve := func(t *testing.T, kind string) dynamic.ResourceInterface {
+		t.Helper()
+		singular := strings.ToLower(kind)
+		create(t, kinds, fmt.Sprintf(kubeflowKind, singular, kind))
+		b.AwaitObject(t, kinds, singular+"s.kubeflow.org", "to be served", func(crd *unstructured.Unstructured) (bool, error) {
+			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions") // null at first
+			return slices.ContainsFunc(conditions, func(c any) bool {
+				condition := c.(map[string]any)
+				return condition["type"] == "Established" && condition["status"] == "True"
+			}), nil
+		})
+		served := schema.GroupVersionResource{Group: "kubeflow.org", Version: "v1", Resource: singular + "s"}
+		return b.Dynamic.Resource(served).Namespace(b.Namespace)
+	}
+
+	t.Run("a kind that the cluster does not serve yet, and then not any more", func(t *testing.T) {
+		const unserved = "cannot read pytorchjobs.kubeflow.org: the cluster does not serve them"
+		waits := member(t, "PyTorchJob", "train")
+		b.Pending(t, waits, unserved)
+		jobs := serve(t, "PyTorchJob")
+		b.Pending(t, waits, "PyTorchJob owners/train, which says how many pods the gang has, does not exist")
+		create(t, jobs, "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: train}, "+
+			"spec: {pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 3}}}}")
+		b.Pending(t, waits, "1 of the 4 members")
+		if err := kinds.Delete(t.Context(), "pytorchjobs.kubeflow.org", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		b.AwaitGone(t, kinds, "pytorchjobs.kubeflow.org")
+		b.Pending(t, member(t, "PyTorchJob", "other"), unserved)
+	})
+
+	t.Run("a kind of which an older version is served, and that may not be read until it may", func(t *testing.T) {
+		jobs := serve(t, "MPIJob")
+		create(t, jobs, "{apiVersion: kubeflow.org/v1, kind: MPIJob, metadata: {name: pi}, "+
+			"spec: {mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}}")
+		mayRead(t, b, "mpijobs", false)
+		waits := member(t, "MPIJob", "pi")
+		b.Pending(t, waits, "cannot read mpijobs.kubeflow.org: the scheduler's role lacks get, list and watch on "+
+			`"mpijobs" in API group "kubeflow.org"`)
+		mayRead(t, b, "mpijobs", true)
+		b.Pending(t, waits, "1 of the 3 members")
+	})
+}
+
+// mayRead gives the shipped role the right to read a resource of Kubeflow's, or takes it away, and waits until that
+// counts.
+func mayRead(t *testing.T, b *box.Box, resource string, may bool) {
+	t.Helper()
+	roles := b.Client.RbacV1().ClusterRoles()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		role, err := roles.Get(t.Context(), "berth-scheduler", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, "kubeflow.org") })
+		if at < 0 {
+			return fmt.Errorf("the role %s has no rule about kubeflow.org", role.Name)
+		}
+		rule := &role.Rules[at]
+		if may {
+			rule.Resources = append(rule.Resources, resource)
+		} else {
+			rule.Resources = slices.DeleteFunc(rule.Resources, func(r string) bool { return r == resource })
+		}
+		_, err = roles.Update(t.Context(), role, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               "system:serviceaccount:kube-system:berth-scheduler",
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "kubeflow.org", Resource: resource},
+	}}
+	b.Await(t, fmt.Sprintf("the right to %s to be %t", resource, may), func(ctx context.Context) (bool, error) {
+		answer, err := b.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed == may, err
+	})
+}

@@ -1,0 +1,78 @@
+package plugins_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/objects"
+)
+
+// claimDriver is one of a site, which the args name.
+const claimDriver = "gpu.example.com"
+
+func claimDrivers(a *config.CostOptimizedArgs) { a.DeviceDrivers = []string{claimDriver} }
+
+// claimedGPUs are a node whose eight GPUs stand in a slice, one of them allocated to a claim, and a claim of two GPUs.
+func claimedGPUs() []runtime.Object {
+	node := atPrice(objects.Node("dra", "cpu", "96", "memory", "1Ti"), "22.976")
+	held := &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+		{Request: "gpus", Driver: claimDriver, Pool: "dra", Device: "gpu-0"},
+	}}}
+	return []runtime.Object{node, objects.Slice(claimDriver, "dra", objects.GPUs(8, nil)...), objects.DeviceClass("gpu", claimDriver),
+		objects.Claim("mine", "gpu", 2).Obj(), objects.Claim("held", "gpu", 1).Allocation(held).Obj()}
+}
+
+// claiming has a pod use a claim.
+func claiming(pod *st.PodWrapper, claim string) *v1.Pod {
+	return pod.PodResourceClaims(v1.PodResourceClaim{Name: "gpus", ResourceClaimName: &claim}).Obj()
+}
+
+// A node whose GPUs stand in a slice costs pods what one with a device plugin does.
+func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		filler := objects.Pod("filler", "nvidia.com/gpu", "1").Node("plugin").Obj()
+		b := bill(t, claimDrivers, append(claimedGPUs(), priced("plugin", "22.976"), filler)...)
+		pass(minute)
+		asks := func(gpus ...string) *st.PodWrapper {
+			return objects.Pod("p", append(gpus, "cpu", "8", "memory", "8Gi")...)
+		}
+		byClaim, byPlugin := b.terms(t, claiming(asks(), "mine"))["dra"], b.terms(t, asks("nvidia.com/gpu", "2").Obj())["plugin"]
+		if byClaim["share"] == 0 || byClaim["share"] != byPlugin["share"] {
+			t.Errorf("two GPUs that are claimed cost %v, two of a device plugin %v", byClaim, byPlugin)
+		}
+		// A pod that takes all of the CPU strands the seven GPUs that are free, at two dollars each.
+		for node, terms := range b.terms(t, objects.Pod("hog", "cpu", "96").Obj()) {
+			if terms["stranded GPU"] != 14 {
+				t.Errorf("node %s: GPUs for %g dollars are stranded, want 14", node, terms["stranded GPU"])
+			}
+		}
+	})
+}
+
+// It does not run beside others, for a process has one bill for each profile.
+func TestTheBillCountsGPUsThatAreClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bill(t, claimDrivers, append(claimedGPUs(), objects.Pod("hog", "cpu", "96").Node("dra").Obj())...)
+		pass(minute)
+		want := `# HELP berth_idle_gpu_cost_dollars_per_hour [ALPHA] Price of the GPUs that no pod has.
+# TYPE berth_idle_gpu_cost_dollars_per_hour gauge
+berth_idle_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 14
+# HELP berth_stranded_gpu_cost_dollars_per_hour [ALPHA] Price of the idle GPUs that no pod can use for want of CPU or memory on their nodes.
+# TYPE berth_stranded_gpu_cost_dollars_per_hour gauge
+berth_stranded_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 14
+`
+		names := []string{"berth_idle_gpu_cost_dollars_per_hour", "berth_stranded_gpu_cost_dollars_per_hour"}
+		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	})
+}

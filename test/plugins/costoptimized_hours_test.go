@@ -1,0 +1,202 @@
+package plugins_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+const (
+	windowKey   = "berth.dev/start-window"
+	deadlineKey = "berth.dev/deadline"
+)
+
+func windows(a *config.CostOptimizedArgs) {
+	a.Windows = []config.PriceWindow{
+		{Name: "night", From: "22:00", To: "06:00"},
+		{Name: "weekend", Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00", TimeZone: new("Europe/Berlin"),
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"patience": "days"}}},
+	}
+	config.SetDefaultsCostOptimizedArgs(a)
+}
+
+// billAt starts the plugin with windows at a time.
+func billAt(t *testing.T, now string, all ...runtime.Object) *billed {
+	t.Helper()
+	passUntil(t, now)
+	return bill(t, windows, all...)
+}
+
+// passUntil lets virtual time pass until then.
+func passUntil(t *testing.T, then string) {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, then)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Until(at))
+}
+
+func waitingPodNamed(name, window, deadline string) *st.PodWrapper {
+	p := eighth(name).Annotation(windowKey, window)
+	if deadline != "" {
+		p.Annotation(deadlineKey, deadline)
+	}
+	return p
+}
+
+// holdsBack has the queue ask for a pod.
+func (b *billed) holdsBack(t *testing.T, pod *v1.Pod) {
+	t.Helper()
+	if status := b.plugin.PreEnqueue(t.Context(), pod); status.IsSuccess() {
+		t.Fatal("the pod is let in")
+	}
+}
+
+func TestPreEnqueueHoldsPodsBackUntilTheirHours(t *testing.T) {
+	t.Parallel()
+	const evening, night = "2026-11-18T20:00:00Z", "2026-11-18T23:00:00Z" // a Wednesday
+	for name, tc := range map[string]struct {
+		now string
+		pod *st.PodWrapper
+		// waits are parts of the message; none if the pod may start.
+		waits []string
+	}{
+		"a pod that names no window starts":              {evening, eighth("p"), nil},
+		"a pod waits for its window":                     {evening, waitingPodNamed("p", "night", ""), []string{`"night"`, "opens at 2026-11-18T22:00:00Z"}},
+		"and starts inside it":                           {night, waitingPodNamed("p", "night", ""), nil},
+		"a deadline before the window opens ends it":     {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00"), []string{"deadline", "2026-11-18T22:30:00+01:00"}},
+		"a deadline after the window opens does not":     {evening, waitingPodNamed("p", "night", "2026-11-19T12:00:00Z"), []string{"opens at 2026-11-18T22:00:00Z"}},
+		"a deadline that has passed ends all waiting":    {evening, waitingPodNamed("p", "night", evening), nil},
+		"a window selects pods by their labels":          {evening, eighth("p").Label("patience", "days"), []string{`"weekend"`, "opens at 2026-11-21T00:00:00+01:00"}},
+		"the window that the pod names counts before it": {night, waitingPodNamed("p", "night", "").Label("patience", "days"), nil},
+		"a window that does not exist is for PreFilter":  {evening, waitingPodNamed("p", "noon", ""), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				status := billAt(t, tc.now).plugin.PreEnqueue(t.Context(), tc.pod.Obj())
+				if status.IsSuccess() != (tc.waits == nil) {
+					t.Fatalf("PreEnqueue says %v", status)
+				}
+				for _, part := range tc.waits {
+					if !strings.Contains(status.Message(), part) {
+						t.Errorf("message %q does not say %q", status.Message(), part)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestPreFilterRejectsWindowsThatCannotBeUnderstood(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := billAt(t, "2026-11-18T23:00:00Z", priced("n", "1"))
+		for name, tc := range map[string]struct {
+			pod  *st.PodWrapper
+			want []string
+		}{
+			"a window that does not exist": {waitingPodNamed("p", "noon", ""), []string{windowKey, `"noon"`, `"night", "weekend"`}},
+			"an empty name":                {waitingPodNamed("p", "", ""), []string{windowKey, `""`}},
+			"a deadline that is no time":   {waitingPodNamed("p", "night", "tomorrow"), []string{deadlineKey, `"tomorrow"`, "RFC 3339"}},
+			"a deadline without a zone":    {waitingPodNamed("p", "night", "2026-11-18T22:00:00"), []string{deadlineKey}},
+		} {
+			rejected := b.Cycle(t, tc.pod.Obj()).Reasons()[""]
+			for _, part := range tc.want {
+				if !strings.Contains(rejected, part) {
+					t.Errorf("%s: %q does not say %q", name, rejected, part)
+				}
+			}
+		}
+		if o := b.Cycle(t, waitingPodNamed("p", "night", "").Obj()); o.Rejected != nil {
+			t.Errorf("a pod in its window is rejected: %v", o.Rejected)
+		}
+	})
+}
+
+// A pod that was let into the queue in time but failed until its window closed goes back to waiting.
+func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		pod := waitingPodNamed("late", "night", "").Obj()
+		b := billAt(t, "2026-11-19T06:00:00Z", priced("n", "1"), pod)
+		const opens = "2026-11-19T22:00:00Z"
+		if rejected := b.Cycle(t, pod).Reasons()[""]; !strings.Contains(rejected, opens) {
+			t.Errorf("PreFilter says %q", rejected)
+		}
+		if event := b.event(t); !strings.Contains(event, opens) {
+			t.Errorf("the event is %q", event)
+		}
+	})
+}
+
+func TestWaitingPodsAreToldAndWoken(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ deadline, until, told string }{
+		"when the window opens":                       {"", "2026-11-18T22:00:00Z", "2026-11-18T22:00:00Z"},
+		"when the deadline passes":                    {"2026-11-18T20:03:30Z", "2026-11-18T20:03:30Z", "2026-11-18T20:03:30Z"},
+		"when a deadline of another time zone passes": {"2026-11-19T03:00:00+05:30", "2026-11-18T21:30:00Z", "2026-11-19T03:00:00+05:30"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				pod, other := waitingPodNamed("p", "night", tc.deadline).Obj(), waitingPodNamed("deleted", "night", tc.deadline).Obj()
+				b := billAt(t, "2026-11-18T20:00:00Z", pod, other)
+				b.holdsBack(t, pod)
+				if event := b.event(t); !strings.Contains(event, tc.told) {
+					t.Errorf("the event is %q, want %s in it", event, tc.told)
+				}
+				for range 3 { // the queue may ask again and again
+					b.holdsBack(t, pod)
+				}
+				b.holdsBack(t, other)
+				b.event(t) // that of the other one
+				b.DeletePod(t, "deleted")
+				until, _ := time.Parse(time.RFC3339, tc.until)
+				pass(time.Until(until) - second)
+				if woken := b.Woken(); len(woken) > 0 {
+					t.Errorf("%v are woken before", woken)
+				}
+				pass(minute)
+				if woken := b.Woken(); len(woken) != 1 || woken[0] != "p" {
+					t.Errorf("%v are woken, want the pod", woken)
+				}
+				if status := b.plugin.PreEnqueue(t.Context(), pod); !status.IsSuccess() {
+					t.Errorf("the pod is woken and not let in: %v", status)
+				}
+				if len(b.Recorder.Events) > 0 {
+					t.Errorf("told more than once: %s", <-b.Recorder.Events)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatAWaitingPodIsQueuedFor(t *testing.T) {
+	t.Parallel()
+	const deadline = "2026-11-19T03:00:00+05:30"
+	for name, tc := range map[string]struct {
+		after *st.PodWrapper
+		want  fwk.QueueingHint
+	}{
+		"not for a label": {waitingPodNamed("p", "night", deadline).Label("a", "b"), fwk.QueueSkip},
+		"not for the same deadline written differently": {waitingPodNamed("p", "night", "2026-11-18T21:30:00Z"), fwk.QueueSkip},
+		"for another deadline":                          {waitingPodNamed("p", "night", "2026-11-18T21:31:00Z"), fwk.Queue},
+		"for a deadline after the window opens":         {waitingPodNamed("p", "night", "2026-11-19T21:30:00Z"), fwk.Queue},
+		"for no window":                                 {eighth("p"), fwk.Queue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := billAt(t, "2026-11-18T20:00:00Z")
+				if got := hint(t, b.plugin, 1, tc.after.Obj(), waitingPodNamed("p", "night", deadline).Obj(), tc.after.Obj()); got != tc.want {
+					t.Errorf("the hint is %v, want %v", got, tc.want)
+				}
+			})
+		})
+	}
+}

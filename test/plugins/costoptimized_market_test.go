@@ -1,0 +1,72 @@
+package plugins_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/apis/config"
+)
+
+// priceServer answers queries for prices by node and by offering as a Prometheus does. It ends its connections, for virtual time stands
+// still while one is open.
+func priceServer(t *testing.T, byNode map[string]string, offering string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Errorf("parsing query: %v", err)
+		}
+		var samples []string
+		if strings.Contains(r.Form.Get("query"), "node_total_hourly_cost") {
+			for name, dollars := range byNode {
+				samples = append(samples, fmt.Sprintf(`{"metric":{"node":%q},"value":[%d,%q]}`, name, time.Now().Unix(), dollars))
+			}
+		} else {
+			samples = append(samples, fmt.Sprintf(`{"metric":{"instance_type":"p5","capacity_type":"spot","zone":"z1"},"value":[%d,%q]}`, time.Now().Unix(), offering))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
+	}))
+	server.Config.SetKeepAlivesEnabled(false)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestPricesOfMetricsFollowThoseOfNodeAndTable(t *testing.T) {
+	t.Parallel()
+	server := priceServer(t, map[string]string{"stated": "8", "listed": "8", "metered": "4.5", "both": "2"}, "1.5")
+	synctest.Test(t, func(t *testing.T) {
+		offered := []string{v1.LabelInstanceTypeStable, "p5", v1.LabelTopologyZone, "z1", karpenterLabel, "spot"}
+		b := bill(t, func(a *config.CostOptimizedArgs) {
+			team := []v1.NodeSelectorRequirement{{Key: "team", Operator: v1.NodeSelectorOpIn, Values: []string{"a"}}}
+			a.Prices = []config.NodePrice{{Requirements: team, PricePerHour: new("6")}}
+			a.PriceSource = &config.PriceSignals{Prometheus: config.Prometheus{URL: server.URL}}
+			config.SetDefaultsCostOptimizedArgs(a)
+		}, priced("stated", "3"), priced("listed", "", "team", "a"), priced("metered", ""), priced("both", "", offered...),
+			priced("offered", "", offered...), priced("unpriced", ""))
+		check := func(when string, want map[string]float64) {
+			t.Helper()
+			got := map[string]float64{}
+			for node, terms := range b.terms(t, eighth("p").Annotation(spotKey, "tolerate").Obj()) {
+				got[node] = math.Round(8*terms["share"]*1000) / 1000
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("prices %s (-want +got):\n%s", when, diff)
+			}
+		}
+		pass(10 * minute)
+		check("that are fresh", map[string]float64{"stated": 3, "listed": 6, "metered": 4.5, "both": 2, "offered": 1.5})
+		server.Close()
+		pass(2 * hour)
+		check("when metrics are too old", map[string]float64{"stated": 3, "listed": 6})
+	})
+}
