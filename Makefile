@@ -28,7 +28,7 @@ GOLANGCI_LINT := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 REAL := ./test/integration/... ./test/release
 # The packages that make test tests, and further flags, for example: make test PKG=./pkg/gpu/... TESTFLAGS='-run Fuzz -v'. Those without
 # tests are left out: go test would compile them all the same. The slow ones come first, or the others would be done long before them.
-SLOW := ./test/scenarios ./pkg/plugins/coscheduling ./pkg/plugins/gpuaware
+SLOW := ./test/scenarios ./test/plugins ./pkg/plugins/coscheduling ./pkg/plugins/gpuaware
 PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(SLOW) ./... | grep -v -E '/test/(integration|release)')
 TESTFLAGS ?=
 
