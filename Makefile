@@ -156,9 +156,9 @@ FUZZ ?=
 fuzz: ## each fuzz target for FUZZTIME, in turn; FUZZ is a part of a package or name for some
 	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
 
-# For example: make mutants MUTANTS=tests, or make mutants SEEDS=1-200 MUTANTS="slaaware sticky-leader". All of them take hours.
+# For example: make mutants MUTANTS=tests, or make mutants SEEDS=1-200 MUTANTS="gpuaware sticky-leader". Without MUTANTS it takes hours.
 MUTANTS ?=
-mutants: ## put defects into the code one by one, and see whether tests or random histories find them
+mutants: ## put defects into the code one by one, and see whether tests and histories find them
 	hack/mutants.sh --seeds $(SEEDS) $(MUTANTS)
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.

@@ -244,8 +244,8 @@ func TestAGangStartsTogether(t *testing.T) {
 		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
-	// Nothing but the gang itself would be in the way of its last member.
-	want := []replayed.Reason{{Reason: "gang does not fit", Pods: 9}}
+	// Both nodes are empty: they are short of GPUs when the gang itself has filled them.
+	want := []replayed.Reason{{Reason: "gang does not fit: nodes short of nvidia.com/gpu", Pods: 9}}
 	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
 		t.Errorf("why pods are pending (-want +got):\n%s", diff)
 	}

@@ -47,6 +47,8 @@ func TestAPatchChangesWhatItNamesAndNotTheStoredObject(t *testing.T) {
 			patched(func(p *v1.Pod) {
 				p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}, p.Status.Conditions[0]}
 			})},
+		{"an apply patch is merged", types.ApplyYAMLPatchType, stored(), `{"metadata":{"annotations":{"new":"3"}}}`,
+			patched(func(p *v1.Pod) { p.Annotations["new"] = "3" })},
 		{"operations are applied one by one", types.JSONPatchType, stored(), `[{"op":"remove","path":"/metadata/annotations/drop"}]`,
 			patched(func(p *v1.Pod) { delete(p.Annotations, "drop") })},
 		{"a custom resource", types.MergePatchType, custom(map[string]any{"n": int64(1), "deep": map[string]any{"a": "b"}}), `{"spec":{"deep":{"a":null,"c":{"d":null,"e":1}}}}`,
@@ -57,7 +59,7 @@ func TestAPatchChangesWhatItNamesAndNotTheStoredObject(t *testing.T) {
 		{"a list", types.MergePatchType, stored(), `[]`, nil},
 		{"no JSON", types.StrategicMergePatchType, stored(), `{`, nil},
 		{"an operation on what is not there", types.JSONPatchType, stored(), `[{"op":"remove","path":"/metadata/labels/none"}]`, nil},
-		{"a type that is not known", types.ApplyYAMLPatchType, stored(), `{}`, nil},
+		{"a type that is not known", types.PatchType("application/unknown"), stored(), `{}`, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

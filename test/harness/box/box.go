@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +55,10 @@ func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if pid, err := started.PID("control-plane"); err != nil || syscall.Kill(pid, 0) != nil {
+			log := filepath.Join(started.LogDir(), "control-plane.log")
+			t.Errorf("the control plane ended during the test; its log ends with: %s", sandbox.LastLogLine(log))
+		}
 		if err := started.Stop(); err != nil {
 			t.Errorf("stopping the sandbox: %v", err)
 		}
