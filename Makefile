@@ -156,7 +156,8 @@ FUZZ ?=
 fuzz: ## each fuzz target for FUZZTIME, in turn; FUZZ is a part of a package or name for some
 	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
 
-# For example: make mutants SEEDS=1-200 MUTANTS="sticky-leader phantom-member", or MUTANTS=gpuaware for those of a plugin
+# For example: make mutants MUTANTS=tests, or make mutants SEEDS=1-200 MUTANTS="gpuaware sticky-leader". Without MUTANTS it takes hours.
+MUTANTS ?=
 mutants: ## put defects into the code one by one, and see whether tests and histories find them
 	hack/mutants.sh --seeds $(SEEDS) $(MUTANTS)
 

@@ -9,7 +9,8 @@ usage() {
   cat <<END
 Usage: hack/mutants.sh [--seeds FIRST-LAST] [--minutes N] [NAME...]
 
-Tries the code as it is, which must show nothing, then with each of the mutants, by default all. NAME is a mutant, a plugin or "histories".
+Tries the code as it is, which must show nothing, then with each of the mutants, by default all. NAME is a mutant, a
+plugin, "tests" for those of all plugins, or "histories" for the others.
   --seeds    the random histories to live through (default 1-200)
   --minutes  how long to live through random histories for one mutant (default 10)
 Exit status 1 if a mutant is not found, if the code as it is shows a fault, or if a patch does not apply or build.
@@ -30,23 +31,23 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# chosen prints the patches among those given that the names choose.
+# chosen prints the patches among those given that the names choose, all of which "$1" chooses as well.
 chosen() {
-  local patch name
+  local patch name mutant folder all=$1
+  shift
   for patch in "$@"; do
-    local mutant=${patch##*/} folder=${patch%/*}
-    mutant=${mutant%.patch} folder=${folder#hack/} folder=${folder#mutants/} folder=${folder%/mutants}
-    [ ${#names[@]} -gt 0 ] || { echo "$patch"; continue; }
+    mutant=$(basename "$patch" .patch) folder=$(basename "$(dirname "$patch")")
+    [ ${#names[@]} -gt 0 ] || echo "$patch"
     for name in "${names[@]}"; do
-      if [ "$name" = "$mutant" ] || [ "$name" = "$folder" ]; then echo "$patch"; fi
+      case $name in "$mutant" | "$folder" | "$all") echo "$patch" ;; esac
     done
   done
 }
-mapfile -t tested < <(chosen hack/mutants/*/*.patch)
-mapfile -t lived < <(chosen hack/histories/mutants/*.patch)
+mapfile -t tested < <(chosen tests hack/mutants/*/*.patch)
+mapfile -t lived < <(chosen histories hack/histories/mutants/*.patch)
 for name in "${names[@]}"; do
-  case " ${tested[*]} ${lived[*]} " in
-    */"$name".patch\ * | */"$name"/*) ;;
+  case " tests histories ${tested[*]} ${lived[*]} " in
+    *" $name "* | */"$name".patch\ * | */"$name"/*) ;;
     *) echo "mutants.sh: there is no mutant or plugin $name" >&2; exit 2 ;;
   esac
 done

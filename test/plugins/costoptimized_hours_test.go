@@ -1,6 +1,7 @@
 package plugins_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,29 @@ func TestWaitingPodsAreToldAndWoken(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestEachWaitingPodIsWokenInItsTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		night, sooner := waitingPodNamed("night", "night", "").Obj(), waitingPodNamed("sooner", "night", "2026-11-18T20:00:40Z").Obj()
+		b := billAt(t, "2026-11-18T20:00:00Z", night, sooner)
+		b.holdsBack(t, night)
+		pass(second)
+		b.holdsBack(t, sooner) // while the loop that wakes pods sleeps until the night
+		passUntil(t, "2026-11-18T20:00:41Z")
+		if woken := b.Woken(); !slices.Equal(woken, []string{"sooner"}) {
+			t.Errorf("%v are woken, want the pod whose deadline has passed", woken)
+		}
+		labeled := night.DeepCopy()
+		labeled.Labels = map[string]string{"team": "a"}
+		if _, err := b.ClientSet().CoreV1().Pods(night.Namespace).Update(t.Context(), labeled, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		passUntil(t, "2026-11-18T22:00:01Z")
+		if woken := b.Woken(); !slices.Equal(woken, []string{"night"}) {
+			t.Errorf("%v are woken when the window opens, want the pod that was changed meanwhile", woken)
+		}
+	})
 }
 
 func TestWhatAWaitingPodIsQueuedFor(t *testing.T) {

@@ -152,6 +152,26 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 	}
 }
 
+func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
+	t.Parallel()
+	p := newPeers(&clusterstate.Gangs{}, appLabel)
+	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
+	expect := func(when string, ofShop, ofBlog map[string]int64) {
+		t.Helper()
+		if diff := cmp.Diff([]map[string]int64{ofShop, ofBlog}, []map[string]int64{p.talks(shop), p.talks(blog)}); diff != "" {
+			t.Errorf("%s: traffic of pods of both apps (-want +got):\n%s", when, diff)
+		}
+	}
+	first, second := talker("first", "a", appLabel, "shop"), talker("second", "b", appLabel, "shop")
+	p.see(first)
+	p.see(second)
+	expect("two pods of one app", map[string]int64{"a": 300, "b": 300}, map[string]int64{})
+	p.lose(first)
+	expect("one is gone", map[string]int64{"b": 600}, map[string]int64{})
+	p.see(talker("second", "b", appLabel, "blog"))
+	expect("the other has changed its app", map[string]int64{}, map[string]int64{"b": 600})
+}
+
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
 	p := newPeers(&clusterstate.Gangs{}, "")
