@@ -65,14 +65,14 @@ type Rejected struct {
 	Examples []string `json:"examples"`
 }
 
-// failureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
+// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
 // linked with a scheduler.
-type failureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+type FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
 
 // Listen lets the history hear of tries that fail. It is the handler of failures that is told of all of them: those that find no
 // node, and those that are turned down while the pod is bound. The handler that is returned has to take the place of the given one.
-func (h *History) Listen(handle failureHandler) failureHandler {
+func (h *History) Listen(handle FailureHandler) FailureHandler {
 	return func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		// Who sees the pod's condition finds the attempt.

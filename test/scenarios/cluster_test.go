@@ -35,10 +35,10 @@ type cluster interface {
 	freeze(ctx context.Context, d time.Duration, started func()) error
 }
 
-// real is a sandbox: a real API server, and the scheduler as a process.
-type real struct{ sandbox *sandbox.Sandbox }
+// sandboxed is a sandbox: a real API server, and the scheduler as a process.
+type sandboxed struct{ sandbox *sandbox.Sandbox }
 
-func (r real) config() (*rest.Config, error) {
+func (r sandboxed) config() (*rest.Config, error) {
 	config, err := r.sandbox.RESTConfig()
 	if err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func (r real) config() (*rest.Config, error) {
 	return config, nil
 }
 
-func (real) now() time.Duration { return machine.now() }
+func (sandboxed) now() time.Duration { return machine.now() }
 
-func (r real) metric(ctx context.Context, name string) (*dto.MetricFamily, error) {
+func (r sandboxed) metric(ctx context.Context, name string) (*dto.MetricFamily, error) {
 	config, err := r.sandbox.SchedulerConfig()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (r real) metric(ctx context.Context, name string) (*dto.MetricFamily, error
 // The lease by which the scheduler under test leads, as in the configurations in testdata.
 const leaseNamespace, leaseName = metav1.NamespaceSystem, "berth-scheduler"
 
-func (r real) leads(ctx context.Context, after time.Time) bool {
+func (r sandboxed) leads(ctx context.Context, after time.Time) bool {
 	config, err := r.config()
 	if err != nil {
 		return false
@@ -86,7 +86,7 @@ func (r real) leads(ctx context.Context, after time.Time) bool {
 	return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" && lease.Spec.RenewTime.After(after)
 }
 
-func (r real) kill(context.Context) error {
+func (r sandboxed) kill(context.Context) error {
 	pid, err := r.sandbox.PID("scheduler")
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (r real) kill(context.Context) error {
 
 // freeze stops the process that holds etcd and the API server. It is in no state to be stopped by anything else meanwhile, so a
 // process that outlives this one sees to it that it does go on.
-func (r real) freeze(ctx context.Context, d time.Duration, started func()) error {
+func (r sandboxed) freeze(ctx context.Context, d time.Duration, started func()) error {
 	pid, err := r.sandbox.PID("control-plane")
 	if err != nil {
 		return err
@@ -127,11 +127,11 @@ func (r real) freeze(ctx context.Context, d time.Duration, started func()) error
 
 // runReal runs a script in a sandbox, whose limits have slack.
 func runReal(t *testing.T, box *sandbox.Sandbox, s script) {
-	w, err := newWorld(t, real{box}, uniqueName(s.name))
+	w, err := newWorld(t, sandboxed{box}, uniqueName(s.name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.slack = time.Duration(*slack)
+	w.slack = *slack
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioWithin)
 	defer cancel()
 	err = w.play(ctx, s.text)

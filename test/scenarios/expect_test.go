@@ -193,7 +193,7 @@ func (w *world) checkSlowest(pods []*v1.Pod, want string) error {
 		return err
 	}
 	for _, p := range pods {
-		if waited := w.waited(p); waited > limit*w.slack {
+		if waited := w.waited(p); waited > w.slacken(limit) {
 			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond), limit)
 		}
 	}

@@ -81,7 +81,7 @@ func runVirtual(t *testing.T, s script) {
 		cancel()
 		stopControllers()
 		c.stop()
-		time.Sleep(simulation.Patience) // in virtual time: what is under way runs out
+		time.Sleep(simulation.Patience) //nolint:forbidigo // virtual time: what is under way runs out
 		return err
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *virtual) leads(_ context.Context, after time.Time) bool { return c.led.
 func (c *virtual) kill(context.Context) error {
 	c.cut.Store(true)
 	c.stop()
-	time.Sleep(restartAfter)
+	time.Sleep(restartAfter) //nolint:forbidigo // virtual time
 	return c.start()
 }
 

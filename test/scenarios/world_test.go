@@ -49,7 +49,7 @@ type world struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	// slack multiplies limits of time.
-	slack time.Duration
+	slack int
 	// groups, events and nodes are read from what informers hold.
 	groups cache.GenericLister
 	events eventslisters.EventLister
@@ -248,7 +248,7 @@ func (w *world) look(pods []*v1.Pod, led bool, now time.Duration) {
 			delete(w.partialFor, group)
 			continue
 		}
-		if w.partialFor[group] += passed; w.partialFor[group] > w.patience*w.slack {
+		if w.partialFor[group] += passed; w.partialFor[group] > w.slacken(w.patience) {
 			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, w.partialFor[group].Round(lookEvery))
 			w.exempt[group] = true
 		}
@@ -324,9 +324,12 @@ func (w *world) set(set string) []*v1.Pod {
 	return pods
 }
 
+// slacken is a limit with slack.
+func (w *world) slacken(limit time.Duration) time.Duration { return limit * time.Duration(w.slack) }
+
 // eventually waits until check returns nil, for as long as limit times slack by the time of the machine.
 func (w *world) eventually(ctx context.Context, limit time.Duration, check func() error) error {
-	limit *= w.slack
+	limit = w.slacken(limit)
 	began, deadline := time.Now(), w.cluster.now()+limit
 	tick := time.NewTicker(lookEvery / 2)
 	defer tick.Stop()

@@ -123,14 +123,14 @@ type owners struct {
 	apiVersion, kind string
 }
 
-// serve has the server know a kind.
-func (h *hearing) serve(t *testing.T, group, version, kind string) owners {
+// serve has the server know a kind, whose version is v1.
+func (h *hearing) serve(t *testing.T, group, kind string) owners {
 	t.Helper()
-	resource := schema.GroupVersionResource{Group: group, Version: version, Resource: strings.ToLower(kind) + "s"}
+	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(kind) + "s"}
 	if strings.Contains(group, ".") {
 		h.api.Register(resource, kind, true)
 	}
-	client, err := dynamic.NewForConfig(h.api.Server.RESTConfig())
+	client, err := dynamic.NewForConfig(h.api.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func (o owners) remove(name string) {
 func TestAJobIsFollowedWhileItIsScaledSuspendedAndDeleted(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
-		jobs := h.serve(t, "batch", "v1", "Job")
+		jobs := h.serve(t, "batch", "Job")
 		jobs.create("train", `{parallelism: 3, completions: 3}`)
 		h.owned(t, "Job", "train")
 		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 3})
@@ -199,14 +199,14 @@ func TestAJobIsFollowedWhileItIsScaledSuspendedAndDeleted(t *testing.T) {
 func TestAStatefulSetMayNeverBeCompleteUntilItIsScaledDown(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
-		sets := h.serve(t, "apps", "v1", "StatefulSet")
+		sets := h.serve(t, "apps", "StatefulSet")
 		sets.create("web", `{replicas: 4}`)
 		h.owned(t, "StatefulSet", "web")
 		h.tells(t, "statefulset.web", kubeview.GangOwnerState{Minimum: 4, Why: "StatefulSet web creates its pods one after the other " +
 			"(podManagementPolicy: OrderedReady): a gang of 4 can never be complete; set podManagementPolicy: Parallel"})
 		sets.patch("web", `{"replicas": 1}`)
 		h.tells(t, "statefulset.web", kubeview.GangOwnerState{Minimum: 1})
-		h.serve(t, "apps", "v1", "ReplicaSet").create("web", `{replicas: 2}`)
+		h.serve(t, "apps", "ReplicaSet").create("web", `{replicas: 2}`)
 		h.owned(t, "ReplicaSet", "web")
 		h.tells(t, "replicaset.web", kubeview.GangOwnerState{Minimum: 2})
 	})
@@ -218,7 +218,7 @@ func TestAKindIsFollowedWhileItIsServed(t *testing.T) {
 		h.owned(t, "PyTorchJob", "train")
 		unserved := kubeview.GangOwnerState{Why: "cannot read pytorchjobs.kubeflow.org: the cluster does not serve them"}
 		h.tells(t, "pytorchjob.train", unserved)
-		jobs := h.serve(t, "kubeflow.org", "v1", "PyTorchJob")
+		jobs := h.serve(t, "kubeflow.org", "PyTorchJob")
 		h.tells(t, "pytorchjob.train", kubeview.GangOwnerState{
 			Why: "PyTorchJob default/train, which says how many pods the gang has, does not exist"})
 		jobs.create("train", `{pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 3}}}`)
@@ -234,7 +234,7 @@ func TestAKindIsFollowedWhileItIsServed(t *testing.T) {
 func TestAnOlderVersionOfAKindIsRead(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
-		h.serve(t, "kubeflow.org", "v1", "MPIJob").create("train", `{mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}`)
+		h.serve(t, "kubeflow.org", "MPIJob").create("train", `{mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}`)
 		h.owned(t, "MPIJob", "train")
 		h.tells(t, "mpijob.train", kubeview.GangOwnerState{Minimum: 3})
 	})
@@ -243,7 +243,7 @@ func TestAnOlderVersionOfAKindIsRead(t *testing.T) {
 func TestAKindMayNotBeReadUntilItMay(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
-		h.serve(t, "batch", "v1", "Job").create("train", `{parallelism: 2}`)
+		h.serve(t, "batch", "Job").create("train", `{parallelism: 2}`)
 		h.api.answer(http.StatusForbidden, metav1.StatusReasonForbidden)
 		h.owned(t, "Job", "train")
 		// The pods of a LeaderWorkerSet say all that is needed, so that its own kind need not be readable.

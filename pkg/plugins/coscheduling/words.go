@@ -14,16 +14,16 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// failureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
+// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
 // linked with a scheduler.
-type failureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+type FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
 
 // Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
 // No extension point tells, but the scheduler's handler of failures is told, and the one that is returned has to take its place. Listen
 // also gives the plugin the queue, in which it wakes pods that no event wakes. It is called before the scheduler runs. Without it, a
 // gang's reason says that nodes turned members away and not why, and such pods wait for minutes.
-func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue, handle failureHandler) failureHandler {
+func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue, handle FailureHandler) FailureHandler {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
 			p.shared.vacated.listen(queue)

@@ -62,6 +62,8 @@ func TestNativeGroups(t *testing.T) {
 }
 
 // TestHandOvers has no scheduler but those that the test starts.
+//
+//nolint:tparallel // each hand-over needs the lease for itself
 func TestHandOvers(t *testing.T) {
 	t.Parallel()
 	testHandOvers(t, box.Start(t, "", sandbox.Options{NoKubelet: true, NoScheduler: true,
