@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -40,8 +41,8 @@ type box struct {
 	options sandbox.Options
 	sandbox *sandbox.Sandbox
 	err     error
-	// own says that the scheduler runs in this process, with a plugin that the one that is shipped has not.
-	own bool
+	// own is the configuration of a scheduler that runs in this process, with plugins that the one that is shipped has not.
+	own string
 }
 
 // controllers are those that make pods, claims and bound volumes of what scenarios create. The disruption controller is
@@ -66,7 +67,7 @@ var (
 	// owning makes gangs of what controllers create.
 	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
-	unknown = &box{options: sandbox.Options{NoScheduler: true, SchedulerConfig: "testdata/config/unknown.yaml"}, own: true}
+	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: "testdata/config/unknown.yaml"}
 )
 
 // boxes are in the order in which they start: first those that take longest.
@@ -112,8 +113,8 @@ func (b *box) start(t *testing.T) *sandbox.Sandbox {
 		defer cancel()
 		b.options.Dir, b.options.NoKubelet, b.options.StopWithParent = filepath.Join(dir, "sandbox"), true, true
 		b.sandbox, b.err = sandbox.Start(ctx, b.options, nil)
-		if b.err == nil && b.own {
-			b.err = runOwnScheduler(ownContext, b.sandbox, b.options.SchedulerConfig)
+		if b.err == nil && b.own != "" {
+			b.err = runOwnScheduler(ownContext, b.sandbox, b.own)
 		}
 	})
 	if b.err != nil {
@@ -127,13 +128,16 @@ func (b *box) stop() error {
 	if b.sandbox == nil || *keepSandbox != "" {
 		return nil
 	}
-	if b.own {
+	if b.own != "" {
 		stopOwn()
 	}
 	running := b.sandbox
 	b.sandbox = nil
 	return errors.Join(running.Stop(), os.RemoveAll(filepath.Dir(running.Dir())))
 }
+
+// config is the file of the configuration of the box's scheduler.
+func (b *box) config() string { return cmp.Or(b.own, b.options.SchedulerConfig) }
 
 // gates are the feature gates of the box's scheduler.
 func (b *box) gates() []string {

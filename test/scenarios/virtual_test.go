@@ -90,7 +90,7 @@ func runVirtual(t *testing.T, s script) {
 }
 
 func newVirtual(s script) (*virtual, error) {
-	configuration, err := schedulerconfig.Load(s.in.options.SchedulerConfig)
+	configuration, err := schedulerconfig.Load(s.in.config())
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func newVirtual(s script) (*virtual, error) {
 		return nil, err
 	}
 	c := &virtual{api: memapi.New(), configuration: configuration}
-	if s.in.own {
+	if s.in.own != "" {
 		c.plugins = ownPlugins()
 	}
 	simulation.ServeCustomKinds(c.api, nil)
