@@ -53,8 +53,8 @@ type virtual struct {
 	stop          func()
 	// cut ends the connection of the scheduler that runs.
 	cut *atomic.Bool
-	// led is when the present scheduler began to lead.
-	led time.Time
+	// led is when the present scheduler began to lead, in nanoseconds since the epoch of the scenarios.
+	led atomic.Int64
 }
 
 // runVirtual runs a script in virtual time.
@@ -134,7 +134,7 @@ func (*virtual) metric(_ context.Context, name string) (*dto.MetricFamily, error
 	return nil, nil
 }
 
-func (c *virtual) leads(_ context.Context, after time.Time) bool { return c.led.After(after) }
+func (c *virtual) leads(_ context.Context, after time.Time) bool { return c.led.Load() > int64(after.Sub(epoch)) }
 
 func (c *virtual) kill(context.Context) error {
 	c.cut.Store(true)
@@ -191,7 +191,7 @@ func (c *virtual) start() error {
 		return fmt.Errorf("starting the scheduler: %w", err)
 	}
 	sched.SchedulingQueue.Run(klog.FromContext(ctx))
-	c.led = time.Now()
+	c.led.Store(int64(time.Since(epoch)))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
