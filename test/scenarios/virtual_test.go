@@ -134,7 +134,9 @@ func (*virtual) metric(_ context.Context, name string) (*dto.MetricFamily, error
 	return nil, nil
 }
 
-func (c *virtual) leads(_ context.Context, after time.Time) bool { return c.led.Load() > int64(after.Sub(epoch)) }
+func (c *virtual) leads(_ context.Context, after time.Time) bool {
+	return c.led.Load() > int64(after.Sub(epoch))
+}
 
 func (c *virtual) kill(context.Context) error {
 	c.cut.Store(true)
