@@ -171,7 +171,7 @@ func scripts() ([]script, error) {
 		switch kind {
 		case "reservation":
 			s.in, s.disturbing = reserving, true
-		case "shipped", "gpu", "cost", "policy", "address", "network", "service":
+		case "shipped", "gpu", "cost", "policy", "address", "network":
 			s.in, s.disturbing = shipped, true
 		case "sla":
 			s.in = leveled

@@ -23,7 +23,7 @@ const (
 // nodeName is the name of the i-th node.
 func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// clusterOf is a cluster of so many nodes, of three models in three zones, and the jobs that arrive.
+// clusterOf is a cluster of n nodes with three models in three zones, and the jobs that arrive.
 func clusterOf(nodes int, jobs []trace.Job) replay.Input {
 	var fleet []trace.Node
 	for i := range nodes {
@@ -36,7 +36,7 @@ func clusterOf(nodes int, jobs []trace.Job) replay.Input {
 	return replay.NewInput("cluster", fleet, jobs)
 }
 
-// gpuPod is a pending pod of so many GPUs.
+// gpuPod is a pending pod that requests GPUs.
 func gpuPod(profile, name string, gpus int64) *v1.Pod {
 	pod := rig.Pod(namespace, name, profile, v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(gpus, resource.DecimalSI),
@@ -61,7 +61,7 @@ func singles(profile string, n int, alike bool) []runtime.Object {
 	return pods
 }
 
-// gangs are so many gangs: for each its PodGroup and its members.
+// gangs are the PodGroups of gangs and their members.
 func gangs(profile string, n, members int, gpus int64) []runtime.Object {
 	var objects []runtime.Object
 	for g := range n {
