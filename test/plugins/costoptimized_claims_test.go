@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
@@ -24,16 +22,12 @@ func claimDrivers(a *config.CostOptimizedArgs) { a.DeviceDrivers = []string{clai
 // claimedGPUs are a node whose eight GPUs stand in a slice, one of them allocated to a claim, and a claim of two GPUs.
 func claimedGPUs() []runtime.Object {
 	node := atPrice(objects.Node("dra", "cpu", "96", "memory", "1Ti"), "22.976")
-	held := &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-		{Request: "gpus", Driver: claimDriver, Pool: "dra", Device: "gpu-0"},
-	}}}
-	return []runtime.Object{node, objects.Slice(claimDriver, "dra", objects.GPUs(8, nil)...), objects.DeviceClass("gpu", claimDriver),
-		objects.Claim("mine", "gpu", 2).Obj(), objects.Claim("held", "gpu", 1).Allocation(held).Obj()}
-}
-
-// claiming has a pod use a claim.
-func claiming(pod *st.PodWrapper, claim string) *v1.Pod {
-	return pod.PodResourceClaims(v1.PodResourceClaim{Name: "gpus", ResourceClaimName: &claim}).Obj()
+	held := objects.ClaimOf("held", objects.Request("gpus", "gpu", 1))
+	return []runtime.Object{
+		node, objects.Slice(claimDriver, "dra", objects.GPUs(8, nil)...), objects.DeviceClass("gpu", claimDriver),
+		objects.ClaimOf("mine", objects.Request("gpus", "gpu", 2)),
+		objects.Allocate(held, claimDriver, "dra", "gpu-0"),
+	}
 }
 
 // A node whose GPUs stand in a slice costs pods what one with a device plugin does.
@@ -45,7 +39,7 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 		asks := func(gpus ...string) *st.PodWrapper {
 			return objects.Pod("p", append(gpus, "cpu", "8", "memory", "8Gi")...)
 		}
-		byClaim, byPlugin := b.terms(t, claiming(asks(), "mine"))["dra"], b.terms(t, asks("nvidia.com/gpu", "2").Obj())["plugin"]
+		byClaim, byPlugin := b.terms(t, objects.UseClaim(asks().Obj(), "mine"))["dra"], b.terms(t, asks("nvidia.com/gpu", "2").Obj())["plugin"]
 		if byClaim["share"] == 0 || byClaim["share"] != byPlugin["share"] {
 			t.Errorf("two GPUs that are claimed cost %v, two of a device plugin %v", byClaim, byPlugin)
 		}

@@ -141,7 +141,8 @@ func (c *tenants) round(t *testing.T, number int) (peak map[string]int) {
 	c.make(t, objects.Pod(name("hami", 0), "cpu", "1", "nvidia.com/gpu", "1", "nvidia.com/gpumem", fmt.Sprint(1000+number)).SchedulerName(profileName).Obj())
 	c.make(t, objects.Pod(name("never", 0), "nvidia.com/gpu", fmt.Sprint(100+number)).SchedulerName(profileName).Obj())
 	for i := range 3 {
-		c.make(t, objects.Claim(name("claim", i), "gpu", 1).Obj(), claiming(objects.Pod(name("claims", i), "cpu", "1").SchedulerName(profileName), name("claim", i)))
+		c.make(t, objects.ClaimOf(name("claim", i), objects.Request("gpus", "gpu", 1)),
+			objects.UseClaim(objects.Pod(name("claims", i), "cpu", "1").SchedulerName(profileName).Obj(), name("claim", i)))
 	}
 	// A gang that starts, one that is not complete, one that does not fit, and one of a Job.
 	for i, size := range []int{4, 2, 6} {

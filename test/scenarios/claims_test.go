@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/objects"
 )
 
 // driver is the DRA driver of the scenario's devices.
@@ -58,8 +60,7 @@ func (w *world) doDevices(ctx context.Context, l *line) error {
 
 // wanted is a claim for so many devices of a class.
 func (w *world) wanted(class string, n int) resourcev1.ResourceClaimSpec {
-	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "devices",
-		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: w.class(class), AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(n)}}}}}
+	return objects.ClaimOf("", objects.Request("devices", w.class(class), int64(n))).Spec
 }
 
 // doClaim creates a claim that pods share.

@@ -6,45 +6,36 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // BenchmarkClaims filters and scores 1,000 nodes of 8 devices, of which half are allocated, for pods with a claim: of one
 // shape, as nearly all are, and each of a shape of its own, for which the allocator has to look at all devices.
 func BenchmarkClaims(b *testing.B) {
 	const nodes = 1000
-	objects := []runtime.Object{gpuClass()}
+	known := []runtime.Object{gpuClass()}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%04d", i)
 		slice := gpuSlice(name, 8, "NVIDIA A100-SXM4-80GB", "80Gi")
 		if i%2 == 0 {
 			slice.Spec.Devices = slice.Spec.Devices[:8] // the other half of the nodes have a slice of a GPU, too
 		}
-		objects = append(objects, bareNode(name), slice, claimOf("held-"+name, name, "gpu-0", "gpu-1", "gpu-2", "gpu-3"))
+		known = append(known, bareNode(name), slice, claimOf("held-"+name, name, "gpu-0", "gpu-1", "gpu-2", "gpu-3"))
 	}
 	claim := func(name, expression string) *resourcev1.ResourceClaim {
-		return &resourcev1.ResourceClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
-			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-				Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{
-					DeviceClassName: gpuDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2,
-					Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}},
-				},
-			}}}},
-		}
+		return objects.ClaimOf(name, objects.Request("gpus", gpuDriver, 2, objects.Matching(expression)))
 	}
 	const shapes = 300 // more than are remembered
-	objects = append(objects, claim("alike", `device.driver == "gpu.nvidia.com"`))
+	known = append(known, claim("alike", `device.driver == "gpu.nvidia.com"`))
 	for i := range shapes {
-		objects = append(objects, claim(fmt.Sprint("own-", i), fmt.Sprintf(`device.driver != "other-%d"`, i)))
+		known = append(known, claim(fmt.Sprint("own-", i), fmt.Sprintf(`device.driver != "other-%d"`, i)))
 	}
-	h := newHarness(b, gpuOnly(alone(defaultArgs())), objects...)
+	h := newHarness(b, gpuOnly(alone(defaultArgs())), known...)
 	await.Until(b, "the claims", func() bool {
 		taken, err := h.DRA.ResourceClaims().ListAllAllocatedDevices()
 		seen, err2 := h.DRA.ResourceSlices().ListWithDeviceTaintRules()

@@ -23,28 +23,9 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// ownClaim is the claim "c", which is not allocated.
-func ownClaim(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
-	return &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default", UID: "c"},
-		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
-	}
-}
-
-// exactly is a request of one class, changed by the test.
-func exactly(name, class string, count int64, change ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
-	r := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}
-	for _, c := range change {
-		c(r)
-	}
-	return resourcev1.DeviceRequest{Name: name, Exactly: r}
-}
-
 // claiming is a pod with that claim.
 func claiming(name, claim string) *v1.Pod {
-	pod := podObject(name, nil, nil)
-	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &claim}}
-	return pod
+	return objects.UseClaim(podObject(name, nil, nil), claim)
 }
 
 // plainClass selects GPUs and stands in for no extended resource.
@@ -74,21 +55,21 @@ func TestClaimsAreDemand(t *testing.T) {
 		want     gpu.Class
 		unknown  bool
 	}{
-		"whole GPUs":               {claim: ownClaim(exactly("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"a share of one by memory": {claim: ownClaim(exactly("a", "part", 1, objects.OfMemory(20))), want: gpu.Class{Count: 1, Milli: 250}},
-		"several requests":         {claim: ownClaim(exactly("a", "whole", 1), exactly("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"all of a node":            {claim: ownClaim(exactly("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
-		"the first that there is": {claim: ownClaim(resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
+		"whole GPUs":               {claim: objects.ClaimOf("c", objects.Request("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
+		"a share of one by memory": {claim: objects.ClaimOf("c", objects.Request("a", "part", 1, objects.OfMemory(20))), want: gpu.Class{Count: 1, Milli: 250}},
+		"several requests":         {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1), objects.Request("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
+		"all of a node":            {claim: objects.ClaimOf("c", objects.Request("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
+		"the first that there is": {claim: objects.ClaimOf("c", resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
 			{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
 			{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
 		}}), want: gpu.Class{Count: 2, Milli: 1000}},
 		"a resource named after a class":  {resource: "deviceclass.resource.kubernetes.io/whole", want: gpu.Class{Count: 2, Milli: 1000}},
-		"devices of another kind":         {claim: ownClaim(exactly("a", "nic", 1)), want: gpu.Class{}},
-		"more than any node has":          {claim: ownClaim(exactly("a", "whole", 9)), unknown: true},
-		"a class that does not exist":     {claim: ownClaim(exactly("a", "gone", 1)), unknown: true},
+		"devices of another kind":         {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)), want: gpu.Class{}},
+		"more than any node has":          {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
+		"a class that does not exist":     {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
 		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: gpu.Class{Count: 2, Milli: 1000}},
-		"a selector that cannot be read":  {claim: ownClaim(exactly("a", "whole", 1, objects.Matching("device."))), unknown: true},
-		"a selector that excludes nobody": {claim: ownClaim(exactly("a", "whole", 1, objects.Matching("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
+		"a selector that cannot be read":  {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
+		"a selector that excludes nobody": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,15 +79,15 @@ func TestClaimsAreDemand(t *testing.T) {
 			}
 			selecting(whole, false)
 			selecting(part, true)
-			objects := []runtime.Object{whole, part, nic.DeepCopy(), nics.DeepCopy(), bareNode("whole"), bareNode("part"), parts.DeepCopy(), gpuSlice("whole", 4, "Tesla T4", "15Gi")}
+			made := []runtime.Object{whole, part, nic.DeepCopy(), nics.DeepCopy(), bareNode("whole"), bareNode("part"), parts.DeepCopy(), gpuSlice("whole", 4, "Tesla T4", "15Gi")}
 			pod := podObject("p", nil, nil)
 			if tc.claim != nil {
-				objects = append(objects, tc.claim.DeepCopy())
-				pod = claiming("p", "c")
+				made = append(made, tc.claim.DeepCopy())
+				pod = objects.UseClaim(pod, "c")
 			} else {
 				pod.Spec.Containers[0].Resources.Requests[v1.ResourceName(tc.resource)] = resource.MustParse("2")
 			}
-			h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+			h := newHarness(t, gpuOnly(alone(defaultArgs())), made...)
 			want, known := tc.want, !tc.unknown
 			if known {
 				want.CPUMilli = 1000
@@ -139,7 +120,7 @@ func TestClaimsAreDemand(t *testing.T) {
 // Slices that come while pods arrive are seen by both, which hold locks of each other's.
 func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), ownClaim(exactly("a", "whole", 1)))
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), objects.ClaimOf("c", objects.Request("a", "whole", 1)))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -212,16 +193,16 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 		}
 		return s
 	}
-	objects := func() []runtime.Object {
+	made := func() []runtime.Object {
 		return []runtime.Object{
-			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8), ownClaim(exactly("a", "whole", 1)),
+			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8), objects.ClaimOf("c", objects.Request("a", "whole", 1)),
 		}
 	}
 	// The exporter's index is not that of the slice: only the UUID tells that it is the first that would be given.
 	fault := fmt.Sprintf(`{"metric":{"berth_reading":"row_remap","node":"small","gpu":"7","UUID":"GPU-small-0"},"value":[%d,"1"]}`, time.Now().Unix())
 	server := prometheusStub(t, nil, []string{fault})
-	healthy := newHarness(t, gpuOnly(alone(defaultArgs())), objects()...)
-	faulty := newHarness(t, gpuOnly(alone(defaultArgs(measuredBy(server)))), objects()...)
+	healthy := newHarness(t, gpuOnly(alone(defaultArgs())), made()...)
+	faulty := newHarness(t, gpuOnly(alone(defaultArgs(measuredBy(server)))), made()...)
 	for h, want := range map[*harness]string{healthy: "small", faulty: "large"} {
 		awaitClaim(t, h, 2)
 		if h == faulty {
@@ -261,13 +242,13 @@ func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
 	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
 		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
 	}}}
-	objects := []runtime.Object{nic, ownClaim(exactly("a", "whole", 1)), bareNode("claimed"), gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
+	made := []runtime.Object{nic, objects.ClaimOf("c", objects.Request("a", "whole", 1)), bareNode("claimed"), gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
 	for _, node := range []*v1.Node{gpuNodeObject("t4", 8, "Tesla-T4"), gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB")} {
 		slice := gpuSlice(node.Name, 1, "NIC", "1Gi")
 		slice.Spec.Driver = "nic.example.com"
-		objects = append(objects, node, slice)
+		made = append(made, node, slice)
 	}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), made...)
 	awaitClaim(t, h, 1)
 	pod := podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-models": "Tesla-T4"})
 	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "nic", ResourceClaimName: ptr.To("c")}}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/objects"
 )
 
 const gpuDriver = "gpu.nvidia.com"
@@ -58,16 +59,7 @@ func gpuSlice(node string, n int, product string, memory string) *resourcev1.Res
 
 // claimOf is a claim to which devices of a node's pool are allocated.
 func claimOf(name, node string, devices ...string) *resourcev1.ResourceClaim {
-	c := &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
-		Status:     resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}},
-	}
-	for _, d := range devices {
-		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resourcev1.DeviceRequestAllocationResult{
-			Request: "gpus", Driver: gpuDriver, Pool: node, Device: d,
-		})
-	}
-	return c
+	return objects.Allocate(objects.ClaimOf(name), gpuDriver, node, devices...)
 }
 
 // bareNode is a node whose kubelet offers no GPU.
@@ -81,7 +73,7 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 	t.Parallel()
 	tainted := gpuSlice("c", 2, "NVIDIA A100-SXM4-80GB", "80Gi")
 	tainted.Spec.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
-	objects := []runtime.Object{
+	known := []runtime.Object{
 		gpuClass(), bareNode("a"), bareNode("b"), bareNode("c"), bareNode("none"),
 		gpuSlice("a", 8, "NVIDIA A100-SXM4-80GB", "80Gi"), gpuSlice("b", 4, "Tesla T4", "15Gi"), tainted,
 		claimOf("busy", "a", "gpu-0", "gpu-1", "gpu-2"),
@@ -102,7 +94,7 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+			h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 			awaitDRA(t, h)
 			_, scores, err := h.evaluate(t, h, podObject("p", strs{"nvidia.com/gpu": tc.gpus}, tc.annotations))
 			var nodes []string
@@ -150,13 +142,13 @@ func awaitDRA(t *testing.T, h *harness) {
 
 func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
 	t.Parallel()
-	objects := []runtime.Object{gpuClass(), bareNode("a"), gpuSlice("a", 4, "Tesla T4", "15Gi"), claimOf("busy", "a", "gpu-0")}
+	known := []runtime.Object{gpuClass(), bareNode("a"), gpuSlice("a", 4, "Tesla T4", "15Gi"), claimOf("busy", "a", "gpu-0")}
 	for _, name := range []string{"claimed", "simulated"} {
 		p := podObject(name, strs{"nvidia.com/gpu": "1"}, nil)
 		p.Spec.NodeName = "a"
-		objects = append(objects, p)
+		known = append(known, p)
 	}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 	awaitDRA(t, h)
 	if _, _, err := h.evaluate(t, h, podObject("fits", strs{"nvidia.com/gpu": "2"}, nil)); err != nil {
 		t.Errorf("two of four are free: %v", err)
@@ -168,12 +160,7 @@ func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
 
 func TestClaimsOfThePodsOwn(t *testing.T) {
 	t.Parallel()
-	claim := &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "default", UID: "mine"},
-		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-			Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: gpuDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 3},
-		}}}},
-	}
+	claim := objects.ClaimOf("mine", objects.Request("gpus", gpuDriver, 3))
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), gpuClass(), claim, bareNode("a"), bareNode("b"), gpuNodeObject("plugin", 8, "Tesla-T4"),
 		gpuSlice("a", 4, "Tesla T4", "15Gi"), gpuSlice("b", 2, "Tesla T4", "15Gi"))
 	await.Until(t, "the claims to be told", func() bool {
@@ -181,8 +168,7 @@ func TestClaimsOfThePodsOwn(t *testing.T) {
 		_, missing := h.DRA.DeviceClasses().Get(gpuDriver)
 		return err == nil && missing == nil
 	})
-	pod := podObject("p", nil, nil)
-	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: ptr.To("mine")}}
+	pod := claiming("p", "mine")
 	_, scores, err := h.evaluate(t, h, pod)
 	if err != nil || len(scores) != 1 || scores[0].Name != "a" {
 		t.Errorf("scores = %v (%v), want node a alone: b has two devices, plugin serves no claims", scores, err)

@@ -39,7 +39,7 @@ func TestAnInfeasibleClaimDoesNotStopOthers(t *testing.T) {
 		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.nvidia.com"`}},
 	}}}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), class, bareNode("n"), gpuNodeObject("plugin", 4, "Tesla-T4"), slice, sets,
-		ownClaim(exactly("a", "whole", gpus+1)))
+		objects.ClaimOf("c", objects.Request("a", "whole", gpus+1)))
 	awaitClaim(t, h, 1)
 	h.add(t, claiming("endless", "c"))
 	h.add(t, podObject("other", strs{"nvidia.com/gpu": "1"}, nil))
@@ -67,7 +67,7 @@ func TestAnnotationsHoldWhereTheDemandIsNotKnown(t *testing.T) {
 	}
 	for models, fits := range map[string]bool{"Tesla-T4": true, "NVIDIA-A100-SXM4-80GB": false} {
 		h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("a"), gpuSlice("a", 2, "Tesla T4", "16Gi"), bareNode("b"), marked.DeepCopy(),
-			ownClaim(exactly("a", "whole", 1, objects.Matching(`"rack" in device.attributes["gpu.nvidia.com"]`))))
+			objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching(`"rack" in device.attributes["gpu.nvidia.com"]`))))
 		awaitClaim(t, h, 2)
 		pod := claiming("p", "c")
 		pod.Annotations = strs{"berth.dev/gpu-models": models}

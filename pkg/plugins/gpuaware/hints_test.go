@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // newClaimHarness has a node with devices, one with a device plugin, and two classes, of which one stands in for a resource.
@@ -18,7 +19,7 @@ func newClaimHarness(t *testing.T, more ...runtime.Object) *harness {
 	named := gpuClass()
 	named.Name = "named"
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), append([]runtime.Object{
-		plainClass("whole"), named, bareNode("n"), gpuSlice("n", 2, "Tesla T4", "16Gi"), ownClaim(exactly("a", "whole", 1)),
+		plainClass("whole"), named, bareNode("n"), gpuSlice("n", 2, "Tesla T4", "16Gi"), objects.ClaimOf("c", objects.Request("a", "whole", 1)),
 	}, more...)...)
 	awaitClaim(t, h, 1)
 	await.Until(t, "the class of the resource", func() bool { return h.DRA.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
@@ -52,7 +53,7 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 
 func TestChangesOfClaimsAndDevicesWakeThePodsThatTheyHelp(t *testing.T) {
 	t.Parallel()
-	free, taken := ownClaim(exactly("a", "whole", 1)), claimOf("other", "n", "gpu-0")
+	free, taken := objects.ClaimOf("c", objects.Request("a", "whole", 1)), claimOf("other", "n", "gpu-0")
 	given := free.DeepCopy()
 	given.Status = taken.Status
 	released := taken.DeepCopy()

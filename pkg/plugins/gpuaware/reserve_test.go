@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/test/harness/objects"
 )
 
 type strs = map[string]string
@@ -328,7 +329,7 @@ func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
 	t.Parallel()
 	mixed := gpuNodeObject("n", 2, "Tesla-T4")
 	mixed.Annotations = strs{"hami.io/node-nvidia-register": hamiRegister}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"), ownClaim(exactly("a", "whole", 1)))
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"), objects.ClaimOf("c", objects.Request("a", "whole", 1)))
 	awaitClaim(t, h, 1)
 	pod := claiming("p", "c")
 	state, _, err := h.evaluate(t, h, pod)

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // enrolledNow copies what pods are counted as.
@@ -33,23 +34,21 @@ func (r *roll) waitingNow() int {
 // A scheduler that starts hears of pods before it hears of their claims and of the devices.
 func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 	t.Parallel()
-	objects := []runtime.Object{plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi")}
+	known := []runtime.Object{plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi")}
 	want := map[types.UID]enrolled{}
 	for i := range 4 {
 		name := fmt.Sprint("p", i)
 		pod := claiming(name, name)
 		if i < 3 {
 			pod.Spec.NodeName = "n"
-			objects = append(objects, claimOf(name, "n", fmt.Sprint("gpu-", 2*i), fmt.Sprint("gpu-", 2*i+1)))
+			known = append(known, claimOf(name, "n", fmt.Sprint("gpu-", 2*i), fmt.Sprint("gpu-", 2*i+1)))
 		} else {
-			waits := ownClaim(exactly("a", "whole", 2))
-			waits.Name, waits.UID = name, types.UID(name)
-			objects = append(objects, waits)
+			known = append(known, objects.ClaimOf(name, objects.Request("a", "whole", 2)))
 		}
-		objects = append(objects, pod)
+		known = append(known, pod)
 		want[pod.UID] = enrolled{class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
 	}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 	roll := h.plugin.cluster.roll
 	var got map[types.UID]enrolled
 	await.Until(t, "all pods to be enrolled", func() bool { got = roll.enrolledNow(); return len(got) == len(want) })
@@ -69,13 +68,13 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 	t.Parallel()
 	stays := podObject("stays", strs{"nvidia.com/gpu": "1"}, nil)
 	stays.Spec.NodeName = "plugin"
-	objects := []runtime.Object{plainClass("whole"), gpuNodeObject("plugin", 4, "Tesla-T4"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), stays}
+	known := []runtime.Object{plainClass("whole"), gpuNodeObject("plugin", 4, "Tesla-T4"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), stays}
 	for i := range 3 {
 		pod := claiming(fmt.Sprint("lost-", i), "of-which-nothing-is-known")
 		pod.Spec.NodeName = "n"
-		objects = append(objects, pod)
+		known = append(known, pod)
 	}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), objects...)
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 	awaitDevices(t, h, 1)
 	roll, totals := h.plugin.cluster.roll, &h.plugin.cluster.views.totals
 	if _, _, err := h.evaluate(t, h, podObject("looks", strs{"nvidia.com/gpu": "1"}, nil)); err != nil {
@@ -110,7 +109,7 @@ func awaitDevices(t *testing.T, h *harness, nodes int) {
 // A share is measured by what the allocator would give while it waits, and by what it got afterwards, which may be more.
 func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 	t.Parallel()
-	claim, allocated := ownClaim(exactly("a", "whole", 2)), claimOf("c", "n", "gpu-0", "gpu-1", "gpu-2")
+	claim, allocated := objects.ClaimOf("c", objects.Request("a", "whole", 2)), claimOf("c", "n", "gpu-0", "gpu-1", "gpu-2")
 	claim.ResourceVersion, allocated.ResourceVersion = "1", "2"
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), claim)
 	awaitClaim(t, h, 1)

@@ -3,7 +3,6 @@ package objects
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 // Slice makes the slice of a node's devices, which has the name of the node.
@@ -18,9 +17,4 @@ func DeviceClass(name, driver string) *resourcev1.DeviceClass {
 	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.DeviceClassSpec{
 		Selectors: Selectors(`device.driver == "` + driver + `"`),
 	}}
-}
-
-// Claim makes a claim of the default namespace of n devices of a class.
-func Claim(name, class string, n int64) *st.ResourceClaimWrapper {
-	return st.MakeResourceClaim().Namespace(metav1.NamespaceDefault).Name(name).UID(name).RequestWithNameCount("gpus", class, n)
 }

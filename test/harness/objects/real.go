@@ -4,8 +4,11 @@ package objects
 import (
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -82,4 +85,40 @@ func OfMemory(gib int) func(*resourcev1.ExactDeviceRequest) {
 			Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(fmt.Sprint(gib, "Gi"))},
 		}
 	}
+}
+
+// Request asks for n devices of a class, with further conditions.
+func Request(name, class string, n int64, change ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
+	r := &resourcev1.ExactDeviceRequest{
+		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: n,
+	}
+	for _, c := range change {
+		c(r)
+	}
+	return resourcev1.DeviceRequest{Name: name, Exactly: r}
+}
+
+// ClaimOf makes a claim of the default namespace, which has its name for a UID.
+func ClaimOf(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault, UID: types.UID(name)},
+		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
+	}
+}
+
+// Allocate gives a claim devices of a node's pool.
+func Allocate(claim *resourcev1.ResourceClaim, driver, node string, devices ...string) *resourcev1.ResourceClaim {
+	claim.Status.Allocation = &resourcev1.AllocationResult{}
+	for _, d := range devices {
+		claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results,
+			resourcev1.DeviceRequestAllocationResult{Request: "gpus", Driver: driver, Pool: node, Device: d})
+	}
+	return claim
+}
+
+// UseClaim has a pod use a claim of its namespace.
+func UseClaim(pod *v1.Pod, claim string) *v1.Pod {
+	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &claim}}
+	pod.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpus"}}
+	return pod
 }

@@ -29,14 +29,13 @@ func testLargeClaims(t *testing.T, b *box.Box) {
 	}
 	for i := range size {
 		name := fmt.Sprintf("claims-%d", i)
-		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "many"}}}}}}
+		claim := objects.ClaimOf(name, objects.Request("one", "many", 1))
+		claim.Namespace = b.Namespace
 		if _, err := api.ResourceClaims(b.Namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		member(t, b, name, "claims", size, func(pod *v1.Pod) {
-			pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "device", ResourceClaimName: ptr.To(name)}}
-			pod.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "device"}}
+			objects.UseClaim(pod, name)
 		})
 	}
 	b.BoundPods(t, "claims-", size)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // in puts a pod into a pool.
@@ -115,18 +116,11 @@ func bindsWithClaims(t *testing.T, shared *box.Box) {
 		}
 	}
 	claiming := func(name string) *v1.Pod {
-		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: "gpu.nvidia.com", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
-			}}},
-		}}}
+		claim := objects.ClaimOf(name, objects.Request("gpus", "gpu.nvidia.com", 1))
 		if _, err := api.ResourceClaims("default").Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		p := in("claims", gpuPod(name, 0, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))
-		p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}}
-		p.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpu"}}
-		return p
+		return objects.UseClaim(in("claims", gpuPod(name, 0, map[string]string{"berth.dev/gpu-memory-min": "40Gi"})), name)
 	}
 	byResource := func(name string) *v1.Pod {
 		return in("claims", with(gpuPod(name, 0, nil), map[v1.ResourceName]string{"amd.com/gpu": "1"}))
