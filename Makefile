@@ -54,7 +54,7 @@ first_build = test $(BIN)/$(1) -nt go.mod || ! go build -n $(2) 2>&1 | grep -qE 
 
 berth: ## bin/berth alone
 	@echo building $(BIN)/berth
-	@$(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,220)
+	@$(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,260)
 	@$(GO_BUILD) -o $(BIN)/berth ./cmd/berth
 
 scheduler: ## bin/berth-scheduler alone

@@ -246,7 +246,7 @@ const extenderAccount = "system:serviceaccount:kube-system:berth-extender"
 func (w *guarded) installExtender(t *testing.T) {
 	t.Helper()
 	w.extender.Do(func() {
-		if _, err := sandbox.CreateObjects(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
+		if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -141,7 +141,7 @@ func (w *guarded) install(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	files := fstest.MapFS{"admission.yaml": {Data: rendered(t, "", "admission")}}
-	if _, err := sandbox.CreateObjects(ctx, w.Config, "default", files, "admission.yaml"); err != nil {
+	if _, err := sandbox.CreateFiles(ctx, w.Config, "default", files, "admission.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	w.AwaitClusterRole(t, hamiDevicePlugin, "berth-device-assigner")
