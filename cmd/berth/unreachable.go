@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// whereClusters tells whoever has no cluster how to get or to name one.
+// whereClusters says how to name or to get a cluster.
 const whereClusters = "name a cluster with --kubeconfig or --context, or start a local one with `berth up`"
 
 // reaching says what to do when nothing answers at the address of the API server.

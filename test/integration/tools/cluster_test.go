@@ -52,7 +52,7 @@ func runPod(t *testing.T, shared *box.Box, name, profile string) {
 	shared.AwaitPod(t, name, "to run", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
 }
 
-// Whoever has no cluster is told how to get one.
+// Without a cluster, commands say how to get one.
 func TestWithoutACluster(t *testing.T) {
 	t.Parallel()
 	unreachable := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"+
