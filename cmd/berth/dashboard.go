@@ -43,7 +43,7 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 				return badInput(fmt.Errorf("--port: %w", err))
 			}
 			defer listener.Close()
-			watcher, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			watcher, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

@@ -37,6 +37,8 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",
 	reflect.TypeFor[overview.Cluster]():    "ClusterOverview",
+	reflect.TypeFor[overview.JobList]():    "JobList",
+	reflect.TypeFor[overview.Status]():     "ClusterStatus",
 }
 
 // WriteJSON prints a pointer to a value of one of the kinds.

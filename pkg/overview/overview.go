@@ -20,6 +20,9 @@ type Cluster struct {
 	Queue []Waiting `json:"queue"`
 	// Gangs are all of the cluster that have not ended, those that wait first.
 	Gangs []Gang `json:"gangs"`
+	// Jobs are the workloads that have not ended, those first that are furthest from running. Queues are Kueue's, by name.
+	Jobs   []Job   `json:"jobs"`
+	Queues []Queue `json:"queues"`
 	// Warnings are the latest events of type Warning, the newest first.
 	Warnings []Warning `json:"warnings"`
 	// LeftOut are the kinds that could not be read, each with the reason.

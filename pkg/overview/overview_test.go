@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -50,6 +52,10 @@ func set(b *Book, object any) {
 		b.SetSlice(o)
 	case *resourcev1.ResourceClaim:
 		b.SetClaim(o)
+	case *batchv1.Job:
+		b.SetJob(o)
+	case *unstructured.Unstructured:
+		b.SetKueue(o)
 	case Warning:
 		b.AddWarning(o)
 	default:

@@ -39,7 +39,7 @@ var (
 var kinds = map[string]any{
 	"Explanation": &explain.Explanation{}, "Advice": &advise.Advice{}, "ReplayResult": &replayed.Result{}, "ReplayComparison": &report.Comparison{},
 	"Showback": &showback.Statement{}, "ValidationReport": &validate.Report{}, "Version": &command.Version{}, "DemoOutcome": &demo.Outcome{},
-	"ClusterOverview": &overview.Cluster{},
+	"ClusterOverview": &overview.Cluster{}, "ClusterStatus": &overview.Status{}, "JobList": &overview.JobList{},
 }
 
 // eachField calls f for the fields of a type and of all types in it.
