@@ -311,15 +311,16 @@ func (b *Book) leftOutNow() []string {
 func (b *Book) Cluster(now time.Time) *Cluster {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
+	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{}, Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
 	b.countDevices()
+	costs := map[string]price.MicroDollars{}
 	workload := &judgments{known: map[string]judgment{}}
 	for _, k := range b.kinds {
 		workload.Observe(k.RequestKind, k.pods)
 	}
 	for _, n := range b.nodes {
 		if n.node != nil {
-			b.addNode(c, n, workload)
+			b.addNode(c, n, workload, costs)
 		}
 	}
 	slices.SortFunc(c.Nodes, func(x, y Node) int {
@@ -328,5 +329,6 @@ func (b *Book) Cluster(now time.Time) *Cluster {
 	b.addGangs(c, now)
 	b.addQueue(c, now)
 	b.addJobs(c, now)
+	b.addNamespaces(c, costs)
 	return c
 }

@@ -141,28 +141,15 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	shown := Gang{Namespace: id.Namespace, Name: id.Name}
 	shown.describe(g)
 	var alive []*podEntry
-	keys := map[jobKey]bool{}
 	for _, m := range g.members {
 		if !kubeview.Finished(m.pod) {
 			alive = append(alive, m)
-			keys[controllerKey(m.pod)] = true
 		}
 	}
 	if len(alive) == 0 {
 		return
 	}
-	key := jobKey{id.Namespace, "PodGroup", id.Name}
-	if g.group != nil && metav1.GetControllerOf(g.group) != nil {
-		owner := metav1.GetControllerOf(g.group)
-		key.kind, key.name = owner.Kind, owner.Name
-	} else if len(keys) == 1 {
-		for only := range keys {
-			if only.kind != "Pod" {
-				key = only
-			}
-		}
-	}
-	j := at(key)
+	j := at(g.key(id))
 	for _, m := range alive {
 		j.add(m)
 		if m.spec != nil {
@@ -171,6 +158,35 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	}
 	j.MinMember += shown.MinMember
 	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), cmp.Or(shown.Reserved, j.Reserved)
+}
+
+// keyOf names the workload of a pod.
+func (b *Book) keyOf(p *podEntry) jobKey {
+	if g := b.gangs[p.gang]; g != nil {
+		return g.key(p.gang)
+	}
+	return controllerKey(p.pod)
+}
+
+// key names the workload of a gang: the controller that all of its members share, or the gang itself.
+func (g *gangEntry) key(id gang.ID) jobKey {
+	if g.group != nil {
+		if owner := metav1.GetControllerOf(g.group); owner != nil {
+			return jobKey{id.Namespace, owner.Kind, owner.Name}
+		}
+	}
+	var shared *jobKey
+	for _, m := range g.members {
+		key := controllerKey(m.pod)
+		if key.kind == "Pod" || shared != nil && *shared != key {
+			return jobKey{id.Namespace, "PodGroup", id.Name}
+		}
+		shared = &key
+	}
+	if shared == nil {
+		return jobKey{id.Namespace, "PodGroup", id.Name}
+	}
+	return *shared
 }
 
 // add counts a pod that has not ended.

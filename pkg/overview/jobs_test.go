@@ -153,3 +153,41 @@ func TestAgesOfJobs(t *testing.T) {
 		t.Errorf("ages (-want +got):\n%s", diff)
 	}
 }
+
+func TestNamespacesUseAndMembers(t *testing.T) {
+	t.Parallel()
+	inGang := func(rank, phase string) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Labels["scheduling.x-k8s.io/pod-group"], p.Labels["batch.kubernetes.io/job-completion-index"] = "g", rank
+			p.Status.Phase = v1.PodPhase(phase)
+		}
+	}
+	priced := func(n *v1.Node) { n.Annotations = map[string]string{"berth.dev/price-per-hour": "8"} }
+	b := newBook(node("n1", "nvidia.com/gpu=8", priced), pod("a", "n1", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("10", "Running")),
+		pod("b", "", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("9", "Pending")), pod("small", "n1", "nvidia.com/gpu=1"))
+	c := b.Cluster(now)
+	if diff := cmp.Diff([]Use{{"team/train", 4000}, {"team/small", 1000}}, c.Nodes[0].Use); diff != "" {
+		t.Errorf("use of the node (-want +got):\n%s", diff)
+	}
+	whole := c.Namespaces[0].MicroDollarsPerHour + c.Nodes[0].IdleMicroDollarsPerHour
+	if len(c.Namespaces) != 1 || whole < 7_999_990 || whole > 8_000_010 { // each part is rounded
+		t.Errorf("namespaces %+v, and %d of the node are idle, want all of its price together", c.Namespaces, c.Nodes[0].IdleMicroDollarsPerHour)
+	}
+	c.Namespaces[0].MicroDollarsPerHour = 0
+	if diff := cmp.Diff([]Namespace{{Name: "team", Pods: 2, PendingPods: 1, MilliGPU: 5000, PendingMilliGPU: 4000}}, c.Namespaces); diff != "" {
+		t.Errorf("namespaces (-want +got):\n%s", diff)
+	}
+	members, ok := b.Members("team", "g", now)
+	for i := range members {
+		members[i].AgeSeconds = 0
+	}
+	want := []Member{
+		{Name: "b", Rank: "9", Phase: "Pending", MilliGPU: 4000}, {Name: "a", Rank: "10", Node: "n1", Phase: "Running", MilliGPU: 4000},
+	}
+	if diff := cmp.Diff(want, members); diff != "" || !ok {
+		t.Errorf("members (-want +got), %t:\n%s", ok, diff)
+	}
+	if _, ok := b.Members("team", "other", now); ok {
+		t.Error("a gang that there is not has members")
+	}
+}
