@@ -153,7 +153,7 @@ func totals(t *overview.Totals) []tile {
 	return []tile{
 		{"GPUs allocated", fmt.Sprintf("%.1f", asGPUs(t.AllocatedMilliGPU)), share},
 		{"GPUs idle", fmt.Sprintf("%.1f", asGPUs(t.IdleMilliGPU)), strandedWords(t)},
-		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on nodes that take no pods"},
+		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on unschedulable nodes"},
 		{"Nodes in use", fmt.Sprint(t.NodesInUse), fmt.Sprintf("of %d, %d with GPUs", t.Nodes, t.NodesWithGPUs)},
 		{"Cost an hour", price, idle},
 		{"Pods pending", fmt.Sprint(t.PendingPods), fmt.Sprintf("%d gated, %s", t.GatedPods, plural.Of(t.PendingGangs, "gang"))},

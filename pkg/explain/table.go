@@ -120,7 +120,7 @@ func (p *page) gang(g *Gang) {
 		p.line("… and %d more nodes (--top, --all-nodes)", len(planned)-shown)
 	}
 	if g.Bound == 0 {
-		p.line("what is below is for this member by itself")
+		p.line("the table ignores the gang and shows this pod alone")
 	}
 }
 

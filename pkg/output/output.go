@@ -26,7 +26,7 @@ import (
 // meaning.
 const APIVersion = "output.berth.dev/v1"
 
-// kinds of what is printed; docs/output.md describes each.
+// kinds of what is printed; docs/internals/output.md describes each.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[explain.Explanation](): "Explanation",
 	reflect.TypeFor[advise.Advice]():       "Advice",

@@ -248,7 +248,7 @@ func TestMoney(t *testing.T) {
 	if diff := cmp.Diff(want, c.Totals); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
-	const said = `4 of 5 GPUs allocated (80%), 1 idle of which 1 stranded, 0 unavailable
+	const said = `4 of 5 GPUs allocated (80%), 1 idle (1 stranded), 0 unavailable
 3 nodes, 2 with GPUs, 1 in use; $9.00 an hour, $1.74 of it idle (1 node without a price)
 0 pods pending; 0 gangs pending`
 	if diff := cmp.Diff(said, strings.Join(c.Lines(), "\n")); diff != "" {

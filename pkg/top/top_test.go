@@ -116,12 +116,12 @@ func TestOnce(t *testing.T) {
 	if err := Once(&out, cluster(), 1); err != nil {
 		t.Fatal(err)
 	}
-	const want = `4.4 of 10 GPUs allocated (44%), 4.6 idle of which 2 stranded, 1 unavailable
+	const want = `4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
 4 pods pending; 1 gang pending
 left out: events: forbidden
 
-█ allocated  ▁▂▃▄▅▆▇ in use in part  · free  × stranded  ! unavailable
+█ allocated  ▁▂▃▄▅▆▇ partly used  · free  × stranded  ! unavailable
 r1  A100  2 of 8 GPUs in 2 nodes
 ██·× !···
 r2  T4  1.4 of 2 GPUs in 1 node
@@ -167,7 +167,7 @@ func TestAnEmptyClusterIsShown(t *testing.T) {
 	if err := Once(&out, (&overview.Book{}).Cluster(time.Now()), 0); err != nil {
 		t.Fatal(err)
 	}
-	if want := "0 of 0 GPUs allocated (0%), 0 idle of which 0 stranded, 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
+	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("printed %q", out.String())
 	}
 }
