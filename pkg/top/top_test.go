@@ -95,7 +95,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `scheduler  healthy: s-1 leads
-GPUs       4.4 of 10 GPUs allocated (44%), 4.6 idle of which 2 stranded, 1 unavailable
+GPUs       4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 nodes      4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
 pods       4 pods pending; 1 gang pending
 workloads  1 running, 1 pending
