@@ -95,7 +95,6 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"get coordination.k8s.io/leases berth-scheduler",
 		"update coordination.k8s.io/leases berth-scheduler",
 		"patch /nodes",
-		"patch /pods",
 		"get scheduling.x-k8s.io/podgroups",
 		"list scheduling.x-k8s.io/podgroups",
 		"watch scheduling.x-k8s.io/podgroups",
@@ -194,26 +193,29 @@ func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			var subjects []rbacv1.Subject
-			var policy *admissionv1.ValidatingAdmissionPolicy
+			policies := map[string]*admissionv1.ValidatingAdmissionPolicy{}
 			for _, object := range build(t, dir) {
 				switch o := object.(type) {
 				case *admissionv1.ValidatingAdmissionPolicy:
-					policy = o
+					policies[o.Name] = o
 				case *rbacv1.ClusterRoleBinding:
 					if o.Name == "berth-scheduler-hami" {
 						subjects = o.Subjects
 					}
 				}
 			}
-			if policy == nil || len(subjects) != 1 {
-				t.Fatalf("no policy, or the role is bound to %v", subjects)
+			policy, account := policies["berth-scheduler"], policies["berth-scheduler-account"]
+			if policy == nil || account == nil || len(subjects) != 1 {
+				t.Fatalf("policies %v, and the role is bound to %v", policies, subjects)
 			}
 			bound := subjects[0].Name
 			if subjects[0].Kind == rbacv1.ServiceAccountKind {
 				bound = "system:serviceaccount:" + subjects[0].Namespace + ":" + bound
 			}
-			if bound != user || !matches(t, policy, user) {
-				t.Errorf("the role is for %s, the policy for %s, want both for %s", bound, policy.Spec.MatchConditions[0].Expression, user)
+			for _, policy := range policies {
+				if bound != user || !matches(t, policy, user) {
+					t.Errorf("the role is for %s, the policy for %s, want both for %s", bound, policy.Spec.MatchConditions[0].Expression, user)
+				}
 			}
 			want := "['" + kubeview.HAMiLockKey + "']"
 			if !slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Expression == want }) {

@@ -160,7 +160,8 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	return r
 }
 
-// tell writes the address into the pod's annotation. A pod that is bound keeps the address that it was told then.
+// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change their images,
+// too. A pod that is bound keeps the address that it was told then.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
 	seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
@@ -176,7 +177,7 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 		}})
 	}
 	err = prebind.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
-		prebind.Message{Kind: types.MergePatchType, Word: word})
+		prebind.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}
