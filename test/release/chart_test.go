@@ -173,12 +173,31 @@ func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 	}
 }
 
+// Values without a default of the chart leave the rest of what they are in.
+func TestAntiAffinityNeedsNoOtherAffinity(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"affinity.nodeAffinity=null", "affinity=null"} {
+		for _, anti := range []string{"Hard", "Soft"} {
+			rendered := alike(t, unstructuredObjects(t, template(t, "--set=antiAffinity="+anti+","+args, "--show-only=templates/deployment.yaml")))
+			deployment := rendered["Deployment kube-system/berth-scheduler"].(map[string]any)
+			affinity, _, err := unstructured.NestedMap(deployment, "spec", "template", "spec", "affinity")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, has := affinity["podAntiAffinity"]; has != (anti == "Hard") || len(affinity) > 1 || affinity["nodeAffinity"] != nil {
+				t.Errorf("antiAffinity=%s,%s: the affinity is %v", anti, args, affinity)
+			}
+		}
+	}
+}
+
 func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	helm := box.Tool(t, "helm")
 	for name, tc := range map[string]struct{ args, want string }{
 		"policies before Kubernetes 1.36":   {"--set=admission.enabled=true --kube-version=1.35.4", "need Kubernetes 1.36 or newer, this cluster has v1.35.4"},
 		"two kinds of anti-affinity":        {"--set=antiAffinity=Hard,affinity.podAntiAffinity.x=y", "want one of the two"},
+		"no port of the API server":         {"--set=networkPolicy.enabled=true,networkPolicy.apiServerPorts=null", "apiServerPorts"},
 		"an anti-affinity that is none":     {"--set=antiAffinity=hard", "antiAffinity"},
 		"a value of a part that is none":    {"--set=extender.enable=true", "enable"},
 		"no extender at all":                {"--set=extender.enabled=true,extender.replicas=0", "replicas"},
