@@ -182,6 +182,8 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"Service kube-system/berth-scheduler-metrics",
 		},
 		"network-policy": {
+			"NetworkPolicy kube-system/berth-extender",
+			"NetworkPolicy kube-system/berth-node-agent",
 			"NetworkPolicy kube-system/berth-scheduler",
 		},
 		"node-agent": {

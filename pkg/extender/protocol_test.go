@@ -161,7 +161,7 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 		"a null node list":               {"POST", "/filter", `{"Pod":{},"Nodes":{"items":null}}`, 200, `"items":[]`},
 		"health":                         {"GET", "/healthz", "", 200, "ok"},
 		"readiness":                      {"GET", "/readyz", "", 200, "ok"},
-		"metrics":                        {"GET", "/metrics", "", 200, "berth_extender_unknown_nodes_total"},
+		"metrics without a token":        {"GET", "/metrics", "", 401, "Authorization: Bearer TOKEN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,7 +46,7 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 		folder    string
 	}{
 		"the defaults":           {folder: "base"},
-		"the network policy":     {[]string{"--set=networkPolicy.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
+		"the network policy":     {[]string{"--set=networkPolicy.enabled=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
 		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, "service-monitor"},
 		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
 		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
