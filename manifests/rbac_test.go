@@ -224,3 +224,37 @@ func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
 		})
 	}
 }
+
+// A lease is made by the program itself, so that removing what was installed leaves it.
+func TestThePageOnRemovalNamesEveryLeaseAfterThePolicies(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, removing, _ := strings.Cut(string(page), "\n## Removing\n")
+	policies, _, uninstalled := strings.Cut(removing, "helm uninstall")
+	if !uninstalled || !strings.Contains(policies, "kubectl delete -k manifests/admission") {
+		t.Error("the section on removal does not delete the policies first")
+	}
+	found := 0
+	for _, dir := range []string{"base", "extender"} {
+		for _, object := range build(t, dir) {
+			role, ok := object.(*rbacv1.Role)
+			if !ok {
+				continue
+			}
+			for _, rule := range role.Rules {
+				for _, name := range rule.ResourceNames {
+					found++
+					if _, command, _ := strings.Cut(removing, "-n "+role.Namespace+" delete lease "); !slices.Contains(strings.Fields(command), name) {
+						t.Errorf("the section on removal leaves the lease %s", name)
+					}
+				}
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("found %d leases, want 2", found)
+	}
+}
