@@ -94,7 +94,7 @@ image-extender: ## the extender's image
 
 # For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:...
 ARCHITECTURES ?= amd64 arm64
-DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
+DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
 	GLIBC_IMAGE=$(GLIBC_IMAGE) hack/dist.sh
 dist: ## binaries, OCI archives, bills of materials and checksums of a release in dist/, without a container engine
 	@$(DIST) dist
