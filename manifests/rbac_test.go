@@ -232,7 +232,7 @@ func TestThePageOnRemovalNamesEveryLeaseAfterThePolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, removing, _ := strings.Cut(string(page), "\n## Removing\n")
+	_, removing, _ := strings.Cut(string(page), "\n## Remove\n")
 	policies, _, uninstalled := strings.Cut(removing, "helm uninstall")
 	if !uninstalled || !strings.Contains(policies, "kubectl delete -k manifests/admission") {
 		t.Error("the section on removal does not delete the policies first")
