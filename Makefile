@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender image-berth dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -91,6 +91,9 @@ image-node-agent: ## the node agent's image
 
 image-extender: ## the extender's image
 	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender --build-arg COMMAND=extender $(IMAGE_FLAGS)
+
+image-berth: ## the tool's image, for the dashboard in a cluster
+	$(BUILD_IMAGE) $(or $(IMAGE),berth:$(VERSION)) --target berth --build-arg COMMAND=berth $(IMAGE_FLAGS)
 
 # For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:...
 ARCHITECTURES ?= amd64 arm64

@@ -420,7 +420,7 @@ func TestOnlyGroupsOfTheMapThatChangedAreSent(t *testing.T) {
 	s := New(Source{Cluster: func() *overview.Cluster { return c }})
 	now := func() *rendered {
 		s.latest = nil
-		r, err := render(s.view(url.Values{}))
+		r, err := render(s.view(url.Values{}, everything))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -460,7 +460,7 @@ func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 	}
 	c.Totals.GPUs = mostSquares + 1
 	s := New(Source{Cluster: func() *overview.Cluster { return c }})
-	v := s.view(url.Values{})
+	v := s.view(url.Values{}, everything)
 	if v.Nodes.More != len(c.Nodes)-mostRows || strings.Contains(string(v.Groups[0].Nodes[0].SVG), "stranded") {
 		t.Errorf("%d rows are left out; the first node is drawn as %s", v.Nodes.More, v.Groups[0].Nodes[0].SVG)
 	}

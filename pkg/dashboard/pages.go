@@ -41,10 +41,12 @@ func (s *Server) problem(w http.ResponseWriter, status int, happened, help strin
 // node shows the pods of a node.
 func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
-	for i, nodes := 0, s.cluster().Nodes; i < len(nodes); i++ {
+	reader := readerOf(r)
+	for i, nodes := 0, visible(s.cluster(), reader).Nodes; i < len(nodes); i++ {
 		if nodes[i].Name == name {
+			pods := slices.DeleteFunc(s.source.PodsOn(name), func(p overview.PodOn) bool { return !reader.sees(p.Namespace) })
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]), Pods: podRows(s.source.PodsOn(name))})
+			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]), Pods: podRows(pods)})
 			return
 		}
 	}
@@ -55,7 +57,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 func (s *Server) gang(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.URL.Query().Get("namespace"), r.URL.Query().Get("name")
 	members, ok := s.source.Members(namespace, name)
-	gangs := s.cluster().Gangs
+	gangs := visible(s.cluster(), readerOf(r)).Gangs
 	at := slices.IndexFunc(gangs, func(g overview.Gang) bool { return g.Namespace == namespace && g.Name == name })
 	if !ok || at < 0 {
 		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no gang %s/%s that has not ended.", namespace, name), "It may have ended since the page was made.")
@@ -87,7 +89,7 @@ func memberRow(namespace string, m *overview.Member) row {
 
 // namespace shows what a namespace has, what waits in it and its queues.
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
-	name, c := r.URL.Query().Get("name"), s.cluster()
+	name, c := r.URL.Query().Get("name"), visible(s.cluster(), readerOf(r))
 	at := slices.IndexFunc(c.Namespaces, func(n overview.Namespace) bool { return n.Name == name })
 	if at < 0 {
 		s.problem(w, http.StatusNotFound, fmt.Sprintf("No pod of namespace %q runs or waits.", name), "It may be empty since the page was made.")
@@ -125,6 +127,11 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	if !known || name == "" {
 		s.problem(w, http.StatusBadRequest, fmt.Sprintf("A %q named %q cannot be explained.", kind, name),
 			"The kind must be pod, podgroup, job, deployment, statefulset or replicaset, and the name that of one.")
+		return
+	}
+	if s.source.Explain == nil {
+		s.problem(w, http.StatusNotFound, "This page does not explain: that takes a run of the scheduler with your own rights.",
+			fmt.Sprintf("Run: berth explain %s %s --namespace %s", kind, name, namespace))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), explainWithin)

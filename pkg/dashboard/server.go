@@ -1,12 +1,13 @@
 // Package dashboard shows an overview of a cluster in a browser: pages that the server renders, kept up to date by
-// server-sent events. It changes nothing in the cluster, needs no network but the loopback interface, and answers only those
-// who know the token in its address.
+// server-sent events. It changes nothing in the cluster. On a user's machine it needs no network but the loopback interface, and
+// answers only those who know the token in its address. In a cluster it shows readers what the API server lets them list.
 package dashboard
 
 import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	_ "embed" // for style sheet and script
 	"encoding/json"
 	"errors"
@@ -57,6 +58,8 @@ type Source struct {
 type Server struct {
 	source Source
 	token  string
+	// access is asked who a reader is, nil on loopback.
+	access *Access
 	// hosts are the names by which the server may be called: a page of another site cannot have its name stand for loopback.
 	hosts []string
 	mux   *http.ServeMux
@@ -67,6 +70,14 @@ type Server struct {
 	latest  *overview.Cluster
 	at      time.Time
 	history []sample
+}
+
+// NewInCluster makes a server that shows readers what they may see.
+func NewInCluster(source Source, access *Access) *Server {
+	s := New(source)
+	s.access = access
+	s.mux.HandleFunc("POST /login", s.login)
+	return s
 }
 
 // New makes a server with a token of its own.
@@ -96,6 +107,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		s.hosts = append(s.hosts, fmt.Sprintf("%s:%d", name, address.Port))
 	}
+	return s.serve(ctx, listener, func() { tell(fmt.Sprintf("http://%s/%s/", listener.Addr(), s.token)) })
+}
+
+// ServeInCluster answers over TLS until ctx ends, with the certificates of the configuration.
+func (s *Server) ServeInCluster(ctx context.Context, listener net.Listener, config *tls.Config) error {
+	return s.serve(ctx, tls.NewListener(listener, config), func() {})
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener, begun func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Close of the HTTP server leaves the goroutines of connections to end by themselves, which read the source until then.
@@ -119,7 +139,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 		<-ctx.Done()
 		_ = server.Close() // pages that follow would keep it open
 	})
-	tell(fmt.Sprintf("http://%s/%s/", listener.Addr(), s.token))
+	begun()
 	err := server.Serve(listener)
 	cancel()
 	running.Wait()
@@ -137,6 +157,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer") // the address holds the token
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
+	if s.access != nil {
+		header.Set("Strict-Transport-Security", "max-age=31536000")
+		s.serveReader(w, r)
+		return
+	}
 	known := false
 	for _, host := range s.hosts {
 		known = known || strings.EqualFold(r.Host, host)
@@ -150,7 +175,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/"+s.token+"/", http.StatusFound)
 		return
 	}
-	inner := r.Clone(r.Context())
+	inner := r.Clone(context.WithValue(r.Context(), readerKey{}, everything))
 	inner.URL.Path, inner.URL.RawPath = "/"+rest, ""
 	s.mux.ServeHTTP(w, inner)
 }
@@ -173,7 +198,7 @@ func (s *Server) cluster() *overview.Cluster {
 }
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	view := s.view(r.URL.Query())
+	view := s.view(r.URL.Query(), readerOf(r))
 	rendered, err := render(view)
 	if err != nil {
 		s.problem(w, http.StatusInternalServerError, "The page could not be made: "+err.Error(), "This is a defect of berth: please report it.")
@@ -208,7 +233,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer ticker.Stop()
 	shown, last := shownBy(r), time.Time{}
 	for {
-		rendered, err := render(s.view(r.URL.Query()))
+		reader, err := s.stillReads(r)
+		if err != nil {
+			return
+		}
+		rendered, err := render(s.view(r.URL.Query(), reader))
 		if err != nil {
 			return
 		}

@@ -77,9 +77,12 @@ var sorts = map[string]func(x, y *overview.Node) int{
 	},
 }
 
-func (s *Server) view(query url.Values) *view {
-	c := s.cluster()
-	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")), LeftOut: c.LeftOut, Plots: s.plots()}
+func (s *Server) view(query url.Values, r *reader) *view {
+	c := visible(s.cluster(), r)
+	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")), LeftOut: c.LeftOut}
+	if r.nodes {
+		v.Plots = s.plots()
+	}
 	if sorts[query.Get("sort")] != nil {
 		v.Sort = query.Get("sort")
 	}
