@@ -28,6 +28,8 @@ type group struct {
 	// Said is how full it is, Short the same as figures.
 	Title, Said, Short string
 	Nodes              []onMap
+	// HTML is the group as it is on the page.
+	HTML template.HTML
 }
 
 type onMap struct {

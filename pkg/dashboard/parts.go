@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"html/template"
 	"net/http"
 	"strings"
 )
@@ -19,20 +20,22 @@ type rendered struct {
 
 func render(v *view) (*rendered, error) {
 	r := &rendered{parts: map[string]string{}}
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		text, err := renderOne("group", g)
+		if err != nil {
+			return nil, err
+		}
+		g.HTML = template.HTML(text) //nolint:gosec // a template made it
+		r.groups = append(r.groups, text)
+		r.titles += g.Title + "\n"
+	}
 	for _, part := range parts {
 		text, err := renderOne(part, v)
 		if err != nil {
 			return nil, err
 		}
 		r.parts[part] = text
-	}
-	for i := range v.Groups {
-		text, err := renderOne("group", v.Groups[i])
-		if err != nil {
-			return nil, err
-		}
-		r.groups = append(r.groups, text)
-		r.titles += v.Groups[i].Title + "\n"
 	}
 	return r, nil
 }
