@@ -113,7 +113,7 @@ func (s *search) giveBack() error {
 func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left []runtime.Object, err error) {
 	name := c.node.Name
 	err = s.try(objects, func(w *world) error {
-		if err := w.cordon(name, true); err != nil {
+		if err := w.cordon(name, nil); err != nil {
 			return err
 		}
 		plan := Plan{Cordon: []string{name}}

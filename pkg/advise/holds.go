@@ -39,7 +39,7 @@ func Holds(ctx context.Context, q Question, plan *Plan) error {
 			}
 		}
 		var err error
-		why, err = s.carry(w, plan.Cordon, units, func() bool {
+		why, err = s.carry(w, plan, units, func() bool {
 			for _, start := range plan.Starts {
 				if w.node(key{Namespace: start.Namespace, Name: start.Name}) == "" {
 					return false
