@@ -166,7 +166,7 @@ func TestAPodIsExplained(t *testing.T) {
 		{"a pool of addresses that does not exist", addressed, []runtime.Object{node("a", "8")}, "", []string{"there is no IPPool racks"}},
 		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is kept out of the queue by SchedulingGates; It is not tried yet: waiting for scheduling gates: [quota].", nil},
 		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           g-0, g-1"}},
-		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending; It waits: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"this member by itself"}},
+		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending; It waits: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"shows this pod alone"}},
 		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending; It waits: gang default/g has 2 of the 3 members", nil},
 		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           j-0, j-1"}},
 		{"a gang of an MPIJob", ofMPI[3].(*v1.Pod), ofMPI, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending"}},

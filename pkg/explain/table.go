@@ -100,6 +100,13 @@ func (p *page) gang(g *Gang) {
 		together += "; " + strings.Join(counts, ", ")
 	}
 	p.line("gang %s: %s", g.Name, together)
+	if g.Reserved != "" {
+		on := g.ReservedNodes
+		if p.top > 0 && len(on) > exampleNodes {
+			on = append(slices.Clone(on[:exampleNodes]), "…")
+		}
+		p.line("%s: %s", g.Reserved, cmp.Or(strings.Join(on, " "), "their names are not known"))
+	}
 	byNode := map[string][]string{}
 	for _, a := range g.Assignments {
 		byNode[a.Node] = append(byNode[a.Node], a.Pod)
@@ -120,7 +127,7 @@ func (p *page) gang(g *Gang) {
 		p.line("… and %d more nodes (--top, --all-nodes)", len(planned)-shown)
 	}
 	if g.Bound == 0 {
-		p.line("what is below is for this member by itself")
+		p.line("the table ignores the gang and shows this pod alone")
 	}
 }
 

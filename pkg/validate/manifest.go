@@ -25,6 +25,7 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/spelling"
 )
 
 var manifestScheme = func() *runtime.Scheme {
@@ -285,7 +286,7 @@ func (d *document) unknownKeys(at string) {
 			key := of.Content[i]
 			if kubeview.MisspeltKey(key.Value) {
 				message := "unknown key; known are " + strings.Join(kubeview.OwnKeys(), ", ")
-				if like := closest(key.Value, known); like != "" {
+				if like := spelling.Closest(key.Value, known); like != "" {
 					message = "unknown key; did you mean " + like + "?"
 				}
 				d.add(Error, "unknown-key", key.Line, fmt.Sprintf("%s.%s[%s]", at, kind, key.Value), message)

@@ -14,6 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/spelling"
 )
 
 // together is what is known of objects that others refer to.
@@ -130,7 +131,7 @@ func (t *together) group(r reference) {
 	for group := range t.groups {
 		known[group.Name] = true
 	}
-	if like := closest(name, known); like != "" {
+	if like := spelling.Closest(name, known); like != "" {
 		warn("there is no PodGroup %s %s; did you mean %s?", name, t.where(), like)
 		return
 	}
@@ -148,7 +149,7 @@ func (r reference) scheduler(profiles []string) {
 	for _, profile := range profiles {
 		known[profile] = true
 	}
-	if like := closest(name, known); name != "" && !known[name] && like != "" {
+	if like := spelling.Closest(name, known); name != "" && !known[name] && like != "" {
 		path := r.spec() + ".schedulerName"
 		r.d.findIn(Warning, "no-profile", path, fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
 	}
@@ -179,8 +180,8 @@ func (t *together) resources(r reference) {
 		line := asked[name]
 		switch {
 		case !strings.Contains(name, "/") || keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
-		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && closest(name, readable) != "":
-			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, closest(name, readable))
+		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && spelling.Closest(name, readable) != "":
+			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, spelling.Closest(name, readable))
 			r.d.findAt(Warning, "resource", line, message)
 		case len(t.offered) > 0 && !implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
