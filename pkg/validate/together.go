@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,11 +22,17 @@ import (
 type together struct {
 	// models of the GPUs of the nodes, and resources that the nodes offer.
 	models, offered map[string]bool
-	groups          map[types.NamespacedName]bool
+	// sizes are what the nodes have of each resource, once for those that have the same.
+	sizes  []v1.ResourceList
+	groups map[types.NamespacedName]bool
+	// declared are the PodGroups of the files, with the documents that declare them.
+	declared map[types.NamespacedName]declared
 	// clustered is set if they are those of a cluster, too.
 	clustered bool
 	// pods and templates of pods that refer to them.
 	pods []reference
+	// unread are objects of kinds that are not read here.
+	unread []*document
 }
 
 // reference is a pod with what it refers to; each part has a line of its own.
@@ -33,6 +40,14 @@ type reference struct {
 	d   *document
 	pod *v1.Pod
 	at  string
+	// count is how many such pods are made.
+	count int
+}
+
+// declared is a PodGroup of the files with its minimum.
+type declared struct {
+	d       *document
+	minimum int
 }
 
 func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
@@ -46,6 +61,9 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 	}
 	for _, name := range kubeview.OfferedResources(node) {
 		t.offered[name] = true
+	}
+	if has := node.Status.Allocatable; len(has) > 0 && !slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
+		t.sizes = append(t.sizes, has)
 	}
 }
 
@@ -79,15 +97,22 @@ func (t *together) addGroup(name types.NamespacedName) {
 	t.groups[name] = true
 }
 
-func (t *together) addPod(d *document, pod *v1.Pod, at string) {
-	t.pods = append(t.pods, reference{d, pod, at})
+func (t *together) addPod(d *document, pod *v1.Pod, at string, count int) {
+	t.pods = append(t.pods, reference{d, pod, at, count})
 }
 
 // add takes in the objects that pods refer to.
 func (t *together) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
 	case *schedulingv1alpha1.PodGroup:
-		t.addGroup(nameIn(o.Namespace, o.Name))
+		name := nameIn(o.Namespace, o.Name)
+		t.addGroup(name)
+		if spec, err := kubeview.GangSpec(o, 0); err == nil {
+			if t.declared == nil {
+				t.declared = map[types.NamespacedName]declared{}
+			}
+			t.declared[name] = declared{d, spec.Minimum.Total}
+		}
 	case *apiextensionsv1.CustomResourceDefinition:
 		d.define(o)
 	}
@@ -106,8 +131,10 @@ func (t *together) check(profiles []string) {
 		t.group(r)
 		t.model(r)
 		t.resources(r)
+		t.size(r)
 	}
-	t.pods = nil
+	t.members()
+	t.pods, t.declared = nil, nil
 }
 
 // group warns of a gang that nothing declares: its pods wait.
