@@ -50,7 +50,9 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 	r.lookAt = nextLook(now)
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
 		if w.renew(ctx, id, now) {
-			reservationAge.Set(now.Sub(since).Seconds())
+			if w.status.leading.Load() { // a standby that has taken it up at its start does not follow it
+				reservationAge.Set(now.Sub(since).Seconds())
+			}
 			return
 		}
 		w.unreserve(id)
