@@ -7,15 +7,19 @@
 # needs.
 
 # The toolchain of go.mod, so that the same commit gives the same binary. Another image of Go with make and git does as well, for
-# example one from your own registry, and one with a digest cannot be moved.
-ARG GO_IMAGE=golang:1.26.8-bookworm
+# example one from your own registry, and one with a digest cannot be moved. The registry is written out: a builder without a list
+# of registries, such as Debian's buildah, has none for short names.
+ARG GO_IMAGE=docker.io/library/golang:1.26.8-bookworm
 # The node agent starts nvidia-smi, which the container runtime adds and which needs glibc.
-ARG GLIBC_IMAGE=debian:bookworm-slim
+ARG GLIBC_IMAGE=docker.io/library/debian:bookworm-slim
 
 # Compiles on the machine's own platform for that of the image, so nothing is emulated.
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+# A proxy for modules, where the public one cannot be reached, and its database of checksums or "off".
+ARG GOPROXY
+ARG GOSUMDB
 RUN go mod download
 COPY . .
 ARG TARGETOS=linux

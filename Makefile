@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender dist verify-dist demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -54,7 +54,7 @@ first_build = test $(BIN)/$(1) -nt go.mod || ! go build -n $(2) 2>&1 | grep -qE 
 
 berth: ## bin/berth alone
 	@echo building $(BIN)/berth
-	@$(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,220)
+	@$(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,260)
 	@$(GO_BUILD) -o $(BIN)/berth ./cmd/berth
 
 scheduler: ## bin/berth-scheduler alone
@@ -94,7 +94,7 @@ image-extender: ## the extender's image
 
 # For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:...
 ARCHITECTURES ?= amd64 arm64
-DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
+DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
 	GLIBC_IMAGE=$(GLIBC_IMAGE) hack/dist.sh
 dist: ## binaries, OCI archives, bills of materials and checksums of a release in dist/, without a container engine
 	@$(DIST) dist
@@ -105,6 +105,9 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 	git clone -q . .berth/verify-dist
 	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
 	diff -r dist .berth/verify-dist/dist
+
+site: ## the pages as a website in site/, to be read from a disk or a server
+	@go run -C hack/tools/site . --root $(CURDIR) --output $(CURDIR)/site
 
 # The demo runs these two only, so that a fresh clone gets to it sooner.
 demo: scheduler berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up

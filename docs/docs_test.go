@@ -26,7 +26,7 @@ func pages(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != top && strings.HasPrefix(entry.Name(), "."), entry.IsDir() && slices.Contains([]string{"bin", "dist"}, entry.Name()):
+		case entry.IsDir() && path != top && strings.HasPrefix(entry.Name(), "."), entry.IsDir() && slices.Contains([]string{"bin", "dist", "site"}, entry.Name()):
 			return filepath.SkipDir
 		case filepath.Ext(path) != ".md":
 			return nil

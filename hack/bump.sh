@@ -26,5 +26,5 @@ if [ "$(minor "$old")" != "$(minor "$new")" ]; then
   echo "     manifests/base and manifests/static-pod switch some gates off, with the reason beside them"
   echo "  3. text about $(minor "$old"): git grep -n '$(minor "$old" | sed 's/\./\\./')' -- ':!*.sum' ':!*.mod'"
   echo "  4. hack/versions: a folder for $(minor "$old"), none for the oldest; then make versions, and its table in docs/versions.md"
-  echo "  5. hack/bench: the figures of docs/throughput.md again; a slower cycle is a reason to wait with the release"
+  echo "  5. hack/bench: the figures of docs/internals/throughput.md again; a slower cycle is a reason to wait with the release"
 fi

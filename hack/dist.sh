@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 out=${1:?usage: hack/dist.sh DIR}
-: "${VERSION:?run make dist}" "${COMMIT:?}" "${BUILD_DATE:?}" "${LDFLAGS:?}"
+: "${VERSION:?run make dist}" "${COMMIT:?}" "${TREE_STATE:?}" "${BUILD_DATE:?}" "${LDFLAGS:?}"
 architectures=(${ARCHITECTURES:-amd64 arm64})
 
 # Another compiler gives other bytes. The go command takes the pinned one by itself unless GOTOOLCHAIN forbids it.
@@ -13,6 +13,10 @@ pinned=$(sed -n 's/^toolchain //p' go.mod)
 if [ "$(go env GOVERSION)" != "$pinned" ]; then
   echo "hack/dist.sh: Go is $(go env GOVERSION), and go.mod pins $pinned: set GOTOOLCHAIN=$pinned" >&2
   exit 1
+fi
+
+if [ "$TREE_STATE" != clean ]; then
+  echo "hack/dist.sh: the working tree has changes that are not committed, so what is built is not that of commit $COMMIT" >&2
 fi
 
 rm -rf "$out"

@@ -35,18 +35,18 @@ generate() {
   for part in rbac policy service deployment; do cp "manifests/extender/$part.yaml" "charts/berth/files/extender-$part.yaml"; done
   cp manifests/extender/extender-config.yaml charts/berth/files/
   for part in rbac policy daemonset; do cp "manifests/node-agent/$part.yaml" "charts/berth/files/node-agent-$part.yaml"; done
-  for part in account values podgroups devices scheduler; do cp "manifests/admission/$part.yaml" "charts/berth/files/admission-$part.yaml"; done
+  for part in values podgroups devices scheduler; do cp "manifests/admission/$part.yaml" "charts/berth/files/admission-$part.yaml"; done
   cp manifests/metrics/service.yaml charts/berth/files/metrics-service.yaml
   cp manifests/metrics/rbac.yaml charts/berth/files/metrics-rbac.yaml
-  go run ./hack/metrics >docs/metrics.md.new
-  mv docs/metrics.md.new docs/metrics.md
+  go run ./hack/metrics >docs/internals/metrics.md.new
+  mv docs/internals/metrics.md.new docs/internals/metrics.md
   go run ./hack/dashboards manifests/monitoring/dashboards
   local licenses
   licenses=$(mktemp)
   go -C hack/tools/licenses build -o "$licenses" .
-  "$licenses" ./cmd/scheduler ./cmd/berth ./cmd/node-agent ./cmd/extender >docs/licenses.md.new
+  "$licenses" ./cmd/scheduler ./cmd/berth ./cmd/node-agent ./cmd/extender >docs/internals/licenses.md.new
   rm "$licenses"
-  mv docs/licenses.md.new docs/licenses.md
+  mv docs/internals/licenses.md.new docs/internals/licenses.md
 }
 
 case "${1:-}" in
@@ -59,8 +59,8 @@ case "${1:-}" in
   cp -r go.mod go.sum charts cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
   if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
-    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/metrics.md "$scratch/docs/metrics.md" ||
-    ! diff -u docs/licenses.md "$scratch/docs/licenses.md"; then
+    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/internals/metrics.md "$scratch/docs/internals/metrics.md" ||
+    ! diff -u docs/internals/licenses.md "$scratch/docs/internals/licenses.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

@@ -36,9 +36,9 @@ func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
 	}
 }
 
-func TestThePageOfTheInstallationHasAllValuesOfTheChart(t *testing.T) {
+func TestThePageOfTheChartHasAllOfItsValues(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/install.md")
+	page, err := os.ReadFile("../charts/berth/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestThePageOfTheInstallationHasAllValuesOfTheChart(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if diff := cmp.Diff(values(t), listed); diff != "" {
-		t.Errorf("values (-values.yaml +docs/install.md):\n%s", diff)
+		t.Errorf("values (-values.yaml +charts/berth/README.md):\n%s", diff)
 	}
 }
 

@@ -136,13 +136,11 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ValidatingAdmissionPolicy /berth-pod-values",
 			"ValidatingAdmissionPolicy /berth-podgroup-stand-ins",
 			"ValidatingAdmissionPolicy /berth-podgroup-values",
-			"ValidatingAdmissionPolicy /berth-scheduler-account",
 			"ValidatingAdmissionPolicy /berth-scheduler-taint",
 			"ValidatingAdmissionPolicyBinding /berth-pod-devices",
 			"ValidatingAdmissionPolicyBinding /berth-pod-values",
 			"ValidatingAdmissionPolicyBinding /berth-podgroup-stand-ins",
 			"ValidatingAdmissionPolicyBinding /berth-podgroup-values",
-			"ValidatingAdmissionPolicyBinding /berth-scheduler-account",
 			"ValidatingAdmissionPolicyBinding /berth-scheduler-taint",
 		},
 		"base": {
@@ -159,7 +157,9 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"RoleBinding kube-system/berth-scheduler-lease",
 			"ServiceAccount kube-system/berth-scheduler",
 			"ValidatingAdmissionPolicy /berth-scheduler",
+			"ValidatingAdmissionPolicy /berth-scheduler-account",
 			"ValidatingAdmissionPolicyBinding /berth-scheduler",
+			"ValidatingAdmissionPolicyBinding /berth-scheduler-account",
 		},
 		"extender": {
 			"ClusterRole /berth-extender",
@@ -173,13 +173,17 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"Service kube-system/berth-extender",
 			"ServiceAccount kube-system/berth-extender",
 			"ValidatingAdmissionPolicy /berth-extender",
+			"ValidatingAdmissionPolicy /berth-extender-account",
 			"ValidatingAdmissionPolicyBinding /berth-extender",
+			"ValidatingAdmissionPolicyBinding /berth-extender-account",
 		},
 		"metrics": {
 			"ClusterRole /berth-metrics-reader",
 			"Service kube-system/berth-scheduler-metrics",
 		},
 		"network-policy": {
+			"NetworkPolicy kube-system/berth-extender",
+			"NetworkPolicy kube-system/berth-node-agent",
 			"NetworkPolicy kube-system/berth-scheduler",
 		},
 		"node-agent": {
@@ -196,7 +200,9 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ValidatingAdmissionPolicy /berth-scheduler",
+			"ValidatingAdmissionPolicy /berth-scheduler-account",
 			"ValidatingAdmissionPolicyBinding /berth-scheduler",
+			"ValidatingAdmissionPolicyBinding /berth-scheduler-account",
 		},
 	} {
 		t.Run(dir, func(t *testing.T) {

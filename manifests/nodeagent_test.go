@@ -15,14 +15,18 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-func TestTheNodeAgentMayReadAndPatchNodesAndNothingElse(t *testing.T) {
+func TestTheNodeAgentMayReadAndPatchNodesAndAskWhoMayReadMetrics(t *testing.T) {
 	t.Parallel()
 	for _, object := range build(t, "node-agent") {
 		role, ok := object.(*rbacv1.ClusterRole)
 		if !ok {
 			continue
 		}
-		want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "patch"}}}
+		want := []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "patch"}},
+			{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		}
 		if diff := cmp.Diff(want, role.Rules); diff != "" {
 			t.Errorf("rules (-want +got):\n%s", diff)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	admissiondefaults "k8s.io/kubernetes/pkg/apis/admissionregistration/v1"
 )
 
 // overlay writes a kustomization beside nothing else and returns its folder.
@@ -76,8 +78,8 @@ func TestAPolicyMatchesItsAccountInEveryOverlay(t *testing.T) {
 			t.Run(base+", "+name, func(t *testing.T) {
 				t.Parallel()
 				var namespace, account string
-				var policy *admissionv1.ValidatingAdmissionPolicy
-				var binding *admissionv1.ValidatingAdmissionPolicyBinding
+				policies := map[string]*admissionv1.ValidatingAdmissionPolicy{}
+				bound := map[string]bool{}
 				for _, object := range build(t, overlay(t, base, lines)) {
 					switch o := object.(type) {
 					case *appsv1.DaemonSet:
@@ -85,33 +87,62 @@ func TestAPolicyMatchesItsAccountInEveryOverlay(t *testing.T) {
 					case *appsv1.Deployment:
 						namespace, account = o.Namespace, o.Spec.Template.Spec.ServiceAccountName
 					case *admissionv1.ValidatingAdmissionPolicy:
-						policy = o
+						policies[o.Name] = o
 					case *admissionv1.ValidatingAdmissionPolicyBinding:
-						binding = o
+						bound[o.Spec.PolicyName] = true
 					}
 				}
-				if policy == nil || binding == nil || account == "" {
-					t.Fatalf("policy %v, binding %v, account %q", policy, binding, account)
-				}
-				if binding.Spec.PolicyName != policy.Name {
-					t.Errorf("policy %s is not bound, %s is", policy.Name, binding.Spec.PolicyName)
+				if len(policies) == 0 || account == "" {
+					t.Fatalf("policies %v, account %q", policies, account)
 				}
 				if strings.Contains(lines, "namespace") && namespace != "gpu" {
 					t.Fatalf("the overlay left namespace %s", namespace)
 				}
 				user := "system:serviceaccount:" + namespace + ":" + account
-				if !matches(t, policy, user) {
-					t.Errorf("the policy does not match %s", user)
-				}
-				for _, other := range []string{
-					"kubernetes-admin", "system:node:berth-node-agent", "system:kube-scheduler",
-					"system:serviceaccount:" + namespace + ":default", "system:serviceaccount:" + account + ":default",
-				} {
-					if matches(t, policy, other) {
-						t.Errorf("the policy matches %s", other)
+				for _, policy := range policies {
+					if !bound[policy.Name] {
+						t.Errorf("policy %s is not bound, but %v", policy.Name, bound)
+					}
+					if !matches(t, policy, user) {
+						t.Errorf("policy %s does not match %s", policy.Name, user)
+					}
+					for _, other := range []string{
+						"kubernetes-admin", "system:node:berth-node-agent", "system:kube-scheduler",
+						"system:serviceaccount:" + namespace + ":default", "system:serviceaccount:" + account + ":default",
+					} {
+						if matches(t, policy, other) {
+							t.Errorf("policy %s matches %s", policy.Name, other)
+						}
 					}
 				}
 			})
 		}
+	}
+}
+
+// TestThePoliciesSpellOutWhatTheAPIServerFillsIn: matchConstraints is one value to a server-side apply. If the API server has filled it
+// in after a client-side apply, a server-side one of the same file changes it, and that is a conflict.
+func TestThePoliciesSpellOutWhatTheAPIServerFillsIn(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, dir := range []string{"base", "extender", "node-agent", "admission"} {
+		for _, object := range build(t, dir) {
+			filled := object.DeepCopyObject()
+			switch policy := filled.(type) {
+			case *admissionv1.ValidatingAdmissionPolicy:
+				admissiondefaults.SetObjectDefaults_ValidatingAdmissionPolicy(policy)
+			case *admissionv1.MutatingAdmissionPolicy:
+				admissiondefaults.SetObjectDefaults_MutatingAdmissionPolicy(policy)
+			default:
+				continue
+			}
+			found++
+			if diff := cmp.Diff(object, filled); diff != "" {
+				t.Errorf("%s: a policy (-file +API server):\n%s", dir, diff)
+			}
+		}
+	}
+	if found < 11 {
+		t.Errorf("found %d policies, want at least 11", found)
 	}
 }

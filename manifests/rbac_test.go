@@ -95,7 +95,6 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"get coordination.k8s.io/leases berth-scheduler",
 		"update coordination.k8s.io/leases berth-scheduler",
 		"patch /nodes",
-		"patch /pods",
 		"get scheduling.x-k8s.io/podgroups",
 		"list scheduling.x-k8s.io/podgroups",
 		"watch scheduling.x-k8s.io/podgroups",
@@ -194,31 +193,68 @@ func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			var subjects []rbacv1.Subject
-			var policy *admissionv1.ValidatingAdmissionPolicy
+			policies := map[string]*admissionv1.ValidatingAdmissionPolicy{}
 			for _, object := range build(t, dir) {
 				switch o := object.(type) {
 				case *admissionv1.ValidatingAdmissionPolicy:
-					policy = o
+					policies[o.Name] = o
 				case *rbacv1.ClusterRoleBinding:
 					if o.Name == "berth-scheduler-hami" {
 						subjects = o.Subjects
 					}
 				}
 			}
-			if policy == nil || len(subjects) != 1 {
-				t.Fatalf("no policy, or the role is bound to %v", subjects)
+			policy, account := policies["berth-scheduler"], policies["berth-scheduler-account"]
+			if policy == nil || account == nil || len(subjects) != 1 {
+				t.Fatalf("policies %v, and the role is bound to %v", policies, subjects)
 			}
 			bound := subjects[0].Name
 			if subjects[0].Kind == rbacv1.ServiceAccountKind {
 				bound = "system:serviceaccount:" + subjects[0].Namespace + ":" + bound
 			}
-			if bound != user || !matches(t, policy, user) {
-				t.Errorf("the role is for %s, the policy for %s, want both for %s", bound, policy.Spec.MatchConditions[0].Expression, user)
+			for _, policy := range policies {
+				if bound != user || !matches(t, policy, user) {
+					t.Errorf("the role is for %s, the policy for %s, want both for %s", bound, policy.Spec.MatchConditions[0].Expression, user)
+				}
 			}
 			want := "['" + kubeview.HAMiLockKey + "']"
 			if !slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Expression == want }) {
 				t.Errorf("no variable of the policy is %s", want)
 			}
 		})
+	}
+}
+
+// A lease is made by the program itself, so that removing what was installed leaves it.
+func TestThePageOnRemovalNamesEveryLeaseAfterThePolicies(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, removing, _ := strings.Cut(string(page), "\n## Removing\n")
+	policies, _, uninstalled := strings.Cut(removing, "helm uninstall")
+	if !uninstalled || !strings.Contains(policies, "kubectl delete -k manifests/admission") {
+		t.Error("the section on removal does not delete the policies first")
+	}
+	found := 0
+	for _, dir := range []string{"base", "extender"} {
+		for _, object := range build(t, dir) {
+			role, ok := object.(*rbacv1.Role)
+			if !ok {
+				continue
+			}
+			for _, rule := range role.Rules {
+				for _, name := range rule.ResourceNames {
+					found++
+					if _, command, _ := strings.Cut(removing, "-n "+role.Namespace+" delete lease "); !slices.Contains(strings.Fields(command), name) {
+						t.Errorf("the section on removal leaves the lease %s", name)
+					}
+				}
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("found %d leases, want 2", found)
 	}
 }

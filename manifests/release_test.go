@@ -2,8 +2,10 @@ package manifests_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -58,7 +60,51 @@ func TestImagesHaveTheTagOfThisRelease(t *testing.T) {
 func TestImagesAreBuiltByThePinnedToolchain(t *testing.T) {
 	t.Parallel()
 	pinned := found(t, "../go.mod", `(?m)^toolchain go(\S+)$`)
-	if image := found(t, "../Dockerfile", `(?m)^ARG GO_IMAGE=golang:([0-9.]+)-\S+$`); image != pinned {
+	if image := found(t, "../Dockerfile", `(?m)^ARG GO_IMAGE=docker\.io/library/golang:([0-9.]+)-\S+$`); image != pinned {
 		t.Errorf("the image of Go has %s, go.mod pins %s", image, pinned)
+	}
+}
+
+// TestImagesAreBuiltFromImagesWithTheirRegistry fails for a short name, for which a builder may have no registry, and where the build
+// cannot be told of a proxy for modules.
+func TestImagesAreBuiltFromImagesWithTheirRegistry(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := map[string]bool{"scratch": true, "${GO_IMAGE}": true, "${GLIBC_IMAGE}": true}
+	named := regexp.MustCompile(`(?m)^ARG \w+_IMAGE=(\S+)$|^FROM (?:--\S+ )?(\S+)(?: AS (\S+))?$`).FindAllStringSubmatch(string(text), -1)
+	if len(named) < 6 {
+		t.Fatalf("found %d names of images: %q", len(named), named)
+	}
+	for _, match := range named {
+		image := match[1] + match[2]
+		if host, _, found := strings.Cut(image, "/"); !stages[image] && !(found && strings.Contains(host, ".")) {
+			t.Errorf("the image %s has no registry", image)
+		}
+		stages[match[3]] = true
+	}
+	before, _, _ := strings.Cut(string(text), "RUN go mod download")
+	for _, argument := range []string{"GOPROXY", "GOSUMDB"} {
+		if _, build, _ := strings.Cut(before, "AS build"); !strings.Contains(build, "ARG "+argument+"\n") {
+			t.Errorf("the build takes no %s before it downloads modules", argument)
+		}
+	}
+}
+
+// TestADistributionOfChangedFilesSaysSo runs the script up to where it would build.
+func TestADistributionOfChangedFilesSaysSo(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]bool{"dirty": true, "clean": false} {
+		command := exec.CommandContext(t.Context(), "../hack/dist.sh", filepath.Join(t.TempDir(), "dist"))
+		command.Env = append(os.Environ(), "VERSION=0", "COMMIT=abc", "BUILD_DATE=now", "LDFLAGS=-w", "TREE_STATE="+state, "ARCHITECTURES=none")
+		out, err := command.CombinedOutput()
+		if err == nil {
+			t.Error("it has built for an architecture that does not exist")
+		}
+		if said := strings.Contains(string(out), "is not that of commit abc"); said != want {
+			t.Errorf("tree state %s: %s", state, out)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ type clusterFlags struct {
 func newClusterFlags() clusterFlags {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
-	return clusterFlags{rules: rules, overrides: &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}}
+	return clusterFlags{rules: rules, overrides: &clientcmd.ConfigOverrides{}}
 }
 
 // addTo adds the flags; without a namespace where a command is about the whole cluster. kubectl's --cluster gives way to a flag
@@ -67,9 +68,13 @@ func (f clusterFlags) kubeconfig() clientcmd.ClientConfig {
 
 func (f clusterFlags) restConfig() (*rest.Config, error) {
 	config, err := f.kubeconfig().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("%s has no cluster: %s", strings.Join(f.rules.GetLoadingPrecedence(), ", "), whereClusters)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{next} })
 	return config, nil
 }
 

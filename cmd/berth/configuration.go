@@ -33,7 +33,7 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 			return nil, fmt.Errorf("making a client: %w", err)
 		}
 		found, err = runningconfig.OfCluster(ctx, client)
-		if errors.Is(err, runningconfig.ErrNone) {
+		if errors.Is(err, runningconfig.ErrNone) && !unreachable(err) {
 			return shippedInstead(warnings, err)
 		}
 		if err != nil {

@@ -43,7 +43,7 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 				return badInput(fmt.Errorf("--port: %w", err))
 			}
 			defer listener.Close()
-			watcher, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			watcher, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -51,6 +51,9 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 				Name:    flags.cluster.name(),
 				Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
 				PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
+				Members: func(namespace, name string) ([]overview.Member, bool) {
+					return watcher.Members(namespace, name, time.Now())
+				},
 				Explain: func(ctx context.Context, kind, namespace, name string) (string, error) {
 					return flags.explain(ctx, kind, namespace, name, explainColumns)
 				},

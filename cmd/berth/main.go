@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,30 @@ import (
 
 	"berth.dev/berth/pkg/command"
 )
+
+// whatFor is what berth prints without arguments.
+const whatFor = `What do you want to do?
+
+  See it at work, on a local cluster of 40 GPU nodes
+      berth demo
+
+  See what runs, what waits and why, and what it costs
+      berth status            one screen
+      berth jobs              one line for each workload
+      berth top               live
+
+  Ask why a pod is where it is, or why it waits
+      berth explain pod NAME
+
+  Ask what another configuration would do to a cluster
+      berth dump --file cluster.dump
+      berth compare --a old.yaml --b new.yaml --dump cluster.dump --rebind
+
+  Check a configuration or a manifest before a cluster sees it
+      berth validate FILE
+
+"berth --help" lists all commands, "berth COMMAND --help" has examples.
+`
 
 func main() {
 	command.DropLinkedFlags()
@@ -48,12 +73,17 @@ after a SIGTERM), 1 for any other error; where a command has others, its help sa
 
   # As a plugin of kubectl
   ln -s $PWD/bin/berth ~/bin/kubectl-berth && ln -s $PWD/bin/berth ~/bin/kubectl_complete-berth`,
-		Version:       version.Get().String(),
+		Version: version.Get().String(),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), whatFor)
+			return err
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newShowbackCommand(), newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newTopCommand(), newDashboardCommand(), newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
+	root.AddCommand(newDumpCommand(), newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(), newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/progress"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/top"
 )
@@ -33,25 +34,25 @@ func (f *watchFlags) addTo(cmd *cobra.Command) {
 	}
 }
 
-// watch reads the cluster, and follows it until ctx ends.
-func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, error) {
+// watch reads the cluster, and follows it until ctx ends. It also returns the configuration by which it reads.
+func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, *schedulerconfig.Configuration, error) {
 	quietly()
 	from := source{cluster: f.cluster, schedulerConfig: f.schedulerConfig}
 	configuration, err := from.configuration(ctx, messages)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	prices, rates, err := configuration.Prices()
 	if err != nil {
-		return nil, badInput(configuration.Invalid(err))
+		return nil, nil, badInput(configuration.Invalid(err))
 	}
 	config, err := f.cluster.restConfig()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(), overview.Pricing{Of: prices, Rates: rates}))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	line, begin := progress.NewLine(messages), time.Now()
 	watcher.Progress = func(kind string, objects int) {
@@ -59,7 +60,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	}
 	err = watcher.Start(ctx)
 	line.Show("")
-	return watcher, err
+	return watcher, configuration, err
 }
 
 func newTopCommand() *cobra.Command {
@@ -93,7 +94,7 @@ Exit status: 0 when the view was left or printed, 2 for a file or flag that cann
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			watcher, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			watcher, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ func newVersionCommand() *cobra.Command {
 	var format outputFormat
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is, and of which Kubernetes",
+		Short: "Say which version this is, and which Kubernetes it is built from",
 		Long: `Say which version of Berth this is, which Kubernetes it is built from, and when and from which commit it was built.
 
 No cluster is asked.`,

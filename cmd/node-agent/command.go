@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
@@ -61,7 +63,7 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 
   # On a machine, with an administrator's kubeconfig and readable metrics
   berth-node-agent --node-name gpu-1 --kubeconfig ~/.kube/config --v=2
-  curl http://127.0.0.1:9410/metrics`,
+  curl -k -H "Authorization: Bearer $(kubectl create token ACCOUNT)" https://127.0.0.1:9410/metrics`,
 		Version:       version.Get().String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -85,7 +87,7 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		"resources whose devices are GPUs or parts of GPUs; one that ends in * stands for all that begin alike")
 	f.StringVar(&s.nvidiaSMI, "nvidia-smi", "nvidia-smi", "path of nvidia-smi, or its name in the PATH")
 	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second, "how long one command of nvidia-smi may take; a reading is up to 5 commands")
-	f.StringVar(&s.listen, "listen", "127.0.0.1:9410", "where to serve /healthz and /metrics over HTTP; port 0 takes a free one, which the log names; empty: nowhere")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:9410", "where to serve /healthz, and /metrics to those who may get it, over HTTPS with a certificate that is made at the start; port 0 takes a free one, which the log names; empty: nowhere")
 	f.DurationVar(&s.intervals.Kubelet, "kubelet-interval", 5*time.Second, "time between two readings of the kubelet")
 	f.DurationVar(&s.intervals.Machine, "gpu-interval", time.Minute, "time between two readings of nvidia-smi")
 	f.DurationVar(&s.intervals.Resync, "resync", 10*time.Minute, "after what time the node's annotations are read again")
@@ -160,7 +162,11 @@ func (s *settings) run(ctx context.Context) error {
 	address := ""
 	if s.listen != "" {
 		var stop func()
-		if address, stop, err = serve(ctx, s.listen, agent.Handler()); err != nil {
+		handler, err := agent.Handler(config)
+		if err != nil {
+			return err
+		}
+		if address, stop, err = serve(ctx, s.listen, s.node, handler); err != nil {
 			return command.BadInput(err)
 		}
 		defer stop()
@@ -171,9 +177,18 @@ func (s *settings) run(ctx context.Context) error {
 	return nil
 }
 
-// serve answers HTTP requests in the background until stop is called. It returns the address, which names the port where
-// the one given leaves it open.
-func serve(ctx context.Context, listen string, handler http.Handler) (address string, stop func(), err error) {
+// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port where
+// the one given leaves it open. The certificate is of the agent's own making, as that of the scheduler is: it keeps tokens from those
+// who only listen.
+func serve(ctx context.Context, listen, node string, handler http.Handler) (address string, stop func(), err error) {
+	own, key, err := cert.GenerateSelfSignedCertKey(node, nil, nil)
+	if err != nil {
+		return "", nil, fmt.Errorf("making the certificate of the server: %w", err)
+	}
+	pair, err := tls.X509KeyPair(own, key)
+	if err != nil {
+		return "", nil, fmt.Errorf("using the certificate of the server: %w", err)
+	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return "", nil, fmt.Errorf("listening for requests to /healthz and /metrics: %w", err)
@@ -181,12 +196,13 @@ func serve(ctx context.Context, listen string, handler http.Handler) (address st
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
 	}
 	logger := klog.FromContext(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error(err, "Serving /healthz and /metrics failed")
 		}
 	}()

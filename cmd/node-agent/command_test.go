@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +19,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -109,6 +113,10 @@ type nodeServer struct {
 func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if strings.HasSuffix(r.URL.Path, "reviews") {
+		s.review(w, r)
+		return
+	}
 	if r.URL.Path != "/api/v1/nodes/gpu-1" {
 		http.NotFound(w, r)
 		return
@@ -121,6 +129,26 @@ func (s *nodeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(&s.node)
+}
+
+// review knows one token, whose owner may get everything.
+func (*nodeServer) review(w http.ResponseWriter, r *http.Request) {
+	asked, err := io.ReadAll(r.Body) // in an encoding of the client's choice
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	if strings.HasSuffix(r.URL.Path, "tokenreviews") {
+		review := authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}}
+		review.Status.Authenticated = bytes.Contains(asked, []byte("reader"))
+		_ = json.NewEncoder(w).Encode(&review)
+		return
+	}
+	review := authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}}
+	review.Status.Allowed = bytes.Contains(asked, []byte("/metrics"))
+	_ = json.NewEncoder(w).Encode(&review)
 }
 
 func (s *nodeServer) annotations() map[string]string {
@@ -172,13 +200,16 @@ esac`, firstGPU, secondGPU))
 	if got["berth.dev/gpus-in-use"] != "1" || got["berth.dev/gpu-links"] != `{"links":[[0,1,"NV12"]]}` || !strings.Contains(got["berth.dev/gpu-devices"], secondGPU) {
 		t.Errorf("annotations %v", got)
 	}
-	if body := get(t, "http://"+address+"/healthz"); body != "ok\n" {
+	if body := get(t, "https://"+address+"/healthz", ""); body != "ok\n" {
 		t.Errorf("/healthz answers %q", body)
 	}
 	await.Until(t, "the metrics", func() bool {
-		body := get(t, "http://"+address+"/metrics")
+		body := get(t, "https://"+address+"/metrics", "reader")
 		return strings.Contains(body, `berth_node_agent_gpus{state="in_use"} 1`) && strings.Contains(body, `berth_node_agent_writes_total{result="done"} 1`)
 	})
+	if body := get(t, "https://"+address+"/metrics", ""); !strings.HasPrefix(body, "want the header Authorization") {
+		t.Errorf("without a token /metrics answers %q", body)
+	}
 	cancel()
 	if err := await.Next(t, done, "the end of the command"); err != nil {
 		t.Errorf("after the end: %v", err)
@@ -188,9 +219,19 @@ esac`, firstGPU, secondGPU))
 	}
 }
 
-func get(t *testing.T, url string) string {
+// get trusts the certificate, which the agent has made itself.
+func get(t *testing.T, url, token string) string {
 	t.Helper()
-	answer, err := http.Get(url)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

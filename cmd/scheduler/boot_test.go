@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -188,4 +189,21 @@ func signature(t *testing.T, profile framework.Framework, pod *v1.Pod) []byte {
 		t.Fatal(err)
 	}
 	return rest
+}
+
+// The options themselves would name neither the plugin nor the argument.
+func TestProfilesThatDoNotShareAQueueAreRefusedByTheNameOfTheArgument(t *testing.T) {
+	config, err := os.ReadFile("../../manifests/base/scheduler-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := bytes.Replace(config, []byte("profiles:\n"), []byte("profiles:\n"+
+		"  - {schedulerName: odd, plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}, "+
+		"pluginConfig: [{name: Coscheduling, args: {retryInitialSeconds: 5}}]}\n"), 1)
+	opts := options.NewOptions()
+	opts.ConfigFile, opts.SecureServing.BindPort = withKubeconfig(t, odd), 0
+	const want = "Coscheduling needs the same args in every profile, because it sorts the one queue that they share: retryInitialSeconds"
+	if _, _, err := setup(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
 }

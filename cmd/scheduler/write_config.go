@@ -14,7 +14,8 @@ import (
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	berthconfig "berth.dev/berth/pkg/schedulerconfig"
 )
 
 // noCluster is the API server of a scheduler that is told of none. A connection to it is refused at once.
@@ -24,6 +25,12 @@ const noCluster = "https://127.0.0.1:1"
 // takes no port, and needs no cluster.
 func configure(ctx context.Context, opts *options.Options) (*schedulerserverconfig.Config, error) {
 	if opts.WriteConfigTo == "" {
+		if opts.ConfigFile != "" {
+			// The options would say less of what is wrong with it.
+			if _, err := loadComponent(ctx, opts); err != nil {
+				return nil, err
+			}
+		}
 		return opts.Config(ctx)
 	}
 	opts.SecureServing.BindPort = 0
@@ -66,7 +73,7 @@ func loadComponent(ctx context.Context, opts *options.Options) (*schedulerconfig
 		return nil, err
 	}
 	opts.ApplyLeaderElectionTo(component)
-	if err := validation.ValidateKubeSchedulerConfiguration(component); err != nil {
+	if err := berthconfig.Validate(component); err != nil {
 		return nil, err
 	}
 	return component, nil

@@ -111,7 +111,7 @@ func (c *Checker) closes() {
 	}
 }
 
-// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/gangs.md).
+// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/internals/gangs.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {

@@ -40,7 +40,7 @@ func Holds(ctx context.Context, q Question, plan *Plan) error {
 		for _, m := range plan.Moves {
 			for _, pod := range m.Pods {
 				if name := (key{Namespace: m.Namespace, Name: pod.Name}); s.lost[name] {
-					why = fmt.Sprintf("the scheduler evicts pod %s by itself", name)
+					why = fmt.Sprintf("the scheduler already evicts pod %s", name)
 					return nil
 				}
 			}

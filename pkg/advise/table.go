@@ -32,7 +32,7 @@ func (a *Advice) WriteTable(out io.Writer) error {
 func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 	b.WriteString("\nPending work\n")
 	if len(a.Pending) == 0 {
-		b.WriteString("  nothing waits that the scheduler does not start by itself\n")
+		b.WriteString("  the scheduler starts all pending work without help\n")
 	}
 	for _, p := range a.Pending {
 		fmt.Fprintf(b, "  %s: %s\n", p.Unit, p.Verdict)

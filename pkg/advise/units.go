@@ -81,7 +81,7 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 			return []*unit{u}, nil
 		}
 	}
-	return nil, fmt.Errorf("no %s %s waits for a node in namespace %s; the scheduler starts it by itself, or it is not there", t.Kind, t.Name, t.Namespace)
+	return nil, fmt.Errorf("no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind, t.Name, t.Namespace)
 }
 
 // membership is the gang of a pod and how many of its members have to start together, 0 if that is not known.

@@ -5,15 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/test/harness/leak"
@@ -34,10 +39,13 @@ func cluster() *overview.Cluster {
 			{Name: "a-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: true, MicroDollarsPerHour: 5_000_000},
 			{Name: "t-1", Model: "T4", Rack: "r2", State: overview.NotReady, Sharing: overview.Shared, GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 2000},
 		},
-		Queue:    []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000, WaitSeconds: 90, Scheduler: "berth-scheduler", Reason: evil}},
-		Gangs:    []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: evil}},
-		Warnings: []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team", Object: "Pod/q&a", Reason: "FailedScheduling", Message: evil, Count: 2}},
-		LeftOut:  []string{evil},
+		Jobs:       []overview.Job{{Namespace: "team", Kind: "Job", Name: evil, State: overview.JobPending, Pods: 1, Reason: evil}},
+		Queues:     []overview.Queue{{Namespace: "team", Name: evil, QuotaGPUs: -1}},
+		Namespaces: []overview.Namespace{{Name: "team", Pods: 1}},
+		Queue:      []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000, WaitSeconds: 90, Scheduler: "berth-scheduler", Reason: evil}},
+		Gangs:      []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: evil}},
+		Warnings:   []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team", Object: "Pod/q&a", Reason: "FailedScheduling", Message: evil, Count: 2}},
+		LeftOut:    []string{evil},
 	}
 }
 
@@ -48,6 +56,9 @@ func started(t *testing.T, change ...func(*Source)) (*Server, string) {
 		Name: "test " + evil, Cluster: cluster,
 		PodsOn: func(string) []overview.PodOn {
 			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1}, AgeHours: 1}}
+		},
+		Members: func(namespace, name string) ([]overview.Member, bool) {
+			return []overview.Member{{Name: evil, Rank: "0", Node: "a-1", Phase: "Running", Reason: evil}}, namespace == "team" && name == "g"
 		},
 		Explain: func(_ context.Context, kind, namespace, name string) (string, error) {
 			return kind + " " + namespace + "/" + name + " wins\n" + evil, nil
@@ -146,8 +157,14 @@ func TestNothingThatUsersWriteIsTakenForThePage(t *testing.T) {
 	t.Parallel()
 	_, address := started(t)
 	for path, want := range map[string]string{
-		"":              "q&amp;a",
-		"node?name=a-1": "team/p",
+		"":                                      "q&amp;a",
+		"node?name=a-1":                         "team/p",
+		"gang?namespace=team&name=g":            "1 exist, 0 run",
+		"gang?namespace=team&name=%3Cscript%3E": "There is no gang",
+		"namespace?name=team":                   "its share of the nodes",
+		"namespace?name=%3Cscript%3E":           "No pod of namespace",
+		"node?name=%3Cscript%3E":                "There is no node",
+		"%3Cscript%3E":                          "There is no page",
 		"explain?kind=pod&namespace=team&name=%3Cscript%3E": "wins",
 		"?filter=%22%3E%3Cscript%3E":                        "Nothing waits for this filter",
 	} {
@@ -365,6 +382,73 @@ func TestAnHourIsKept(t *testing.T) {
 	plots := s.plots()
 	if len(plots) != 3 || plots[0].Caption != "now 3 allocated, 2 stranded" || plots[2].Caption != "now 5 all nodes, 2 idle" {
 		t.Errorf("plots are %+v", plots)
+	}
+}
+
+func TestWorkloadsKeepTheirColors(t *testing.T) {
+	t.Parallel()
+	node := overview.Node{Name: "n", GPUs: []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Free}}}
+	for i := range mostColors + 2 {
+		node.Use = append(node.Use, overview.Use{Workload: fmt.Sprint("team/w", i), MilliGPU: int64(1000 - i)})
+	}
+	colors, legend := newPalette([]overview.Node{node})
+	if len(colors) != mostColors || len(legend) != mostColors+1 || legend[mostColors].Name != "2 others" {
+		t.Errorf("%d colors, legend %+v", len(colors), legend)
+	}
+	seen := map[string]string{}
+	for workload, class := range colors {
+		if other := seen[class]; other != "" {
+			t.Errorf("%s and %s have one color", workload, other)
+		}
+		seen[class] = workload
+	}
+	parts := colors.parts(&node)
+	want := [][]part{{{colors["team/w0"], 1000}}, {{colors["team/w1"], 500}}, nil}
+	if diff := cmp.Diff(want, parts, cmp.AllowUnexported(part{})); diff != "" {
+		t.Errorf("parts of the GPUs (-want +got):\n%s", diff)
+	}
+	// What no workload is known to have is shown all the same.
+	node.Use = nil
+	if diff := cmp.Diff([][]part{{{noColor, 1000}}, {{noColor, 500}}, nil}, colors.parts(&node), cmp.AllowUnexported(part{})); diff != "" {
+		t.Errorf("parts of unknown users (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyGroupsOfTheMapThatChangedAreSent(t *testing.T) {
+	t.Parallel()
+	c := cluster()
+	s := New(Source{Cluster: func() *overview.Cluster { return c }})
+	now := func() *rendered {
+		s.latest = nil
+		r, err := render(s.view(url.Values{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	sent := func(page *shown) string { return strings.Join(slices.Sorted(maps.Keys(page.changed(now()))), " ") }
+	fresh := &shown{parts: map[string]string{}}
+	if got := sent(fresh); !strings.Contains(got, " map ") || strings.Contains(got, "map-") {
+		t.Errorf("a page that shows nothing is sent %q, want the whole map", got)
+	}
+	current := &shown{parts: map[string]string{}}
+	for i, digest := range strings.Split(digests(now()), ",") {
+		current.parts[parts[i]] = digest
+	}
+	if got := sent(current); got != "" {
+		t.Errorf("a page that was just made is sent %q", got)
+	}
+	c = cluster()
+	c.Nodes[1].AllocatedMilliGPU = 2000
+	for _, page := range []*shown{fresh, current} {
+		if got := sent(page); got != "map-1 nodes" {
+			t.Errorf("after a change of the second rack, %q is sent", got)
+		}
+	}
+	c = cluster()
+	c.Nodes[1].Rack = "r3"
+	if got := sent(fresh); got != "map nodes" {
+		t.Errorf("after a change of the racks, %q is sent", got)
 	}
 }
 

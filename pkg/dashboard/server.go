@@ -6,10 +6,8 @@ package dashboard
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	_ "embed" // for style sheet and script
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +47,9 @@ type Source struct {
 	// Cluster is the cluster as it is now.
 	Cluster func() *overview.Cluster
 	PodsOn  func(node string) []overview.PodOn
-	// Explain says why a pod or a PodGroup is where it is or is not, as text.
+	// Members are the pods of a gang, false if there is none.
+	Members func(namespace, name string) ([]overview.Member, bool)
+	// Explain says why a pod, a PodGroup or a workload is where it is or is not, as text.
 	Explain func(ctx context.Context, kind, namespace, name string) (string, error)
 }
 
@@ -74,9 +74,14 @@ func New(source Source) *Server {
 	s := &Server{source: source, token: rand.Text(), mux: http.NewServeMux(), streams: make(chan struct{}, mostStreams), explaining: make(chan struct{}, 1)}
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /node", s.node)
+	s.mux.HandleFunc("GET /gang", s.gang)
+	s.mux.HandleFunc("GET /namespace", s.namespace)
 	s.mux.HandleFunc("GET /explain", s.explain)
 	s.mux.HandleFunc("GET /events", s.events)
 	s.mux.HandleFunc("GET /style.css", static("text/css; charset=utf-8", svg.PageStyle+style))
+	s.mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no page %q here.", r.URL.Path), "The link above leads to the cluster.")
+	})
 	s.mux.HandleFunc("GET /live.js", static("text/javascript; charset=utf-8", script))
 	return s
 }
@@ -171,51 +176,12 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	view := s.view(r.URL.Query())
 	rendered, err := render(view)
 	if err != nil {
-		http.Error(w, "the page could not be rendered", http.StatusInternalServerError)
+		s.problem(w, http.StatusInternalServerError, "The page could not be made: "+err.Error(), "This is a defect of berth: please report it.")
 		return
 	}
 	view.Shown = digests(rendered)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	s.write(w, "page", view)
-}
-
-// node shows the pods of a node.
-func (s *Server) node(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("name")
-	for i, nodes := 0, s.cluster().Nodes; i < len(nodes); i++ {
-		if nodes[i].Name == name {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]), Pods: podRows(s.source.PodsOn(name))})
-			return
-		}
-	}
-	http.Error(w, fmt.Sprintf("there is no node %q with GPUs", name), http.StatusNotFound)
-}
-
-// explain runs the scheduler on a copy of the cluster, which takes a while on a large one: one at a time.
-func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	kind, namespace, name := query.Get("kind"), query.Get("namespace"), query.Get("name")
-	if kind != "pod" && kind != "podgroup" || name == "" {
-		http.Error(w, "kind must be pod or podgroup, and name that of one", http.StatusBadRequest)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), explainWithin)
-	defer cancel()
-	select {
-	case s.explaining <- struct{}{}:
-		defer func() { <-s.explaining }()
-	case <-ctx.Done():
-		http.Error(w, "another explanation is still being worked out", http.StatusServiceUnavailable)
-		return
-	}
-	text, err := s.source.Explain(ctx, kind, namespace, name)
-	view := explainView{Cluster: s.source.Name, Kind: kind, Namespace: namespace, Name: name, Text: text}
-	if err != nil {
-		view.Failed = err.Error()
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	s.write(w, "explain", view)
 }
 
 func (s *Server) write(w http.ResponseWriter, name string, view any) {
@@ -240,25 +206,13 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
-	shown, last := map[string]string{}, time.Time{}
-	if r.Header.Get("Last-Event-ID") == "" {
-		for i, digest := range strings.Split(r.URL.Query().Get("shown"), ",") {
-			if i < len(parts) {
-				shown[parts[i]] = digest
-			}
-		}
-	}
+	shown, last := shownBy(r), time.Time{}
 	for {
 		rendered, err := render(s.view(r.URL.Query()))
 		if err != nil {
 			return
 		}
-		changed := map[string]string{}
-		for _, part := range parts {
-			if now := digest(rendered[part]); shown[part] != now {
-				shown[part], changed[part] = now, rendered[part]
-			}
-		}
+		changed := shown.changed(rendered)
 		if len(changed) > 0 || time.Since(last) >= aliveEvery {
 			last = time.Now()
 			data, err := json.Marshal(changed)
@@ -279,31 +233,4 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		case <-ticker.C:
 		}
 	}
-}
-
-// render returns the parts of a page.
-func render(v *view) (map[string]string, error) {
-	rendered := map[string]string{}
-	for _, part := range parts {
-		var b strings.Builder
-		if err := templates.ExecuteTemplate(&b, part, v); err != nil {
-			return nil, fmt.Errorf("rendering the %s: %w", part, err)
-		}
-		rendered[part] = b.String()
-	}
-	return rendered, nil
-}
-
-// digest stands for a part in the page and in the server, and digests for all of them in their order.
-func digest(part string) string {
-	sum := sha256.Sum256([]byte(part))
-	return hex.EncodeToString(sum[:8])
-}
-
-func digests(rendered map[string]string) string {
-	list := make([]string, len(parts))
-	for i, part := range parts {
-		list[i] = digest(rendered[part])
-	}
-	return strings.Join(list, ",")
 }

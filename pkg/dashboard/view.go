@@ -21,20 +21,22 @@ var pageSource string
 
 var templates = template.Must(template.New("").Parse(pageSource))
 
-// parts are what is kept up to date of a page: the names of their templates, and their ids in it.
-var parts = []string{"totals", "plots", "map", "queue", "gangs", "nodes", "warnings"}
+// parts are what is kept up to date of a page: the names of their templates, and their ids in it. The nodes of each group of the map
+// are a part of their own besides, see mapPart.
+var parts = []string{"totals", "jobs", "gangs", "queue", "legend", mapPart, "plots", "namespaces", "nodes", "warnings"}
 
-const (
-	// mostRows is how many rows a table has, and mostSquares for how many GPUs the map draws each.
-	mostRows, mostSquares = 200, 20_000
-	// square is how wide a GPU is on the map, with its margin.
-	square = 9
-)
+// mapPart is the whole map. The nodes of group number i have the id mapPart-i.
+const mapPart = "map"
+
+// mostRows is how many rows a table has.
+const mostRows = 200
 
 // view is what a page shows.
 type view struct {
 	Cluster, Time string
 	Filter, Sort  string
+	// Color is by what the map is colored, "state" or empty for workloads.
+	Color string
 	// Query is filter and order as part of an address.
 	Query template.URL
 	// Shown are the digests of the parts, by which the page says later what it shows.
@@ -42,8 +44,9 @@ type view struct {
 	Totals  []tile
 	LeftOut []string
 	Plots   []plot
+	Legend  []colored
 	Groups  []group
-	Queue, Gangs,
+	Jobs, Queue, Gangs, Namespaces,
 	Nodes, Warnings rows
 }
 
@@ -63,28 +66,6 @@ type row struct {
 	GPUs template.HTML
 }
 
-// group is a rack or a model on the map.
-type group struct {
-	Title string
-	Nodes []onMap
-}
-
-type onMap struct {
-	Name, Said string
-	Link       template.URL
-	SVG        template.HTML
-}
-
-// nodeView is the page of a node, explainView that of an explanation.
-type (
-	nodeView struct {
-		Cluster string
-		Node    row
-		Pods    []row
-	}
-	explainView struct{ Cluster, Kind, Namespace, Name, Text, Failed string }
-)
-
 // sorts are the orders of the table of nodes; each has the largest first.
 var sorts = map[string]func(x, y *overview.Node) int{
 	"allocated": func(x, y *overview.Node) int { return cmp.Compare(y.AllocatedMilliGPU, x.AllocatedMilliGPU) },
@@ -102,7 +83,10 @@ func (s *Server) view(query url.Values) *view {
 	if sorts[query.Get("sort")] != nil {
 		v.Sort = query.Get("sort")
 	}
-	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort}}.Encode()) //nolint:gosec // it is encoded
+	if query.Get("color") == "state" {
+		v.Color = "state"
+	}
+	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort}, "color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
 	v.Totals = totals(&c.Totals)
 	nodes := slices.Clone(c.Nodes)
 	if v.Filter != "" {
@@ -110,11 +94,17 @@ func (s *Server) view(query url.Values) *view {
 			return !matches(v.Filter, n.Name, n.Model, n.Rack, n.Zone, string(n.State), string(n.Sharing))
 		})
 	}
-	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares)
+	colors := byState()
+	if v.Color == "" {
+		colors, v.Legend = newPalette(c.Nodes)
+	}
+	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
 	if sort := sorts[v.Sort]; sort != nil {
 		slices.SortStableFunc(nodes, func(x, y overview.Node) int { return sort(&x, &y) })
 	}
 	v.Nodes = rowsOf(nodes, "", nodeRow)
+	v.Jobs = rowsOf(c.Jobs, v.Filter, jobRow)
+	v.Namespaces = rowsOf(c.Namespaces, v.Filter, namespaceRow)
 	v.Queue = rowsOf(c.Queue, v.Filter, queueRow)
 	v.Gangs = rowsOf(c.Gangs, v.Filter, gangRow)
 	v.Warnings = rowsOf(c.Warnings, v.Filter, func(w *overview.Warning) row { return warningRow(w, c.Taken) })
@@ -140,6 +130,14 @@ func rowsOf[T any](list []T, filter string, of func(*T) row) rows {
 	return r
 }
 
+// strandedWords say what is stranded, and for what: on an empty cluster a figure alone would be a riddle.
+func strandedWords(t *overview.Totals) string {
+	if t.StrandedMilliGPU == 0 {
+		return "all usable by the requests in the cluster"
+	}
+	return fmt.Sprintf("%.1f stranded: no request of the pods here fits there (× on the map)", asGPUs(t.StrandedMilliGPU))
+}
+
 func totals(t *overview.Totals) []tile {
 	price, idle := "unknown", "no node has a known price"
 	if t.NodesWithoutPrice < t.Nodes {
@@ -154,28 +152,35 @@ func totals(t *overview.Totals) []tile {
 	}
 	return []tile{
 		{"GPUs allocated", fmt.Sprintf("%.1f", asGPUs(t.AllocatedMilliGPU)), share},
-		{"GPUs idle", fmt.Sprintf("%.1f", asGPUs(t.IdleMilliGPU)), fmt.Sprintf("%.1f stranded", asGPUs(t.StrandedMilliGPU))},
-		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on nodes that take no pods"},
+		{"GPUs idle", fmt.Sprintf("%.1f", asGPUs(t.IdleMilliGPU)), strandedWords(t)},
+		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on unschedulable nodes"},
 		{"Nodes in use", fmt.Sprint(t.NodesInUse), fmt.Sprintf("of %d, %d with GPUs", t.Nodes, t.NodesWithGPUs)},
 		{"Cost an hour", price, idle},
 		{"Pods pending", fmt.Sprint(t.PendingPods), fmt.Sprintf("%d gated, %s", t.GatedPods, plural.Of(t.PendingGangs, "gang"))},
 	}
 }
 
-func explainLink(kind, namespace, name string) template.URL {
-	return template.URL("explain?" + url.Values{"kind": {kind}, "namespace": {namespace}, "name": {name}}.Encode()) //nolint:gosec // it is encoded
+// pageLink is the address of a page with parameters, each name followed by its value.
+func pageLink(page string, parameters ...string) template.URL {
+	query := url.Values{}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		query.Set(parameters[i], parameters[i+1])
+	}
+	return template.URL(page + "?" + query.Encode()) //nolint:gosec // it is encoded
 }
 
-func nodeLink(name string) template.URL {
-	return template.URL("node?" + url.Values{"name": {name}}.Encode()) //nolint:gosec // it is encoded
+func explainLink(kind, namespace, name string) template.URL {
+	return pageLink("explain", "kind", kind, "namespace", namespace, "name", name)
 }
+
+func nodeLink(name string) template.URL { return pageLink("node", "name", name) }
 
 func nodeRow(n *overview.Node) row {
 	cost, idle := "", ""
 	if n.Priced {
 		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
 	}
-	return row{Link: nodeLink(n.Name), GPUs: squares(n), Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
+	return row{Link: nodeLink(n.Name), GPUs: byState().squares(n), Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
 		overview.Roughly(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost, idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
 }
 
@@ -188,12 +193,31 @@ func queueRow(w *overview.Waiting) row {
 		tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}}
 }
 
+// explained are the kinds of workloads that can be explained, as the command calls them.
+var explained = map[string]string{
+	"Pod": "pod", "PodGroup": "podgroup", "Job": "job", "Deployment": "deployment", "StatefulSet": "statefulset", "ReplicaSet": "replicaset",
+}
+
+func jobRow(j *overview.Job) row {
+	r := row{Cells: []string{j.Namespace + "/" + j.Name, fmt.Sprintf("%d of %d", j.Scheduled, j.Pods), overview.GPUs(j.MilliGPU),
+		tables.Seconds(j.AgeSeconds), j.Kind, string(j.State), j.Where(), j.Queue.String(), j.Why()}}
+	if kind := explained[j.Kind]; kind != "" && j.Pods > 0 {
+		r.Link = explainLink(kind, j.Namespace, j.Name)
+	}
+	return r
+}
+
+func namespaceRow(n *overview.Namespace) row {
+	return row{Link: pageLink("namespace", "name", n.Name), Cells: []string{n.Name, fmt.Sprint(n.Pods), overview.GPUs(n.MilliGPU),
+		fmt.Sprint(n.PendingPods), overview.GPUs(n.PendingMilliGPU), overview.Dollars(n.MicroDollarsPerHour)}}
+}
+
 func gangRow(g *overview.Gang) row {
 	waiting := ""
 	if !g.Started {
 		waiting = tables.Seconds(g.WaitSeconds)
 	}
-	return row{Link: explainLink("podgroup", g.Namespace, g.Name), Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
+	return row{Link: pageLink("gang", "namespace", g.Namespace, "name", g.Name), Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
 		fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
 }
 

@@ -221,7 +221,7 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	if run == len(pods) {
 		return fmt.Sprintf("All %d pods of %s %s run. Example: %s.", run, t.Kind, t.Name, pod)
 	}
-	return fmt.Sprintf("%s %s has %s, of which %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"), pending,
+	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"), pending,
 		plural.Choose(pending, "is", "are"), pod)
 }
 

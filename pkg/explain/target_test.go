@@ -73,7 +73,7 @@ func TestAPodStandsForItsController(t *testing.T) {
 		want, about string
 	}{
 		{Target{KindPod, "j-0"}, "j-0", ""},
-		{Target{KindJob, "j"}, "j-2 j-10 j-0 j-3", "job j has 4 pods, of which 2 are pending; this is about j-2."},
+		{Target{KindJob, "j"}, "j-2 j-10 j-0 j-3", "job j has 4 pods, and 2 are pending; this is about j-2."},
 		{Target{KindStatefulSet, "s"}, "s-0", ""},
 		{Target{KindDeployment, "d"}, "d-7f-x", ""},
 		{Target{KindReplicaSet, "d-7f"}, "d-7f-x", ""},

@@ -33,7 +33,6 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 		delete(list, "nvidia.com/gpu")
 		list["nvidia.com/gpus"] = resource.MustParse("1")
 	}
-	taint := func(key string) v1.Taint { return v1.Taint{Key: key, Effect: v1.TaintEffectNoSchedule} }
 	cordoned := node("c", "8")
 	cordoned.Spec.Unschedulable = true
 	on := func(p *v1.Pod, node string) *v1.Pod {
@@ -54,8 +53,6 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 			"It runs on c. Today that node would be rejected, were unschedulable (NodeUnschedulable), and a would be chosen."},
 		{"a pod for which no node would do", on(selecting("team", "x"), "a"), []runtime.Object{node("a", "8")},
 			"It runs on a. Today it would not be placed there. No node fits: of 1 node, 1 didn't match Pod's node affinity/selector (NodeAffinity); no node has the label team=x."},
-		{"three reasons", pod("p", "", "1", 0), []runtime.Object{node("a", "8", taint("x")), node("b", "8", taint("y")), node("c", "8", taint("z")), node("d", "8", taint("z"))},
-			"2 had untolerated taint(s) (TaintToleration)"},
 		{"a resource that no node has", misspelt, []runtime.Object{node("a", "8")}, "; no node has nvidia.com/gpus. Did you mean nvidia.com/gpu?"},
 		{"a label that no node has", selecting("disk", "ssd"), []runtime.Object{node("a", "8")}, "; no node has the label disk=ssd."},
 		{"a label with other values", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "hdd"), node("b", "8")}, "; no node has the label disk=ssd (nodes have hdd)."},

@@ -52,6 +52,7 @@ type Options struct {
 
 // Extender decides about pods on request. Its methods may be called from any goroutine.
 type Extender struct {
+	api       *rest.Config
 	client    kubernetes.Interface
 	factory   kubeinformers.SharedInformerFactory
 	dynamic   dynamicinformer.DynamicSharedInformerFactory
@@ -95,6 +96,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
 	}
 	e := &Extender{
+		api:      o.API,
 		client:   binding.Sure(client),
 		factory:  scheduler.NewInformerFactory(reader, 0, nil),
 		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),

@@ -28,13 +28,14 @@ type service struct {
 	*Extender
 	limits Limits
 	ready  func() error
-	// large admits requests that may list all nodes.
-	large chan struct{}
+	// large are requests that may list all nodes, and turns admits them to be answered once they are read.
+	large bodies
+	turns chan struct{}
 }
 
 const (
-	// largeAtOnce is how many requests that may list all nodes are held in memory at once. A scheduler sends one after the
-	// other; the rest is for those that are slow to send theirs.
+	// largeAtOnce is how many requests that may list all nodes are answered at once, and how many of the largest size are held in
+	// memory. A scheduler sends one after the other.
 	largeAtOnce = 4
 	// bindBytes is the size of the largest request to bind, of which there may be many at once. It holds four names.
 	bindBytes = 16 << 10
@@ -45,13 +46,13 @@ const (
 // A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the answer
 // where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
 func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
-	s := &service{e, limits, ready, make(chan struct{}, largeAtOnce)}
+	s := &service{Extender: e, limits: limits, ready: ready, large: bodies{most: largeAtOnce * limits.BodyBytes}, turns: make(chan struct{}, largeAtOnce)}
 	mux := http.NewServeMux()
-	mux.Handle("POST /filter", s.oneOfFew(s.serve("filter", limits.BodyBytes, s.answerFilter)))
-	mux.Handle("POST /prioritize", s.oneOfFew(s.serve("prioritize", limits.BodyBytes, s.answerPrioritize)))
-	mux.Handle("POST /preempt", s.oneOfFew(s.serve("preempt", limits.BodyBytes, s.answerPreempt)))
+	mux.Handle("POST /filter", s.oneOfFew(s.serve("filter", s.answerFilter)))
+	mux.Handle("POST /prioritize", s.oneOfFew(s.serve("prioritize", s.answerPrioritize)))
+	mux.Handle("POST /preempt", s.oneOfFew(s.serve("preempt", s.answerPreempt)))
 	if e.binds {
-		mux.Handle("POST /bind", s.serve("bind", min(limits.BodyBytes, bindBytes), s.answerBind))
+		mux.Handle("POST /bind", http.MaxBytesHandler(s.serve("bind", s.answerBind), min(limits.BodyBytes, bindBytes)))
 	}
 	return mux
 }
@@ -67,29 +68,39 @@ func (b requestError) Unwrap() error { return b.error }
 // The values of the label result of the metrics.
 const resultDone, resultFailed, resultBad = "done", "failed", "bad_request"
 
-// oneOfFew lets a request wait, within the time for its answer, until few others are held in memory.
+// oneOfFew reads a request, and lets it wait, within the time for its answer, until few others are being answered. One that is slow to
+// arrive takes no turn.
 func (s *service) oneOfFew(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.limits.Time)
 		defer cancel()
+		content, release, err := s.large.read(w, r, s.limits.BodyBytes)
+		defer release()
+		if err != nil {
+			r.Body = io.NopCloser(failing{err})
+			next.ServeHTTP(w, r)
+			return
+		}
 		select {
-		case s.large <- struct{}{}:
-			defer func() { <-s.large }()
-			next.ServeHTTP(w, r.WithContext(ctx))
+		case s.turns <- struct{}{}:
+			defer func() { <-s.turns }()
+			r = r.WithContext(ctx)
+			r.Body = io.NopCloser(content)
+			next.ServeHTTP(w, r)
 		case <-ctx.Done():
-			http.Error(w, fmt.Sprintf("%d requests are being read or answered", largeAtOnce), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d requests are being answered", largeAtOnce), http.StatusServiceUnavailable)
 		}
 	})
 }
 
 // serve reads a request within the limits and writes the answer, which may hold an error of its own.
-func (s *service) serve(verb string, bodyBytes int64, answer func(ctx context.Context, body io.Reader) (any, error)) http.Handler {
+func (s *service) serve(verb string, answer func(ctx context.Context, body io.Reader) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		// The context ends as well when the caller is gone.
 		ctx, cancel := context.WithTimeout(r.Context(), s.limits.Time)
 		defer cancel()
-		result, err := answer(ctx, http.MaxBytesReader(w, r.Body, bodyBytes))
+		result, err := answer(ctx, r.Body)
 		outcome := resultDone
 		var bad requestError
 		switch {
@@ -127,6 +138,9 @@ func decode(body io.Reader, into any) error {
 		if err == nil {
 			err = errors.New("more follows the first JSON value")
 		}
+	}
+	if errors.Is(err, errCutOff) {
+		return err
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return requestError{http.StatusRequestEntityTooLarge, fmt.Errorf(

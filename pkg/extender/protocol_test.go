@@ -161,7 +161,7 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 		"a null node list":               {"POST", "/filter", `{"Pod":{},"Nodes":{"items":null}}`, 200, `"items":[]`},
 		"health":                         {"GET", "/healthz", "", 200, "ok"},
 		"readiness":                      {"GET", "/readyz", "", 200, "ok"},
-		"metrics":                        {"GET", "/metrics", "", 200, "berth_extender_unknown_nodes_total"},
+		"metrics without a token":        {"GET", "/metrics", "", 401, "Authorization: Bearer TOKEN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -236,22 +236,70 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	}
 }
 
-// Callers that send half a request keep others waiting no longer than a request may take.
+// Callers that send half a request keep others from nothing, however many they are.
+func TestSlowCallersStallNoOthers(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	const within = time.Minute
+	address := h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: within}})
+	for range 10 * largeAtOnce {
+		sendHalf(t, address, "{")
+	}
+	client, started := caller(t, address, nil), time.Now()
+	if passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
+		t.Errorf("passed %v, error %v", namesOf(passed), err)
+	}
+	if took := time.Since(started); took > within/2 {
+		t.Errorf("the answer took %v", took)
+	}
+}
+
+// Requests that have arrived in part take the memory that they fill. The one that has been sent for the longest time makes room.
+func TestTheSlowestOfManyLargeRequestsIsCutOff(t *testing.T) {
+	t.Parallel()
+	h, nodes := newWorld(t)
+	const most = 64 << 10
+	address := h.serve(t, Serving{Limits: Limits{BodyBytes: most, Time: time.Minute}})
+	answers := make(chan string, 2*largeAtOnce)
+	for range cap(answers) {
+		conn := sendHalf(t, address, `{"Pod":{"x":"`+strings.Repeat("x", most-100))
+		go func() {
+			text, _ := io.ReadAll(conn) // the end of the test closes those that are not answered
+			answers <- string(text)
+		}()
+	}
+	for range largeAtOnce {
+		if text := <-answers; !strings.Contains(text, " 503 ") || !strings.Contains(text, "had been sent for the longest time") {
+			t.Errorf("answer %q", text)
+		}
+	}
+	if passed, _, _, err := caller(t, address, nil).Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
+		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
+	}
+}
+
+// sendHalf begins a request.
+func sendHalf(t *testing.T, address, content string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 65536\r\n\r\n%s", content); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// Callers that send half a request are not waited for longer than a request may take.
 func TestSlowCallersAreCutOff(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
 	address := h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: 500 * time.Millisecond}})
 	slow := make([]net.Conn, largeAtOnce)
 	for i := range slow {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
-			t.Fatal(err)
-		}
-		slow[i] = conn
+		slow[i] = sendHalf(t, address, "{")
 	}
 	client := caller(t, address, nil)
 	await.Until(t, "an answer", func() bool {

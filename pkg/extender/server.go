@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/metricsauth"
 )
 
 // Serving says where and to whom an extender answers.
@@ -44,6 +46,10 @@ func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	metrics, err := metricsauth.New(e.api, legacyregistry.Handler())
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", s.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listening for requests: %w", err)
@@ -62,7 +68,7 @@ func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", legacyregistry.Handler())
+	mux.Handle("GET /metrics", metrics)
 	server := &Server{listener: listener, certs: certs, http: &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -118,7 +124,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // verifiedOnly answers only callers whose certificate was verified, and has one of these names if there are any. Probes
-// and metrics come without one.
+// come without one, and who reads metrics has a token.
 func verifiedOnly(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {

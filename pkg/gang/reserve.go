@@ -68,7 +68,7 @@ type ReservedPlace struct {
 // reserveSpare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum fits. Run
 // times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare the group
 // starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle with it; more
-// hardly help. The measurements are in docs/gangs.md.
+// hardly help. The measurements are in docs/internals/gangs.md.
 const reserveSpare = 0.5
 
 // Reserve returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest pods

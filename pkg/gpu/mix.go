@@ -16,7 +16,7 @@ const mixHalfLife = 8192
 
 // mixKnown is how many arrivals of pods that do not belong together make a mix worth trusting; before that best-fit
 // decides. Best-fit strands what the first pods leave for as long as they run, so even a rough mix is better: see
-// docs/gpu.md for what this number is worth.
+// docs/internals/packing.md for what this number is worth.
 const mixKnown = 16
 
 // mostClasses is how many classes a mix tells apart. Drawing it up takes time in proportion, and others wait for it.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
 
+	"berth.dev/berth/pkg/metricsauth"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 )
 
@@ -89,8 +91,12 @@ func (m *metrics) forget() {
 	m.strange.Set(0)
 }
 
-// Handler serves /healthz and /metrics.
-func (a *Agent) Handler() http.Handler {
+// Handler serves /healthz, and /metrics to those to whom the API server allows it.
+func (a *Agent) Handler(api *rest.Config) (http.Handler, error) {
+	metrics, err := metricsauth.New(api, promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := a.Alive(); err != nil {
@@ -99,6 +105,6 @@ func (a *Agent) Handler() http.Handler {
 		}
 		_, _ = w.Write([]byte("ok\n")) // a client that is gone needs no answer
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
-	return mux
+	mux.Handle("GET /metrics", metrics)
+	return mux, nil
 }

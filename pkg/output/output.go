@@ -26,7 +26,7 @@ import (
 // meaning.
 const APIVersion = "output.berth.dev/v1"
 
-// kinds of what is printed; docs/output.md describes each.
+// kinds of what is printed; docs/internals/output.md describes each.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[explain.Explanation](): "Explanation",
 	reflect.TypeFor[advise.Advice]():       "Advice",
@@ -37,6 +37,8 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",
 	reflect.TypeFor[overview.Cluster]():    "ClusterOverview",
+	reflect.TypeFor[overview.JobList]():    "JobList",
+	reflect.TypeFor[overview.Status]():     "ClusterStatus",
 }
 
 // WriteJSON prints a pointer to a value of one of the kinds.

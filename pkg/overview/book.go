@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +50,9 @@ type Book struct {
 	// allocated is what claims hold of them.
 	allocated *structured.AllocatedState
 	stale     bool // slices or claims have changed since devices were counted
+	// suspended are Jobs that may have no pods.
+	suspended map[types.UID]*batchv1.Job
+	queues    kueue
 	warnings  []Warning
 	leftOut   map[string]string
 }
@@ -84,7 +88,8 @@ type kindCount struct {
 func NewBook(keys kubeview.GPUKeys, pricing Pricing) *Book {
 	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{}, waiting: map[types.UID]*podEntry{},
 		gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(kubeview.DefaultDeviceDrivers()), stale: true, leftOut: map[string]string{}}
+		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(kubeview.DefaultDeviceDrivers()), stale: true, leftOut: map[string]string{},
+		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue()}
 }
 
 // SetNode notes a node as it is now.
@@ -293,22 +298,29 @@ func (b *Book) LeaveOut(kind, reason string) {
 	}
 }
 
+// leftOutNow are the kinds that cannot be read, each with the reason.
+func (b *Book) leftOutNow() []string {
+	list := []string{}
+	for _, kind := range slices.Sorted(maps.Keys(b.leftOut)) {
+		list = append(list, kind+": "+b.leftOut[kind])
+	}
+	return list
+}
+
 // Cluster is what the book knows at this moment. The nodes are the caller's; they share their GPUs with later answers.
 func (b *Book) Cluster(now time.Time) *Cluster {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: []string{}}
-	for _, kind := range slices.Sorted(maps.Keys(b.leftOut)) {
-		c.LeftOut = append(c.LeftOut, kind+": "+b.leftOut[kind])
-	}
+	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{}, Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
 	b.countDevices()
+	costs := map[string]price.MicroDollars{}
 	workload := &judgments{known: map[string]judgment{}}
 	for _, k := range b.kinds {
 		workload.Observe(k.RequestKind, k.pods)
 	}
 	for _, n := range b.nodes {
 		if n.node != nil {
-			b.addNode(c, n, workload)
+			b.addNode(c, n, workload, costs)
 		}
 	}
 	slices.SortFunc(c.Nodes, func(x, y Node) int {
@@ -316,5 +328,7 @@ func (b *Book) Cluster(now time.Time) *Cluster {
 	})
 	b.addGangs(c, now)
 	b.addQueue(c, now)
+	b.addJobs(c, now)
+	b.addNamespaces(c, costs)
 	return c
 }

@@ -28,10 +28,12 @@ type nodeView struct {
 	shown Node
 	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are stranded.
 	room gpu.Room
+	// costs is what the pods of each namespace pay of its price.
+	costs map[string]price.MicroDollars
 }
 
-// addNode adds a node to the answer.
-func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments) {
+// addNode adds a node to the answer, and what the pods on it cost to that of their namespaces.
+func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments, costs map[string]price.MicroDollars) {
 	if n.view == nil {
 		n.view = b.viewOf(n)
 	}
@@ -46,6 +48,9 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments) {
 	}
 	t.MicroDollarsPerHour = t.MicroDollarsPerHour.Plus(shown.MicroDollarsPerHour)
 	t.IdleMicroDollarsPerHour = t.IdleMicroDollarsPerHour.Plus(shown.IdleMicroDollarsPerHour)
+	for namespace, cost := range n.view.costs {
+		costs[namespace] = costs[namespace].Plus(cost)
+	}
 	if len(shown.GPUs) == 0 {
 		return
 	}
@@ -115,11 +120,24 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 	info.SetNode(n.node)
 	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[kubeview.RackLabel], Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
 	shown := &view.shown
+	uses := map[string]int64{}
 	for _, pod := range pods {
-		if !kubeview.BelongsToNode(pod) {
-			shown.Pods++
+		if kubeview.BelongsToNode(pod) {
+			continue
+		}
+		shown.Pods++
+		if p := b.pods[pod.UID]; p != nil && p.milli > 0 {
+			key := b.keyOf(p)
+			uses[key.namespace+"/"+key.name] += p.milli
 		}
 	}
+	shown.Use = []Use{}
+	for workload, milli := range uses {
+		shown.Use = append(shown.Use, Use{Workload: workload, MilliGPU: milli})
+	}
+	slices.SortFunc(shown.Use, func(x, y Use) int {
+		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), compareNames(x.Workload, y.Workload))
+	})
 	free := kubeview.FreeHost(info)
 	shown.FreeCPUMilli, shown.FreeMemoryMiB = free.MilliCPU, free.MemoryMiB
 
@@ -149,6 +167,14 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU, MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
 		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
 		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
+		view.costs = map[string]price.MicroDollars{}
+		for _, pod := range pods {
+			if p := b.pods[pod.UID]; p != nil && !kubeview.BelongsToNode(pod) {
+				cpu, memory, _ := kubeview.PodNeeds(pod)
+				cost := split.Share(price.Capacity{MilliCPU: cpu, MemoryMiB: memory / bytesPerMiB, MilliGPU: p.milli})
+				view.costs[pod.Namespace] = view.costs[pod.Namespace].Plus(cost)
+			}
+		}
 	}
 	return view
 }

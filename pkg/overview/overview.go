@@ -16,10 +16,15 @@ type Cluster struct {
 	Totals Totals    `json:"totals"`
 	// Nodes are those with GPUs, by rack, model and name.
 	Nodes []Node `json:"nodes"`
+	// Namespaces are those with pods that ask for GPUs or wait, by name.
+	Namespaces []Namespace `json:"namespaces"`
 	// Queue is what has no node yet, in the order of each scheduler: priority, then age. A gang is one entry.
 	Queue []Waiting `json:"queue"`
 	// Gangs are all of the cluster that have not ended, those that wait first.
 	Gangs []Gang `json:"gangs"`
+	// Jobs are the workloads that have not ended, those first that are furthest from running. Queues are Kueue's, by name.
+	Jobs   []Job   `json:"jobs"`
+	Queues []Queue `json:"queues"`
 	// Warnings are the latest events of type Warning, the newest first.
 	Warnings []Warning `json:"warnings"`
 	// LeftOut are the kinds that could not be read, each with the reason.
@@ -94,10 +99,31 @@ type Node struct {
 	FreeMemoryMiB int64 `json:"freeMemoryMiB"`
 	// Pods that are not the node's own.
 	Pods int `json:"pods"`
+	// Use is who has GPUs of the node, the largest part first.
+	Use []Use `json:"use"`
 	// Priced says that the price is known.
 	Priced                  bool               `json:"priced"`
 	MicroDollarsPerHour     price.MicroDollars `json:"microDollarsPerHour"`
 	IdleMicroDollarsPerHour price.MicroDollars `json:"idleMicroDollarsPerHour"`
+}
+
+// Use is what a workload has of a node's GPUs.
+type Use struct {
+	// Workload is namespace/name of a Job.
+	Workload string `json:"workload"`
+	MilliGPU int64  `json:"milliGPU"`
+}
+
+// Namespace sums up the pods of a namespace.
+type Namespace struct {
+	Name string `json:"name"`
+	// Pods have a node, PendingPods none; both ask for so many GPUs.
+	Pods            int   `json:"pods"`
+	PendingPods     int   `json:"pendingPods"`
+	MilliGPU        int64 `json:"milliGPU"`
+	PendingMilliGPU int64 `json:"pendingMilliGPU"`
+	// MicroDollarsPerHour is what its pods pay of the nodes with a known price that they are on.
+	MicroDollarsPerHour price.MicroDollars `json:"microDollarsPerHour"`
 }
 
 // GPUState is what can be said of one GPU at a glance.

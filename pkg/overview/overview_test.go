@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -50,6 +52,10 @@ func set(b *Book, object any) {
 		b.SetSlice(o)
 	case *resourcev1.ResourceClaim:
 		b.SetClaim(o)
+	case *batchv1.Job:
+		b.SetJob(o)
+	case *unstructured.Unstructured:
+		b.SetKueue(o)
 	case Warning:
 		b.AddWarning(o)
 	default:
@@ -242,7 +248,7 @@ func TestMoney(t *testing.T) {
 	if diff := cmp.Diff(want, c.Totals); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
-	const said = `4 of 5 GPUs allocated (80%), 1 idle of which 1 stranded, 0 unavailable
+	const said = `4 of 5 GPUs allocated (80%), 1 idle (1 stranded), 0 unavailable
 3 nodes, 2 with GPUs, 1 in use; $9.00 an hour, $1.74 of it idle (1 node without a price)
 0 pods pending; 0 gangs pending`
 	if diff := cmp.Diff(said, strings.Join(c.Lines(), "\n")); diff != "" {

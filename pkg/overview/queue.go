@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -19,19 +20,8 @@ import (
 // addGangs adds the gangs that have not ended.
 func (b *Book) addGangs(c *Cluster, now time.Time) {
 	for id, g := range b.gangs {
-		shown := Gang{Namespace: id.Namespace, Name: id.Name, MinMember: 1}
-		var since time.Time
-		if g.group != nil {
-			shown.MinMember = max(1, int(g.group.Spec.MinMember))
-			if spec, err := kubeview.GangSpec(g.group, 0); err == nil {
-				shown.MinMember = spec.Minimum.Total
-			}
-			shown.Phase, shown.Reason = string(g.group.Status.Phase), reasonOf(g.group)
-			if c := meta.FindStatusCondition(g.group.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil && c.Status == "True" {
-				shown.Reserved = plainText(c.Message)
-			}
-			since = g.group.CreationTimestamp.Time
-		}
+		shown := Gang{Namespace: id.Namespace, Name: id.Name}
+		since := shown.describe(g)
 		ended := shown.count(g, &since)
 		if g.group != nil && (g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished || g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed) ||
 			len(g.members) > 0 && ended == len(g.members) {
@@ -50,6 +40,24 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 		return cmp.Or(compareBool(x.Started, y.Started), -cmp.Compare(x.Priority, y.Priority), -cmp.Compare(x.WaitSeconds, y.WaitSeconds),
 			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
 	})
+}
+
+// describe takes over what the gang's PodGroup says, and returns since when there is one.
+func (shown *Gang) describe(g *gangEntry) (since time.Time) {
+	shown.MinMember = 1
+	if g.group == nil {
+		return time.Time{}
+	}
+	shown.MinMember = max(1, int(g.group.Spec.MinMember))
+	if spec, err := kubeview.GangSpec(g.group, 0); err == nil {
+		shown.MinMember = spec.Minimum.Total
+	}
+	shown.Phase, shown.Reason = string(g.group.Status.Phase), reasonOf(g.group)
+	reserved := meta.FindStatusCondition(g.group.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
+	if reserved != nil && reserved.Status == metav1.ConditionTrue {
+		shown.Reserved = plainText(reserved.Message)
+	}
+	return g.group.CreationTimestamp.Time
 }
 
 // count counts the members, and returns how many have ended.

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -59,12 +62,14 @@ type Watcher struct {
 	Progress func(kind string, objects int)
 
 	client  kubernetes.Interface
+	kueue   dynamic.Interface
 	kinds   []kind
 	changed chan struct{}
 }
 
 // NewWatcher makes a watcher of the cluster that config reaches.
 func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
+	original := config
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
 	if config.QPS == 0 {
@@ -78,7 +83,11 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{Book: book, client: client, changed: make(chan struct{}, 1)}
+	kueue, err := dynamic.NewForConfig(rest.CopyConfig(original))
+	if err != nil {
+		return nil, fmt.Errorf("making the client of Kueue's objects: %w", err)
+	}
+	w := &Watcher{Book: book, client: client, kueue: kueue, changed: make(chan struct{}, 1)}
 	one := metav1.ListOptions{Limit: 1}
 	core, resources := client.CoreV1().RESTClient(), client.ResourceV1().RESTClient()
 	w.kinds = []kind{
@@ -111,6 +120,10 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 			transform: trim,
 			set:       func(obj any) { book.SetClaim(obj.(*resourcev1.ResourceClaim)) },
 			gone:      func(obj any) { book.DeleteClaim(obj.(*resourcev1.ResourceClaim).UID) }},
+		{name: "jobs", object: &batchv1.Job{}, source: cache.NewListWatchFromClient(client.BatchV1().RESTClient(), "jobs", "", fields.Everything()),
+			probe:     func(ctx context.Context) error { _, err := client.BatchV1().Jobs("").List(ctx, one); return err },
+			transform: trim,
+			set:       func(obj any) { book.SetJob(obj.(*batchv1.Job)) }, gone: func(obj any) { book.DeleteJob(obj.(*batchv1.Job)) }},
 		{name: "events", object: &v1.Event{}, source: cache.NewListWatchFromClient(core, "events", "", fields.OneTermEqualSelector("type", v1.EventTypeWarning)),
 			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Events("").List(ctx, one); return err },
 			transform: trimEvent,
@@ -131,8 +144,11 @@ func (w *Watcher) Start(ctx context.Context) error {
 		informer cache.Controller
 	}
 	var readers []reader
-	for i := range w.kinds {
-		k := &w.kinds[i]
+	queues, err := w.kueueKinds()
+	if err != nil {
+		return err
+	}
+	for _, k := range append(queues, w.kinds...) {
 		if k.probe != nil {
 			err := k.probe(ctx)
 			switch {
@@ -147,7 +163,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 			}
 		}
 		store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(k), Transform: k.transform,
+			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(&k), Transform: k.transform,
 		})
 		go informer.RunWithContext(ctx)
 		readers = append(readers, reader{k.name, store, informer})
@@ -162,6 +178,31 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	go w.probe(ctx)
 	return nil
+}
+
+// kueueKinds are those of Kueue that the server has.
+func (w *Watcher) kueueKinds() ([]kind, error) {
+	resources, err := kueueResources(w.client.Discovery())
+	var kinds []kind
+	for _, r := range resources {
+		client := w.kueue.Resource(r)
+		kinds = append(kinds, kind{
+			name: r.Resource, object: &unstructured.Unstructured{}, transform: trim,
+			source: &cache.ListWatch{
+				ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					return client.List(ctx, options)
+				},
+				WatchFuncWithContext: client.Watch,
+			},
+			probe: func(ctx context.Context) error {
+				_, err := client.List(ctx, metav1.ListOptions{Limit: 1})
+				return err
+			},
+			set:  func(obj any) { w.SetKueue(obj.(*unstructured.Unstructured)) },
+			gone: func(obj any) { w.DeleteKueue(obj.(*unstructured.Unstructured)) },
+		})
+	}
+	return kinds, err
 }
 
 func (w *Watcher) handler(k *kind) cache.ResourceEventHandler {

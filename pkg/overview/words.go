@@ -33,7 +33,7 @@ func Dollars(p price.MicroDollars) string { return fmt.Sprintf("$%.2f", p.Dollar
 // Lines say the totals in sentences of a few words each: the GPUs, the bill, what waits.
 func (c *Cluster) Lines() []string {
 	t := &c.Totals
-	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle of which %s stranded, %d unavailable",
+	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle (%s stranded), %d unavailable",
 		Roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), Roughly(t.IdleMilliGPU), Roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
 	nodes := fmt.Sprintf("%s, %d with GPUs, %d in use", plural.Of(t.Nodes, "node"), t.NodesWithGPUs, t.NodesInUse)
 	if t.NodesWithoutPrice == t.Nodes {

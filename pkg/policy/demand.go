@@ -135,7 +135,7 @@ func (r *reader) readLicenses() {
 		case most < 0:
 			r.refuse(fmt.Sprintf("pod annotation %s: no placement policy has a license %s", kubeview.LicensesKey, a.Name))
 		case most < a.Amount:
-			r.refuse(fmt.Sprintf("the pod uses %d of license %s, of which no placement policy has more than %d", a.Amount, a.Name, most))
+			r.refuse(fmt.Sprintf("the pod uses %d of license %s; no placement policy has more than %d", a.Amount, a.Name, most))
 		}
 		r.licenses = append(r.licenses, d)
 	}

@@ -39,11 +39,15 @@ type Holder struct {
 
 // Rebuild makes the ledger count for another set. Bound lists the pods that run, uses says what a pod uses that is only
 // reserved, and publish makes the set known to those who call with demands of it; all are called under the lock, so that
-// nothing is missed between what one informer has told and the next.
-func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks), publish func()) {
+// nothing is missed between what one informer has told and the next. It reports whether a rule that both sets have has more licenses
+// left than before: pods that run use others now.
+func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks), publish func()) (freed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.holders
+	before, usedBefore := l.holders, map[string]int64{}
+	for i, used := range l.used {
+		usedBefore[l.set.licenses[i].id] = used
+	}
 	l.set, l.used, l.holders = set, make([]int64, len(set.licenses)), map[string]*holder{}
 	for _, h := range bound() {
 		known := before[h.UID]
@@ -60,6 +64,10 @@ func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod,
 		}
 	}
 	publish()
+	for i, used := range l.used {
+		freed = freed || used < usedBefore[set.licenses[i].id]
+	}
+	return freed
 }
 
 // put counts a holder, which replaces what was known of the pod.

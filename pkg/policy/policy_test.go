@@ -137,8 +137,8 @@ func TestWhereAPodMayRun(t *testing.T) {
 		"a list of datasets that cannot be read":     {annotations: set{"berth.dev/datasets": "A"}, refusal: `pod annotation berth.dev/datasets: "A" is not a list of at most 16 datasets, each once, such as imagenet,laion`},
 		"a license that nobody knows":                {annotations: set{"berth.dev/licenses": "matlab"}, refusal: "pod annotation berth.dev/licenses: no placement policy has a license matlab"},
 		"a list of licenses that cannot be read":     {annotations: set{"berth.dev/licenses": "m=0"}, refusal: `pod annotation berth.dev/licenses: "m=0" is not a list of at most 16 licenses, each once, such as matlab=2,ansys`},
-		"more licenses than any policy has":          {specs: set{"p": `licenses: [{name: m, count: 2}]`}, annotations: set{"berth.dev/licenses": "m=3"}, refusal: "the pod uses 3 of license m, of which no placement policy has more than 2"},
-		"a license of which there are none any more": {specs: set{"p": `licenses: [{name: m, count: 0}]`}, annotations: set{"berth.dev/licenses": "m"}, refusal: "the pod uses 1 of license m, of which no placement policy has more than 0"},
+		"more licenses than any policy has":          {specs: set{"p": `licenses: [{name: m, count: 2}]`}, annotations: set{"berth.dev/licenses": "m=3"}, refusal: "the pod uses 3 of license m; no placement policy has more than 2"},
+		"a license of which there are none any more": {specs: set{"p": `licenses: [{name: m, count: 0}]`}, annotations: set{"berth.dev/licenses": "m"}, refusal: "the pod uses 1 of license m; no placement policy has more than 0"},
 		"a license of a pool": {
 			specs: set{"p": `licenses: [{name: m, count: 2, nodes: {selector: {matchLabels: {pool: b}}}}]`}, annotations: set{"berth.dev/licenses": "m"},
 			want: set{"eu-a": "node(s) outside the pools of license m (rule m of placement policy p)", "bare": "node(s) outside the pools of license m (rule m of placement policy p)"},

@@ -142,7 +142,7 @@ func undone(mode replayed.Mode, a, b []*replayed.Result) string {
 	if same {
 		return ""
 	}
-	return fmt.Sprintf("The sides do not do the same work (A leaves %s pods pending, B %s), so bill, waits and completion decide nothing.",
+	return fmt.Sprintf("The sides do not do the same work (A leaves %s pods pending, B %s), so cost, waiting times and completion are not compared.",
 		number(round3(left[0])), number(round3(left[1])))
 }
 

@@ -43,7 +43,7 @@ func TestVerdicts(t *testing.T) {
 			[]string{"B does as well as A: no metric differs.", "none", "none"}},
 		"work that is left undone": {1, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.Pending, b.StrandedMilli, b.MicroDollars = 1, 2, 3000, 4_000_000
-		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so bill, waits and completion decide nothing. B is better than A in 0 of 5 metrics and worse in 3.", "none",
+		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so cost, waiting times and completion are not compared. B is better than A in 0 of 5 metrics and worse in 3.", "none",
 			"GPUs stranded +3 GPUs; Pods pending at the end +2 pods; Preempted pods +1 pod"}},
 		"more than are named": {2, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.StrandedMilli, b.MicroDollars = 1, 3000, 4_000_000

@@ -39,15 +39,15 @@ func TestNeedsAreThoseOfTheEnabledPlugins(t *testing.T) {
 	}{
 		"a profile without plugins needs what every scheduler needs": {
 			config: profileWith(), with: []string{"get,list,watch nodes", "create pods/binding"},
-			without: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch poddisruptionbudgets.policy", "patch pods"},
+			without: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch poddisruptionbudgets.policy"},
 		},
 		"gangs need PodGroups and the kinds they are made of": {
 			config: profileWith(coscheduling), with: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch jobs.batch", "delete pods"},
 			without: []string{"get,list,watch ippools.berth.dev"},
 		},
 		"fixed addresses": {
-			config: profileWith(ipReservation), with: []string{"get,list,watch ippools.berth.dev", "patch pods", "get,list,watch statefulsets.apps"},
-			without: []string{"get,list,watch services"},
+			config: profileWith(ipReservation), with: []string{"get,list,watch ippools.berth.dev", "patch,update pods/status", "get,list,watch statefulsets.apps"},
+			without: []string{"get,list,watch services", "patch pods"},
 		},
 		"a feature gate": {
 			config: profileWith(), features: []string{NativeGroups}, with: []string{"get,list,watch podgroups.scheduling.k8s.io"},

@@ -20,10 +20,27 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// CreateObjects creates the objects of the YAML files at paths in files, in their order and of any kind the API server
-// serves, and returns them as it stored them. Namespaced objects that name no namespace go to the given one. A field
-// that the API server does not know is an error.
-func CreateObjects(ctx context.Context, config *rest.Config, namespace string, files fs.FS, paths ...string) ([]*unstructured.Unstructured, error) {
+// CreateFiles creates the objects of the YAML files at paths in files. See CreateObjects.
+func CreateFiles(
+	ctx context.Context, config *rest.Config, namespace string, files fs.FS, paths ...string,
+) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, path := range paths {
+		read, err := ReadObjects(files, path)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, read...)
+	}
+	return CreateObjects(ctx, config, namespace, objects...)
+}
+
+// CreateObjects creates objects, in their order and of any kind the API server serves, and returns them as it stored
+// them. Namespaced objects that name no namespace go to the given one. A field that the API server does not know is an
+// error.
+func CreateObjects(
+	ctx context.Context, config *rest.Config, namespace string, objects ...*unstructured.Unstructured,
+) ([]*unstructured.Unstructured, error) {
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
@@ -34,36 +51,31 @@ func CreateObjects(ctx context.Context, config *rest.Config, namespace string, f
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	var created []*unstructured.Unstructured
-	for _, path := range paths {
-		objects, err := readObjects(files, path)
+	for _, object := range objects {
+		kind := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
-			return created, err
+			return created, fmt.Errorf("creating %s %s: %w", kind.Kind, object.GetName(), err)
 		}
-		for _, object := range objects {
-			kind := object.GroupVersionKind()
-			mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-			if err != nil {
-				return created, fmt.Errorf("%s: %w", path, err)
+		resource := client.Resource(mapping.Resource)
+		var target dynamic.ResourceInterface = resource
+		if mapping.Scope.Name() == "namespace" {
+			if object.GetNamespace() == "" {
+				object.SetNamespace(namespace)
 			}
-			resource := client.Resource(mapping.Resource)
-			var target dynamic.ResourceInterface = resource
-			if mapping.Scope.Name() == "namespace" {
-				if object.GetNamespace() == "" {
-					object.SetNamespace(namespace)
-				}
-				target = resource.Namespace(object.GetNamespace())
-			}
-			stored, err := target.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-			if err != nil {
-				return created, fmt.Errorf("creating %s %s of %s: %w", kind.Kind, object.GetName(), path, err)
-			}
-			created = append(created, stored)
+			target = resource.Namespace(object.GetNamespace())
 		}
+		stored, err := target.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		if err != nil {
+			return created, fmt.Errorf("creating %s %s: %w", kind.Kind, object.GetName(), err)
+		}
+		created = append(created, stored)
 	}
 	return created, nil
 }
 
-func readObjects(files fs.FS, path string) ([]*unstructured.Unstructured, error) {
+// ReadObjects reads the objects of a YAML file of any number of documents.
+func ReadObjects(files fs.FS, path string) ([]*unstructured.Unstructured, error) {
 	data, err := fs.ReadFile(files, path)
 	if err != nil {
 		return nil, fmt.Errorf("reading objects: %w", err)

@@ -60,6 +60,9 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 		}
 	}()
 	// The lock was free, so whatever is here is of a sandbox that crashed.
+	if _, err := os.Stat(layout.Etcd()); err == nil && progress != nil {
+		progress("removing the data of a control plane that was not stopped with `berth down`")
+	}
 	if err := layout.clean(); err != nil {
 		return nil, err
 	}

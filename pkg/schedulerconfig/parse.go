@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/apis/config"
@@ -37,7 +36,7 @@ func Parse(name string, data []byte) (*Configuration, error) {
 		return nil, fmt.Errorf("%s: this is a %s, not a KubeSchedulerConfiguration", name, gvk.Kind)
 	}
 	component.APIVersion = gvk.GroupVersion().String()
-	if err := validation.ValidateKubeSchedulerConfiguration(component); err != nil {
+	if err := Validate(component); err != nil {
 		return nil, fmt.Errorf("%s: %s", name, oneLine(err))
 	}
 	return &Configuration{Name: name, Component: component}, nil

@@ -12,7 +12,7 @@ import (
 var eighths = []rune("▁▂▃▄▅▆▇")
 
 // Legend says what the glyphs of the map mean.
-const Legend = "█ allocated  ▁▂▃▄▅▆▇ in use in part  · free  × stranded  ! unavailable"
+const Legend = "█ allocated  ▁▂▃▄▅▆▇ partly used  · free  × stranded  ! unavailable"
 
 // glyph of a GPU.
 func glyph(g overview.GPU) string {

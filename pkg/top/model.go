@@ -34,13 +34,14 @@ const refreshEvery = time.Second
 const (
 	tabMap = iota
 	tabNodes
+	tabJobs
 	tabQueue
 	tabGangs
 	tabWarnings
 	tabs
 )
 
-var tabNames = [tabs]string{"Map", "Nodes", "Queue", "Gangs", "Warnings"}
+var tabNames = [tabs]string{"Map", "Nodes", "Jobs", "Queue", "Gangs", "Warnings"}
 
 // Model is the live view: what is shown, and what keys have chosen. It implements tea.Model.
 type Model struct {
@@ -160,7 +161,7 @@ func (m *Model) press(key string) tea.Cmd {
 	switch key {
 	case "q", "ctrl+c":
 		return tea.Quit
-	case "1", "2", "3", "4", "5":
+	case "1", "2", "3", "4", "5", "6":
 		m.tab = int(key[0] - '1')
 	case "tab", "right", "l":
 		m.tab = (m.tab + 1) % tabs
@@ -195,9 +196,9 @@ func (m *Model) press(key string) tea.Cmd {
 }
 
 // Keys is the help of the live view.
-const Keys = `1 to 5, Tab     Map, Nodes, Queue, Gangs, Warnings
+const Keys = `1 to 6, Tab     Map, Nodes, Jobs, Queue, Gangs, Warnings
 Up, Down, PgUp, PgDn, Home, End
-Enter           pods of a node; why a pod or a gang waits or is where it is
+Enter           pods of a node; why a pod, a gang or a workload waits or is where it is
 /               show only what contains a text; Esc shows all again
 s, S            sort by the next column; turn the order round
 Esc             back
@@ -277,7 +278,7 @@ func (m *Model) pressDetail(key string) tea.Cmd {
 		m.detail = d.back
 	case "ctrl+c":
 		return tea.Quit
-	case "1", "2", "3", "4", "5", "tab", "shift+tab":
+	case "1", "2", "3", "4", "5", "6", "tab", "shift+tab":
 		m.detail = nil
 		return m.press(key)
 	case "up", "k":

@@ -47,8 +47,66 @@ func cluster() *overview.Cluster {
 		},
 		Gangs: []overview.Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 3, MilliGPU: 12000, Phase: "PreScheduling", WaitSeconds: 7200, Reason: "needs 3 nodes, fits 2"},
 			{Namespace: "team", Name: "runs", MinMember: 2, Members: 2, Scheduled: 2, Running: 2, MilliGPU: 2000, Nodes: 1, Started: true, Phase: "Running"}},
+		Jobs: []overview.Job{
+			{
+				Namespace: "team", Kind: "Job", Name: "train", State: overview.JobPending, Pods: 3, MinMember: 3, MilliGPU: 12000, AgeSeconds: 7200,
+				Queue: &overview.Place{Name: "q", Position: 1}, Reason: "needs 3 nodes, fits 2",
+			},
+			{
+				Namespace: "team", Kind: "Deployment", Name: "web", State: overview.JobRunning, Pods: 2, Scheduled: 2, Running: 2, MilliGPU: 2000,
+				Nodes: []string{"a", "b", "c"}, Racks: []string{"r1"}, AgeSeconds: 60,
+			},
+		},
+		Queues:   []overview.Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 1, UsedGPUs: 2, QuotaGPUs: 8}},
 		Warnings: []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team", Object: "Pod/train-0", Reason: "FailedScheduling", Message: "needs 3 nodes", Count: 4}},
 		LeftOut:  []string{"events: forbidden"},
+	}
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues, LeftOut: cluster().LeftOut}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `left out: events: forbidden
+ Name   Kind        State    Pods  GPUs  Where        Age  Queue          Reason
+ train  Job         Pending   0/3    12  -             2h  q, position 1  needs 3 nodes, fits 2
+ web    Deployment  Running   2/2     2  3 nodes, r1   1m  -
+
+Queues of Kueue
+ Queue   Cluster queue  Pending  Admitted  GPUs used  Quota  Borrowed
+ team/q  c                    1         0          2      8         0
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := Jobs(&out, &overview.JobList{}); err != nil || out.String() != "no workloads\n" {
+		t.Errorf("without workloads: %q, %v", out.String(), err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := cluster()
+	if err := Status(&out, c, c.Status(overview.Health{Message: "healthy: s-1 leads"})); err != nil {
+		t.Fatal(err)
+	}
+	const want = `scheduler  healthy: s-1 leads
+GPUs       4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
+nodes      4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
+pods       4 pods pending; 1 gang pending
+workloads  1 running, 1 pending
+left out   events: forbidden
+
+1 workload without all of its pods
+ Name        Kind  State    Pods  GPUs  Where  Age  Queue          Reason
+ team/train  Job   Pending   0/3    12  -       2h  q, position 1  needs 3 nodes, fits 2
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -58,12 +116,12 @@ func TestOnce(t *testing.T) {
 	if err := Once(&out, cluster(), 1); err != nil {
 		t.Fatal(err)
 	}
-	const want = `4.4 of 10 GPUs allocated (44%), 4.6 idle of which 2 stranded, 1 unavailable
+	const want = `4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
 4 pods pending; 1 gang pending
 left out: events: forbidden
 
-█ allocated  ▁▂▃▄▅▆▇ in use in part  · free  × stranded  ! unavailable
+█ allocated  ▁▂▃▄▅▆▇ partly used  · free  × stranded  ! unavailable
 r1  A100  2 of 8 GPUs in 2 nodes
 ██·× !···
 r2  T4  1.4 of 2 GPUs in 1 node
@@ -109,7 +167,7 @@ func TestAnEmptyClusterIsShown(t *testing.T) {
 	if err := Once(&out, (&overview.Book{}).Cluster(time.Now()), 0); err != nil {
 		t.Fatal(err)
 	}
-	if want := "0 of 0 GPUs allocated (0%), 0 idle of which 0 stranded, 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
+	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("printed %q", out.String())
 	}
 }
@@ -174,19 +232,20 @@ func TestKeys(t *testing.T) {
 		"nodes by stranded GPUs, the largest first": {[]string{"2", "s", "s", "s", "s", "S"}, "a100-2  !···  0  0  16.0  0  -  -  A100  r1  Cordoned"},
 		"nodes by use, the largest first":           {[]string{"2", "s", "s", "s"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
 		"below the last is the last":                {[]string{"2", "end", "down", "pgdown"}, "t4-1  ▄▇  1.4  0  0.0  3  -  -  T4  r2  Ready"},
-		"above the first is the first":              {[]string{"3", "up", "pgup"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
-		"the queue by waiting, shortest first":      {[]string{"3", "s", "s", "s", "s", "s", "s", "S"}, "2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
-		"a filter":                                  {[]string{"3", "/", "s", "o", "l", "o", "enter"}, "2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
-		"a filter that fits nothing":                {[]string{"3", "/", "x", "y", "enter"}, ""},
-		"a filter that is taken back":               {[]string{"3", "/", "x", "y", "backspace", "backspace", "enter"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"above the first is the first":              {[]string{"4", "up", "pgup"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"the queue by waiting, shortest first":      {[]string{"4", "s", "s", "s", "s", "s", "s", "S"}, "2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
+		"a filter":                                  {[]string{"4", "/", "s", "o", "l", "o", "enter"}, "2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
+		"a filter that fits nothing":                {[]string{"4", "/", "x", "y", "enter"}, ""},
+		"a filter that is taken back":               {[]string{"4", "/", "x", "y", "backspace", "backspace", "enter"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 		"a filter on the map":                       {[]string{"/", "t", "4", "enter"}, "▄▇"},
-		"gangs":                                     {[]string{"tab", "tab", "tab", "down"}, "team/runs  2  2  2  2  1  -"},
+		"gangs":                                     {[]string{"tab", "tab", "tab", "tab", "down"}, "team/runs  2  2  2  2  1  -"},
 		"pods of a node":                            {[]string{"2", "enter"}, "team/on-a100-1  2 GPU on [0 1]  priority 0  age 2h  gang g"},
-		"another tab from the pods of a node":       {[]string{"2", "enter", "3"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
-		"the next tab from the pods of a node":      {[]string{"2", "enter", "tab"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"another tab from the pods of a node":       {[]string{"2", "enter", "4"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"the next tab from the pods of a node":      {[]string{"2", "enter", "tab", "tab"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 		"back":                                      {[]string{"2", "enter", "esc"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
-		"enter in an empty list":                    {[]string{"3", "/", "x", "y", "enter", "enter"}, ""},
-		"the keys":                                  {[]string{"?"}, "1 to 5, Tab  Map, Nodes, Queue, Gangs, Warnings"},
+		"enter in an empty list":                    {[]string{"4", "/", "x", "y", "enter", "enter"}, ""},
+		"jobs":                                      {[]string{"3"}, "team/train  Job  Pending  0/3  12  -  2h  needs 3 nodes, fits 2"},
+		"the keys":                                  {[]string{"?"}, "1 to 6, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -211,15 +270,15 @@ func TestListsShowWhyOnEveryScreen(t *testing.T) {
 		keys  []string
 		want  string
 	}{
-		{80, []string{"3"}, "#  Name  Pods  GPUs  Waiting  Reason"},
-		{140, []string{"3"}, "#  Name  Pods  GPUs  Priority  Waiting  Scheduler  Reason"},
-		{80, []string{"4"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason"},
-		{60, []string{"5"}, "Last seen  Object  Reason  Message"},
+		{80, []string{"4"}, "#  Name  Pods  GPUs  Waiting  Reason"},
+		{140, []string{"4"}, "#  Name  Pods  GPUs  Priority  Waiting  Scheduler  Reason"},
+		{80, []string{"5"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason"},
+		{60, []string{"6"}, "Last seen  Object  Reason  Message"},
 		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State"},
 		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  Rack  State"},
-		{40, []string{"3"}, "#  Name  Reason"},
+		{40, []string{"4"}, "#  Name  Reason"},
 		// Columns that are not shown are not sorted by.
-		{80, []string{"3", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason"},
+		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason"},
 	} {
 		m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return long } })
 		m.Update(tea.WindowSizeMsg{Width: tt.width, Height: 24})
@@ -229,7 +288,7 @@ func TestListsShowWhyOnEveryScreen(t *testing.T) {
 		if diff := cmp.Diff(tt.want, heading); diff != "" {
 			t.Errorf("%d columns, keys %v (-want +got):\n%s", tt.width, tt.keys, diff)
 		}
-		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "3" && !strings.Contains(all, "words, fits 2") {
+		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "4" && !strings.Contains(all, "words, fits 2") {
 			t.Errorf("the reason of the chosen entry is not on the screen in full:\n%s", strings.Join(screen, "\n"))
 		}
 	}
@@ -263,7 +322,7 @@ func TestTheQueueIsSortedByNumbers(t *testing.T) {
 		c.Queue = append(c.Queue, overview.Waiting{Position: position, Name: fmt.Sprint("p", position), Scheduler: "s"})
 	}
 	m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return c } })
-	press(m, "3", "s")
+	press(m, "4", "s")
 	var got []string
 	for _, e := range m.lines {
 		got = append(got, e.cells[0])
@@ -286,12 +345,12 @@ func TestEnterExplains(t *testing.T) {
 		want   string
 	}{
 		"a pod of a node":       {keys: []string{"2", "enter", "enter"}, want: "pod team/on-a100-1 wins in 100 columns"},
-		"a pod that waits":      {keys: []string{"3", "down", "enter"}, want: "pod team/solo wins in 100 columns"},
-		"a gang that waits":     {keys: []string{"3", "enter"}, want: "pod team/train-0 wins in 100 columns"},
-		"a gang":                {keys: []string{"4", "enter"}, want: "podgroup team/train wins in 100 columns"},
-		"the pod of a warning":  {keys: []string{"5", "enter"}, want: "pod team/train-0 wins in 100 columns"},
-		"what cannot be said":   {keys: []string{"3", "enter"}, change: []func(*Source){failing}, want: "the pod is gone"},
-		"an answer for nothing": {keys: []string{"3", "enter", "esc"}, want: "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"a pod that waits":      {keys: []string{"4", "down", "enter"}, want: "pod team/solo wins in 100 columns"},
+		"a gang that waits":     {keys: []string{"4", "enter"}, want: "pod team/train-0 wins in 100 columns"},
+		"a gang":                {keys: []string{"5", "enter"}, want: "podgroup team/train wins in 100 columns"},
+		"the pod of a warning":  {keys: []string{"6", "enter"}, want: "pod team/train-0 wins in 100 columns"},
+		"what cannot be said":   {keys: []string{"4", "enter"}, change: []func(*Source){failing}, want: "the pod is gone"},
+		"an answer for nothing": {keys: []string{"4", "enter", "esc"}, want: "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +372,7 @@ func TestEnterExplains(t *testing.T) {
 func TestTheChosenEntryStays(t *testing.T) {
 	t.Parallel()
 	m := live()
-	press(m, "3", "down")
+	press(m, "4", "down")
 	changed := cluster()
 	changed.Queue = append([]overview.Waiting{{Position: 1, Namespace: "team", Name: "first", Pods: 1, Pod: "first"}}, changed.Queue...)
 	m.Update(refreshed{changed})
@@ -332,7 +391,7 @@ func TestTheScreenIsAlwaysFull(t *testing.T) {
 	for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 20, Height: 8}, {Width: 80, Height: 24}, {Width: 300, Height: 100}} {
 		m := live()
 		m.Update(size)
-		for _, key := range []string{"1", "2", "3", "4", "5", "?"} {
+		for _, key := range []string{"1", "2", "4", "4", "5", "?"} {
 			press(m, key, "down", "end")
 			lines := m.draw()
 			if len(lines) != m.height {

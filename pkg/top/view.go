@@ -195,6 +195,12 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 		list = append(list, e)
 	}
 	switch m.tab {
+	case tabJobs:
+		for i := range c.Jobs {
+			j := &c.Jobs[i]
+			add(entry{kind: explainedKinds[j.Kind], namespace: j.Namespace, name: j.Name}, jobCells(j))
+		}
+		return jobColumns, list
 	case tabQueue:
 		for i := range c.Queue {
 			w := &c.Queue[i]

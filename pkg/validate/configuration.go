@@ -39,11 +39,16 @@ func (d *document) configuration() {
 	}
 	component.APIVersion = gvk.GroupVersion().String()
 	if invalid := validation.ValidateKubeSchedulerConfiguration(component); invalid != nil {
-		said := strings.Contains(invalid.Error(), aboutQueueSort) && d.queueSort(component)
-		for _, err := range utilerrors.Flatten(invalid).Errors() {
-			if !said || !strings.HasSuffix(err.Error(), aboutQueueSort) {
-				d.validationError(err)
+		errs, conflict := schedulerconfig.QueueConflictOf(component, invalid)
+		if conflict != nil {
+			at := conflict.Path
+			if len(conflict.Fields) == 1 {
+				at += "." + conflict.Fields[0]
 			}
+			d.add(Error, "queue-sort", d.line(at), conflict.Path, conflict.Message)
+		}
+		for _, err := range errs {
+			d.validationError(err)
 		}
 		return
 	}

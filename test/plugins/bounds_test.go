@@ -164,7 +164,7 @@ var bounds = map[string]map[string]string{
 		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},
 	"pkg/plugins/ipreservation": {
-		"book.nominated": byPod, "book.profiles": byAdmin, "book.unseen": byPod, "calls.of": byPod,
+		"book.neverRan": byPod, "book.nominated": byPod, "book.profiles": byAdmin, "book.unseen": byPod, "calls.of": byPod,
 	},
 	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,

@@ -104,13 +104,78 @@ func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 				synctest.Wait()
 				first := c.next(t, "first")
 				_ = c.preBind(t, c.reserve(t, first), first)
+				pass(minute)
 				if diff := cmp.Diff(test.want, c.reserved()); diff != "" {
 					t.Errorf("reserved (-want +got):\n%s", diff)
 				}
-				synctest.Wait()
 				c.mustBind(t, c.next(t, "next"))
 				if got := c.annotation("db-0", "berth.dev/ip-address"); got != "10.0.0.1" {
 					t.Errorf("the next pod has %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A pod may be deleted when it has its reservation and is not bound. Without a successor the address would be lost with Retain.
+func TestTheAddressOfAPodThatNeverRanIsGivenBack(t *testing.T) {
+	t.Parallel()
+	const earlier = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`
+	gone := func(t *testing.T, c *addressed, _ *v1.Pod) { c.DeletePod(t, "db-0") }
+	tests := map[string]struct {
+		objects []string
+		then    func(t *testing.T, c *addressed, first *v1.Pod)
+		want    map[string]string
+	}{
+		"before it is bound": {then: gone, want: map[string]string{}},
+		"when it waits again after its binding has failed": {then: func(t *testing.T, c *addressed, first *v1.Pod) {
+			c.mustBind(t, first)
+			pass(minute)
+			c.DeletePod(t, "db-0")
+		}, want: map[string]string{}},
+		"when another scheduler leads": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
+			other := beside(t, c.API)
+			synctest.Wait()
+			other.lead(t)
+			pass(minute)
+			c.DeletePod(t, "db-0")
+		}, want: map[string]string{}},
+		"and another has come, which gets what is free": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
+			second := c.next(t, "second")
+			pass(minute)
+			c.mustBind(t, second)
+		}, want: map[string]string{"10.0.0.1": "second"}},
+		"but the next pod is promised the address first": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
+			second := c.next(t, "second")
+			state := c.reserve(t, second)
+			pass(minute)
+			if reason := c.preBind(t, state, second); reason != "" {
+				t.Error(reason)
+			}
+		}, want: map[string]string{"10.0.0.1": "second"}},
+		"but it has run": {then: func(t *testing.T, c *addressed, first *v1.Pod) {
+			c.land(t, first)
+			c.DeletePod(t, "db-0")
+		}, want: map[string]string{"10.0.0.1": "first"}},
+		"but an earlier pod had the address": {objects: []string{earlier}, then: gone, want: map[string]string{"10.0.0.1": "first"}},
+		"but a user has edited the reservation": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
+			c.apply(t, strings.Replace(earlier, "before, releasePolicy: Retain", "first, releaseAfter: 1h", 1))
+			pass(second)
+			c.DeletePod(t, "db-0")
+		}, want: map[string]string{"10.0.0.1": "first"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := giveOut(t, append(test.objects, poolOfNine)...)
+				synctest.Wait()
+				first := c.next(t, "first")
+				c.mustBind(t, first)
+				pass(second)
+				test.then(t, c, first)
+				pass(minute)
+				if diff := cmp.Diff(test.want, c.reserved()); diff != "" {
+					t.Errorf("reserved (-want +got):\n%s", diff)
 				}
 			})
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -259,6 +260,40 @@ func TestPodsWakeWhenTheirNamespaceComes(t *testing.T) {
 			t.Errorf("once it is known (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// The labels of a namespace say which of its pods use a license, and those of other namespaces wait for it.
+func TestPodsWakeWhenANamespaceUsesLessOfALicense(t *testing.T) {
+	t.Parallel()
+	const tools = `licenses: [{name: matlab, count: 1, pods: {namespaceSelector: {matchLabels: {team: vision}}}, perPod: 1}]`
+	for name, test := range map[string]struct {
+		labels []string
+		want   []string
+	}{
+		"the namespace leaves the rule":            {nil, []string{"waits"}},
+		"the namespace gets another label as well": {[]string{"team", "vision", "x", "y"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				waits := licensed("waits", "matlab").Obj()
+				g := govern(t, specs{"tools": tools}, twoPools(objects.Namespace("vision", "team", "vision"),
+					objects.Pod("holder").Namespace("vision").Node("a").Obj(), waits, objects.Pod("plain").Obj())...)
+				if reasons := g.Cycle(t, waits).Reasons(); !strings.Contains(reasons["a"], "1 of 1 in use") {
+					t.Fatalf("the license is free: %v", reasons)
+				}
+				woken(g.Scheduler)
+				if _, err := g.Client.CoreV1().Namespaces().Update(t.Context(), objects.Namespace("vision", test.labels...), metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, woken(g.Scheduler)); diff != "" {
+					t.Errorf("woken (-want +got):\n%s", diff)
+				}
+				if reasons := g.Cycle(t, waits).Reasons(); (reasons["a"] == "") != (test.want != nil) {
+					t.Errorf("refused: %v", reasons)
+				}
+			})
+		})
+	}
 }
 
 // hint asks what an event says of a pod that waits: by the number of the event in EventsToRegister.

@@ -2,47 +2,174 @@ package release_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/sandbox"
 )
 
-// testAccount uses the rights of the scheduler's account as somebody would who has stolen its token.
+// stolen is the token of a component, as who has stolen it uses it.
+type stolen struct {
+	*guarded
+	client kubernetes.Interface
+	// who is what the messages call the component.
+	who string
+}
+
+// testAccount uses the rights of the scheduler's account as a thief of its token would.
 func testAccount(t *testing.T, w *guarded) {
-	scheduler := w.as(t, "system:serviceaccount:kube-system:berth-scheduler")
-	patch := func(ctx context.Context, patch string, options metav1.PatchOptions) (refused bool, err error) {
-		pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
-		if err != nil {
-			return false, err
-		}
-		_, err = scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, []byte(patch), options)
-		return err != nil && strings.Contains(err.Error(), "may change annotations of pods"), err
-	}
-	w.Await(t, "policy berth-scheduler-account", func(ctx context.Context) (bool, error) {
-		refused, err := patch(ctx, `{"metadata":{"labels":{"app":"stolen"}}}`, metav1.PatchOptions{DryRun: dryRun.DryRun})
-		if refused {
-			err = nil
-		}
-		return refused, err
+	token := stolen{w, w.as(t, "system:serviceaccount:kube-system:berth-scheduler"), "scheduler"}
+	token.mayNotPatchPods(t)
+	token.awaitGuard(t)
+	const others = ", but conditions, nominatedNodeName, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses"
+	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned"
+	token.mayWriteStatuses(t, others, conditions, map[string]string{
+		"why it is pending":           `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
+		"that it is evicted":          `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`,
+		"a nomination":                `{"status":{"nominatedNodeName":"n"}}`,
+		"a claim that it has made":    `{"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"main","resourceName":"example.com/a","requestName":"r"}]}}}`,
+		"an address":                  `{"metadata":{"annotations":{"berth.dev/ip-address":"10.0.0.1"}}}`,
+		"devices, in one patch":       `{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`,
+		"devices that it takes back":  `{"status":{"conditions":[{"$patch":"delete","type":"berth.dev/GPUsAssigned"}]}}`,
+		"what changes nothing of one": `{"status":{"phase":"Pending"}}`,
 	})
-	for _, tc := range []struct {
-		name, patch string
-		refused     bool
-	}{
-		{"an annotation", `{"metadata":{"annotations":{"example.com/a":"b"}}}`, false},
-		{"a label", `{"metadata":{"labels":{"app":"stolen"}}}`, true},
-		{"a finalizer", `{"metadata":{"finalizers":["example.com/never"]}}`, true},
-		{"an image", `{"spec":{"containers":[{"name":"main","image":"other"}]}}`, true},
-		{"an owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`, true},
-		{"a deadline", `{"spec":{"activeDeadlineSeconds":5}}`, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			refused, err := patch(t.Context(), tc.patch, metav1.PatchOptions{})
-			if refused != tc.refused {
-				t.Errorf("refused %t, want %t: %v", refused, tc.refused, err)
+	token.mayBind(t)
+}
+
+// testExtendersAccount does the same with that of the extender.
+func testExtendersAccount(t *testing.T, w *guarded) {
+	w.installExtender(t)
+	if _, err := sandbox.CreateObjects(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/policy.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	token := stolen{w, w.as(t, extenderAccount), "extender"}
+	token.mayNotPatchPods(t)
+	token.awaitGuard(t)
+	token.mayWriteStatuses(t, ", but conditions", ", but berth.dev/GPUsAssigned", map[string]string{
+		"devices, in one patch": `{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`,
+	})
+	token.mayBind(t)
+}
+
+// pod is one that runs, as far as its status says.
+func (s stolen) pod(ctx context.Context, t *testing.T) *corev1.Pod {
+	t.Helper()
+	pod := podWith(nil)
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/a": resource.MustParse("1")}
+	pod, err := s.user.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}
+	if pod, err = s.Client.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+func (s stolen) patch(ctx context.Context, pod *corev1.Pod, patch string, subresources ...string) error {
+	_, err := s.client.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{DryRun: dryRun.DryRun}, subresources...)
+	return err
+}
+
+// mayNotPatchPods: RBAC refuses it, so that no image can be changed, with or without a policy.
+func (s stolen) mayNotPatchPods(t *testing.T) {
+	err := s.patch(t.Context(), s.pod(t.Context(), t), `{"spec":{"containers":[{"name":"main","image":"other"}]}}`)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot patch resource "pods"`) {
+		t.Errorf("changing an image: error %v, want that the account may not patch pods", err)
+	}
+}
+
+// awaitGuard waits for the policy, which counts some time after it was created.
+func (s stolen) awaitGuard(t *testing.T) {
+	pod := s.pod(t.Context(), t)
+	s.Await(t, "the policy of the account of the "+s.who, func(ctx context.Context) (bool, error) {
+		return denial(s.patch(ctx, pod, `{"metadata":{"labels":{"app":"stolen"}}}`, "status")) != "", nil
+	})
+}
+
+func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, allowed map[string]string) {
+	field := func(name string) string {
+		return "the " + s.who + " may not change " + name + " in the status of a pod" + ownFields
+	}
+	condition := func(name string) string {
+		return "the " + s.who + " may not change condition " + name + " of a pod" + ownConditions
+	}
+	metadata := map[string]string{
+		"scheduler": "the scheduler may change annotations of pods and a few fields of their status, and nothing else of them",
+		"extender":  "the extender may change annotations of pods and one condition of their status, and nothing else of them",
+	}[s.who]
+	type write struct{ patch, want string }
+	writes := map[string]write{
+		"a label":             {`{"metadata":{"labels":{"app":"stolen"}}}`, metadata},
+		"a finalizer":         {`{"metadata":{"finalizers":["example.com/never"]}}`, metadata},
+		"the phase":           {`{"status":{"phase":"Failed"}}`, field("phase")},
+		"when it started":     {`{"status":{"startTime":"2026-01-01T00:00:00Z"}}`, field("startTime")},
+		"a container":         {`{"status":{"containerStatuses":[{"name":"main","image":"i","imageID":"","ready":true,"restartCount":0}]}}`, field("containerStatuses")},
+		"a reason":            {`{"status":{"reason":"Evicted"}}`, field("reason")},
+		"readiness":           {`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, condition("Ready")},
+		"a condition less":    {`{"status":{"conditions":[{"$patch":"delete","type":"Ready"}]}}`, condition("Ready")},
+		"a gate of readiness": {`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`, condition("example.com/gate")},
+	}
+	for name, patch := range allowed {
+		writes[name] = write{patch: patch}
+	}
+	for name, w := range writes {
+		t.Run(name, func(t *testing.T) {
+			if got := denial(s.patch(t.Context(), s.pod(t.Context(), t), w.patch, "status")); got != w.want {
+				t.Errorf("got %q, want %q", got, w.want)
 			}
 		})
 	}
+}
+
+// mayBind: a Binding adds its labels and annotations to the pod. Those of the node's place come from the API server.
+func (s stolen) mayBind(t *testing.T) {
+	refused := "the " + s.who + " may not add labels to the pod that it binds"
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "placed-", Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
+	node, err := s.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   string
+	}{"nothing": {}, "a label": {map[string]string{"app": "stolen"}, refused}} {
+		t.Run("a Binding with "+name, func(t *testing.T) {
+			pod := s.pod(t.Context(), t)
+			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: tc.labels}, Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
+			got := denial(s.client.CoreV1().Pods("default").Bind(t.Context(), binding, metav1.CreateOptions{}))
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			bound, err := s.Client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]string{true: "z"}[tc.want == ""]; bound.Labels[corev1.LabelTopologyZone] != want {
+				t.Errorf("the pod has labels %v, want zone %q", bound.Labels, want)
+			}
+		})
+	}
+	if s.who != "scheduler" {
+		return
+	}
+	t.Run("a label by the old resource", func(t *testing.T) {
+		pod := s.pod(t.Context(), t)
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: "default", Labels: map[string]string{"app": "stolen"}},
+			Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
+		err := s.client.CoreV1().RESTClient().Post().Namespace("default").Resource("bindings").Body(binding).Do(t.Context()).Error()
+		if got := denial(err); got != refused {
+			t.Errorf("got %q, want %q", got, refused)
+		}
+	})
 }

@@ -54,7 +54,7 @@ func testDevices(t *testing.T, w *guarded) {
 		}
 		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}))
 		patch := []byte(`{"metadata":{"annotations":{"` + key + `":"1"}}}`)
-		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			t.Errorf("the scheduler writes %s: %v", key, err)
 		}
 		refused("changing it", told, write(key, `"2"`))
@@ -233,7 +233,7 @@ func testOverlay(t *testing.T, w *guarded) {
 			w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ml", Name: "berth-scheduler"})
 		}
 		patch := []byte(`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}}}`)
-		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun})
+		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status")
 		if got := denial(err); got != want {
 			t.Errorf("%s: got %q, want %q", account, got, want)
 		}
@@ -246,7 +246,7 @@ const extenderAccount = "system:serviceaccount:kube-system:berth-extender"
 func (w *guarded) installExtender(t *testing.T) {
 	t.Helper()
 	w.extender.Do(func() {
-		if _, err := sandbox.CreateObjects(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
+		if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
@@ -35,6 +37,54 @@ func exampleWith(t *testing.T, page, text string) []byte {
 	return []byte(found[0])
 }
 
+// The quota of the page admits its Job, and the queue leads to it.
+func TestQuotaOfTheKueuePage(t *testing.T) {
+	t.Parallel()
+	const page = "docs/kueue.md"
+	var job batchv1.Job
+	if err := yaml.UnmarshalStrict(exampleWith(t, page, "kind: Job"), &job); err != nil {
+		t.Fatal(err)
+	}
+	var queues struct {
+		Spec struct {
+			ClusterQueue   string
+			ResourceGroups []struct {
+				Flavors []struct {
+					Name      string
+					Resources []struct {
+						Name         corev1.ResourceName
+						NominalQuota resource.Quantity
+					}
+				}
+			}
+		}
+	}
+	parts := strings.Split(string(exampleWith(t, page, "kind: ClusterQueue")), "\n---\n")
+	for _, part := range parts {
+		if err := yaml.Unmarshal([]byte(part), &queues); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(parts) != 3 || queues.Spec.ClusterQueue != job.Labels["kueue.x-k8s.io/queue-name"] {
+		t.Errorf("the page has %d objects of Kueue, and its LocalQueue leads to %q", len(parts), queues.Spec.ClusterQueue)
+	}
+	quota := corev1.ResourceList{}
+	for _, r := range queues.Spec.ResourceGroups[0].Flavors[0].Resources {
+		quota[r.Name] = r.NominalQuota
+	}
+	resources := job.Spec.Template.Spec.Containers[0].Resources
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, "nvidia.com/gpu"} {
+		each, ok := resources.Requests[name]
+		if !ok {
+			each = resources.Limits[name]
+		}
+		each.Mul(int64(*job.Spec.Parallelism))
+		if has := quota[name]; each.IsZero() || each.Cmp(has) > 0 {
+			t.Errorf("the Job asks for %s of %s, and the quota is %s", &each, name, &has)
+		}
+	}
+}
+
 func testKueueExample(t *testing.T, w *guarded) {
 	ctx := t.Context()
 	const page, said = "docs/kueue.md", "shares of a GPU are asked for by nvidia.com/gpumem here, so that quotas count them"
@@ -43,7 +93,7 @@ func testKueueExample(t *testing.T, w *guarded) {
 		"job.yaml":    {Data: exampleWith(t, page, "kind: Job")},
 	}
 	for _, file := range []string{"policy.yaml", "job.yaml"} {
-		if _, err := sandbox.CreateObjects(ctx, w.Config, "default", files, file); err != nil {
+		if _, err := sandbox.CreateFiles(ctx, w.Config, "default", files, file); err != nil {
 			t.Fatalf("creating what the page shows: %v", err)
 		}
 	}

@@ -72,7 +72,8 @@ func TestOnAGuardedControlPlane(t *testing.T) {
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},
 		{"quotas count shares that are resources", testQuota},
-		{"the scheduler changes nothing of pods but annotations", testAccount},
+		{"a stolen token of the scheduler changes of pods what the scheduler changes", testAccount},
+		{"a stolen token of the extender changes of pods what the extender changes", testExtendersAccount},
 		{"the taint is for Berth's own pods", testTaint},
 		{"only readers of metrics get them", testMetrics},
 		{"the scheduler exports what rules and dashboards use", testExportedMetrics},
@@ -141,7 +142,7 @@ func (w *guarded) install(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	files := fstest.MapFS{"admission.yaml": {Data: rendered(t, "", "admission")}}
-	if _, err := sandbox.CreateObjects(ctx, w.Config, "default", files, "admission.yaml"); err != nil {
+	if _, err := sandbox.CreateFiles(ctx, w.Config, "default", files, "admission.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	w.AwaitClusterRole(t, hamiDevicePlugin, "berth-device-assigner")

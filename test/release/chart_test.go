@@ -46,7 +46,7 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 		folder    string
 	}{
 		"the defaults":           {folder: "base"},
-		"the network policy":     {[]string{"--set=networkPolicy.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
+		"the network policy":     {[]string{"--set=networkPolicy.enabled=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
 		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, "service-monitor"},
 		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
 		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
@@ -110,7 +110,8 @@ func withoutConfigurationName(t *testing.T, deployment *unstructured.Unstructure
 
 func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 	t.Parallel()
-	rendered := string(template(t, "--namespace=elsewhere", "--set=extender.enabled=true,nodeAgent.enabled=true"))
+	rendered := string(template(t, "--namespace=elsewhere", "--kube-version=1.37.1",
+		"--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true"))
 	for _, object := range unstructuredObjects(t, []byte(rendered)) {
 		switch object.GetKind() {
 		case "Deployment", "DaemonSet", "Service", "ServiceAccount", "ConfigMap", "PodDisruptionBudget":
@@ -127,13 +128,17 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, subject := range subjects {
-			if namespace := subject.(map[string]any)["namespace"]; namespace != nil && namespace != "elsewhere" {
+			ours := subject.(map[string]any)["name"] != "hami-device-plugin"
+			if namespace := subject.(map[string]any)["namespace"]; ours && namespace != nil && namespace != "elsewhere" {
 				t.Errorf("%s %s gives rights to an account in %v, want elsewhere", object.GetKind(), object.GetName(), namespace)
 			}
 		}
 	}
-	if want := "'system:serviceaccount:elsewhere:berth-extender'"; !strings.Contains(rendered, want) {
-		t.Errorf("no policy is about %s", want)
+	// Accounts of the cluster itself do not move.
+	for _, want := range []string{"elsewhere:berth-extender", "kube-system:daemon-set-controller"} {
+		if want = "'system:serviceaccount:" + want + "'"; !strings.Contains(rendered, want) {
+			t.Errorf("no policy is about %s", want)
+		}
 	}
 }
 
@@ -168,12 +173,31 @@ func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 	}
 }
 
+// Values without a default of the chart leave the rest of what they are in.
+func TestAntiAffinityNeedsNoOtherAffinity(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"affinity.nodeAffinity=null", "affinity=null"} {
+		for _, anti := range []string{"Hard", "Soft"} {
+			rendered := alike(t, unstructuredObjects(t, template(t, "--set=antiAffinity="+anti+","+args, "--show-only=templates/deployment.yaml")))
+			deployment := rendered["Deployment kube-system/berth-scheduler"].(map[string]any)
+			affinity, _, err := unstructured.NestedMap(deployment, "spec", "template", "spec", "affinity")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, has := affinity["podAntiAffinity"]; has != (anti == "Hard") || len(affinity) > 1 || affinity["nodeAffinity"] != nil {
+				t.Errorf("antiAffinity=%s,%s: the affinity is %v", anti, args, affinity)
+			}
+		}
+	}
+}
+
 func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	helm := box.Tool(t, "helm")
 	for name, tc := range map[string]struct{ args, want string }{
 		"policies before Kubernetes 1.36":   {"--set=admission.enabled=true --kube-version=1.35.4", "need Kubernetes 1.36 or newer, this cluster has v1.35.4"},
 		"two kinds of anti-affinity":        {"--set=antiAffinity=Hard,affinity.podAntiAffinity.x=y", "want one of the two"},
+		"no port of the API server":         {"--set=networkPolicy.enabled=true,networkPolicy.apiServerPorts=null", "apiServerPorts"},
 		"an anti-affinity that is none":     {"--set=antiAffinity=hard", "antiAffinity"},
 		"a value of a part that is none":    {"--set=extender.enable=true", "enable"},
 		"no extender at all":                {"--set=extender.enabled=true,extender.replicas=0", "replicas"},

@@ -135,7 +135,7 @@ var rare = map[string]bool{
 // testExportedMetrics asks the scheduler for what rules and dashboards use.
 func testExportedMetrics(t *testing.T, w *guarded) {
 	files := fstest.MapFS{"objects.yaml": {Data: []byte(measured)}}
-	if _, err := sandbox.CreateObjects(t.Context(), w.Config, metav1.NamespaceDefault, files, "objects.yaml"); err != nil {
+	if _, err := sandbox.CreateFiles(t.Context(), w.Config, metav1.NamespaceDefault, files, "objects.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	config, err := w.SchedulerConfig()

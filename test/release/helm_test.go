@@ -138,7 +138,7 @@ metadata: {name: train}
 spec: {minMember: 2}
 `)}}
 	r.Await(t, "the API of PodGroups", func(ctx context.Context) (bool, error) {
-		_, err := sandbox.CreateObjects(ctx, r.Config, "default", group, "group.yaml")
+		_, err := sandbox.CreateFiles(ctx, r.Config, "default", group, "group.yaml")
 		return err == nil, nil
 	})
 	return r.groupUID(t)

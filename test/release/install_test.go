@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -167,6 +168,19 @@ func nothingOfBerth(t *testing.T, cluster *box.Box) {
 	}
 }
 
+// appliedByBothSides applies the base as kubectl does by default, and then on the server's side: what the API server has filled in
+// meanwhile must not be a conflict. It leaves the objects behind.
+func appliedByBothSides(t *testing.T, cluster *box.Box) {
+	for _, mode := range [][]string{nil, {"--server-side"}} {
+		for _, dir := range []string{"base", "extender", "node-agent", "admission"} {
+			args := append([]string{"apply", "--kubeconfig", cluster.Kubeconfig(), "-k", filepath.Join(manifests(t), dir)}, mode...)
+			if out, err := exec.CommandContext(t.Context(), box.Tool(t, "kubectl"), args...).CombinedOutput(); err != nil {
+				t.Errorf("kubectl apply %s of %s: %v\n%s", mode, dir, err, out)
+			}
+		}
+	}
+}
+
 func acceptsKustomizations(t *testing.T, cluster *box.Box) {
 	a := newApplier(t, cluster)
 	for _, crd := range kustomized(t, "crd") {
@@ -184,6 +198,7 @@ func acceptsKustomizations(t *testing.T, cluster *box.Box) {
 			}
 		}
 	}
+	appliedByBothSides(t, cluster)
 	wrong := kustomized(t, "network-policy")[0]
 	wrong.Object["spec"].(map[string]any)["policyType"] = "Ingress"
 	if err := a.apply(t, wrong, metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), "policyType") {

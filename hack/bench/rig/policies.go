@@ -59,7 +59,7 @@ func (r *Rig) Policies(ctx context.Context, dir string, there bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := sandbox.CreateObjects(ctx, config, "default", os.DirFS(dir), policyFiles...); err != nil {
+	if _, err := sandbox.CreateFiles(ctx, config, "default", os.DirFS(dir), policyFiles...); err != nil {
 		return fmt.Errorf("creating the policies: %w", err)
 	}
 	return nil

@@ -2,7 +2,7 @@
 // the packages that are linked. It fails for a module without a license that it knows, and for a license that is not allowed.
 // Run it in the folder of the commands' module:
 //
-//	go -C hack/tools/licenses build -o /tmp/licenses . && /tmp/licenses ./cmd/... >docs/licenses.md
+//	go -C hack/tools/licenses build -o /tmp/licenses . && /tmp/licenses ./cmd/... >docs/internals/licenses.md
 package main
 
 import (

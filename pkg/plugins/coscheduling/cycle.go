@@ -219,7 +219,7 @@ func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
 				// It writes to the API server, for which no cycle is to wait.
 				go func(ctx context.Context) {
 					_, status := claims.PostFilter(ctx, r.state, r.pod, nil)
-					klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated in vain", "pod", klog.KObj(r.pod), "outcome", status.Message())
+					klog.FromContext(ctx).V(4).Info("Looked for allocated devices without a result", "pod", klog.KObj(r.pod), "outcome", status.Message())
 				}(context.WithoutCancel(ctx))
 			}
 		}

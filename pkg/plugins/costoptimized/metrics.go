@@ -25,7 +25,7 @@ var (
 	spotShare = metrics.NewDesc("berth_spot_cost_ratio",
 		"Share of the price of all nodes that is spot capacity.", []string{"profile"}, nil, metrics.ALPHA, "")
 	unpricedNodes = metrics.NewDesc("berth_nodes_without_price",
-		"Nodes of which no source knows the price.", []string{"profile"}, nil, metrics.ALPHA, "")
+		"Nodes whose price no source knows.", []string{"profile"}, nil, metrics.ALPHA, "")
 )
 
 // billCollector makes a bill for each profile when it is asked, so that nobody pays for metrics that nobody reads.

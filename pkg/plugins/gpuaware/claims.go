@@ -95,7 +95,7 @@ func picky(r *gpu.Request) bool {
 func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Request, err error) *fwk.Status {
 	klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
 	if picky(r) {
-		return fwk.NewStatus(fwk.Unschedulable, "node(s) of which the allocator does not say which GPUs it would give")
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) whose allocator does not say which GPUs it would give")
 	}
 	return nil
 }

@@ -32,9 +32,9 @@ var (
 	descStranded = metrics.NewDesc("berth_gpu_stranded",
 		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
-		"Share of the free compute that is on GPUs of which a part is taken, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descMemory = metrics.NewDesc("berth_gpu_memory_fragmentation_ratio",
-		"Share of the free memory of shared GPUs that is on GPUs of which a part is taken, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descHits = metrics.NewDesc("berth_gpu_packing_cache_hits_total",
 		"Packing values that were found in the cache.", nil, nil, metrics.ALPHA, "")
 	descMisses = metrics.NewDesc("berth_gpu_packing_cache_misses_total",

@@ -62,10 +62,9 @@ func (p *Plugin) give(ctx context.Context, pod *v1.Pod, promise *address.Promise
 			return fmt.Errorf("reserving address %s for pod %s/%s: %w", promise.Address, pod.Namespace, pod.Name, err)
 		}
 	}
-	var made *networkv1alpha1.IPReservation
 	var err error
 	if promise.Object == "" {
-		made, err = p.book.create(ctx, pod, promise)
+		err = p.book.create(ctx, pod, promise)
 	} else {
 		err = p.book.renew(ctx, pod, promise)
 	}
@@ -73,10 +72,8 @@ func (p *Plugin) give(ctx context.Context, pod *v1.Pod, promise *address.Promise
 		return err
 	}
 	err = p.tell(ctx, pod, promise.Address.String())
-	if err != nil && made != nil && errors.Is(p.stillThere(ctx, pod), errPodGone) {
-		if err := p.book.takeBack(ctx, made, promise); err != nil {
-			klog.FromContext(ctx).Error(err, "The address stays reserved for the next pod of the name", "pod", klog.KObj(pod))
-		}
+	if err != nil && errors.Is(p.stillThere(ctx, pod), errPodGone) {
+		p.book.noteNeverRan(pod) // its end may have been seen before the reservation was made
 	}
 	return err
 }
@@ -94,34 +91,25 @@ func (p *Plugin) stillThere(ctx context.Context, pod *v1.Pod) error {
 }
 
 // create reserves a new address.
-func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) (*networkv1alpha1.IPReservation, error) {
+func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	made := &networkv1alpha1.IPReservation{}
 	name := kubeview.ReservationName(promise.Address)
 	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
 	if apierrors.IsAlreadyExists(err) {
 		// Our own if the API server's answer to an earlier attempt was lost.
 		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
-			return nil, fmt.Errorf("reading IPReservation %s: %w", name, err)
+			return fmt.Errorf("reading IPReservation %s: %w", name, err)
 		}
 		b.noteWritten(made)
 		if made.Spec.PodUID == string(pod.UID) {
-			return made, nil
+			return nil
 		}
-		return nil, fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errTaken)
+		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errTaken)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
+		return fmt.Errorf("creating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, err)
 	}
 	b.noteWritten(made)
-	return made, nil
-}
-
-// takeBack deletes a reservation that was made for a pod that is gone, unless another pod has got it meanwhile.
-func (b *book) takeBack(ctx context.Context, made *networkv1alpha1.IPReservation, promise *address.Promise) error {
-	if err := b.deleteAsItIs(ctx, made); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting IPReservation %s: %w", made.Name, err)
-	}
-	b.forget(promise.Address, string(made.UID), identityOf(&made.Spec.Pod))
 	return nil
 }
 
@@ -172,7 +160,8 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	return r
 }
 
-// tell writes the address into the pod's annotation. A pod that is bound keeps the address that it was told then.
+// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change their images,
+// too. A pod that is bound keeps the address that it was told then.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
 	seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
@@ -188,7 +177,7 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 		}})
 	}
 	err = prebind.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
-		prebind.Message{Kind: types.MergePatchType, Word: word})
+		prebind.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}

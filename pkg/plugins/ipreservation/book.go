@@ -71,6 +71,8 @@ type book struct {
 	profiles map[string]*config.IPReservationArgs
 	calls    calls
 	unseen   map[string]written
+	// neverRan are pods that were deleted before they had a node, by UID, while there is a reservation in their name.
+	neverRan map[string]address.Identity
 }
 
 // poolState is a pool as it was read.
@@ -92,7 +94,8 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	}
 	b := &book{handle: handle, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
 		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
-		freed: make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
+		neverRan: map[string]address.Identity{},
+		freed:    make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
 	if err := b.watch(factory); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package ipreservation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -70,12 +71,13 @@ func (b *book) releaseRound(ctx context.Context) time.Duration {
 			next = wait
 		}
 	}
+	b.forgetNeverRan()
 	return next
 }
 
 // releaseOne deletes the reservation if it is due, and returns how long it is until then.
 func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation) (time.Duration, error) {
-	surplus := b.surplus(r)
+	surplus := b.surplus(r) || b.neverUsed(r)
 	if !surplus && !b.unused(r) {
 		if r.Status.UnusedSince != nil {
 			return 0, b.writeUnused(ctx, r, nil)
@@ -197,6 +199,32 @@ func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
 	// Anybody may write an annotation, so the address that it names must be reserved for the pod as well.
 	return slices.ContainsFunc(b.ledger.HeldBy(identityOf(&r.Spec.Pod)), func(h address.Holding) bool {
 		return h.Pod == r.Spec.PodUID && annotated(args, h.Address.String()) == has
+	})
+}
+
+// noteNeverRan notes that the pod was deleted before it had a node. What was reserved for it alone is given back.
+func (b *book) noteNeverRan(pod *v1.Pod) {
+	b.mu.Lock()
+	b.neverRan[string(pod.UID)] = kubeview.PodIdentities(pod)[0]
+	b.mu.Unlock()
+	signal(b.due)
+}
+
+// neverUsed reports whether the reservation was made for a pod that was deleted before it could run, and was never another pod's: the
+// generation counts the pods that were given the address, and the edits of users.
+func (b *book) neverUsed(r *networkv1alpha1.IPReservation) bool {
+	b.mu.Lock()
+	_, gone := b.neverRan[r.Spec.PodUID]
+	b.mu.Unlock()
+	return gone && r.Spec.Pool != "" && r.Generation == 1
+}
+
+// forgetNeverRan forgets the pods that have no reservation in their name any more.
+func (b *book) forgetNeverRan() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.neverRan, func(pod string, who address.Identity) bool {
+		return !slices.ContainsFunc(b.ledger.HeldBy(who), func(h address.Holding) bool { return h.Pod == pod })
 	})
 }
 

@@ -117,7 +117,8 @@ func (b *book) notNominated(pod *v1.Pod) {
 
 // podGone has the reservations looked at if one of them may be released now, and notes with which one the pod ran.
 func (b *book) podGone(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+	gone, missed := obj.(cache.DeletedFinalStateUnknown)
+	if missed {
 		obj = gone.Obj
 	}
 	pod, ok := obj.(*v1.Pod)
@@ -129,8 +130,11 @@ func (b *book) podGone(obj any) {
 	if b.ledger.Empty() || !b.ledger.Concerns(identities) {
 		return
 	}
-	if pod.Spec.NodeName != "" {
+	switch {
+	case pod.Spec.NodeName != "":
 		b.ledger.Ran(identities, string(pod.UID))
+	case !missed: // else it may have got a node that was not seen
+		b.noteNeverRan(pod)
 	}
 	signal(b.due)
 }

@@ -118,18 +118,18 @@ func (b *book) current() *view {
 	if v := b.view.Load(); v != nil {
 		return v
 	}
-	v, _ := b.build(true)
+	v, _, _ := b.build(true)
 	return v
 }
 
-// build makes a view of the policies that the informer has, and returns it and the one that it replaces, or nil. If there has to be
-// none yet, one that there is stays.
-func (b *book) build(first bool) (now, before *view) {
+// build makes a view of the policies that the informer has, and returns it and the one that it replaces, or nil, and whether licenses
+// are free that were not. If there has to be no view yet, one that there is stays.
+func (b *book) build(first bool) (now, before *view, freed bool) {
 	b.building.Lock()
 	defer b.building.Unlock()
 	before = b.view.Load()
 	if first && before != nil {
-		return before, before
+		return before, before, false
 	}
 	b.mu.Lock()
 	b.stale = false
@@ -148,7 +148,7 @@ func (b *book) build(first bool) (now, before *view) {
 	}
 	v.marks.Store(&marks)
 	demands := b.demandsOfBound(v)
-	b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
+	freed = b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
 		return b.read(v, pod), b.marksByName(v, node)
 	}, func() { b.view.Store(v) })
 	for node := range marks {
@@ -157,7 +157,7 @@ func (b *book) build(first bool) (now, before *view) {
 	// Nodes are replaced at every change, and those of today would be kept as long as the view.
 	v.marks.Store(nil)
 	b.status.Poke()
-	return v, before
+	return v, before, freed
 }
 
 // demandsOfBound works out, before anything is locked, what the pods that run have to do with licenses.
@@ -315,12 +315,12 @@ func (b *book) run(ctx context.Context) {
 // catchUp replaces a view that is out of date and wakes pods. The first cycle may have made a view since known was loaded, which was
 // nil then, and its pods wait by the rules of that one.
 func (b *book) catchUp(ctx context.Context, known *view, stale bool, wake map[string]bool) {
-	before := known
+	before, freed := known, false
 	if stale && (known == nil || len(wake) > 0 || !b.upToDate(known)) {
-		_, before = b.build(false)
+		_, before, freed = b.build(false)
 	}
 	if before != nil {
-		b.activate(ctx, before, wake)
+		b.activate(ctx, before, wake, freed)
 	}
 }
 
@@ -346,8 +346,9 @@ func (b *book) renew(namespace string) {
 	}
 }
 
-// activate has the pods tried that wait and of which other rules hold than before.
-func (b *book) activate(ctx context.Context, before *view, wake map[string]bool) {
+// activate has the pods tried that wait and of which other rules hold than before, and those that use licenses if any were freed:
+// by the new labels of a namespace, pods of other ones may have used some, too.
+func (b *book) activate(ctx context.Context, before *view, wake map[string]bool, freed bool) {
 	now, awake := b.view.Load(), map[string]*v1.Pod{}
 	pods, _ := b.pods.List(labels.Everything())
 	for _, pod := range pods {
@@ -357,7 +358,7 @@ func (b *book) activate(ctx context.Context, before *view, wake map[string]bool)
 		was, err := b.demand(before, pod)
 		is, errNow := b.demand(now, pod)
 		known := err == nil && errNow == nil
-		if wake[pod.Namespace] || known && was.Key() != is.Key() || (err == nil) != (errNow == nil) {
+		if wake[pod.Namespace] || freed && errNow == nil && is.UsesLicenses() || known && was.Key() != is.Key() || (err == nil) != (errNow == nil) {
 			awake[string(pod.UID)] = pod
 		}
 	}

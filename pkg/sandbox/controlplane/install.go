@@ -37,7 +37,7 @@ func (cp *controlPlane) install(ctx context.Context, config *rest.Config) error 
 	if err != nil {
 		return fmt.Errorf("listing the shipped CRDs: %w", err)
 	}
-	created, err := sandbox.CreateObjects(ctx, config, metav1.NamespaceSystem, manifests.Files, append(crds, "base/rbac.yaml", "base/policy.yaml")...)
+	created, err := sandbox.CreateFiles(ctx, config, metav1.NamespaceSystem, manifests.Files, append(crds, "base/rbac.yaml", "base/policy.yaml")...)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func checkBatch(o *Outcome, pods []Placement) Check {
 	with := map[string]int{}
 	for _, p := range pods {
 		companion := o.companion(p)
-		with[cmp.Or(companion, "nobody")]++
+		with[cmp.Or(companion, "none")]++
 		c.OK = c.OK && companion != ""
 	}
 	c.Found = fmt.Sprintf("%d of 4 pods, on nodes shared with %s", len(pods), strings.TrimPrefix(fmt.Sprint(with), "map"))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -66,7 +67,7 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 		defer func() { err = errors.Join(err, sb.Stop()) }()
 	}
 	say("creating the workloads")
-	seen, err := runWorkloads(ctx, sb, say)
+	seen, err := runWorkloads(ctx, sb, opts.Keep, say)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func copyShipped(from, to string) error {
 }
 
 // runWorkloads creates the workloads and watches until every pod is where it should be or no longer changes.
-func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*watch, error) {
+func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, keep bool, say func(string)) (*watch, error) {
 	config, err := sb.RESTConfig()
 	if err != nil {
 		return nil, err
@@ -110,7 +111,11 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*
 	patience, cancel := context.WithTimeout(ctx, placedWithin)
 	defer cancel()
 	for _, w := range workloads {
-		if _, err := sandbox.CreateObjects(ctx, config, corev1.NamespaceDefault, manifests.Files, w.file()); err != nil {
+		objects, err := w.objects(keep)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := sandbox.CreateObjects(ctx, config, corev1.NamespaceDefault, objects...); err != nil {
 			return nil, err
 		}
 		// One after the other, so that every run of the demonstration comes to the same placements; and the gang that does
@@ -121,6 +126,40 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*
 	}
 	say("waiting whether the outcome stands")
 	return seen, seen.settle(ctx)
+}
+
+// delayKey is the annotation of a pod that says how long it runs before it succeeds (see package stages).
+const delayKey = "pod-complete.stage.kwok.x-k8s.io/delay"
+
+// runsOn is how long the Jobs of a cluster that stays up run. Otherwise they would end after a minute, and the cluster would look idle.
+const runsOn = "8760h"
+
+// objects reads a workload as kubectl apply would create it, so that the example can be applied over it later. With keep, its Jobs
+// run until they are deleted.
+func (w workload) objects(keep bool) ([]*unstructured.Unstructured, error) {
+	objects, err := sandbox.ReadObjects(manifests.Files, w.file())
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		written, err := object.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		annotations := object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[corev1.LastAppliedConfigAnnotation] = string(written)
+		object.SetAnnotations(annotations)
+		if keep && object.GetKind() == "Job" {
+			err := unstructured.SetNestedField(object.Object, runsOn, "spec", "template", "metadata", "annotations", delayKey)
+			if err != nil {
+				return nil, fmt.Errorf("letting Job %s run: %w", object.GetName(), err)
+			}
+		}
+	}
+	return objects, nil
 }
 
 // waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience is no

@@ -1,39 +1,40 @@
 package demo
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
 )
 
-func TestTheExamplesGoWhereTheyShould(t *testing.T) {
+// A cluster that stays up shows work that runs, and takes the examples once more.
+func TestWorkloadsOfAClusterThatStaysUp(t *testing.T) {
 	t.Parallel()
-	// Longer than the start and the workloads may take, so that a check tells what is wrong.
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
-	defer cancel()
-	outcome, err := Run(ctx, Options{}, func(step string) { t.Log(step) })
-	if err != nil {
-		t.Errorf("running the demonstration: %v", err)
-	}
-	if outcome == nil {
-		t.Fatal("there is no outcome")
-	}
-	var text strings.Builder
-	if err := outcome.WriteTable(&text); err != nil {
-		t.Fatal(err)
-	}
 	for _, w := range workloads {
-		if !strings.Contains(text.String(), w.name) {
-			t.Errorf("the table does not mention %s", w.name)
+		for _, keep := range []bool{false, true} {
+			objects, err := w.objects(keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range objects {
+				delay, _, err := unstructured.NestedString(object.Object, "spec", "template", "metadata", "annotations", delayKey)
+				if err != nil || (delay != "") != (keep && object.GetKind() == "Job") {
+					t.Errorf("%s %s, to be kept %t: it ends after %q (%v)", object.GetKind(), object.GetName(), keep, delay, err)
+				}
+				written := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+				if !strings.Contains(written, object.GetName()) || strings.Contains(written, delayKey) {
+					t.Errorf("%s %s: kubectl would take %q for what was applied last", object.GetKind(), object.GetName(), written)
+				}
+			}
 		}
 	}
-	t.Log("\n" + text.String())
 }
 
 // asItShouldBe is an outcome that passes every check.

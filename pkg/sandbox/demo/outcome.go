@@ -145,7 +145,7 @@ func (o *Outcome) why(p Placement) string {
 		}
 		return fmt.Sprintf("%s, %v per hour", node.Capacity, node.Price)
 	case p.Milli < gpu.WholeMilli:
-		return fmt.Sprintf("shares GPU %s, of which %d of 1000 are taken", joinInts(p.Devices), o.takenOn(p.Node, p.Devices))
+		return fmt.Sprintf("shares GPU %s (%d of 1000 milli-GPU are taken)", joinInts(p.Devices), o.takenOn(p.Node, p.Devices))
 	default:
 		return fmt.Sprintf("%d of its %d GPUs are taken now, %v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
 	}

@@ -22,11 +22,13 @@ func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 	started := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	now := started.Add(10 * time.Second)
 	job := []metav1.OwnerReference{{Kind: "Job"}}
+	kept := []string{"example.com/keep"}
 	for name, test := range map[string]struct {
 		phase       corev1.PodPhase
 		owners      []metav1.OwnerReference
 		annotations map[string]string
 		deleted     bool
+		finalizers  []string
 		// stage is what happens to the pod, and in is when, from now.
 		stage string
 		in    time.Duration
@@ -48,6 +50,11 @@ func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 		"a pod that has succeeded stays":                              {phase: corev1.PodSucceeded, annotations: map[string]string{delay: "1h"}, stage: "pod-ended"},
 		"a running pod that is deleted goes":                          {phase: corev1.PodRunning, owners: job, deleted: true, stage: "pod-delete"},
 		"a failed pod that is deleted goes":                           {phase: corev1.PodFailed, deleted: true, stage: "pod-delete"},
+		"a pod that is deleted before it ran goes":                    {phase: corev1.PodPending, deleted: true, stage: "pod-delete"},
+		"one with a finalizer ends first":                             {phase: corev1.PodRunning, deleted: true, finalizers: kept, stage: "pod-terminated"},
+		"one with a finalizer ends, also before it ran":               {phase: corev1.PodPending, deleted: true, finalizers: kept, stage: "pod-terminated"},
+		"one with a finalizer that has ended goes with it":            {phase: corev1.PodFailed, deleted: true, finalizers: kept, stage: "pod-delete"},
+		"one with a finalizer that is not deleted runs on":            {phase: corev1.PodRunning, finalizers: kept},
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			// It is of one test alone: it makes its selectors ready when it is first used.
@@ -56,7 +63,7 @@ func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 				t.Fatal(err)
 			}
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: test.annotations, OwnerReferences: test.owners},
+				ObjectMeta: metav1.ObjectMeta{Name: "p", Finalizers: test.finalizers, Annotations: test.annotations, OwnerReferences: test.owners},
 				Status:     corev1.PodStatus{Phase: test.phase},
 			}
 			if test.phase != corev1.PodPending {

@@ -15,8 +15,10 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -227,6 +229,7 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 		m.SetCreationTimestamp(metav1.Now())
 	}
 	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
+	setGeneration(nil, obj)
 	s.stamp(m)
 	t.objects[key], t.born[key] = obj, s.version
 	if gvr == definitions {
@@ -257,10 +260,28 @@ func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedNam
 		m.SetCreationTimestamp(metav1.Now())
 	}
 	obj.GetObjectKind().SetGroupVersionKind(t.kind.gvk)
+	setGeneration(old, obj)
 	s.stamp(m)
 	t.objects[key] = obj
 	s.publish(t, gvr, Event{Type: Modified, Object: obj, Old: old})
 	return obj, nil
+}
+
+// setGeneration counts the specs of a custom resource, as an API server does.
+func setGeneration(old, obj runtime.Object) {
+	is, custom := obj.(*unstructured.Unstructured)
+	if !custom {
+		return
+	}
+	was, _ := old.(*unstructured.Unstructured)
+	switch {
+	case was == nil:
+		is.SetGeneration(max(is.GetGeneration(), 1))
+	case equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"]):
+		is.SetGeneration(was.GetGeneration())
+	default:
+		is.SetGeneration(was.GetGeneration() + 1)
+	}
 }
 
 func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName, conditions *metav1.Preconditions) (runtime.Object, error) {

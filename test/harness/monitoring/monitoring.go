@@ -116,10 +116,10 @@ func Used(t *testing.T, root string) map[string]map[string]bool {
 	return all
 }
 
-// Reference returns the labels of each metric of docs/metrics.md.
+// Reference returns the labels of each metric of docs/internals/metrics.md.
 func Reference(t *testing.T, root string) map[string][]string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "internals", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ const agentAccount = "berth-node-agent"
 func installAgent(t *testing.T, cluster *box.Box) {
 	t.Helper()
 	files := []string{"node-agent/rbac.yaml", "node-agent/policy.yaml"}
-	if _, err := sandbox.CreateObjects(t.Context(), cluster.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)), files...); err != nil {
+	if _, err := sandbox.CreateFiles(t.Context(), cluster.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)), files...); err != nil {
 		t.Fatal(err)
 	}
 }

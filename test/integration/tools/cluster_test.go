@@ -33,6 +33,8 @@ func TestOnAWholeCluster(t *testing.T) {
 		"a real pod starts once advice is carried out":          func(t *testing.T) { startsOnceAdviceIsCarriedOut(t, shared) },
 		"the scheduler follows what the node's agent publishes": func(t *testing.T) { schedulerFollowsAgent(t, shared) },
 		"a pod ends as it is told, and stays as it ended":       func(t *testing.T) { podsEnd(t, shared) },
+		"workloads are listed, also for a tenant":               func(t *testing.T) { workloadsAreListed(t, shared) },
+		"a deleted pod ends, although a finalizer keeps it":     func(t *testing.T) { deletedPodEnds(t, shared) },
 	})
 	t.Run("a foreign definition is noticed", func(t *testing.T) { foreignDefinitionIsNoticed(t, shared) })
 	t.Run("a killed scheduler comes back", func(t *testing.T) {
@@ -49,6 +51,21 @@ func runPod(t *testing.T, shared *box.Box, name, profile string) {
 		Spec:       corev1.PodSpec{SchedulerName: profile, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	})
 	shared.AwaitPod(t, name, "to run", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
+}
+
+// Without a cluster, commands say how to get one.
+func TestWithoutACluster(t *testing.T) {
+	t.Parallel()
+	unreachable := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"+
+		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
+	for _, kubeconfig := range []string{write(t, "empty", ""), unreachable} {
+		for _, args := range [][]string{{"explain", "pod", "p"}, {"top", "--once"}, {"dump", "--file=-"}, {"advise"}, {"validate", "--cluster"}} {
+			status, _, said := berth(t, append(args, "--kubeconfig="+kubeconfig)...)
+			if status == 0 || strings.Count(said, "`berth up`") != 1 || strings.Contains(said, "warning") {
+				t.Errorf("%q: status %d and %q, want one sentence that names `berth up`", args, status, said)
+			}
+		}
+	}
 }
 
 func clusterOfItsOwn(t *testing.T, shared *box.Box) {

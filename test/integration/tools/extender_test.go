@@ -89,7 +89,7 @@ profiles:
 // placesAsTheExtenderSays runs the real commands on a real API server, with the rights that the manifests give to the
 // extender.
 func placesAsTheExtenderSays(t *testing.T, shared *box.Box) {
-	if _, err := sandbox.CreateObjects(t.Context(), shared.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)),
+	if _, err := sandbox.CreateFiles(t.Context(), shared.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)),
 		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
 		t.Fatal(err)
 	}

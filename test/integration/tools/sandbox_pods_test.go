@@ -1,12 +1,15 @@
 package tools_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,4 +51,29 @@ func podsEnd(t *testing.T, shared *box.Box) {
 	// By then the time of the failed one is over, too.
 	phase("ending-last", corev1.PodSucceeded)
 	phase(name, corev1.PodFailed)
+}
+
+// deletedPodEnds deletes a pod that a finalizer keeps: what it held is free before the finalizer goes.
+func deletedPodEnds(t *testing.T, shared *box.Box) {
+	api := shared.Client.CoreV1().Pods("default")
+	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("4")}
+	shared.Create(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.com/keep"}},
+		Spec: corev1.PodSpec{SchedulerName: "berth-scheduler", Containers: []corev1.Container{
+			{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Limits: gpus}},
+		}},
+	})
+	shared.AwaitPod(t, "kept", "to run", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
+	if err := api.Delete(t.Context(), "kept", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	shared.AwaitPod(t, "kept", "to end", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodFailed, nil })
+	free := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := api.Patch(t.Context(), "kept", types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	box.Await(t, "the pod to go", func(ctx context.Context) (bool, error) {
+		_, err := api.Get(ctx, "kept", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +27,7 @@ import (
 const startTimeout = 3 * time.Minute
 
 // start brings up a sandbox that ends with the test.
-func start(t *testing.T, opts sandbox.Options) *sandbox.Sandbox {
+func start(t *testing.T, opts sandbox.Options, told ...string) *sandbox.Sandbox {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
@@ -34,9 +35,15 @@ func start(t *testing.T, opts sandbox.Options) *sandbox.Sandbox {
 		opts.Dir = filepath.Join(t.TempDir(), "sandbox")
 	}
 	opts.StopWithParent = true
-	sb, err := sandbox.Start(ctx, opts, nil)
+	var steps []string
+	sb, err := sandbox.Start(ctx, opts, func(step string) { steps = append(steps, step) })
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, step := range told {
+		if !slices.Contains(steps, step) {
+			t.Errorf("the steps are %q, want %q among them", steps, step)
+		}
 	}
 	t.Cleanup(func() {
 		if err := sb.Stop(); err != nil {
@@ -173,7 +180,8 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	// Until then the lock of the folder is held.
 	box.Await(t, "the control plane to die", func(context.Context) (bool, error) { return !alive(controlPlane), nil })
 	box.Await(t, "the scheduler to die with its control plane", func(context.Context) (bool, error) { return !alive(scheduler), nil })
-	again := start(t, sandbox.Options{Dir: dir, NoScheduler: true, NoKubelet: true})
+	again := start(t, sandbox.Options{Dir: dir, NoScheduler: true, NoKubelet: true},
+		"removing the data of a control plane that was not stopped with `berth down`")
 	if _, err := client(t, again).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}

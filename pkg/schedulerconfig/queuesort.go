@@ -1,4 +1,4 @@
-package validate
+package schedulerconfig
 
 import (
 	"encoding/json"
@@ -7,26 +7,60 @@ import (
 	"slices"
 	"strings"
 
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
 // aboutQueueSort is how the scheduler's own validation ends what it says of each profile that sorts the queue in
-// another way than the first.
+// another way than the first. It names neither the plugin nor the argument.
 const aboutQueueSort = "must be the same for all profiles"
 
-// queueSort says once what the profiles do not agree on: all of them share one queue. It returns false if it finds
-// nothing.
-func (d *document) queueSort(c *schedulerconfig.KubeSchedulerConfiguration) bool {
+// QueueConflict is what the profiles do not agree on, of which all share one queue.
+type QueueConflict struct {
+	// Path is that of the plugin or the args of the profile that fewest are like. Fields are those of the args that differ.
+	Path    string
+	Fields  []string
+	Message string
+}
+
+// Validate checks a configuration as kube-scheduler does. Of profiles that do not sort the queue alike it says once what differs.
+func Validate(c *schedulerapi.KubeSchedulerConfiguration) error {
+	invalid := validation.ValidateKubeSchedulerConfiguration(c)
+	if invalid == nil {
+		return nil
+	}
+	errs, conflict := QueueConflictOf(c, invalid)
+	if conflict != nil {
+		errs = append(errs, fmt.Errorf("%s: %s", conflict.Path, conflict.Message))
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+// QueueConflictOf takes what the scheduler's validation says of the queue out of its errors, and says it in other words.
+func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerrors.Aggregate) ([]error, *QueueConflict) {
+	errs := utilerrors.Flatten(invalid).Errors()
+	aboutQueue := func(err error) bool { return strings.HasSuffix(err.Error(), aboutQueueSort) }
+	if !slices.ContainsFunc(errs, aboutQueue) {
+		return errs, nil
+	}
+	conflict := queueConflict(c)
+	if conflict == nil {
+		return errs, nil
+	}
+	return slices.DeleteFunc(errs, aboutQueue), conflict
+}
+
+func queueConflict(c *schedulerapi.KubeSchedulerConfiguration) *QueueConflict {
 	sorters := make([]string, len(c.Profiles))
 	for i := range c.Profiles {
 		sorters[i] = sorterOf(&c.Profiles[i])
 	}
 	if odd, others := minority(c, func(a, b int) bool { return sorters[a] == sorters[b] }); odd >= 0 {
-		d.findIn(Error, "queue-sort", fmt.Sprintf("profiles[%d].plugins.queueSort", odd), fmt.Sprintf(
+		return &QueueConflict{Path: fmt.Sprintf("profiles[%d].plugins.queueSort", odd), Message: fmt.Sprintf(
 			"every profile needs the same queueSort plugin, because they share one queue: %s has %s, %s has %s",
-			c.Profiles[odd].SchedulerName, sorters[odd], c.Profiles[others].SchedulerName, sorters[others]))
-		return true
+			c.Profiles[odd].SchedulerName, sorters[odd], c.Profiles[others].SchedulerName, sorters[others])}
 	}
 	args := make([]any, len(c.Profiles))
 	for i := range c.Profiles {
@@ -38,22 +72,16 @@ func (d *document) queueSort(c *schedulerconfig.KubeSchedulerConfiguration) bool
 	}
 	odd, others := minority(c, func(a, b int) bool { return reflect.DeepEqual(args[a], args[b]) })
 	if odd < 0 {
-		return false
+		return nil
 	}
-	path := fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd])
 	fields := differing(args[odd], args[others])
-	at := path
-	if len(fields) == 1 {
-		at += "." + fields[0]
-	}
-	d.add(Error, "queue-sort", d.line(at), path, fmt.Sprintf(
+	return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd]), Fields: fields, Message: fmt.Sprintf(
 		"%s needs the same args in every profile, because it sorts the one queue that they share: %s of profile %s and of %s differ",
-		sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName))
-	return true
+		sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName)}
 }
 
 // sorterOf is the plugin that sorts the queue of a profile.
-func sorterOf(p *schedulerconfig.KubeSchedulerProfile) string {
+func sorterOf(p *schedulerapi.KubeSchedulerProfile) string {
 	if p.Plugins != nil && len(p.Plugins.QueueSort.Enabled) > 0 {
 		return p.Plugins.QueueSort.Enabled[0].Name
 	}
@@ -62,7 +90,7 @@ func sorterOf(p *schedulerconfig.KubeSchedulerProfile) string {
 
 // minority is the first profile of those which fewest others are like, and one of the rest; negative where all are
 // alike. Of two that differ it is the second.
-func minority(c *schedulerconfig.KubeSchedulerConfiguration, alike func(a, b int) bool) (odd, other int) {
+func minority(c *schedulerapi.KubeSchedulerConfiguration, alike func(a, b int) bool) (odd, other int) {
 	odd, least := -1, len(c.Profiles)
 	for i := len(c.Profiles) - 1; i >= 0; i-- {
 		like := 0

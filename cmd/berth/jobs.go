@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/top"
+)
+
+type jobsFlags struct {
+	cluster clusterFlags
+	all     bool
+	mine    bool
+	format  outputFormat
+}
+
+func newJobsCommand() *cobra.Command {
+	flags := jobsFlags{cluster: newClusterFlags()}
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "List workloads: what runs where, what waits and why",
+		Long: `List the workloads of a namespace, one line each: Jobs, JobSets, Deployments, RayClusters, gangs and single pods, with their
+state, how many of their pods have a node, their GPUs, where they are, their place in a queue of Kueue, and why they wait.
+
+The namespace is that of --namespace, else of the kubeconfig's context. --all-namespaces lists all, and --mine those namespaces in
+which you may create pods. Only reading is needed: pods, and Jobs, PodGroups, nodes and Kueue's objects where they may be read.
+
+States: Queued (Kueue has not admitted it), Suspended, Gated, Pending (no pod has a node), Partial (some have one), Starting (all
+have one), Running.
+
+Exit status: 0 when the list was printed, 2 for a flag that cannot be used, 1 for any other error.`,
+		Example: `  berth jobs -n research
+  berth jobs --mine
+
+  # What waits longest, for a script
+  berth jobs -A -o json | jq -r '[.jobs[] | select(.state == "Pending")] | max_by(.ageSeconds) | .name'`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	flags.cluster.addTo(cmd, true)
+	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "list the workloads of all namespaces")
+	cmd.Flags().BoolVar(&flags.mine, "mine", false, "list the workloads of the namespaces in which you may create pods")
+	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "mine", "namespace")
+	addOutputFlag(cmd, &flags.format)
+	return cmd
+}
+
+func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
+	quietly()
+	config, err := f.cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // the API server has limits of its own
+	// Whose configuration a tenant may not read is not worth a warning here: it only says which resources are GPUs.
+	configuration, err := f.cluster.running(ctx, io.Discard)
+	if err != nil {
+		return err
+	}
+	namespaces := []string{f.cluster.currentNamespace()}
+	if f.all {
+		namespaces = []string{metav1.NamespaceAll}
+	} else if f.mine {
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("making a client: %w", err)
+		}
+		if namespaces, err = ownNamespaces(ctx, client); err != nil {
+			return err
+		}
+	}
+	book := overview.NewBook(configuration.GPUKeys(), overview.Pricing{})
+	for _, namespace := range namespaces {
+		if err := book.Read(ctx, config, namespace); err != nil {
+			return err
+		}
+	}
+	list := book.JobList(time.Now())
+	if f.format != outputTable {
+		return printValue(out, f.format, list)
+	}
+	return top.Jobs(out, list)
+}
+
+// ownNamespaces are those in which the user may create pods.
+func ownNamespaces(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	var own []string
+	err := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Namespaces().List(ctx, options)
+	})).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		name := object.(*v1.Namespace).Name
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: name, Verb: "create", Resource: "pods"},
+		}}
+		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
+		}
+		if answer.Status.Allowed {
+			own = append(own, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w; --namespace names one", err)
+	}
+	return own, nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/top"
+)
+
+func newStatusCommand() *cobra.Command {
+	flags := &watchFlags{cluster: newClusterFlags()}
+	var format outputFormat
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say on one screen whether the scheduler is healthy, what runs, what waits and why, and what it costs",
+		Long: `Say on one screen whether the scheduler is healthy, how many GPUs are in use, what the nodes cost, and which workloads wait for
+what. "berth top" shows the same cluster live, "berth jobs" all workloads.
+
+The scheduler is healthy when its leader has renewed its lease. Only reading is needed: nodes and pods, and the Lease, Jobs,
+PodGroups, resource slices and claims, events and Kueue's objects where they may be read.
+
+Exit status: 0 when the scheduler is healthy, 3 when it is not or that is not known, 2 for a file or flag that cannot be used, 1 for
+any other error.`,
+		Example: `  berth status
+
+  # Wait until a scheduler leads
+  until berth status >/dev/null; do sleep 5; done`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.status(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), format)
+		},
+	}
+	flags.addTo(cmd)
+	addOutputFlag(cmd, &format)
+	return cmd
+}
+
+func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format outputFormat) error {
+	watcher, configuration, err := f.watch(ctx, messages)
+	if err != nil {
+		return err
+	}
+	config, err := f.cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	election, now := configuration.Component.LeaderElection, time.Now()
+	name := election.ResourceName
+	if !election.LeaderElect {
+		name = ""
+	}
+	cluster := watcher.Cluster(now)
+	status := cluster.Status(overview.HealthOf(ctx, client, election.ResourceNamespace, name, now))
+	if format != outputTable {
+		err = printValue(out, format, status)
+	} else {
+		err = top.Status(out, cluster, status)
+	}
+	if err == nil && !status.Scheduler.Healthy {
+		err = command.WithStatus(fmt.Errorf("the scheduler is %s", status.Scheduler.Message), 3)
+	}
+	return err
+}

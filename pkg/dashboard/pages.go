@@ -1,0 +1,146 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/tables"
+)
+
+// What the pages show besides the one of the cluster.
+type (
+	nodeView struct {
+		Cluster string
+		Node    row
+		Pods    []row
+	}
+	gangView struct {
+		Cluster, Title, State, Lacks, Reserved string
+		Explain                                any
+		Members                                []row
+	}
+	namespaceView struct {
+		Cluster, Name string
+		Totals        []tile
+		Jobs, Queues  rows
+	}
+	explainView struct{ Cluster, Kind, Namespace, Name, Text, Failed string }
+	problemView struct{ Cluster, Happened, Help string }
+)
+
+// problem answers with a page that says what happened and what to do.
+func (s *Server) problem(w http.ResponseWriter, status int, happened, help string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	s.write(w, "problem", problemView{s.source.Name, happened, help})
+}
+
+// node shows the pods of a node.
+func (s *Server) node(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("name")
+	for i, nodes := 0, s.cluster().Nodes; i < len(nodes); i++ {
+		if nodes[i].Name == name {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]), Pods: podRows(s.source.PodsOn(name))})
+			return
+		}
+	}
+	s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no node %q with GPUs.", name), "It may have left the cluster since the page was made.")
+}
+
+// gang shows the members of a gang.
+func (s *Server) gang(w http.ResponseWriter, r *http.Request) {
+	namespace, name := r.URL.Query().Get("namespace"), r.URL.Query().Get("name")
+	members, ok := s.source.Members(namespace, name)
+	gangs := s.cluster().Gangs
+	at := slices.IndexFunc(gangs, func(g overview.Gang) bool { return g.Namespace == namespace && g.Name == name })
+	if !ok || at < 0 {
+		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no gang %s/%s that has not ended.", namespace, name), "It may have ended since the page was made.")
+		return
+	}
+	g := &gangs[at]
+	view := gangView{
+		Cluster: s.source.Name, Title: namespace + "/" + name, Explain: explainLink("podgroup", namespace, name),
+		State: fmt.Sprintf("%d of %d members that start together have a node; %d exist, %d run on %d nodes, and ask for %s GPUs.",
+			g.Scheduled, g.MinMember, g.Members, g.Running, g.Nodes, overview.GPUs(g.MilliGPU)),
+		Lacks: g.Reason, Reserved: g.Reserved,
+	}
+	for i := range members {
+		view.Members = append(view.Members, memberRow(namespace, &members[i]))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	s.write(w, "gang", view)
+}
+
+func memberRow(namespace string, m *overview.Member) row {
+	since := ""
+	if m.ScheduledSeconds > 0 {
+		since = tables.Seconds(m.ScheduledSeconds)
+	}
+	return row{Link: explainLink("pod", namespace, m.Name), Cells: []string{
+		m.Name, m.Rank, overview.GPUs(m.MilliGPU), tables.Seconds(m.AgeSeconds), since, m.Node, m.Phase, m.Reason,
+	}}
+}
+
+// namespace shows what a namespace has, what waits in it and its queues.
+func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
+	name, c := r.URL.Query().Get("name"), s.cluster()
+	at := slices.IndexFunc(c.Namespaces, func(n overview.Namespace) bool { return n.Name == name })
+	if at < 0 {
+		s.problem(w, http.StatusNotFound, fmt.Sprintf("No pod of namespace %q runs or waits.", name), "It may be empty since the page was made.")
+		return
+	}
+	n := &c.Namespaces[at]
+	view := namespaceView{Cluster: s.source.Name, Name: name, Totals: []tile{
+		{"GPUs", overview.GPUs(n.MilliGPU), fmt.Sprintf("of %d pods with a node", n.Pods)},
+		{"GPUs waited for", overview.GPUs(n.PendingMilliGPU), fmt.Sprintf("by %d pending pods", n.PendingPods)},
+		{"Cost an hour", overview.Dollars(n.MicroDollarsPerHour), "its share of the nodes with a known price"},
+	}}
+	jobs := slices.DeleteFunc(slices.Clone(c.Jobs), func(j overview.Job) bool { return j.Namespace != name })
+	queues := slices.DeleteFunc(slices.Clone(c.Queues), func(q overview.Queue) bool { return q.Namespace != name })
+	view.Jobs, view.Queues = rowsOf(jobs, "", jobRow), rowsOf(queues, "", kueueRow)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	s.write(w, "namespace", view)
+}
+
+func kueueRow(q *overview.Queue) row {
+	quota, borrowed := "?", "?"
+	if q.QuotaGPUs >= 0 {
+		quota, borrowed = fmt.Sprint(q.QuotaGPUs), fmt.Sprint(q.BorrowedGPUs)
+	}
+	return row{Cells: []string{q.Name, fmt.Sprint(q.Pending), fmt.Sprint(q.Admitted), fmt.Sprint(q.UsedGPUs), quota, borrowed, q.ClusterQueue}}
+}
+
+// explain runs the scheduler on a copy of the cluster, which takes a while on a large one: one at a time.
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	kind, namespace, name := query.Get("kind"), query.Get("namespace"), query.Get("name")
+	known := false
+	for _, k := range explained {
+		known = known || k == kind
+	}
+	if !known || name == "" {
+		s.problem(w, http.StatusBadRequest, fmt.Sprintf("A %q named %q cannot be explained.", kind, name),
+			"The kind must be pod, podgroup, job, deployment, statefulset or replicaset, and the name that of one.")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), explainWithin)
+	defer cancel()
+	select {
+	case s.explaining <- struct{}{}:
+		defer func() { <-s.explaining }()
+	case <-ctx.Done():
+		s.problem(w, http.StatusServiceUnavailable, "Another explanation is still being worked out.", "Try again in a moment.")
+		return
+	}
+	text, err := s.source.Explain(ctx, kind, namespace, name)
+	view := explainView{Cluster: s.source.Name, Kind: kind, Namespace: namespace, Name: name, Text: text}
+	if err != nil {
+		view.Failed = err.Error()
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	s.write(w, "explain", view)
+}
