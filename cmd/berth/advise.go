@@ -45,7 +45,8 @@ pod moves only if its replacement runs again in the same run, a gang as a whole 
 without a controller, those that belong to their node, those whose PodDisruptionBudget allows no disruption, those that
 another scheduler places, and those with an annotation that asks autoscalers not to evict them.
 
-Nodes to give back: nodes that nothing uses, then the dearest ones whose pods all run elsewhere, one after the other.
+Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods all run
+elsewhere, one after the other. No pod is moved twice.
 
 One more node: what pending work would start if there was one more node of a kind that the cluster has.
 

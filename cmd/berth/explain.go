@@ -151,11 +151,21 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	if err != nil {
 		return badInput(err)
 	}
+	about := ""
+	if manifest == nil {
+		about = target.About(pods, pods[0].Name)
+	} else {
+		foreign := 0
+		if f.profile == "" {
+			pods, foreign = explain.ServedFirst(pods, configuration)
+		}
+		about = explain.AboutFile(len(pods), foreign, pods[0].Name)
+	}
 	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0], Profile: f.profile, Now: now})
 	if err != nil {
 		return badInput(err)
 	}
-	return f.print(out, target.About(pods, pods[0].Name), explanation)
+	return f.print(out, about, explanation)
 }
 
 // print prints the explanation. The table says first which of several pods it is about.

@@ -237,6 +237,19 @@ func TestTheTableSaysWhatTheSchedulerSays(t *testing.T) {
 
 func TestNodesAreGivenBack(t *testing.T) {
 	t.Parallel()
+	keep := func(n *v1.Node) *v1.Node {
+		n.Annotations["karpenter.sh/do-not-disrupt"] = "true"
+		return n
+	}
+	waitsForMore := []runtime.Object{node("a", "8", "8"), node("b", "8", "8"), node("c", "8", "8"), pod("x", "c", "2")}
+	for i := range 4 {
+		waitsForMore = append(waitsForMore, pod(fmt.Sprint("g", i), "", "8", gangOf("4")))
+	}
+	selecting := func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"no-node": "has-it"} }
+	manyIdle := []runtime.Object{pod("x", "used", "2"), node("used", "8", "9"), keep(node("kept", "8", "1"))}
+	for i := range 7 {
+		manyIdle = append(manyIdle, node(fmt.Sprint("idle", i), "8", "8"))
+	}
 	for _, tt := range []struct {
 		name    string
 		objects []runtime.Object
@@ -245,6 +258,13 @@ func TestNodesAreGivenBack(t *testing.T) {
 		{"the dearest first, for as long as the pods fit", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), node("c", "8", "7"), pod("x", "a", "2"), pod("y", "b", "3"), pod("z", "c", "2")},
 			"b 9000000 1, a 8000000 1"},
 		{"what nothing uses needs no move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "8"), pod("d", "b", "0", daemon)}, "b 9000000 0"},
+		{"none that a gang could use that waits for more of them", waitsForMore, ""},
+		{"none that a pod could use that waits, once it was empty", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2"), pod("y", "b", "1", bare), pod("p", "", "16"), pod("q", "", "8")}, ""},
+		{"one that the work that waits cannot use", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2", bare), pod("p", "", "1", selecting), pod("q", "", "16")},
+			"b 9000000 0"},
+		{"nothing is moved while nodes are empty", manyIdle, "idle0 8000000 0, idle1 8000000 0, idle2 8000000 0, idle3 8000000 0, idle4 8000000 0"},
+		{"a gang is moved once, and all that it leaves is given back", []runtime.Object{node("a", "8", "8"), node("b", "8", "8"), node("c", "8", "8"), keep(node("d", "8", "8")),
+			pod("g0", "a", "2", gangOf("3")), pod("g1", "b", "2", gangOf("3")), pod("g2", "c", "2", gangOf("3"))}, "a 8000000 3, b 8000000 0, c 8000000 0"},
 		{"not with a pod that may not move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2", bare), pod("y", "b", "2", bare)}, ""},
 		{"not one that its owner keeps", []runtime.Object{func() *v1.Node {
 			n := node("a", "8", "8")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -40,9 +42,10 @@ func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 	if err := c.check(ctx, plan, 0); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.open(ctx, plan)) }()
+	closed := true
+	defer func() { err = errors.Join(err, c.change(ctx, plan, closed, true)) }()
 	for _, name := range plan.Cordon {
-		if err := c.close(ctx, name); err != nil {
+		if err := c.close(ctx, name, plan.For.mark()); err != nil {
 			return err
 		}
 	}
@@ -59,48 +62,52 @@ func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 			return err
 		}
 	}
-	if err := c.open(ctx, plan); err != nil {
+	if err := c.change(ctx, plan, true, false); err != nil {
 		return err
 	}
+	closed = false
 	return c.await(ctx, "what waits has not started, although all of the plan was carried out", func(ctx context.Context) (bool, error) {
 		return c.started(ctx, plan)
 	})
 }
 
-// by marks the nodes that were cordoned here, so that no others are opened.
-const by = "berth.dev/cordoned-by"
-
-func patchOf(closed bool) []byte {
-	if closed {
-		return []byte(`{"metadata":{"annotations":{"` + by + `":"advise"}},"spec":{"unschedulable":true}}`)
-	}
-	return []byte(`{"metadata":{"annotations":{"` + by + `":null}},"spec":{"unschedulable":null}}`)
-}
-
-func (c *Carrier) close(ctx context.Context, name string) error {
+func (c *Carrier) close(ctx context.Context, name, mark string) error {
 	c.Say("cordoning node " + name)
-	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patchOf(true), metav1.PatchOptions{}); err != nil {
+	patch := []byte(`{"metadata":{"annotations":{"` + kubeview.CordonedForKey + `":"` + mark + `"}},"spec":{"unschedulable":true}}`)
+	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("cordoning node %s: %w", name, err)
 	}
 	return nil
 }
 
-// open opens the nodes that were cordoned here.
-func (c *Carrier) open(ctx context.Context, plan *Plan) error {
+// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits has started:
+// the scheduler keeps these nodes for it.
+func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
 	defer cancel()
+	var changes []string
+	if unmark {
+		changes = append(changes, `"metadata":{"annotations":{"`+kubeview.CordonedForKey+`":null}}`)
+	}
+	if open {
+		changes = append(changes, `"spec":{"unschedulable":null}`)
+	}
+	patch := []byte("{" + strings.Join(changes, ",") + "}")
 	var failed []error
 	for _, name := range plan.Cordon {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && node.Annotations[by] == "":
+		case apierrors.IsNotFound(err) || err == nil && node.Annotations[kubeview.CordonedForKey] == "":
 			continue
 		case err == nil:
-			c.Say("uncordoning node " + name)
-			_, err = c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patchOf(false), metav1.PatchOptions{})
+			if open {
+				c.Say("uncordoning node " + name)
+			}
+			_, err = c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("node %s may still be cordoned (kubectl uncordon %s): %w", name, name, err))
+			failed = append(failed, fmt.Errorf("node %s may still be cordoned (kubectl uncordon %s) or have the annotation %s: %w",
+				name, name, kubeview.CordonedForKey, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -108,7 +115,7 @@ func (c *Carrier) open(ctx context.Context, plan *Plan) error {
 
 // check compares the cluster with what the moves from there on take for granted, and runs them on it.
 func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
-	rest := &Plan{Cordon: plan.Cordon, Moves: plan.Moves[from:], Starts: plan.Starts}
+	rest := &Plan{For: plan.For, Cordon: plan.Cordon, Moves: plan.Moves[from:], Starts: plan.Starts}
 	for _, name := range plan.Cordon {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -116,7 +123,7 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
 			return fmt.Errorf("node %s has gone since the plan was made", name)
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
-		case node.Spec.Unschedulable && node.Annotations[by] == "":
+		case node.Spec.Unschedulable && node.Annotations[kubeview.CordonedForKey] == "":
 			return fmt.Errorf("node %s has been cordoned by another user since the plan was made", name)
 		}
 	}

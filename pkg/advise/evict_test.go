@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // behavior is what a cluster does with evictions: where the replacement goes, by the name of the pod; nowhere without an entry.
@@ -67,7 +69,7 @@ func clusterThat(t *testing.T, b behavior, objects ...runtime.Object) *fake.Clie
 
 func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 	t.Parallel()
-	plan := &Plan{Cordon: []string{"a"}, Starts: []Placement{{"default", "p", "a"}}}
+	plan := &Plan{For: Unit{KindPod, "default", "p"}, Cordon: []string{"a"}, Starts: []Placement{{"default", "p", "a"}}}
 	for _, name := range []string{"x", "y"} {
 		plan.Moves = append(plan.Moves, Move{Unit: Unit{KindPod, "default", name}, Pods: []MovedPod{{Name: name, UID: "pod-" + name, From: "a", To: "b"}}})
 	}
@@ -128,7 +130,7 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if closed := tt.node != nil; after.Spec.Unschedulable != closed || after.Annotations[by] != "" {
+			if closed := tt.node != nil; after.Spec.Unschedulable != closed || after.Annotations[kubeview.CordonedForKey] != "" {
 				t.Errorf("node a is left with unschedulable %t and annotations %v", after.Spec.Unschedulable, after.Annotations)
 			}
 		})

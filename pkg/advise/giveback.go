@@ -2,11 +2,14 @@ package advise
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
@@ -29,8 +32,10 @@ type spare struct {
 	units []*unit
 }
 
-// findSpares keeps the nodes of which every pod may move and fits some other node, those that nothing uses first, then the dearest.
+// findSpares keeps the nodes of which every pod may move and fits some other node, those that nothing uses first, then the dearest. A node
+// that work that waits could use is none.
 func (s *search) findSpares(w *world, v *view) {
+	demand, wanted := v.demand(s), 0
 	taken := map[string]bool{}
 	for _, pod := range s.pods {
 		if s.began[keyOf(pod)] {
@@ -55,10 +60,18 @@ func (s *search) findSpares(w *world, v *view) {
 		if !fits {
 			continue
 		}
+		if v.wanted(demand, c) {
+			wanted++
+			continue
+		}
 		perHour, _ := s.priceOf(node)
 		read, _ := s.keys.ReadGPUNode(node)
 		c.price, c.gpus = int64(perHour), read.GPUs()
 		s.spares = append(s.spares, c)
+	}
+	if wanted > 0 {
+		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s could be given back and %s not offered: work that waits could run there",
+			plural.Of(wanted, "node"), plural.Choose(wanted, "is", "are")))
 	}
 	pods := func(c spare) (n int) {
 		for _, u := range c.units {
@@ -72,18 +85,68 @@ func (s *search) findSpares(w *world, v *view) {
 	})
 }
 
-// giveBack takes one node after the other away, each time from what the one before has left.
+// mostDemand is how many kinds of pods that wait are asked about for each node that might be given back.
+const mostDemand = 64
+
+// demand are the kinds of pods that wait for a node, each as a single one.
+func (v *view) demand(s *search) []*class {
+	var classes []*class
+	seen := map[string]bool{}
+	for _, u := range s.waiting {
+		if u.Held != "" {
+			continue
+		}
+		fresh := *u
+		fresh.Pods = nil
+		for _, pod := range u.Pods {
+			if key := kubeview.GangMember(alone(u, pod), kubeview.Membership{}, nil, true).Class; !seen[key] {
+				seen[key] = true
+				fresh.Pods = append(fresh.Pods, pod)
+			}
+		}
+		if len(fresh.Pods) == 0 {
+			continue
+		}
+		if len(classes) >= mostDemand || s.over() {
+			s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+" of pods")
+			break
+		}
+		classes = append(classes, v.classes(s, &fresh)...)
+	}
+	return classes
+}
+
+// wanted says whether a pod that waits could run on the node if all that may leave it was gone. Whether it could elsewhere is not asked:
+// where capacity is short, none of it is given away.
+func (v *view) wanted(demand []*class, c spare) bool {
+	at := slices.IndexFunc(v.infos, func(info fwk.NodeInfo) bool { return info.Node().Name == c.node.Name })
+	return at >= 0 && slices.ContainsFunc(demand, func(of *class) bool {
+		if !of.mayBeOn(c.node.Name) {
+			return false
+		}
+		t := of.newTrial(context.Background(), v.devices, v.infos[at])
+		return t != nil && t.without(c.units).accepts()
+	})
+}
+
+// giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and none for as long
+// as there are nodes that nothing uses.
 func (s *search) giveBack() error {
 	objects, idle, emptied, tried, more := s.Objects, 0, 0, 0, false
+	moved, received := map[Unit]bool{}, map[string]bool{}
 	defer func() {
 		if more {
 			s.limit("of nodes to give back, %d that nothing uses and %d in use are shown, and there may be more", idle, emptied)
 		}
 	}()
 	for _, c := range s.spares {
+		// What moved with a gang has left the node.
+		c.units = slices.DeleteFunc(slices.Clone(c.units), func(u *unit) bool { return moved[nameOf(u)] })
 		switch {
-		case len(c.units) == 0 && idle == s.Most, len(c.units) > 0 && emptied == s.Most:
+		case len(c.units) == 0 && idle == s.Most, len(c.units) > 0 && (emptied == s.Most || idle == s.Most):
 			more = true
+			continue
+		case received[c.node.Name]:
 			continue
 		case s.over() || tried == mostTries:
 			s.limit("of %s that might be given back, %d were tried", plural.Of(len(s.spares), "node"), tried)
@@ -104,6 +167,12 @@ func (s *search) giveBack() error {
 			emptied++
 		}
 		objects = left
+		for _, m := range found.Plan.Moves {
+			moved[m.Unit] = true
+			for _, pod := range m.Pods {
+				received[pod.To] = true
+			}
+		}
 		s.advice.GiveBack = append(s.advice.GiveBack, *found)
 	}
 	return nil
@@ -113,7 +182,7 @@ func (s *search) giveBack() error {
 func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left []runtime.Object, err error) {
 	name := c.node.Name
 	err = s.try(objects, func(w *world) error {
-		if err := w.cordon(name, true); err != nil {
+		if err := w.cordon(name, nil); err != nil {
 			return err
 		}
 		plan := Plan{Cordon: []string{name}}

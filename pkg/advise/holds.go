@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // Holds runs what is left of a plan in the cluster of the question, and returns an error that says why if the plan does not hold there:
@@ -19,6 +21,11 @@ func Holds(ctx context.Context, q Question, plan *Plan) error {
 		pod, ok := obj.(*v1.Pod)
 		return ok && pod.DeletionTimestamp != nil
 	})
+	for i, obj := range q.Objects {
+		if node, ok := obj.(*v1.Node); ok && node.Spec.Unschedulable && slices.Contains(plan.Cordon, node.Name) {
+			q.Objects[i] = closedFor(node, plan.For)
+		}
+	}
 	s, err := newSearch(ctx, q)
 	if err != nil {
 		return err
@@ -39,7 +46,7 @@ func Holds(ctx context.Context, q Question, plan *Plan) error {
 			}
 		}
 		var err error
-		why, err = s.carry(w, plan.Cordon, units, func() bool {
+		why, err = s.carry(w, plan, units, func() bool {
 			for _, start := range plan.Starts {
 				if w.node(key{Namespace: start.Namespace, Name: start.Name}) == "" {
 					return false
@@ -58,6 +65,18 @@ func Holds(ctx context.Context, q Question, plan *Plan) error {
 		return errors.New("the plan does not hold any more in the cluster as it is now: " + why)
 	}
 	return nil
+}
+
+// closedFor is a node that is cordoned for the plan already, as the run cordons one: with the mark, which a snapshot leaves out, and without
+// the taint of a controller that does not run there and would not take it away again.
+func closedFor(node *v1.Node, u Unit) *v1.Node {
+	node = node.DeepCopy()
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[kubeview.CordonedForKey] = u.mark()
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
+	return node
 }
 
 // planned are the units of a plan as the cluster has them.

@@ -39,8 +39,13 @@ type Unit struct {
 
 func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
 
+// mark is the annotation of nodes that are emptied for the unit.
+func (u Unit) mark() string { return kubeview.CordonedFor(u.Kind, u.Namespace, u.Name) }
+
 // Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
 type Plan struct {
+	// For is the unit that the plan starts; nothing for a node that is given back.
+	For Unit `json:"-"`
 	// Cordon are the nodes that are closed for as long as pods move.
 	Cordon []string `json:"cordon"`
 	Moves  []Move   `json:"moves"`
@@ -162,7 +167,7 @@ func (s *search) noteFixed() {
 // prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
 func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error) {
 	var units []*unit
-	candidate := &Plan{}
+	candidate := &Plan{For: nameOf(u)}
 	for _, r := range rooms {
 		candidate.Cordon = append(candidate.Cordon, r.node)
 		for _, moved := range r.units {
@@ -180,7 +185,7 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 			}
 			return placed
 		}
-		if why, err := s.carry(w, candidate.Cordon, units, func() bool { return len(starts()) >= u.Needs }); why != "" || err != nil {
+		if why, err := s.carry(w, candidate, units, func() bool { return len(starts()) >= u.Needs }); why != "" || err != nil {
 			return err
 		}
 		for _, moved := range units {
@@ -198,9 +203,9 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 
 // carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is for does not
 // start, or another pod is the worse for it; nothing if all is well.
-func (s *search) carry(w *world, cordon []string, units []*unit, started func() bool) (why string, err error) {
-	for _, node := range cordon {
-		if err := w.cordon(node, true); err != nil {
+func (s *search) carry(w *world, plan *Plan, units []*unit, started func() bool) (why string, err error) {
+	for _, node := range plan.Cordon {
+		if err := w.cordon(node, &plan.For); err != nil {
 			return "", err
 		}
 	}
@@ -209,8 +214,8 @@ func (s *search) carry(w *world, cordon []string, units []*unit, started func() 
 			return fmt.Sprintf("what replaces %s gets no node", moved), err
 		}
 	}
-	for _, node := range cordon {
-		if err := w.cordon(node, false); err != nil {
+	for _, node := range plan.Cordon {
+		if err := w.uncordon(node); err != nil {
 			return "", err
 		}
 	}

@@ -197,9 +197,22 @@ func (w *world) lost() map[key]bool {
 	return maps.Clone(w.gone)
 }
 
-// cordon closes a node to new pods, or opens it again.
-func (w *world) cordon(node string, closed bool) error {
-	body, err := json.Marshal(map[string]any{"spec": map[string]any{"unschedulable": closed}})
+// cordon closes a node to new pods, and marks it as emptied for a unit if one is given.
+func (w *world) cordon(node string, emptiedFor *Unit) error {
+	change := map[string]any{"spec": map[string]any{"unschedulable": true}}
+	if emptiedFor != nil {
+		change["metadata"] = map[string]any{"annotations": map[string]any{kubeview.CordonedForKey: emptiedFor.mark()}}
+	}
+	return w.changeNode(node, change)
+}
+
+// uncordon opens a node again. Its mark stays, as in a cluster until the unit has started.
+func (w *world) uncordon(node string) error {
+	return w.changeNode(node, map[string]any{"spec": map[string]any{"unschedulable": false}})
+}
+
+func (w *world) changeNode(node string, change map[string]any) error {
+	body, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("writing a patch: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -178,7 +179,11 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 		})
 	case schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"):
 		return keepCustom(obj, func(g *schedulingv1alpha1.PodGroup) *schedulingv1alpha1.PodGroup {
-			return &schedulingv1alpha1.PodGroup{TypeMeta: g.TypeMeta, ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
+			kept := &schedulingv1alpha1.PodGroup{TypeMeta: g.TypeMeta, ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
+			if reserved := meta.FindStatusCondition(g.Status.Conditions, schedulingv1alpha1.PodGroupReserved); reserved != nil {
+				kept.Status = schedulingv1alpha1.PodGroupStatus{ReservedNodes: g.Status.ReservedNodes, Conditions: []metav1.Condition{*reserved}}
+			}
+			return kept
 		})
 	}
 	switch group := obj.GroupVersionKind().Group; {

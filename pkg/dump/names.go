@@ -88,7 +88,7 @@ var nameFields = []string{
 // nameLists hold lists of names, namedMaps have names for keys, and ownNames are things whose own name is none of the cluster's:
 // gates, drivers, and what a claim calls its requests.
 var (
-	nameLists = []string{"namespaces", "monitors", "containers"}
+	nameLists = []string{"namespaces", "monitors", "containers", "reservedNodes"}
 	namedMaps = []string{"disruptedPods"}
 	ownNames  = []string{"schedulingGates", "drivers", "runtimeHandlers", "requests", "firstAvailable"}
 )

@@ -42,7 +42,7 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	slices.SortFunc(rejected, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	e.Nodes = append(e.Nodes, rejected...)
 	if len(feasible) == 0 {
-		e.Closest = closest(pod, infos, statuses)
+		e.Closest, e.selector = closest(pod, infos, statuses), unmatched(pod, infos)
 		if e.Gang == nil && len(e.Held) == 0 {
 			e.Preemption = w.preempt(ctx, state, pod, infos, statuses)
 		}

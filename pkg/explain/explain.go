@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/spelling"
 )
 
 // Question is what is asked.
@@ -59,6 +60,8 @@ type Explanation struct {
 	Held []Rejection `json:"held"`
 	// Gang is set for a member of a gang; the nodes are then those of this one member by itself.
 	Gang *Gang `json:"gang,omitempty"`
+	// selector says which of the labels that the pod asks for keep all nodes off, empty if none do.
+	selector string
 	// Closest are the rejected nodes that lack least.
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
@@ -115,6 +118,8 @@ type Shortfall struct {
 	Free     string `json:"free"`
 	// Largest is what the node that has most of the resource has in all, if that is less than what is needed.
 	Largest string `json:"largest,omitempty"`
+	// Like is a resource that some node has and that may be meant where none has Resource.
+	Like string `json:"like,omitempty"`
 }
 
 // Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.
@@ -141,7 +146,7 @@ func Pod(q Question) (*Explanation, error) {
 		target.Spec.SchedulerName = v1.DefaultSchedulerName
 	}
 	if _, err := q.Configuration.Profile(target.Spec.SchedulerName); err != nil {
-		return nil, fmt.Errorf("pod %s/%s is for another scheduler: %w; --profile explains it as if it named one of them", target.Namespace, target.Name, err)
+		return nil, foreign(target, q.Configuration, err)
 	}
 	e := &Explanation{
 		Pod:   PodName{Namespace: target.Namespace, Name: target.Name},
@@ -167,6 +172,23 @@ func Pod(q Question) (*Explanation, error) {
 	e.conclude()
 	e.Share = enforcement(q.Pod, cmp.Or(e.BoundTo, e.Winner), q.Objects)
 	return e, nil
+}
+
+// foreign says what to do about a pod of a scheduler that the configuration does not have.
+func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error {
+	name := pod.Spec.SchedulerName
+	profiles := map[string]bool{}
+	for i := range c.Component.Profiles {
+		profiles[c.Component.Profiles[i].SchedulerName] = true
+	}
+	like, hint := spelling.Closest(name, profiles), ""
+	switch {
+	case like != "":
+		hint = "; did you mean " + like + "?"
+	case name == v1.DefaultSchedulerName:
+		hint = "; a pod without schedulerName gets this one, which berth up --replace-default and the overlay manifests/replace-default serve, too"
+	}
+	return fmt.Errorf("pod %s/%s is for another scheduler: %w%s; --profile explains it as if it named one of them", pod.Namespace, pod.Name, missing, hint)
 }
 
 // enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a share
@@ -199,8 +221,13 @@ func (e *Explanation) conclude() {
 		goes = "would go to "
 	}
 	switch {
+	case e.Gang != nil && e.Gang.Missing != "" && e.BoundTo != "":
+		s.WriteString("would stay pending")
 	case e.Gang != nil && e.Gang.Missing != "":
 		s.WriteString("stays pending")
+	case e.Gang.node(e.Pod.Name) != "" && e.BoundTo != "":
+		e.Winner = e.Gang.node(e.Pod.Name)
+		s.WriteString("would be given " + e.Winner + " by the plan of its gang")
 	case e.Gang.node(e.Pod.Name) != "":
 		e.Winner = e.Gang.node(e.Pod.Name)
 		s.WriteString("is given " + e.Winner + " by the plan of its gang")

@@ -31,11 +31,8 @@ func FindPod(objects []runtime.Object, namespace, name string) (*v1.Pod, error) 
 	return nil, fmt.Errorf("there is no pod %s in namespace %s%s", name, namespace, hint)
 }
 
-// Pod returns the pod of that name, or the first one if name is empty.
+// Pod returns the pod of that name.
 func (m *Manifest) Pod(name string) (*v1.Pod, error) {
-	if name == "" {
-		return m.Pods[0], nil
-	}
 	var names []string
 	for _, pod := range m.Pods {
 		if pod.Name == name {

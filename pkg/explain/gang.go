@@ -7,12 +7,21 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/plural"
 )
+
+var podGroupResource = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
 
 // Gang is what is known of the group that a pod belongs to.
 type Gang struct {
@@ -24,6 +33,9 @@ type Gang struct {
 	Pending int `json:"pending"`
 	Gated   int `json:"gated"`
 	Ended   int `json:"ended"`
+	// Reserved says what the running scheduler keeps for the gang until it can start, and ReservedNodes on which nodes.
+	Reserved      string   `json:"reserved,omitempty"`
+	ReservedNodes []string `json:"reservedNodes"`
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
 	// Assignments are the plan, pod by pod, if it starts.
@@ -65,15 +77,22 @@ func (w *world) gangs() *coscheduling.Plugin {
 }
 
 // gang lets the member that leads plan for all, as the scheduler does, and reads the plan off its members' turns.
-func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int) *Gang {
+// runs says that the target runs.
+func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int, runs bool) *Gang {
 	g := &Gang{Name: id.String(), MinMember: minimum}
+	g.Reserved, g.ReservedNodes = w.reserved(id)
 	var pending []*v1.Pod
 	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
 		if of, _ := gangs.Gang(pod); of != id {
 			continue
 		}
-		switch kubeview.GangMember(pod, kubeview.Membership{}, nil, true).State {
+		state := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).State
+		if runs && pod.Name == w.target.Name && pod.Namespace == w.target.Namespace {
+			state = gang.Bound // without itself it is looked at only to see where it would go today
+			pending = append(pending, pod)
+		}
+		switch state {
 		case gang.Bound:
 			g.Bound++
 		case gang.Gated:
@@ -92,6 +111,23 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 		g.Models = w.models(g.Assignments)
 	}
 	return g
+}
+
+// reserved is what the running scheduler has said in the status of the gang's PodGroup.
+func (w *world) reserved(id gang.ID) (text string, nodes []string) {
+	obj, ok := w.api.Get(podGroupResource, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
+	if !ok {
+		return "", nil
+	}
+	pg := &schedulingv1alpha1.PodGroup{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pg); err != nil {
+		return "", nil // the scheduler cannot read it either
+	}
+	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return "", nil
+	}
+	return cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved"), pg.Status.ReservedNodes
 }
 
 // models returns the GPU models of the nodes in a plan.

@@ -26,8 +26,36 @@ var inFavor = map[string]string{
 	"PlacementPolicy":                     "is nearer to the data that it reads",
 }
 
-// sentence says why in one sentence, as a person would.
+// sentence says why in one sentence, as a person would; of a pod that has a node, that node first.
 func (e *Explanation) sentence() string {
+	if e.BoundTo == "" || e.BoundTo == e.Winner && e.Gang == nil {
+		return e.today()
+	}
+	text := "It runs on " + e.BoundTo + "."
+	if e.Gang != nil {
+		text = fmt.Sprintf("It runs on %s, as one of %s of its gang.", e.BoundTo, plural.Of(e.Gang.Bound, "bound member"))
+	}
+	scored := e.scored()
+	at := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Name == e.BoundTo })
+	switch {
+	case e.Gang != nil && e.Gang.Missing != "":
+		return text + " Today it would wait: " + e.Gang.Missing + "."
+	case at < 0 || e.BoundTo == e.Winner:
+		return text
+	case len(scored) == 0:
+		return text + " Today it would not be placed there. " + e.whatIsLacking()
+	case at >= len(scored):
+		return fmt.Sprintf("%s Today that node would be rejected, %s, and %s would be chosen.", text, inWords(e.Nodes[at].Rejected), e.Winner)
+	case e.Gang != nil || scored[at].Total == scored[0].Total:
+		return fmt.Sprintf("%s Today %s would do as well.", text, e.Winner)
+	}
+	better := compare(&scored[0], &scored[at])
+	_, because, _ := strings.Cut(contrast(&scored[0], &scored[at], better.Differences, 1), ": ")
+	return fmt.Sprintf("%s Today the scheduler would choose %s, because %s", text, e.Winner, because)
+}
+
+// today says which node the scheduler chooses now, or why none.
+func (e *Explanation) today() string {
 	scored := e.scored()
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
@@ -35,7 +63,7 @@ func (e *Explanation) sentence() string {
 			return "It waits " + what + e.Gang.help() + "."
 		}
 		return "It waits: " + e.Gang.Missing + e.Gang.help() + "."
-	case e.Gang.node(e.Pod.Name) != "" && e.Gang.Bound > 0:
+	case e.BoundTo == "" && e.Gang.node(e.Pod.Name) != "" && e.Gang.Bound > 0:
 		return fmt.Sprintf("Its gang has started: %s bound, and the plan gives this one %s.",
 			plural.Of(e.Gang.Bound, "other member")+" "+plural.Choose(e.Gang.Bound, "is", "are"), e.Gang.node(e.Pod.Name))
 	case e.Gang.node(e.Pod.Name) != "":
@@ -201,10 +229,20 @@ func (e *Explanation) whatIsLacking() string {
 	}
 	if len(e.Closest) > 0 {
 		c := e.Closest[0]
+		if c.Largest == "0" {
+			text += "; no node has " + c.Resource
+			if c.Like != "" {
+				return text + ". Did you mean " + c.Like + "?"
+			}
+			return text + "."
+		}
 		if c.Largest != "" {
 			return fmt.Sprintf("%s; no node has %s %s in all: ask for at most %s, or add a larger node.", text, c.Needs, c.Resource, c.Largest)
 		}
 		return fmt.Sprintf("%s; %s comes closest and would need %s %s free instead of %s.", text, c.Node, c.Needs, c.Resource, c.Free)
+	}
+	if e.selector != "" {
+		text += "; " + e.selector
 	}
 	return text + "."
 }
@@ -233,7 +271,8 @@ func counted(count map[string]int) string {
 	var said []string
 	others := 0
 	for i, why := range whys {
-		if i >= mostRejections {
+		// One more reason takes no more room than saying that there is one.
+		if i >= mostRejections && len(whys) > mostRejections+1 {
 			others += count[why]
 			continue
 		}

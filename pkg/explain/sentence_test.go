@@ -52,7 +52,7 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 		{"a gang that fits", member("g-0"), []runtime.Object{node("a", "8"), member("g-0"), member("g-1"), member("g-2")},
 			"Its gang starts as a whole: 3 members fit on 1 node, this one on a."},
 		{"a bound member of a gang", bound("g-0"), []runtime.Object{node("a", "8"), bound("g-0"), bound("g-1"), bound("g-2")},
-			"Its gang has started: 2 other members are bound, and the plan gives this one a."},
+			"It runs on a, as one of 3 bound members of its gang."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/plugins/gpuaware"
+	"berth.dev/berth/pkg/spelling"
 )
 
 // closestNodes is how many of the rejected nodes are told with what they lack.
@@ -40,7 +41,9 @@ func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortf
 	})
 	var out []Shortfall
 	for _, l := range lacks[:min(len(lacks), closestNodes)] {
-		l.Largest = largest(requests, v1.ResourceName(l.Resource), infos)
+		if l.Largest = largest(requests, v1.ResourceName(l.Resource), infos); l.Largest == "0" {
+			l.Like = spelling.Closest(l.Resource, offered(infos))
+		}
 		out = append(out, l.Shortfall)
 	}
 	return out
@@ -68,6 +71,19 @@ func largest(requests v1.ResourceList, name v1.ResourceName, infos []fwk.NodeInf
 		return ""
 	}
 	return most.String()
+}
+
+// offered are the resources that some node has.
+func offered(infos []fwk.NodeInfo) map[string]bool {
+	names := map[string]bool{string(v1.ResourceCPU): true, string(v1.ResourceMemory): true, string(v1.ResourceEphemeralStorage): true}
+	for _, info := range infos {
+		for name, n := range info.GetAllocatable().GetScalarResources() {
+			if n > 0 {
+				names[string(name)] = true
+			}
+		}
+	}
+	return names
 }
 
 func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lack, bool) {

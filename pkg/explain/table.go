@@ -100,6 +100,13 @@ func (p *page) gang(g *Gang) {
 		together += "; " + strings.Join(counts, ", ")
 	}
 	p.line("gang %s: %s", g.Name, together)
+	if g.Reserved != "" {
+		on := g.ReservedNodes
+		if p.top > 0 && len(on) > exampleNodes {
+			on = append(slices.Clone(on[:exampleNodes]), "…")
+		}
+		p.line("%s: %s", g.Reserved, cmp.Or(strings.Join(on, " "), "their names are not known"))
+	}
 	byNode := map[string][]string{}
 	for _, a := range g.Assignments {
 		byNode[a.Node] = append(byNode[a.Node], a.Pod)

@@ -17,6 +17,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // The kinds of objects whose pods can be explained.
@@ -112,8 +113,37 @@ func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace str
 	if err != nil {
 		return nil, nil, err
 	}
+	if t.Name == "" {
+		return objects, manifest.Pods, nil
+	}
 	pod, err := manifest.Pod(t.Name)
 	return objects, []*v1.Pod{pod}, err
+}
+
+// ServedFirst puts those of the pods first that the configuration has a profile for, in the order in which they are, and says how many
+// it has none for.
+func ServedFirst(pods []*v1.Pod, c *schedulerconfig.Configuration) (ordered []*v1.Pod, foreign int) {
+	var others []*v1.Pod
+	for _, pod := range pods {
+		if _, err := c.Profile(cmp.Or(pod.Spec.SchedulerName, v1.DefaultSchedulerName)); err == nil {
+			ordered = append(ordered, pod)
+		} else {
+			others = append(others, pod)
+		}
+	}
+	return append(ordered, others...), len(others)
+}
+
+// AboutFile says which of the pods of a file an explanation is about; nothing where there is one only.
+func AboutFile(pods, foreign int, pod string) string {
+	if pods < 2 {
+		return ""
+	}
+	others := ""
+	if foreign > 0 {
+		others = fmt.Sprintf(", %d of them for other schedulers", foreign)
+	}
+	return fmt.Sprintf("The file makes %d pods%s; this is about %s.", pods, others, pod)
 }
 
 // Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those that have not
@@ -178,11 +208,18 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	if len(pods) < 2 {
 		return ""
 	}
-	pending := 0
+	pending, run := 0, 0
 	for _, p := range pods {
-		if p.Spec.NodeName == "" && !kubeview.Finished(p) {
+		switch {
+		case kubeview.Finished(p):
+		case p.Spec.NodeName == "":
 			pending++
+		case p.Status.Phase == v1.PodRunning:
+			run++
 		}
+	}
+	if run == len(pods) {
+		return fmt.Sprintf("All %d pods of %s %s run. Example: %s.", run, t.Kind, t.Name, pod)
 	}
 	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"), pending,
 		plural.Choose(pending, "is", "are"), pod)

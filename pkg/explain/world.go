@@ -72,7 +72,7 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	alone := target
 	if gangs := w.gangs(); gangs != nil {
 		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
-			e.Gang = w.gang(ctx, gangs, id, minimum)
+			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
 			said, _, _ := kubeview.GangOf(target)
 			alone = kubeview.WithoutGang(target, said != id)
 		}

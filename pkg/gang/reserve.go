@@ -17,6 +17,8 @@ type ReserveProblem struct {
 	Nodes   []ReserveNode
 	// MaxNodes is how many nodes may be kept.
 	MaxNodes int
+	// NoSpare keeps no more than the minimum needs.
+	NoSpare bool
 }
 
 // ReserveClass is a number of members that ask for the same.
@@ -151,7 +153,7 @@ func (r *reserver) minimum() bool {
 
 // spare takes more than the minimum if that does not fit yet, and as much of it as there is.
 func (r *reserver) spare() {
-	if r.pods == 0 {
+	if r.pods == 0 || r.problem.NoSpare {
 		return
 	}
 	for c, n := range r.taken {

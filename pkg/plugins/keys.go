@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/ipreservation"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
@@ -23,6 +24,12 @@ var podKeys = []struct {
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.Filter, p.Reserve, p.PreBind}
 		}},
+	{kubeview.SpotKey, costoptimized.Name, "the pod may run on spot capacity and elsewhere alike",
+		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.Filter} }},
+	{kubeview.StartWindowKey, costoptimized.Name, "the pod waits for no window",
+		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.PreEnqueue} }},
+	{kubeview.DeadlineKey, costoptimized.Name, "the pod waits for no window",
+		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.PreEnqueue} }},
 	{kubeview.NearKey, networktopology.Name, "the pod is not placed near the pods that it names",
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.PreScore, p.Score}

@@ -95,6 +95,16 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	if err := os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	refused := t.TempDir()
+	broken := sandbox.Layout(refused)
+	if err := broken.WriteState(sandbox.State{Server: "https://127.0.0.1:7000", Scheduler: "https://127.0.0.1:7001"}); err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{broken.SchedulerConfig(): "broken", broken.SchedulerConfigInForce(): "works"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	without := t.TempDir()
 	if err := sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}); err != nil {
 		t.Fatal(err)
@@ -105,6 +115,7 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, server, folder, want string }{
 		{"beside its kubeconfig", "https://127.0.0.1:7000/", dir, "mine"},
+		{"a change that the scheduler has refused", "https://127.0.0.1:7000", refused, "works"},
 		{"another cluster's kubeconfig in its folder", "https://10.0.0.1:6443", dir, ""},
 		{"a sandbox without a scheduler", "https://127.0.0.1:7000", without, ""},
 		{"a folder that holds no sandbox", "https://127.0.0.1:7000", t.TempDir(), ""},

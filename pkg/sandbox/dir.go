@@ -33,6 +33,11 @@ func (d Layout) SchedulerConfig() string { return filepath.Join(string(d), "sche
 // NextSchedulerConfig is where a changed configuration is written before it replaces the other.
 func (d Layout) NextSchedulerConfig() string { return d.SchedulerConfig() + ".new" }
 
+// SchedulerConfigInForce is the copy that the scheduler keeps of the last configuration that worked.
+func (d Layout) SchedulerConfigInForce() string {
+	return filepath.Join(string(d), "scheduler-config.in-force.yaml")
+}
+
 // SchedulerKubeconfig is the kubeconfig of the scheduler, with the rights of its ServiceAccount only.
 func (d Layout) SchedulerKubeconfig() string {
 	return filepath.Join(string(d), "scheduler.kubeconfig")
@@ -130,7 +135,7 @@ func (d Layout) clean() error {
 // contents lists all that a sandbox writes, but for the lock file.
 func (d Layout) contents() []string {
 	return []string{
-		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(), d.NextSchedulerConfig(), d.SchedulerKubeconfig(),
+		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(), d.NextSchedulerConfig(), d.SchedulerConfigInForce(), d.SchedulerKubeconfig(),
 		d.state(), d.state() + ".new",
 	}
 }

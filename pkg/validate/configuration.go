@@ -52,7 +52,7 @@ func (d *document) configuration() {
 		}
 		return
 	}
-	if d.negativeWeights(component) || d.badSignals(component) {
+	if d.negativeWeights(component) || d.badArgs(component) {
 		return
 	}
 	configuration, files := (&schedulerconfig.Configuration{Name: d.file, Component: component}).WithoutExtenderFiles()
@@ -102,9 +102,9 @@ func (d *document) configurationFields() bool {
 	return len(s.wrong)+len(s.unknown) == 0
 }
 
-// badSignals finds what is wrong with args that say what to read from Prometheus, and says whether anything is: the
-// profiles are built without these.
-func (d *document) badSignals(c *schedulerapi.KubeSchedulerConfiguration) bool {
+// badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes its plugins in no
+// certain order and stops at the first that it cannot make.
+func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {
 		for _, plugin := range c.Profiles[i].PluginConfig {
@@ -112,11 +112,17 @@ func (d *document) badSignals(c *schedulerapi.KubeSchedulerConfiguration) bool {
 			var err error
 			switch args := plugin.Args.(type) {
 			case *config.GPUAwareArgs:
-				err = config.ValidateGPUSignals(args.Signals, path.Child("signals")).ToAggregate()
+				err = config.ValidateGPUAwareArgs(path, args)
 			case *config.CostOptimizedArgs:
-				err = config.ValidatePriceSignals(args.PriceSource, path.Child("priceSource")).ToAggregate()
+				err = config.ValidateCostOptimizedArgs(path, args)
+			case *config.CoschedulingArgs:
+				err = config.ValidateCoschedulingArgs(path, args)
+			case *config.NetworkTopologyArgs:
+				err = config.ValidateNetworkTopologyArgs(path, args)
 			case *config.SLAAwareArgs:
 				err = config.ValidateSLAAwareArgs(path, args)
+			case *config.IPReservationArgs:
+				err = config.ValidateIPReservationArgs(path, args)
 			}
 			var all utilerrors.Aggregate
 			if errors.As(err, &all) {

@@ -116,7 +116,7 @@ func (l *profileLint) packing() {
 	if fit == nil || fit.ScoringStrategy == nil || fit.ScoringStrategy.Type != schedulerconfig.LeastAllocated || weight == 0 {
 		return
 	}
-	if gangs := l.enabled(l.profile.plugins.QueueSort, coscheduling.Name); packs == 0 && !gangs || weight*audible <= packs {
+	if gangs := enables(l.profile.plugins.QueueSort, coscheduling.Name); packs == 0 && !gangs || weight*audible <= packs {
 		return
 	}
 	l.warn("spreading", path+".scoringStrategy.type", fmt.Sprintf("NodeResourcesFit (weight %d) prefers the emptiest node (LeastAllocated), which works against packing; MostAllocated works with it", weight))
@@ -145,7 +145,7 @@ func (l *profileLint) classes() {
 	if a == nil || a.SLA == nil {
 		return
 	}
-	if !l.enabled(l.profile.plugins.QueueSort, coscheduling.Name) {
+	if !enables(l.profile.plugins.QueueSort, coscheduling.Name) {
 		l.warn("no-order", path+".sla", "the classes do not order the queue, which Coscheduling does not sort")
 	}
 	for i, c := range a.SLA.Classes {
@@ -162,7 +162,7 @@ func (l *profileLint) batching(extender bool) {
 		l.warn("batching", "plugins", "the batching of identical pods is off: no SignPod in "+strings.Join(l.profile.Unsigned, ", "))
 	}
 	spread, path := args[schedulerconfig.PodTopologySpreadArgs](l, names.PodTopologySpread)
-	scores := l.enabled(l.profile.plugins.PreScore, names.PodTopologySpread) || l.enabled(l.profile.plugins.Filter, names.PodTopologySpread)
+	scores := enables(l.profile.plugins.PreScore, names.PodTopologySpread) || enables(l.profile.plugins.Filter, names.PodTopologySpread)
 	if scores && spread != nil && spread.DefaultingType == schedulerconfig.SystemDefaulting && !extender {
 		l.warn("batching", path+".defaultingType", "PodTopologySpread's built-in default constraints switch the batching of identical pods off; defaultingType: List without constraints brings it back")
 	}
@@ -176,7 +176,7 @@ func (l *profileLint) gangs() {
 	if ours >= 0 && stock >= 0 && ours > stock {
 		l.warn("gang-preemption", "plugins.postFilter", "Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that cannot start even then; enable it in postFilter itself, which puts it first")
 	}
-	if l.enabled(l.profile.plugins.PreFilter, coscheduling.Name) && !l.enabled(l.profile.plugins.QueueSort, coscheduling.Name) {
+	if enables(l.profile.plugins.PreFilter, coscheduling.Name) && !enables(l.profile.plugins.QueueSort, coscheduling.Name) {
 		l.warn("gang-order", "plugins.queueSort", "Coscheduling is enabled but does not sort the queue: the members of a gang are not kept together")
 	}
 }
@@ -186,10 +186,10 @@ func (l *profileLint) network() {
 	if l.profile.weight(networktopology.Name) == 0 {
 		return
 	}
-	if !l.enabled(l.profile.plugins.PreFilter, networktopology.Name) || !l.enabled(l.profile.plugins.PreScore, networktopology.Name) {
+	if !enables(l.profile.plugins.PreFilter, networktopology.Name) || !enables(l.profile.plugins.PreScore, networktopology.Name) {
 		l.warn("network", "plugins", "NetworkTopology scores, but is not enabled in preFilter and preScore, where it finds out what a pod talks to: it has no effect; enable it in multiPoint")
 	}
-	if !l.enabled(l.profile.plugins.Reserve, networktopology.Name) {
+	if !enables(l.profile.plugins.Reserve, networktopology.Name) {
 		l.warn("network", "plugins", "NetworkTopology is not enabled in reserve: pods that are being bound do not count, so that pods which start together are not near each other; enable it in multiPoint")
 	}
 }
@@ -215,8 +215,4 @@ func (l *profileLint) sample(global *int32) {
 			return
 		}
 	}
-}
-
-func (*profileLint) enabled(set schedulerconfig.PluginSet, plugin string) bool {
-	return slices.ContainsFunc(set.Enabled, func(p schedulerconfig.Plugin) bool { return p.Name == plugin })
 }

@@ -19,12 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/api/types"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/spelling"
 )
 
 var manifestScheme = func() *runtime.Scheme {
@@ -145,7 +147,7 @@ func (d *document) search(node *yaml.Node, scalar string, wanted func(int) bool)
 func (d *document) keys(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
-		d.pod(o, "metadata")
+		d.pod(o, "metadata", 1)
 	case *batchv1.Job:
 		d.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), o.Name, &o.Spec.Template)
 	case *appsv1.Deployment:
@@ -190,7 +192,7 @@ func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, na
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
-	d.pod(pod, "spec.template.metadata")
+	d.pod(pod, "spec.template.metadata", podsOf(obj))
 	m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
 	owner, owned := kubeview.GangOwnerKindOf(m.Owner.Kind)
 	if err != nil || !owned || d.Kind != owner.Kind {
@@ -206,7 +208,25 @@ func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, na
 	}
 }
 
-func (d *document) pod(pod *v1.Pod, at string) {
+// podsOf is how many pods the controller of an object makes.
+func podsOf(obj runtime.Object) int {
+	n, most := (*int32)(nil), (*int32)(nil)
+	switch o := obj.(type) {
+	case *batchv1.Job:
+		n, most = o.Spec.Parallelism, o.Spec.Completions
+	case *appsv1.Deployment:
+		n = o.Spec.Replicas
+	case *appsv1.StatefulSet:
+		n = o.Spec.Replicas
+	case *appsv1.ReplicaSet:
+		n = o.Spec.Replicas
+	}
+	pods := ptr.Deref(n, 1)
+	return int(min(pods, ptr.Deref(most, pods)))
+}
+
+// pod checks a pod, or a template of which so many pods are made.
+func (d *document) pod(pod *v1.Pod, at string, count int) {
 	keys := kubeview.DefaultGPUKeys()
 	_, gpuErr := keys.PodGPURequest(pod)
 	_, _, gangErr := kubeview.GangOf(pod)
@@ -227,7 +247,13 @@ func (d *document) pod(pod *v1.Pod, at string) {
 		}
 	}
 	d.uses(pod, at)
-	d.report.together.addPod(d, pod, at)
+	if kubeview.NamesWindow(pod) && pod.Annotations[kubeview.StartWindowKey] == "" {
+		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: "annotation", Key: kubeview.StartWindowKey, Allowed: "the name of a window of the scheduler"})
+	}
+	if name, kind, _ := kubeview.NamedSLAClass(pod); kind != "" && name == "" {
+		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: kind, Key: kubeview.SLAClassKey, Allowed: "the name of a class of the scheduler"})
+	}
+	d.report.together.addPod(d, pod, at, count)
 	d.unknownKeys(at)
 }
 
@@ -285,7 +311,7 @@ func (d *document) unknownKeys(at string) {
 			key := of.Content[i]
 			if kubeview.MisspeltKey(key.Value) {
 				message := "unknown key; known are " + strings.Join(kubeview.OwnKeys(), ", ")
-				if like := closest(key.Value, known); like != "" {
+				if like := spelling.Closest(key.Value, known); like != "" {
 					message = "unknown key; did you mean " + like + "?"
 				}
 				d.add(Error, "unknown-key", key.Line, fmt.Sprintf("%s.%s[%s]", at, kind, key.Value), message)

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/spelling"
 )
 
 // shapes checks nodes in the short form of `berth up --nodes`.
@@ -68,8 +69,8 @@ func (d *document) labelsOfGPUs(node *v1.Node, read *kubeview.GPUNode, bad []*ku
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
 				"neither %s among its allocatable resources nor the label %s",
 				key, keys.Resources[0], keys.CountLabels[0]))
-		case keys.MakesGPUs(key) && !known[key] && closest(key, known) != "" && !strings.HasSuffix(key, "/gpu.mode"):
-			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, closest(key, known))
+		case keys.MakesGPUs(key) && !known[key] && spelling.Closest(key, known) != "" && !strings.HasSuffix(key, "/gpu.mode"):
+			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, spelling.Closest(key, known))
 			d.findAt(Warning, "gpu", d.keyLine(at, key), message)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/pkg/spelling"
 )
 
 // structure holds the fields of a document against a Go type. A decoder stops at the first value of a wrong type; this
@@ -166,7 +168,7 @@ func (s *structure) fields(node *yaml.Node, t reflect.Type, path *field.Path) {
 		}
 		s.unknown[parent] = true
 		message := "unknown field"
-		if like := closest(key, known); like != "" {
+		if like := spelling.Closest(key, known); like != "" {
 			message += "; did you mean " + like + "?"
 		}
 		s.add(Error, "unknown-field", keyOf(node, key, value).Line, at.String(), message)
@@ -350,48 +352,4 @@ func number(value any) (float64, bool) {
 		return n, true
 	}
 	return 0, false
-}
-
-// closest is the known field that was most likely meant, if any is near: a few letters away, or else the only one that begins
-// with the name.
-func closest[T any](name string, known map[string]T) string {
-	best, least := "", 3
-	longer := []string{}
-	for candidate := range known {
-		n := distance(strings.ToLower(name), strings.ToLower(candidate))
-		if n < least && 2*n < len(name) || n == least && best != "" && candidate < best {
-			best, least = candidate, n
-		}
-		if strings.HasPrefix(candidate, name) {
-			longer = append(longer, candidate)
-		}
-	}
-	if best == "" && len(longer) == 1 {
-		return longer[0]
-	}
-	return best
-}
-
-// distance is how many letters have to be added, left out, changed or swapped with their neighbor to get from a to b.
-func distance(a, b string) int {
-	before, previous := []int(nil), make([]int, len(b)+1)
-	for j := range previous {
-		previous[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := previous[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = slices.Min([]int{previous[j] + 1, row[j-1] + 1, change})
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, previous = previous, row
-	}
-	return previous[len(b)]
 }

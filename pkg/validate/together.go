@@ -8,23 +8,31 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/spelling"
 )
 
 // together is what is known of objects that others refer to.
 type together struct {
 	// models of the GPUs of the nodes, and resources that the nodes offer.
 	models, offered map[string]bool
-	groups          map[types.NamespacedName]bool
+	// sizes are what the nodes have of each resource, once for those that have the same.
+	sizes  []v1.ResourceList
+	groups map[types.NamespacedName]bool
+	// declared are the PodGroups of the files, with the documents that declare them.
+	declared map[types.NamespacedName]declared
 	// clustered is set if they are those of a cluster, too.
 	clustered bool
 	// pods and templates of pods that refer to them.
 	pods []reference
+	// unread are objects of kinds that are not read here.
+	unread []*document
 }
 
 // reference is a pod with what it refers to; each part has a line of its own.
@@ -32,6 +40,14 @@ type reference struct {
 	d   *document
 	pod *v1.Pod
 	at  string
+	// count is how many such pods are made.
+	count int
+}
+
+// declared is a PodGroup of the files with its minimum.
+type declared struct {
+	d       *document
+	minimum int
 }
 
 func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
@@ -45,6 +61,9 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 	}
 	for _, name := range kubeview.OfferedResources(node) {
 		t.offered[name] = true
+	}
+	if has := node.Status.Allocatable; len(has) > 0 && !slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
+		t.sizes = append(t.sizes, has)
 	}
 }
 
@@ -78,15 +97,22 @@ func (t *together) addGroup(name types.NamespacedName) {
 	t.groups[name] = true
 }
 
-func (t *together) addPod(d *document, pod *v1.Pod, at string) {
-	t.pods = append(t.pods, reference{d, pod, at})
+func (t *together) addPod(d *document, pod *v1.Pod, at string, count int) {
+	t.pods = append(t.pods, reference{d, pod, at, count})
 }
 
 // add takes in the objects that pods refer to.
 func (t *together) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
 	case *schedulingv1alpha1.PodGroup:
-		t.addGroup(nameIn(o.Namespace, o.Name))
+		name := nameIn(o.Namespace, o.Name)
+		t.addGroup(name)
+		if spec, err := kubeview.GangSpec(o, 0); err == nil {
+			if t.declared == nil {
+				t.declared = map[types.NamespacedName]declared{}
+			}
+			t.declared[name] = declared{d, spec.Minimum.Total}
+		}
 	case *apiextensionsv1.CustomResourceDefinition:
 		d.define(o)
 	}
@@ -105,8 +131,10 @@ func (t *together) check(profiles []string) {
 		t.group(r)
 		t.model(r)
 		t.resources(r)
+		t.size(r)
 	}
-	t.pods = nil
+	t.members()
+	t.pods, t.declared = nil, nil
 }
 
 // group warns of a gang that nothing declares: its pods wait.
@@ -130,7 +158,7 @@ func (t *together) group(r reference) {
 	for group := range t.groups {
 		known[group.Name] = true
 	}
-	if like := closest(name, known); like != "" {
+	if like := spelling.Closest(name, known); like != "" {
 		warn("there is no PodGroup %s %s; did you mean %s?", name, t.where(), like)
 		return
 	}
@@ -148,7 +176,7 @@ func (r reference) scheduler(profiles []string) {
 	for _, profile := range profiles {
 		known[profile] = true
 	}
-	if like := closest(name, known); name != "" && !known[name] && like != "" {
+	if like := spelling.Closest(name, known); name != "" && !known[name] && like != "" {
 		path := r.spec() + ".schedulerName"
 		r.d.findIn(Warning, "no-profile", path, fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
 	}
@@ -179,8 +207,8 @@ func (t *together) resources(r reference) {
 		line := asked[name]
 		switch {
 		case !strings.Contains(name, "/") || keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
-		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && closest(name, readable) != "":
-			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, closest(name, readable))
+		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && spelling.Closest(name, readable) != "":
+			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, spelling.Closest(name, readable))
 			r.d.findAt(Warning, "resource", line, message)
 		case len(t.offered) > 0 && !implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(

@@ -244,8 +244,9 @@ func (r *Report) Finish() {
 	for _, d := range r.custom {
 		d.customResource()
 	}
-	r.custom = nil
+	r.together.unread, r.custom = r.custom, nil
 	r.unread()
+	r.named()
 	r.together.check(r.knownProfiles())
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {

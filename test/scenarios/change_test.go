@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // doFinish lets pods that run end, well or not, or lets some that have failed be reported as running again, which a late
@@ -130,6 +132,11 @@ func (w *world) doPatience(_ context.Context, l *line) (err error) {
 
 func (w *world) doCordon(ctx context.Context, l *line) error {
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, l.command == "cordon")
+	if group := l.option("for", ""); group != "" {
+		namespace, name := w.locate(group)
+		patch = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"spec":{"unschedulable":true}}`,
+			kubeview.CordonedForKey, kubeview.CordonedFor("podgroup", namespace, name))
+	}
 	for _, node := range l.args {
 		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return err

@@ -22,7 +22,7 @@ func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
 		return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n" + meta + "spec:\n  containers:\n  - name: c\n    image: i\n    resources:\n      limits:\n        cpu: 1\n        " + resource + ": 1\n"
 	}
 	const (
-		group   = "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: train}\nspec: {minMember: 2}\n"
+		group   = "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: train}\nspec: {minMember: 1}\n"
 		member  = "  labels: {scheduling.x-k8s.io/pod-group: train}\n"
 		models  = "  annotations: {berth.dev/gpu-models: Tesla-T4|L4}\n"
 		workers = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: nn}\nspec:\n  template:\n    metadata:\n      labels:\n        scheduling.x-k8s.io/pod-group: train\n    spec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n"

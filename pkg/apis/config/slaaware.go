@@ -83,9 +83,9 @@ func validateSLOSignals(path *field.Path, s *SLOSignals) field.ErrorList {
 	if s.LatencyMsQuery == "" && s.ThroughputQuery == "" {
 		errs = append(errs, field.Required(path, "want latencyMsQuery, throughputQuery or both"))
 	}
-	for name, query := range map[string]string{"latencyMsQuery": s.LatencyMsQuery, "throughputQuery": s.ThroughputQuery} {
-		if len(query) > maxQueryBytes {
-			errs = append(errs, field.TooLong(path.Child(name), "", maxQueryBytes))
+	for _, q := range []struct{ name, query string }{{"latencyMsQuery", s.LatencyMsQuery}, {"throughputQuery", s.ThroughputQuery}} {
+		if len(q.query) > maxQueryBytes {
+			errs = append(errs, field.TooLong(path.Child(q.name), "", maxQueryBytes))
 		}
 	}
 	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)

@@ -4,12 +4,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them, as if
 // the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number; nodes without
-// one are left out. gone must not call the account, and is called for every bound pod with mu held.
-func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
+// one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must not call the account, and is called for every bound pod with mu held.
+func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bool, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.settle()
@@ -46,7 +47,8 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod
 		}
 		fits := false
 		for k, s := range shapes {
-			if s == nil || s.rule.verdicts[i] != admitted || len(s.bounds) == 0 {
+			admits := s != nil && (s.rule.verdicts[i] == admitted || emptied[n.name] && s.rule.verdicts[i] == cordoned)
+			if !admits || len(s.bounds) == 0 {
 				continue
 			}
 			room := gang.ReserveRoom{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
@@ -66,6 +68,23 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, gone func(pod *v1.Pod
 		}
 	}
 	return out
+}
+
+// cordonedFor returns the nodes that are being emptied for the gang, nil if there are none.
+func (h *headroom) cordonedFor(id gang.ID) map[string]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	value := kubeview.CordonedFor("podgroup", id.Namespace, id.Name)
+	var names map[string]bool
+	for _, n := range h.nodes {
+		if n != nil && n.node != nil && n.node.Annotations[kubeview.CordonedForKey] == value {
+			if names == nil {
+				names = map[string]bool{}
+			}
+			names[n.name] = true
+		}
+	}
+	return names
 }
 
 // podsBetween returns the bound pods of these priorities and those between them.

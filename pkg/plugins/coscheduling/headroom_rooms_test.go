@@ -13,7 +13,7 @@ func (m *roomModel) askRooms(t *rapid.T, live []int) {
 		keys = append(keys, shapeOf(m.pods[i]))
 	}
 	for _, labels := range [][]string{nil, {"rack"}, {"kind", "rack"}} {
-		all, none := m.h.rooms(keys, labels, func(*v1.Pod, int32) bool { return false }), m.h.rooms(keys, labels, func(*v1.Pod, int32) bool { return true })
+		all, none := m.h.rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return false }), m.h.rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return true })
 		values := map[int]string{}
 		for n, node := range all {
 			of := ""

@@ -3,15 +3,18 @@ package coscheduling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 )
@@ -43,10 +46,13 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 	if w.settings.holders.maxPercent == 0 || now.Before(r.lookAt) {
 		return
 	}
+	first := r.lookAt.IsZero()
 	r.lookAt = nextLook(now)
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
 		if w.renew(ctx, id, now) {
-			reservationAge.Set(now.Sub(since).Seconds())
+			if w.status.leading.Load() { // a standby that has taken it up at its start does not follow it
+				reservationAge.Set(now.Sub(since).Seconds())
+			}
 			return
 		}
 		w.unreserve(id)
@@ -54,7 +60,8 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 	reservationAge.Set(0)
 	var next []*waitingGang
 	for id, g := range w.waiting {
-		if !g.Fresh && now.Sub(g.Since) >= w.settings.patience && r.turns.MayBegin(id, now) &&
+		patient := !g.Fresh && now.Sub(g.Since) >= w.settings.patience
+		if (patient || first && w.keptBefore(id) != nil) && r.turns.MayBegin(id, now) &&
 			w.settings.holders.percent(id.Namespace, g.Key.Priority) > 0 {
 			next = append(next, g)
 		}
@@ -68,7 +75,7 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 			return
 		}
 		left -= min(cost, left)
-		kept, ok := w.nearest(g)
+		kept, ok := w.begin(g, first)
 		if !ok || !w.promise(g, kept) {
 			r.turns.Skip(g.ID, now)
 			continue
@@ -79,6 +86,29 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
 		return
 	}
+}
+
+// keptBefore returns the nodes that a scheduler before this one kept for the gang to its end, nil if it kept none.
+func (w *waker) keptBefore(id gang.ID) map[string]bool {
+	pg := w.groups.get(id)
+	if pg == nil || !meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved) {
+		return nil
+	}
+	nodes := map[string]bool{}
+	for _, name := range pg.Status.ReservedNodes {
+		nodes[name] = true
+	}
+	return nodes
+}
+
+// begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started stays.
+func (w *waker) begin(g *waitingGang, first bool) (gang.Reservation, bool) {
+	if before := w.keptBefore(g.ID); first && len(before) > 0 {
+		if kept, ok := w.nearestAmong(g, before); ok {
+			return kept, true
+		}
+	}
+	return w.nearest(g)
 }
 
 // renew looks again at what to keep for the gang and reports whether its turn goes on.
@@ -116,7 +146,7 @@ func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
 // unreserve ends what is promised to the gang for its turn.
 func (w *waker) unreserve(id gang.ID) {
 	w.reservations.ready = false
-	if w.reservations.words.set(id, "") {
+	if w.reservations.words.set(id, "", nil) {
 		w.status.mark(id)
 	}
 	w.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
@@ -132,7 +162,7 @@ func (w *waker) tellReserved(id gang.ID, kept gang.Reservation) {
 	if !kept.Ready {
 		words = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
-	if w.reservations.words.set(id, words) {
+	if w.reservations.words.set(id, words, slices.Sorted(maps.Keys(nodes))) {
 		w.status.mark(id)
 	}
 }
@@ -142,30 +172,31 @@ type reservedWords struct {
 	mu    sync.Mutex
 	id    gang.ID
 	words string
+	nodes []string
 }
 
 // set reports whether that is news. Empty words end what was said of the gang.
-func (r *reservedWords) set(id gang.ID, words string) bool {
+func (r *reservedWords) set(id gang.ID, words string, nodes []string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if words == "" && r.id != id || r.id == id && r.words == words {
+	if words == "" && r.id != id || r.id == id && r.words == words && slices.Equal(r.nodes, nodes) {
 		return false
 	}
-	r.id, r.words = id, words
+	r.id, r.words, r.nodes = id, words, nodes
 	if words == "" {
 		r.id = gang.ID{}
 	}
 	return true
 }
 
-// of returns what is said of the gang, nothing if it is not its turn.
-func (r *reservedWords) of(id gang.ID) string {
+// of returns what is said of the gang, and its nodes by name; nothing if it is not its turn.
+func (r *reservedWords) of(id gang.ID) (words string, nodes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.id != id {
-		return ""
+		return "", nil
 	}
-	return r.words
+	return r.words, r.nodes
 }
 
 // promise makes what is promised to the gang for its turn that of the reservation.
@@ -194,8 +225,12 @@ func (w *waker) reserveCost(g *waitingGang) int {
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
-	if slices.Contains(g.pods, nil) || w.reserveCost(g) > reserveRooms || !w.mayFit(g, true) {
+func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) { return w.nearestAmong(g, nil) }
+
+// nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
+func (w *waker) nearestAmong(g *waitingGang, some map[string]bool) (gang.Reservation, bool) {
+	emptied := w.headroom.cordonedFor(g.ID)
+	if slices.Contains(g.pods, nil) || w.reserveCost(g) > reserveRooms || len(emptied) == 0 && !w.mayFit(g, true) {
 		return gang.Reservation{}, false
 	}
 	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: w.headroom.size() * w.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
@@ -226,11 +261,24 @@ func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) {
 			backfills[pod.UID] = true
 		}
 	}
-	p.Nodes = w.headroom.rooms(shapes, g.required, func(pod *v1.Pod, priority int32) bool {
+	p.Nodes = w.headroom.rooms(shapes, g.required, emptied, func(pod *v1.Pod, priority int32) bool {
 		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
+	if len(emptied) > 0 {
+		// It is enough for the gang, and the pods that leave it need places elsewhere.
+		p.NoSpare, held = true, emptied
+	}
 	for i := range p.Nodes {
-		p.Nodes[i].Kept = held[p.Nodes[i].Name]
+		n := &p.Nodes[i]
+		n.Kept = held[n.Name]
+		if some != nil && !some[n.Name] {
+			n.Domain = -1
+		}
+		for r := range n.Rooms {
+			if emptied[n.Name] {
+				n.Rooms[r].Pods = min(n.Rooms[r].Pods, 1)
+			}
+		}
 	}
 	return gang.Reserve(p)
 }

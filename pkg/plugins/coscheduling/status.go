@@ -73,8 +73,8 @@ type statusWriter struct {
 	synced   func() bool
 	// unheard reports whether the owner of the gang's members may say its minimum and has not been read.
 	unheard func(gang.ID) bool
-	// reserved returns what is said of the reservation of a gang, empty for none.
-	reserved func(gang.ID) string
+	// reserved returns what is said of the reservation of a gang, and its nodes; empty for none.
+	reserved func(gang.ID) (words string, nodes []string)
 	// blocked is told what is said of a gang that was planned in vain, nil for nobody.
 	blocked atomic.Pointer[func(plugin string, leader *v1.Pod, why string)]
 	// leading is set by the first scheduling cycle, which only the leader has, or by the leader election's own gauge.
@@ -106,7 +106,7 @@ type statusWriter struct {
 }
 
 func newStatusWriter() *statusWriter {
-	return &statusWriter{reserved: func(gang.ID) string { return "" }, unheard: func(gang.ID) bool { return false }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, owed: map[gang.ID]bool{}, odd: map[gang.ID]map[string]string{},
+	return &statusWriter{reserved: func(gang.ID) (string, []string) { return "", nil }, unheard: func(gang.ID) bool { return false }, dirty: map[gang.ID]time.Time{}, wrote: map[gang.ID]time.Time{}, reworded: map[gang.ID]time.Time{}, owed: map[gang.ID]bool{}, odd: map[gang.ID]map[string]string{},
 		writing: map[gang.ID]time.Time{}, busy: map[string]int{}, waits: map[gang.ID]map[string]bool{}, mixed: map[gang.ID]string{},
 		groupWords:  flowcontrol.NewTokenBucketRateLimiter(groupWordsASecond, groupWordsAtOnce),
 		memberWords: flowcontrol.NewTokenBucketRateLimiter(memberWordsASecond, memberWordsAtOnce)}
@@ -309,7 +309,9 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 // writeGroup writes the PodGroup's status, and reports whether nothing but words changed and whether they are put off.
 func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulingv1alpha1.PodGroup, v gang.View, now time.Time,
 	reword bool) (reworded, later bool, err error) {
-	status := podGroupStatus(pg, v, s.reserved(id), now)
+	reserved, nodes := s.reserved(id)
+	status := podGroupStatus(pg, v, reserved, now)
+	status.ReservedNodes = nodes
 	if status.OccupiedBy == "" {
 		if pod := s.pods.pod(v.Any); pod != nil {
 			if owner := kubeview.ControllerOf(pod); owner != nil {
@@ -343,7 +345,7 @@ func wordless(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.PodGroupSt
 // explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
 func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
 	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
-		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions}
+		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes}
 	if s.OccupiedBy != "" {
 		m["occupiedBy"] = s.OccupiedBy
 	}

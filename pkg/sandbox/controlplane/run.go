@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -263,6 +264,10 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	content, lease, err := schedulerConfig(data, cp.opts)
 	if err != nil {
 		return err
+	}
+	// One of an earlier run would be gone back to if this one does not work.
+	if err := os.Remove(cp.layout.SchedulerConfigInForce()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the configuration of an earlier run: %w", err)
 	}
 	if err := writeSchedulerConfig(cp.opts, content); err != nil {
 		return err

@@ -41,7 +41,7 @@ const (
 	// PodGroupDegraded is true while a group that had started has fewer than minMember members.
 	PodGroupDegraded = "Degraded"
 	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, and what has to
-	// end there. A group that has never had a reservation does not have the condition.
+	// end there; reservedNodes names them. A group that has never had a reservation does not have the condition.
 	PodGroupReserved = "Reserved"
 )
 
@@ -118,6 +118,10 @@ type PodGroupStatus struct {
 	// scheduleStartTime is when the pods that the group needs existed for the first time.
 	// +optional
 	ScheduleStartTime metav1.Time `json:"scheduleStartTime,omitempty"`
+	// reservedNodes are the nodes that are reserved for the group while the condition Reserved is true, by name.
+	// +optional
+	// +listType=set
+	ReservedNodes []string `json:"reservedNodes,omitempty"`
 	// conditions are the latest observations of the group: Quorum, Scheduled, Degraded, Reserved.
 	// +optional
 	// +listType=map

@@ -120,6 +120,11 @@ func (in *PodGroupStatus) DeepCopyInto(out *PodGroupStatus) {
 		copy(*out, *in)
 	}
 	in.ScheduleStartTime.DeepCopyInto(&out.ScheduleStartTime)
+	if in.ReservedNodes != nil {
+		in, out := &in.ReservedNodes, &out.ReservedNodes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]metav1.Condition, len(*in))

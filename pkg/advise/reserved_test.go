@@ -1,0 +1,138 @@
+package advise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/schedulerconfig"
+)
+
+// reserved is the PodGroup of the gang g, for which nodes are reserved.
+func reserved(t *testing.T, minimum int32, nodes ...string) runtime.Object {
+	t.Helper()
+	pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Namespace: "default", UID: "g"},
+		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: minimum},
+		Status: schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes, Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved,
+			Status: metav1.ConditionTrue, Reason: "NodesReserved", LastTransitionTime: metav1.NewTime(now)}}}}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	custom := &unstructured.Unstructured{Object: content}
+	custom.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	return custom
+}
+
+// Nodes are reserved for a gang that waits, and nothing else may start there. That must not shut out the replacements of what is moved
+// for the gang itself: when the nodes are cordoned that are emptied for it, its reservation must not move to those to which the pods go.
+func TestTheReservationOfAGangIsNotInTheWayOfItsPlan(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		running []string // the nodes that the running scheduler has reserved
+	}{
+		{"the run reserves for it", nil},
+		{"the running scheduler has reserved all nodes for it", []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var objects []runtime.Object
+			for i := range 8 {
+				name := fmt.Sprintf("n%d", i)
+				objects = append(objects, node(name, "8", "1"))
+				if i < 6 { // n6 and n7 are empty
+					objects = append(objects, pod("x"+name, name, "1"))
+				}
+			}
+			for i := range 8 { // or half of the nodes would be too few for a reservation
+				objects = append(objects, node(fmt.Sprint("cpu", i), "0", "1"))
+			}
+			for i := range 5 {
+				objects = append(objects, pod(fmt.Sprint("g", i), "", "8", gangOf("5")))
+			}
+			if tt.running != nil {
+				objects = append(objects, reserved(t, 5, tt.running...))
+			}
+			a := ask(t, Target{KindPodGroup, "default", "g"}, objects...)
+			if len(a.Pending) != 1 || a.Pending[0].Plan == nil || a.Pending[0].Plan.pods() != 3 {
+				t.Fatalf("%+v", a.Pending)
+			}
+			for _, m := range a.Pending[0].Plan.Moves {
+				if to := m.Pods[0].To; !strings.HasPrefix(to, "n") {
+					t.Errorf("%s moves to %s", m.Name, to)
+				}
+			}
+		})
+	}
+}
+
+// Between two moves the nodes of the plan are cordoned, with the taint that a controller adds, and the mark is not in the snapshot. Were the
+// gang to lose its reservation by that, a pod that came later would start on what is emptied.
+func TestAPlanOfAGangHoldsBetweenItsMoves(t *testing.T) {
+	t.Parallel()
+	c, err := schedulerconfig.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []runtime.Object
+	for i := range 6 {
+		name := fmt.Sprint("n", i)
+		objects = append(objects, node(name, "8", "1"), node("cpu"+name, "0", "1"))
+		if i < 4 {
+			objects = append(objects, pod("x"+name, name, "1"))
+		}
+	}
+	for i := range 4 {
+		objects = append(objects, pod(fmt.Sprint("g", i), "", "8", gangOf("4")))
+	}
+	objects = append(objects, reserved(t, 4, "n0", "n1", "n4", "n5"))
+	objects = append(objects, pod("later", "", "8", func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(now) }))
+	_, plan := ask(t, Target{KindPodGroup, "default", "g"}, objects...).FirstPlan()
+	if plan == nil || len(plan.Moves) != 2 {
+		t.Fatalf("the plan is %+v", plan)
+	}
+	first, second := plan.Moves[0].Pods[0], *plan
+	second.Moves = plan.Moves[1:]
+	for i, obj := range objects {
+		switch o := obj.(type) {
+		case *v1.Node:
+			if slices.Contains(plan.Cordon, o.Name) {
+				o = o.DeepCopy()
+				o.Spec.Unschedulable, o.Spec.Taints = true, []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}
+				objects[i] = o
+			}
+		case *v1.Pod:
+			if o.Name == first.Name {
+				objects[i] = pod(first.Name+"-again", first.To, "1")
+			}
+		}
+	}
+	if err := Holds(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now}, &second); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the running scheduler has reserved is not free for others: a pod that waits does not start there, and neither does a replacement.
+func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), node("d", "8", "1"),
+		pod("x", "a", "1", bare), pod("y", "b", "8", bare), pod("z", "d", "8", bare), pod("p", "", "2"),
+		pod("g0", "", "8", gangOf("2")), pod("g1", "", "8", gangOf("2"))}
+	free := ask(t, Target{}, objects...)
+	if s := fmt.Sprint(free.Pending); strings.Contains(s, "default p ") {
+		t.Errorf("p does not start without a reservation: %s", s)
+	}
+	kept := ask(t, Target{KindPod, "default", "p"}, append(objects, reserved(t, 2, "a", "c"))...)
+	if len(kept.Pending) != 1 || !strings.Contains(kept.Pending[0].Why, "promised to gang default/g") {
+		t.Errorf("p starts although nodes are reserved: %+v", kept.Pending)
+	}
+}

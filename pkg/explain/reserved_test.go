@@ -1,0 +1,66 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+)
+
+// The running scheduler says in the status of a PodGroup what it has reserved for the gang.
+func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
+	t.Parallel()
+	reserved := func(nodes ...string) *unstructured.Unstructured {
+		group := podGroup("default", "g")
+		group.SetUID("g")
+		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes,
+			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue, Reason: "NodesReserved",
+				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Object["status"], group.Object["spec"] = status, map[string]any{"minMember": int64(2)}
+		return group
+	}
+	member := func(name string) *v1.Pod {
+		p := pod(name, "", "8", 0)
+		p.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
+		return p
+	}
+	waits, runs := pod("p", "", "2", 0), pod("x", "a", "1", 0)
+	cluster := func(group runtime.Object) []runtime.Object {
+		return []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), node("d", "8"), runs, pod("y", "b", "8", 0), pod("z", "d", "8", 0),
+			waits, member("g-0"), member("g-1"), group}
+	}
+	notReserved := podGroup("default", "g")
+	notReserved.Object["spec"] = map[string]any{"minMember": int64(2)}
+
+	if e := ask(t, waits, cluster(notReserved)...); e.Winner == "" {
+		t.Errorf("without a reservation no node fits: %s", e.Why)
+	}
+	e := ask(t, waits, cluster(reserved("a", "c"))...)
+	if e.Winner != "" || !strings.Contains(e.Why, "2 whose free capacity is promised to gang default/g (Coscheduling)") {
+		t.Errorf("with a and c reserved the pod gets %q: %s", e.Winner, e.Why)
+	}
+	if e := ask(t, pod("important", "", "2", 10), cluster(reserved("a", "c"))...); e.Winner == "" {
+		t.Errorf("a pod of higher priority is kept off: %s", e.Why)
+	}
+	// The nodes are those that the scheduler says, although d and not a would be chosen without x.
+	if e := ask(t, runs, cluster(reserved("a", "c"))...); !strings.HasPrefix(e.Why, "It runs on a.") {
+		t.Errorf("a pod that runs on a reserved node: %s", e.Why)
+	}
+	e = ask(t, member("g-0"), cluster(reserved("a", "c"))...)
+	if e.Gang.Reserved != "2 nodes reserved, on which at least 1 pod has to end first" || !slices.Equal(e.Gang.ReservedNodes, []string{"a", "c"}) {
+		t.Errorf("the gang has %q on %v", e.Gang.Reserved, e.Gang.ReservedNodes)
+	}
+	var out strings.Builder
+	if err := e.WriteTable(&out, 10); err != nil || !strings.Contains(out.String(), "\n2 nodes reserved, on which at least 1 pod has to end first: a c\n") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}

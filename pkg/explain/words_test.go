@@ -1,0 +1,132 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
+	t.Parallel()
+	labelled := func(name, key, value string) *v1.Node {
+		n := node(name, "8")
+		n.Labels[key] = value
+		return n
+	}
+	selecting := func(pairs ...string) *v1.Pod {
+		p := pod("p", "", "1", 0)
+		p.Spec.NodeSelector = map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			p.Spec.NodeSelector[pairs[i]] = pairs[i+1]
+		}
+		return p
+	}
+	required := pod("p", "", "1", 0)
+	required.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn, Values: []string{"ssd", "nvme"}}}},
+		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}}}}}
+	misspelt := pod("p", "", "0", 0)
+	for _, list := range []v1.ResourceList{misspelt.Spec.Containers[0].Resources.Requests, misspelt.Spec.Containers[0].Resources.Limits} {
+		delete(list, "nvidia.com/gpu")
+		list["nvidia.com/gpus"] = resource.MustParse("1")
+	}
+	cordoned := node("c", "8")
+	cordoned.Spec.Unschedulable = true
+	on := func(p *v1.Pod, node string) *v1.Pod {
+		p.Spec.NodeName, p.Status.Phase = node, v1.PodRunning
+		return p
+	}
+	for _, tt := range []struct {
+		name    string
+		pod     *v1.Pod
+		objects []runtime.Object
+		want    string
+	}{
+		{"a pod that runs where it would not go today", pod("p", "b", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)},
+			"It runs on b. Today the scheduler would choose a, because it wastes "},
+		{"a pod that runs on the best node", pod("p", "a", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "a wins: it wastes "},
+		{"a pod that runs on a node as good as the best", pod("p", "b", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "It runs on b. Today a would do as well."},
+		{"a pod that runs on a node that would reject it", pod("p", "c", "1", 0), []runtime.Object{node("a", "8"), cordoned},
+			"It runs on c. Today that node would be rejected, were unschedulable (NodeUnschedulable), and a would be chosen."},
+		{"a pod for which no node would do", on(selecting("team", "x"), "a"), []runtime.Object{node("a", "8")},
+			"It runs on a. Today it would not be placed there. No node fits: of 1 node, 1 didn't match Pod's node affinity/selector (NodeAffinity); no node has the label team=x."},
+		{"a resource that no node has", misspelt, []runtime.Object{node("a", "8")}, "; no node has nvidia.com/gpus. Did you mean nvidia.com/gpu?"},
+		{"a label that no node has", selecting("disk", "ssd"), []runtime.Object{node("a", "8")}, "; no node has the label disk=ssd."},
+		{"a label with other values", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "hdd"), node("b", "8")}, "; no node has the label disk=ssd (nodes have hdd)."},
+		{"labels that no node has together", selecting("disk", "ssd", "zone", "x"), []runtime.Object{labelled("a", "disk", "ssd"), labelled("b", "zone", "x")},
+			"; no node has all of disk=ssd, zone=x."},
+		{"labels of a required affinity", required, []runtime.Object{labelled("a", "disk", "hdd")},
+			"; no node has the label disk=ssd or nvme (nodes have hdd), and no node has the label zone."},
+		{"a label that one node has, which is full", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "ssd"), node("b", "8"), pod("q", "a", "8", 0)},
+			"; a comes closest"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := ask(t, tt.pod, tt.objects...).Why; !strings.Contains(got, tt.want) {
+				t.Errorf("got  %q\nwant %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+// One reason more than a sentence names is named, too: "for other reasons" would hide that it is one.
+func TestOneOtherReasonIsNamed(t *testing.T) {
+	t.Parallel()
+	if got, want := counted(map[string]int{"x": 14, "y": 20, "z": 16}), "20 y, 16 z and 14 x"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := counted(map[string]int{"w": 1, "x": 14, "y": 20, "z": 16}), "20 y, 16 z and 15 for other reasons"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAPodOfAnotherSchedulerIsToldWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"gpu-aware-schedular": "did you mean gpu-aware-scheduler?",
+		"":                    "a pod without schedulerName gets this one, which berth up --replace-default",
+		"volcano":             `there is no profile "volcano"`,
+	} {
+		p := pod("p", "", "1", 0)
+		p.Spec.SchedulerName = name
+		_, err := Pod(Question{Configuration: shipped(t), Objects: []runtime.Object{node("a", "8"), p}, Pod: p, Now: now})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q in it", name, err, want)
+		}
+	}
+}
+
+func TestOfSeveralPodsInAFileTheFirstThatIsServedIsExplained(t *testing.T) {
+	t.Parallel()
+	foreign := pod("foreign", "", "1", 0)
+	foreign.Spec.SchedulerName = ""
+	pods, others := ServedFirst([]*v1.Pod{foreign, pod("a", "", "1", 0), pod("b", "", "1", 0)}, shipped(t))
+	if got, want := AboutFile(len(pods), others, pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := AboutFile(1, 0, "a"); got != "" {
+		t.Errorf("of one pod it says %q", got)
+	}
+}
+
+// A gang that runs has no pending member, although the one that is explained is looked at as if it was.
+func TestAGangThatRunsHasNoPendingMember(t *testing.T) {
+	t.Parallel()
+	var pods []*v1.Pod
+	objects := []runtime.Object{node("a", "8")}
+	for _, name := range []string{"g-0", "g-1", "g-2"} {
+		p := pod(name, "a", "1", 0)
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		pods, objects = append(pods, p), append(objects, p)
+	}
+	e := ask(t, pods[0], objects...)
+	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Why != "It runs on a, as one of 3 bound members of its gang." {
+		t.Errorf("%d are bound, %d pending: %s", e.Gang.Bound, e.Gang.Pending, e.Why)
+	}
+	if got, want := (Target{KindPodGroup, "g"}).About(pods, "g-0"), "All 3 pods of podgroup g run. Example: g-0."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,204 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	podresource "k8s.io/component-helpers/resource"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/plugins/costoptimized"
+	"berth.dev/berth/pkg/plural"
+)
+
+// size warns of a pod that no node could run if it was empty.
+func (t *together) size(r reference) {
+	pod := r.pod.DeepCopy()
+	corev1defaults.SetObjectDefaults_Pod(pod) // a request that is left out is the limit
+	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
+	maps.DeleteFunc(asked, func(_ v1.ResourceName, n resource.Quantity) bool { return n.IsZero() })
+	fits := func(has v1.ResourceList, name v1.ResourceName) bool {
+		n, wanted := has[name], asked[name]
+		return n.Cmp(wanted) >= 0
+	}
+	names := slices.Sorted(maps.Keys(asked))
+	var together []string
+	for _, name := range names {
+		wanted := asked[name]
+		together = append(together, wanted.String()+" "+string(name))
+		largest := resource.Quantity{}
+		for _, has := range t.sizes {
+			if n := has[name]; n.Cmp(largest) > 0 {
+				largest = n
+			}
+		}
+		if largest.IsZero() || largest.Cmp(wanted) >= 0 {
+			continue // what no node has at all is told apart
+		}
+		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(), wanted.String(), name, largest.String()))
+		return
+	}
+	offered := slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool {
+		return !slices.ContainsFunc(names, func(name v1.ResourceName) bool { return !fits(has, name) })
+	})
+	each := !slices.ContainsFunc(names, func(name v1.ResourceName) bool {
+		return !slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool { return fits(has, name) })
+	})
+	if len(names) > 0 && len(t.sizes) > 0 && each && !offered {
+		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(), strings.Join(together, ", ")))
+	}
+}
+
+// tooLarge is told at the request for the resource.
+func (r reference) tooLarge(name v1.ResourceName, message string) {
+	line, known := r.asked()[string(name)]
+	if !known {
+		line = r.d.line(r.spec())
+	}
+	r.d.findAt(Warning, "too-large", line, message)
+}
+
+// members warns of gangs of which the files make fewer pods than have to start together.
+func (t *together) members() {
+	type made struct {
+		reference
+		pods, minimum int
+	}
+	gangs := map[types.NamespacedName]*made{}
+	for _, r := range t.pods {
+		id, spec, err := kubeview.GangOf(r.pod)
+		if err != nil || id.Name == "" {
+			continue
+		}
+		name := nameIn(id.Namespace, id.Name)
+		if gangs[name] == nil {
+			gangs[name] = &made{reference: r}
+		}
+		gangs[name].pods += r.count
+		if spec != nil {
+			gangs[name].minimum = max(gangs[name].minimum, spec.Minimum.Total)
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(gangs), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
+		g := gangs[name]
+		d, at, of := g.d, g.d.line(g.at), "gang "+name.Name
+		if group, ok := t.declared[name]; ok {
+			d, at, g.minimum = group.d, group.d.line("spec.minMember"), group.minimum
+			of = "PodGroup " + name.Name
+		}
+		if g.minimum <= g.pods || t.madeElsewhere(name.Name) {
+			continue
+		}
+		d.findAt(Warning, "too-few", at, fmt.Sprintf("%s starts with %s, and the files make %d: the pods wait until there are more",
+			of, plural.Of(g.minimum, "pod"), g.pods))
+	}
+}
+
+// madeElsewhere says that an object of a kind that is not read here speaks of the gang: it may make pods of it.
+func (t *together) madeElsewhere(name string) bool {
+	return slices.ContainsFunc(t.unread, func(d *document) bool { return bytes.Contains(d.json, []byte(`"`+name+`"`)) })
+}
+
+// named warns of pods that name a price window or a class that their profile does not have in any configuration among the files: with
+// these they never start.
+func (r *Report) named() {
+	for _, ref := range r.together.pods {
+		profiles := r.argsOf(cmp.Or(ref.pod.Spec.SchedulerName, v1.DefaultSchedulerName))
+		ref.window(profiles)
+		ref.class(profiles)
+	}
+}
+
+// profileArgs are the price windows and the classes of a profile; reads says which of them its plugins read.
+type profileArgs struct {
+	name                       string
+	windows                    []config.PriceWindow
+	classes                    *config.QueueSLA
+	readsWindows, readsClasses bool
+}
+
+// argsOf are the args of the profiles of that name.
+func (r *Report) argsOf(name string) []profileArgs {
+	var all []profileArgs
+	built := r.profilesNamed(name)
+	for _, c := range r.configurations {
+		for i := range c.Profiles {
+			if c.Profiles[i].SchedulerName != name || len(all) == len(built) {
+				continue
+			}
+			plugins := built[len(all)].plugins
+			of := profileArgs{name: name, readsWindows: enables(plugins.PreEnqueue, costoptimized.Name), readsClasses: enables(plugins.PreFilter, coscheduling.Name)}
+			for _, plugin := range c.Profiles[i].PluginConfig {
+				switch args := plugin.Args.(type) {
+				case *config.CostOptimizedArgs:
+					of.windows = args.Windows
+				case *config.CoschedulingArgs:
+					of.classes = args.SLA
+				}
+			}
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+func enables(set schedulerapi.PluginSet, plugin string) bool {
+	return slices.ContainsFunc(set.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
+}
+
+// window warns of a window that the profile does not have.
+func (r reference) window(profiles []profileArgs) {
+	name := r.pod.Annotations[kubeview.StartWindowKey]
+	if name == "" {
+		return
+	}
+	var names []string
+	for _, p := range profiles {
+		for i := range p.windows {
+			names = append(names, p.windows[i].Name)
+		}
+	}
+	if slices.Contains(names, name) || !slices.ContainsFunc(profiles, func(p profileArgs) bool { return p.readsWindows }) {
+		return
+	}
+	has := "none"
+	if len(names) > 0 {
+		slices.Sort(names)
+		has = strings.Join(slices.Compact(names), ", ")
+	}
+	r.d.findAt(Warning, "no-window", r.d.keyLine(r.at, kubeview.StartWindowKey), fmt.Sprintf(
+		"there is no window %q in the args of profile %s, which has %s: the pod never starts", name, profiles[0].name, has))
+}
+
+// class warns of a class that the profile does not have, or not for pods of this priority class.
+func (r reference) class(profiles []profileArgs) {
+	name, kind, bad := kubeview.NamedSLAClass(r.pod)
+	if kind == "" || name == "" || bad != nil {
+		return
+	}
+	for _, p := range profiles {
+		if !p.readsClasses {
+			continue
+		}
+		var none *kubeview.BadValue
+		if _, none = kubeview.SLAClass(p.classes.Order(), r.pod); none == nil {
+			return
+		}
+		bad = none
+	}
+	if bad != nil {
+		r.d.findAt(Warning, "no-class", r.d.keyLine(r.at, kubeview.SLAClassKey), fmt.Sprintf(
+			"profile %s: %s %s: %q is not %s: the pod never starts", profiles[0].name, kind, kubeview.SLAClassKey, name, bad.Allowed))
+	}
+}
