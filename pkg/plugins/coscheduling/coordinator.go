@@ -124,15 +124,10 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if err != nil || !known {
 		return
 	}
-	from := time.Now()
-	if gone := pod.DeletionTimestamp; gone != nil && gone.After(from) {
-		// It may take its time to go.
-		from = gone.Time
-	}
 	priority := v.Priority
 	if loss.Starting {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: from.Add(c.settings.recovery)})
+	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
 }

@@ -50,6 +50,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.waker.wake
+	c.promises.touch = func(id gang.ID) { c.waker.touch(touch{only: id}) }
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[kubeview.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, hadStarted(pg), now))
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, pastOf(pg), now))
 }
 
 func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
