@@ -173,6 +173,14 @@ func (l *Ledger) Note(id ID, why string) {
 	}
 }
 
+// Unspecified reports whether nothing says what the group needs, or why it cannot start.
+func (l *Ledger) Unspecified(id ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	return g != nil && g.spec() == nil && g.note == ""
+}
+
 // relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they
 // disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
 // oldest member that was ever seen to say so.

@@ -226,6 +226,10 @@ func (d *document) pod(pod *v1.Pod, at string) {
 			d.bad(at, bad)
 		}
 	}
+	if _, has := pod.Annotations[kubeview.DeadlineKey]; has && badWindow == nil && !kubeview.NamesWindow(pod) {
+		d.findAt(Warning, "no-effect", d.keyLine(at, kubeview.DeadlineKey), fmt.Sprintf(
+			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels", kubeview.DeadlineKey, kubeview.StartWindowKey))
+	}
 	d.uses(pod, at)
 	d.report.together.addPod(d, pod, at)
 	d.unknownKeys(at)

@@ -39,14 +39,12 @@ type coordinator struct {
 	// preemptors are pods for which others are evicted one by one.
 	preemptors preemptors
 	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated vacated
-	owners  *ownerFollower
-	status  *statusWriter
-	overdue *overdue
-	// toldTwice are the pods that were told that they are in two groups.
-	toldTwice told
-	words     pluginWords
-	recorder  events.EventRecorderLogger
+	vacated  vacated
+	owners   *ownerFollower
+	status   *statusWriter
+	overdue  *overdue
+	words    pluginWords
+	recorder events.EventRecorderLogger
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
