@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,8 +62,12 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 func saysStarted(group *unstructured.Unstructured) bool {
 	var pg schedulingv1alpha1.PodGroup
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(group.Object, &pg)
-	return err == nil && (meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
-		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded))
+	if err != nil {
+		return false
+	}
+	degraded := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
+	return meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
+		degraded != nil && (degraded.Status == metav1.ConditionTrue || degraded.Reason == schedulingv1alpha1.PodGroupMinimumRaised)
 }
 
 func minMember(group *unstructured.Unstructured) int64 {
@@ -80,14 +85,8 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 		delete(c.partial, gang)
 		return
 	}
-	// A gang that has lost members gets others one by one, as long as one is left that is not on its way out.
-	bound := 0
-	for _, pod := range c.pods {
-		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
-			bound++
-		}
-	}
-	if bound == 1 && !c.mayBeUnderWay(gang, pod) {
+	// A gang that has lost members gets others one by one, as long as one is left that runs.
+	if len(c.running(gang)) == 1 && !c.mayBeUnderWay(gang, pod) {
 		c.partial[gang] = time.Now()
 	}
 }
@@ -229,31 +228,23 @@ func Evicted(pod *v1.Pod) bool {
 	})
 }
 
-// follow keeps which gangs have begun.
+// follow keeps which gangs have begun: until none of their members runs, unless as many as they need have succeeded.
 func (c *Checker) follow(gang string) {
-	placed, bound := false, false
-	for _, pod := range c.pods {
-		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil
-		if GangOf(pod) == gang && (runs || kubeview.Finished(pod)) {
-			placed, bound = true, bound || !kubeview.Finished(pod)
-		}
-	}
-	group := c.groups[gang]
+	group, runs := c.groups[gang], len(c.running(gang)) > 0
 	switch {
-	case !placed:
-		delete(c.begun, gang)
-		delete(c.told, gang)
 	case group != nil && c.enough(gang, group):
 		c.begun[gang] = true
 		delete(c.broken, gang)
+	case !runs:
+		delete(c.begun, gang)
+		delete(c.told, gang)
 	}
-	if !bound {
+	if !runs {
 		delete(c.broken, gang)
 	}
 }
 
-// Started are the gangs that have had their minimum, and have members left that had a node; true for those whose PodGroup has said
-// so since.
+// Started are the gangs that have had their minimum and run; true for those whose PodGroup has said so since.
 func (c *Checker) Started() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -340,7 +340,7 @@ func TestUnknownPods(t *testing.T) {
 	for name, e := range map[string]Effects{
 		"Unreserve": l.Unreserve(x, testBackoff, t0), "Broken": l.Broken(x, Told(""), testBackoff, t0), "Decline": l.Decline(x, Told(""), testBackoff, t0),
 		"Forget": l.Forget(x, t0), "Block": l.Block(other, Told(""), nil, testBackoff, t0), "Invite": l.Invite(other, t0),
-		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, false, t0),
+		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, NotStarted, t0),
 	} {
 		if !e.Empty() {
 			t.Errorf("%s has effects %+v", name, e)

@@ -55,9 +55,6 @@ func (c *census) settledIn(role string) int {
 	return 0
 }
 
-// begun is the number of members that have had a node and still exist.
-func (c *census) begun() int { return c.settled() + c.states[Failed] }
-
 // existing is the number of members that are settled or can be placed.
 func (c *census) existing() int { return c.settled() + c.states[Pending] }
 

@@ -71,10 +71,11 @@ type group struct {
 	holding int
 	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
 	leader, planner *member
-	// placedOnce is set once the minimum had been placed, until no member is left that ever had a node; present is
-	// whether there was one when the group was last settled. recalled is set once an earlier scheduler's word was
-	// taken.
+	// placedOnce is set once the minimum had been placed, until the run is over; present is whether one was going on when the
+	// group was last settled. recalled is set once an earlier scheduler's word was taken.
 	placedOnce, present, recalled bool
+	// reached is the minimum that was placed last; nil if an earlier scheduler has placed it and nothing says what it was.
+	reached *Minimum
 	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier scheduler, or by a
 	// binding that failed.
 	resumes bool
@@ -113,17 +114,6 @@ func (g *group) spec() *Spec {
 	}
 	return nil
 }
-
-// met reports whether the minimum is placed.
-func (g *group) met() bool { s := g.spec(); return s != nil && g.census.met(s.Minimum) }
-
-// quorum reports whether enough members exist to start.
-func (g *group) quorum() bool { s := g.spec(); return s != nil && g.census.quorum(s.Minimum) }
-
-// started reports whether the group is past its first start: the minimum was placed, and a member is left of those that
-// have had a node. From then on members are placed one by one, because to wait for a minimum again would lock out the
-// replacement of one member forever where another is never replaced.
-func (g *group) started() bool { return g.placedOnce && g.census.begun() > 0 }
 
 // Define records the specification of a group by a source. Without a time of creation it is as old as its oldest member.
 func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
@@ -173,27 +163,6 @@ func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	return e
 }
 
-// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any
-// member is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that
-// never shows.
-func (l *Ledger) Recall(id ID, started bool, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil && started {
-		g = l.open(id)
-	}
-	if g == nil || g.recalled {
-		return Effects{}
-	}
-	g.recalled = true
-	if !started || g.placedOnce {
-		return Effects{}
-	}
-	g.placedOnce = true
-	return l.settle(g, now)
-}
-
 // Note records why the group is not complete, if the number of members does not tell; the empty text takes it back.
 func (l *Ledger) Note(id ID, why string) {
 	l.mu.Lock()
@@ -202,6 +171,14 @@ func (l *Ledger) Note(id ID, why string) {
 		g.note = why
 		l.changed(id)
 	}
+}
+
+// Unspecified reports whether nothing says what the group needs, or why it cannot start.
+func (l *Ledger) Unspecified(id ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.groups[id]
+	return g != nil && g.spec() == nil && g.note == ""
 }
 
 // relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they

@@ -52,7 +52,7 @@ func (w *world) happen() {
 		w.define(id)
 	case 11:
 		w.changes++
-		w.carryOut(w.l.Recall(g1, w.draw(2, "started") == 0, w.now))
+		w.carryOut(w.l.Recall(g1, Past(w.draw(3, "past")), w.now))
 	case 12:
 		if p := w.some(w.all(func(p *worldPod) bool { return !p.Ours && p.State == Pending && !p.deleted })); p != nil {
 			p.State, p.Node, p.place = Bound, "n-foreign", settledDown

@@ -286,7 +286,7 @@ func TestTally(t *testing.T) {
 		}()},
 		{"", func() *Ledger {
 			l := NewLedger(time.Minute, nil)
-			l.Recall(g1, true, t0)
+			l.Recall(g1, HadStarted, t0)
 			return l
 		}()},
 	} {

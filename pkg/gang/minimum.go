@@ -46,6 +46,20 @@ func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 	return left
 }
 
+// within is what both ask for.
+func (m Minimum) within(o Minimum) Minimum {
+	both := Minimum{Total: min(m.Total, o.Total)}
+	for role, n := range m.Roles {
+		if n = min(n, o.Roles[role]); n > 0 {
+			if both.Roles == nil {
+				both.Roles = map[string]int{}
+			}
+			both.Roles[role] = n
+		}
+	}
+	return both
+}
+
 // Members is the smallest number of members that can meet the minimum.
 func (m Minimum) Members() int {
 	roles := 0

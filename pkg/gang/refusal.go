@@ -72,7 +72,7 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 // hasBegun reports whether members have a node, or are being bound.
 func (g *group) hasBegun() bool {
 	for _, m := range g.members {
-		if m.State == Bound || m.State == Succeeded || m.stage == released {
+		if m.State == Bound || m.stage == released {
 			return true
 		}
 	}

@@ -142,19 +142,20 @@ func TestRefusalsInARowBlock(t *testing.T) {
 func TestOpenPlanThatBecomesEnough(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name string
-		do   func(l *Ledger) Effects
+		name    string
+		minimum int
+		do      func(l *Ledger) Effects
 	}{
-		{"because the minimum is lowered", func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
-		{"because another scheduler places a member", func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
-		{"because it turns out that the gang had started", func(l *Ledger) Effects {
-			l.Observe(g1, inState(3, Failed), t0)
-			return l.Recall(g1, true, t0)
+		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
+		{"because another scheduler places a member", 3, func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
+		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
+			l.Observe(g1, bound(9, "x"), t0)
+			return l.Recall(g1, HadStarted, t0)
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			l := plannedGangOf(t, 3, 3)
+			l := plannedGangOf(t, tc.minimum, tc.minimum)
 			reserve(t, l, 0, 1)
 			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
 			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 // ReserveProblem asks which rooms of which nodes to keep for a group that does not fit now, so that it fits as soon as the
@@ -34,8 +35,11 @@ type ReserveNode struct {
 	Name string
 	// Domain is equal for nodes that members may share. A negative one means that no member may use the node.
 	Domain int
-	// Kept is set if the group keeps room of the node already.
-	Kept bool
+	// Kept is set if the group keeps room of the node already, Stuck if that was in vain before, see ReserveWatch.
+	Kept, Stuck bool
+	// Pods is how many pods have to end until the node is free of them, Oldest since when the first of them is there.
+	Pods   int
+	Oldest time.Time
 	// Rooms says for each shape what the node has for it.
 	Rooms []ReserveRoom
 }
@@ -73,8 +77,12 @@ const reserveSpare = 0.5
 
 // Reserve returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest pods
 // have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod has
-// ended, and the more pods run on it, the later that is and the more of the node idles until then. The result depends on the
-// problem only, so asking again after every change lets go of nodes when others turn out to be free earlier.
+// ended, and the more pods run on it, the later that is and the more of the node idles until then. Nodes that are stuck come
+// last. The result depends on the problem only, so asking again after every change lets go of nodes when others turn out to be
+// free earlier.
+//
+// The class with room on the fewest nodes is served first, before others take that room, and if another order of the classes
+// keeps what is free earlier, that is taken.
 //
 // There is no result if the minimum would not fit in the empty cluster, within one domain or on so many nodes.
 func Reserve(p *ReserveProblem) (Reservation, bool) {
@@ -87,27 +95,60 @@ func Reserve(p *ReserveProblem) (Reservation, bool) {
 	slices.SortFunc(usable, func(a, b int) int {
 		return cmp.Or(cmp.Compare(p.Nodes[a].Domain, p.Nodes[b].Domain), cmp.Compare(p.Nodes[a].Name, p.Nodes[b].Name))
 	})
-	var best Reservation
-	found, bestKept := false, false
+	var best *reserver
+	bestKept := false
 	for len(usable) > 0 {
 		d := p.Nodes[usable[0]].Domain
 		end := slices.IndexFunc(usable, func(i int) bool { return p.Nodes[i].Domain != d })
 		if end < 0 {
 			end = len(usable)
 		}
-		r := reserver{problem: p, domain: usable[:end], nodes: map[int]float64{}, counts: map[[2]int]int{}}
+		domain := usable[:end]
 		usable = usable[end:]
-		kept := slices.ContainsFunc(r.domain, func(i int) bool { return p.Nodes[i].Kept })
-		if found && bestKept && !kept {
+		kept := slices.ContainsFunc(domain, func(i int) bool { return p.Nodes[i].Kept && !p.Nodes[i].Stuck })
+		if best != nil && bestKept && !kept {
 			continue
 		}
-		// A group stays in its domain: what was kept there is not given up for another.
-		if r.minimum() && (!found || (kept && !bestKept) || r.pods < best.Pods) {
-			r.spare()
-			best, found, bestKept = r.result(), true, kept
+		for _, order := range classOrders(p, domain) {
+			r := &reserver{problem: p, domain: domain, order: order, nodes: map[int]float64{}, counts: map[[2]int]int{}}
+			// A group stays in its domain: what was kept there is not given up for another.
+			if r.minimum() && (best == nil || (kept && !bestKept) || r.compare(best) < 0) {
+				best, bestKept = r, kept
+			}
 		}
 	}
-	return best, found
+	if best == nil {
+		return Reservation{}, false
+	}
+	best.spare()
+	return best.result(), true
+}
+
+// classOrders are the orders in which the classes are served: the one with room for the fewest members first, and last.
+func classOrders(p *ReserveProblem, domain []int) [][]int {
+	order := make([]int, len(p.Classes))
+	room := make([]int, len(p.Classes))
+	alike := true
+	for c, class := range p.Classes {
+		order[c] = c
+		alike = alike && class.Shape == p.Classes[0].Shape
+	}
+	if alike {
+		return [][]int{order}
+	}
+	shapes := make([]int, len(p.Nodes[domain[0]].Rooms))
+	for _, n := range domain {
+		for s := range shapes {
+			shapes[s] += p.Nodes[n].Rooms[s].Empty
+		}
+	}
+	for c, class := range p.Classes {
+		room[c] = shapes[class.Shape]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(room[a], room[b]) })
+	easiest := slices.Clone(order)
+	slices.SortStableFunc(easiest, func(a, b int) int { return cmp.Compare(room[b], room[a]) })
+	return [][]int{order, easiest}
 }
 
 // reserver fills one reservation within a domain.
@@ -115,14 +156,22 @@ type reserver struct {
 	problem *ReserveProblem
 	// domain holds the positions of the nodes, in the order of their names.
 	domain []int
+	// order is that in which the classes are served.
+	order []int
 	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
 	queues []*reserveQueue
 	// nodes holds how much of a node is taken, for nodes of which something is; counts how much by node and class.
 	nodes  map[int]float64
 	counts map[[2]int]int
-	// taken counts for each class the places of the minimum; pods is how many pods have to end for them.
-	taken []int
-	pods  int
+	// taken counts for each class the places of the minimum; pods is how many pods have to end for them, stuck how many of the
+	// places are on nodes that are stuck.
+	taken       []int
+	pods, stuck int
+}
+
+// compare is negative if the reservation is better than the other one.
+func (r *reserver) compare(o *reserver) int {
+	return cmp.Or(cmp.Compare(r.stuck, o.stuck), cmp.Compare(r.pods, o.pods))
 }
 
 // minimum takes what the minimum needs and reports whether there is so much.
@@ -130,7 +179,8 @@ func (r *reserver) minimum() bool {
 	p := r.problem
 	r.taken = make([]int, len(p.Classes))
 	total, roles := p.Need.Total, maps.Clone(p.Need.Roles)
-	for c, class := range p.Classes {
+	for _, c := range r.order {
+		class := &p.Classes[c]
 		if need := roles[class.Role]; need > 0 {
 			got := r.take(c, min(class.Count, need), false)
 			roles[class.Role] -= got
@@ -142,11 +192,11 @@ func (r *reserver) minimum() bool {
 			return false
 		}
 	}
-	for c, class := range p.Classes {
+	for _, c := range r.order {
 		if total <= 0 {
 			break
 		}
-		total -= r.take(c, min(class.Count-r.taken[c], total), false)
+		total -= r.take(c, min(p.Classes[c].Count-r.taken[c], total), false)
 	}
 	return total <= 0
 }
@@ -156,7 +206,8 @@ func (r *reserver) spare() {
 	if r.pods == 0 || r.problem.NoSpare {
 		return
 	}
-	for c, n := range r.taken {
+	for _, c := range r.order {
+		n := r.taken[c]
 		r.take(c, int(math.Ceil(reserveSpare*float64(n))), true)
 	}
 }
@@ -180,6 +231,9 @@ func (r *reserver) take(class, n int, spare bool) int {
 		if !spare {
 			r.taken[class] += got
 			r.pods += got * int(e.pods)
+			if e.stuck {
+				r.stuck += got
+			}
 		}
 		// A node that cannot be filled any further is full for good: what is taken is not given back.
 		if e.places -= int32(got); taken < n || e.places == 0 {

@@ -18,12 +18,15 @@ type reserveModel struct {
 	nodes  map[int]float64
 	counts map[[2]int]int
 	taken  []int
+	order  []int
 	pods   int
+	stuck  int
 }
 
 // reserveUnit is room for one member on a node.
 type reserveUnit struct {
 	node, pods int
+	stuck      bool
 }
 
 func (p *ReserveProblem) modelled() (Reservation, bool) {
@@ -34,23 +37,52 @@ func (p *ReserveProblem) modelled() (Reservation, bool) {
 		}
 	}
 	slices.Sort(domains)
-	var best Reservation
-	found, bestKept := false, false
+	var best *reserveModel
+	bestKept := false
 	for _, d := range slices.Compact(domains) {
-		r := reserveModel{ReserveProblem: p, nodes: map[int]float64{}, counts: map[[2]int]int{}, taken: make([]int, len(p.Classes))}
 		kept := false
 		for i := range p.Nodes {
-			kept = kept || p.Nodes[i].Domain == d && p.Nodes[i].Kept
+			kept = kept || p.Nodes[i].Domain == d && p.Nodes[i].Kept && !p.Nodes[i].Stuck
 		}
-		if found && bestKept && !kept {
+		if best != nil && bestKept && !kept {
 			continue
 		}
-		if r.minimum(d) && (!found || (kept && !bestKept) || r.pods < best.Pods) {
-			r.spare()
-			best, found, bestKept = r.result(), true, kept
+		for _, hardestFirst := range []bool{true, false} {
+			r := &reserveModel{ReserveProblem: p, nodes: map[int]float64{}, counts: map[[2]int]int{}, taken: make([]int, len(p.Classes))}
+			r.sort(d, hardestFirst)
+			better := func() bool { return cmp.Or(cmp.Compare(r.stuck, best.stuck), cmp.Compare(r.pods, best.pods)) < 0 }
+			if r.minimum(d) && (best == nil || (kept && !bestKept) || better()) {
+				best, bestKept = r, kept
+			}
 		}
 	}
-	return best, found
+	if best == nil {
+		return Reservation{}, false
+	}
+	best.spare()
+	return best.result(), true
+}
+
+// sort decides on the order of the classes.
+func (r *reserveModel) sort(domain int, hardestFirst bool) {
+	room := func(c int) int {
+		sum := 0
+		for i := range r.Nodes {
+			if r.Nodes[i].Domain == domain {
+				sum += r.Nodes[i].Rooms[r.Classes[c].Shape].Empty
+			}
+		}
+		return sum
+	}
+	for c := range r.Classes {
+		r.order = append(r.order, c)
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int {
+		if hardestFirst {
+			return cmp.Or(cmp.Compare(room(a), room(b)), cmp.Compare(a, b))
+		}
+		return cmp.Or(cmp.Compare(room(b), room(a)), cmp.Compare(a, b))
+	})
 }
 
 func (r *reserveModel) minimum(domain int) bool {
@@ -62,7 +94,8 @@ func (r *reserveModel) minimum(domain int) bool {
 	for role, n := range r.Need.Roles {
 		roles[role] = n
 	}
-	for c, class := range r.Classes {
+	for _, c := range r.order {
+		class := r.Classes[c]
 		got := r.take(c, min(class.Count, roles[class.Role]), false)
 		roles[class.Role] -= got
 		total -= got
@@ -73,7 +106,7 @@ func (r *reserveModel) minimum(domain int) bool {
 			return false
 		}
 	}
-	for c := range r.Classes {
+	for _, c := range r.order {
 		total -= r.take(c, min(left[c], total), false)
 	}
 	return total <= 0
@@ -83,7 +116,8 @@ func (r *reserveModel) spare() {
 	if r.pods == 0 {
 		return
 	}
-	for c, n := range r.taken {
+	for _, c := range r.order {
+		n := r.taken[c]
 		r.take(c, int(math.Ceil(reserveSpare*float64(n))), true)
 	}
 }
@@ -100,11 +134,17 @@ func (r *reserveModel) unitsOf(shape, domain int) []reserveUnit {
 			if i >= room.Now {
 				pods = max(room.Pods, 1)
 			}
-			units = append(units, reserveUnit{n, pods})
+			units = append(units, reserveUnit{n, pods, pods > 0 && r.Nodes[n].Stuck})
 		}
 	}
 	slices.SortFunc(units, func(a, b reserveUnit) int {
 		x, y := &r.Nodes[a.node], &r.Nodes[b.node]
+		if a.stuck != b.stuck {
+			if b.stuck {
+				return -1
+			}
+			return 1
+		}
 		if x.Kept != y.Kept && a.pods == b.pods {
 			if x.Kept {
 				return -1
@@ -132,6 +172,9 @@ func (r *reserveModel) take(class, n int, spare bool) int {
 		if !spare {
 			r.taken[class]++
 			r.pods += u.pods
+			if u.stuck {
+				r.stuck++
+			}
 		}
 	}
 	return taken
@@ -164,7 +207,8 @@ func TestReserveKeepsWhatTheModelKeeps(t *testing.T) {
 				Count: rapid.IntRange(0, 5).Draw(t, "count"), Shape: rapid.IntRange(0, shapes-1).Draw(t, "shape")})
 		}
 		for i := range rapid.IntRange(1, 10).Draw(t, "nodes") {
-			n := ReserveNode{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"), Kept: rapid.Bool().Draw(t, "kept")}
+			n := ReserveNode{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"), Kept: rapid.Bool().Draw(t, "kept"),
+				Stuck: rapid.Bool().Draw(t, "stuck")}
 			for range shapes {
 				empty := rapid.IntRange(0, 7).Draw(t, "empty")
 				n.Rooms = append(n.Rooms, ReserveRoom{Now: rapid.IntRange(0, empty).Draw(t, "now"), Empty: empty,

@@ -14,9 +14,10 @@ type reserveEntry struct {
 	// node is the position among the nodes of the domain, which are in the order of their names.
 	node         int32
 	places, pods int32
-	// free is that of the node's room, kept is set if something of the node is kept already.
-	free int32
-	kept bool
+	// free is that of the node's room, kept is set if something of the node is kept already, stuck if pods have to end on a node
+	// that is stuck.
+	free        int32
+	kept, stuck bool
 }
 
 // newReserveQueue returns what the nodes with these positions have for members of the shape: what is free, and what is not yet.
@@ -29,7 +30,7 @@ func newReserveQueue(nodes []ReserveNode, domain []int, shape int) *reserveQueue
 		if e.places = int32(now); now > 0 {
 			q = append(q, e)
 		}
-		if e.places, e.pods = int32(room.Empty-now), int32(max(room.Pods, 1)); e.places > 0 {
+		if e.places, e.pods, e.stuck = int32(room.Empty-now), int32(max(room.Pods, 1)), nodes[n].Stuck; e.places > 0 {
 			q = append(q, e)
 		}
 	}
@@ -47,6 +48,8 @@ func (q reserveQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q reserveQueue) Less(i, j int) bool {
 	a, b := &q[i], &q[j]
 	switch {
+	case a.stuck != b.stuck:
+		return b.stuck
 	case a.pods != b.pods:
 		return a.pods < b.pods
 	case a.kept != b.kept:

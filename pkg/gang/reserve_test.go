@@ -22,6 +22,11 @@ func kept(n ReserveNode) ReserveNode {
 	return n
 }
 
+func stuck(n ReserveNode) ReserveNode {
+	n.Stuck = true
+	return n
+}
+
 func within(domain int, n ReserveNode) ReserveNode {
 	n.Domain = domain
 	return n
@@ -87,6 +92,26 @@ func TestReserve(t *testing.T) {
 			ReserveProblem{Need: Minimum{Total: 2}, Classes: two, MaxNodes: 2,
 				Nodes: []ReserveNode{within(0, kept(room("a", 0, 0))), within(0, room("b", 8, 0)), within(1, room("c", 2, 0)), within(1, room("d", 2, 0))}},
 			Reservation{Places: places("a", "b"), Pods: 8}, false},
+		{"a node that is stuck comes after those on which more pods have to end",
+			ReserveProblem{Need: Minimum{Total: 1}, Classes: []ReserveClass{{Count: 1}}, MaxNodes: 1,
+				Nodes: []ReserveNode{stuck(kept(room("a", 1, 0))), room("b", 8, 0)}},
+			Reservation{Places: places("b"), Pods: 8}, false},
+		{"what is free of a node that is stuck comes first",
+			ReserveProblem{Need: Minimum{Total: 1}, Classes: []ReserveClass{{Count: 1}}, MaxNodes: 1,
+				Nodes: []ReserveNode{stuck(room("a", 0, 0)), room("b", 1, 0)}},
+			Reservation{Places: places("a"), Ready: true}, false},
+		{"a domain whose kept nodes are stuck is left",
+			ReserveProblem{Need: Minimum{Total: 1}, Classes: []ReserveClass{{Count: 1}}, MaxNodes: 1,
+				Nodes: []ReserveNode{within(0, stuck(kept(room("a", 1, 0)))), within(1, room("b", 8, 0))}},
+			Reservation{Places: places("b"), Pods: 8}, false},
+		{"the member that fits on one node only gets it before those that fit on others",
+			ReserveProblem{Need: Minimum{Total: 2}, MaxNodes: 9, Classes: []ReserveClass{{Count: 1}, {Count: 1, Shape: 1}},
+				Nodes: []ReserveNode{{Name: "a", Rooms: []ReserveRoom{{Empty: 4, Pods: 1}, {Empty: 1, Pods: 1}}}, {Name: "b", Rooms: []ReserveRoom{{Empty: 1, Pods: 3}, {}}}}},
+			Reservation{Places: []ReservedPlace{{Node: "a", Class: 1, Count: 1}, {Node: "b", Class: 0, Count: 1}}, Pods: 4}, false},
+		{"the member that fits everywhere if one is enough",
+			ReserveProblem{Need: Minimum{Total: 1}, MaxNodes: 1, Classes: []ReserveClass{{Count: 1}, {Count: 1, Shape: 1}},
+				Nodes: []ReserveNode{{Name: "a", Rooms: []ReserveRoom{{Empty: 1, Pods: 5}, {Empty: 1, Pods: 5}}}, {Name: "b", Rooms: []ReserveRoom{{Empty: 1, Pods: 1}, {}}}}},
+			Reservation{Places: []ReservedPlace{{Node: "b", Class: 0, Count: 1}}, Pods: 1}, false},
 		{"several members on a node, what is free first",
 			ReserveProblem{Need: Minimum{Total: 3}, Classes: []ReserveClass{{Count: 3}}, MaxNodes: 9,
 				Nodes: []ReserveNode{{Name: "a", Rooms: []ReserveRoom{{Now: 1, Empty: 2, Pods: 4}}}, {Name: "b", Rooms: []ReserveRoom{{Now: 2, Empty: 2}}}}},

@@ -52,7 +52,7 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 		{"it had started before, and has lost a member", func() *Ledger {
 			l := runningGangOf(2, 3)
 			l.Observe(g1, pending(2), t0)
-			l.Recall(g1, true, t0)
+			l.Recall(g1, HadStarted, t0)
 			l.TakeOver()
 			return l
 		}(), false},

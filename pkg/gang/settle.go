@@ -31,7 +31,7 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 	if g.started() || !g.quorum() {
 		g.block, g.invited = nil, false
 	}
-	if g.started() && !g.met() {
+	if g.degraded() {
 		l.degraded[g.id] = g
 	} else {
 		delete(l.degraded, g.id)
@@ -44,13 +44,12 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 // recount draws from the census whether the group has started.
 func (g *group) recount(now time.Time) Effects {
 	var e Effects
-	switch present := g.census.begun() > 0; {
+	switch present := g.running(); {
 	case present:
 		g.present = true
 	case g.present:
-		// The last member that ever had a node has gone: what comes now is a new start, also of those that were let
-		// into the queue as ordinary pods.
-		g.present, g.placedOnce, g.quorumAt = false, false, time.Time{}
+		// The run is over: what comes now is a new start, also of those that were let into the queue as ordinary pods.
+		g.present, g.placedOnce, g.reached, g.quorumAt = false, false, nil, time.Time{}
 		for _, m := range g.members {
 			if m.stage == alone {
 				m.move(isDenied)
@@ -64,7 +63,7 @@ func (g *group) recount(now time.Time) Effects {
 		if !g.placedOnce && g.plan != nil {
 			e.Started, e.Waited = true, now.Sub(g.quorumAt)
 		}
-		g.placedOnce = true
+		g.placedOnce, g.reached = true, &g.spec().Minimum
 	}
 	return e
 }

@@ -82,10 +82,17 @@ func (s *Shortfall) String() string {
 	if s.Within != "" {
 		within = " within one " + s.Within
 	}
-	if s.Alike {
+	switch foreign := s.Of.Total - s.Members; {
+	case s.Alike:
 		fmt.Fprintf(&b, "%s × %s%s, fits %d", s.Of, s.Classes[0].Asks, within, s.Fits)
-	} else {
+	case foreign > 0:
+		fmt.Fprintf(&b, "%s %s%s, %d of them placed by another scheduler, fits %d", s.Of, plural.Noun(s.Of.Total, "member"), within, foreign, s.Fits)
+	case s.Of.Total == s.Members:
+		fmt.Fprintf(&b, "all %s members%s, fits %d", s.Of, within, s.Fits)
+	default:
 		fmt.Fprintf(&b, "at least %s of %s%s, fits %d", s.Of, plural.Of(s.Members, "member"), within, s.Fits)
+	}
+	if !s.Alike {
 		for i, c := range s.Classes {
 			sep := " ("
 			if i > 0 {
@@ -108,7 +115,10 @@ func (s *Shortfall) String() string {
 	slices.SortFunc(clauses, func(a, b clause) int {
 		return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.words, b.words))
 	})
-	sep := ": "
+	if more := s.Of.Total - s.Fits; more > 0 {
+		fmt.Fprintf(&b, "; %d more %s needed", more, plural.Choose(more, "is", "are"))
+	}
+	sep := " ("
 	for _, c := range clauses {
 		b.WriteString(sep)
 		if c.nodes > 0 {
@@ -116,6 +126,9 @@ func (s *Shortfall) String() string {
 		}
 		b.WriteString(c.words)
 		sep = ", "
+	}
+	if len(clauses) > 0 {
+		b.WriteString(")")
 	}
 	return b.String()
 }
@@ -145,7 +158,7 @@ func (c *NodeCause) clause() string {
 	says, ofNodes := strings.CutPrefix(c.Says, "node(s) ")
 	switch {
 	case c.Short != "":
-		return noun + " short of " + c.Short
+		return noun + " with too little free " + c.Short
 	case c.Nodes == 0:
 		return says
 	case !ofNodes:

@@ -68,11 +68,11 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 		}, true, Free, ""},
 		{"a scheduler that starts finds what is left and is told", func(l *Ledger) {
 			l.Observe(g1, bound(0, node(0)), t0)
-			l.Recall(g1, true, t0)
+			l.Recall(g1, HadStarted, t0)
 		}, true, Free, ""},
 		{"a scheduler that starts is told before it sees any member", func(l *Ledger) {
-			l.Recall(g1, true, t0)
-			l.Observe(g1, inState(0, Failed), t0)
+			l.Recall(g1, HadStarted, t0)
+			l.Observe(g1, bound(0, node(0)), t0)
 		}, true, Free, ""},
 		{"a scheduler that starts is told before it sees the group", func(l *Ledger) {
 			l.Forget(uid(9), t0)
@@ -80,7 +80,7 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			if _, known := l.View(g1); known {
 				t.Error("the group is known before anything is")
 			}
-			l.Recall(g1, true, t0)
+			l.Recall(g1, HadStarted, t0)
 			if _, known := l.View(g1); known {
 				t.Error("a group of which only its start is remembered is shown")
 			}
@@ -89,18 +89,18 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l.Observe(g1, pending(9), t0)
 		}, true, Free, ""},
 		{"a scheduler that starts in the middle of a start completes it", func(l *Ledger) {
-			l.Recall(g1, false, t0)
+			l.Recall(g1, NotStarted, t0)
 			for i := range 3 {
 				l.Observe(g1, bound(i, node(i)), t0)
 			}
 		}, false, Lead, ""},
 		{"only the first word counts", func(l *Ledger) {
-			l.Recall(g1, false, t0)
-			l.Recall(g1, true, t0)
+			l.Recall(g1, NotStarted, t0)
+			l.Recall(g1, HadStarted, t0)
 			l.Observe(g1, bound(0, node(0)), t0)
 		}, false, Hold, "gang ns/one has 2 of the 4 members that it needs"},
 		{"nothing is left of a gang that had started", func(l *Ledger) {
-			l.Recall(g1, true, t0)
+			l.Recall(g1, HadStarted, t0)
 		}, false, Hold, "gang ns/one has 1 of the 4 members that it needs"},
 		{"a PodGroup is used again when the last member has gone", func(l *Ledger) {
 			for i := range 4 {
@@ -118,12 +118,27 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 				l.Observe(g1, inState(i, Terminating), t0)
 			}
 		}, false, Hold, "gang ns/one has 1 of the 4 members that it needs"},
-		{"members that have failed and stay keep it alive", func(l *Ledger) {
+		{"nor do members that have failed and stay", func(l *Ledger) {
 			for i := range 4 {
 				l.Observe(g1, bound(i, node(i)), t0)
 			}
 			for i := range 4 {
 				l.Observe(g1, inState(i, Failed), t0)
+			}
+		}, false, Hold, "gang ns/one has 1 of the 4 members that it needs"},
+		{"nor do fewer than the minimum that have succeeded, which count for the next start", func(l *Ledger) {
+			for i := range 4 {
+				l.Observe(g1, bound(i, node(i)), t0)
+			}
+			for i := range 3 {
+				l.Observe(g1, inState(i, Succeeded), t0)
+			}
+			l.Forget(uid(3), t0)
+		}, false, Lead, ""},
+		{"as many as the minimum that have succeeded do", func(l *Ledger) {
+			for i := range 4 {
+				l.Observe(g1, bound(i, node(i)), t0)
+				l.Observe(g1, inState(i, Succeeded), t0)
 			}
 		}, true, Free, ""},
 		{"a raised minimum does not undo a start", func(l *Ledger) {

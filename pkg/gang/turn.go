@@ -194,7 +194,7 @@ func (m *member) freeze() {
 		// Everybody who came while it planned goes before it goes on.
 		m.key.Time = g.pausedAt
 	}
-	if g.met() && g.plan == nil {
+	if g.started() && !g.degraded() && g.plan == nil {
 		// An ordinary pod: its own priority and age count.
 		m.key.Priority, m.key.Precedence, m.key.Time, m.key.Tie = m.Priority, m.Precedence, m.Created, m.UID
 	}
@@ -203,7 +203,7 @@ func (m *member) freeze() {
 
 // key is the group's place in the queue.
 func (g *group) key() Key {
-	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.started() && !g.met()}
+	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
 	if s := g.spec(); s != nil {
 		k.Time, k.Tie = s.Created, s.UID
 	}

@@ -57,6 +57,9 @@ func (t *ReserveTurns) MayBegin(id ID, now time.Time) bool {
 	return !now.Before(t.rests[id].until)
 }
 
+// Rested is when the last rest of the group ends or has ended, zero if it had none.
+func (t *ReserveTurns) Rested(id ID) time.Time { return t.rests[id].until }
+
 // Harm notes that a pod of another namespace was turned away for the group whose turn it is.
 func (t *ReserveTurns) Harm() { t.harmful = true }
 

@@ -22,8 +22,10 @@ type View struct {
 	InFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
-	// Degraded is set while a group that had started has fewer than its minimum.
+	// Degraded is set while a group that had started has lost members and has fewer than Reached, the part of its minimum that was
+	// placed before.
 	Degraded bool
+	Reached  Minimum
 	// Reason is why the group did not fit when it was last tried; nil if it was not or is being tried.
 	Reason Reason
 	// ByCycle is set if a scheduling cycle of the leader found the reason and wrote it to the leader.
@@ -88,10 +90,13 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.inFlightSince, Started: g.started(), Degraded: g.started() && !g.met(), Note: g.note, Priority: c.priority()}
+	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.inFlightSince, Started: g.started(), Degraded: g.degraded(), Note: g.note, Priority: c.priority()}
 	var roles map[string]int
 	if s := g.spec(); s != nil {
 		v.Minimum, roles = s.Minimum, s.Minimum.Roles
+		if v.Degraded {
+			v.Reached = g.needed()
+		}
 	}
 	for _, role := range slices.Concat(slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(c.roles))) {
 		if v.Roles == nil {
@@ -207,10 +212,10 @@ func (l *Ledger) Tally() map[string]int {
 	for _, g := range l.groups {
 		switch {
 		case g.empty():
-		case g.met():
-			t["started"]++
-		case g.started():
+		case g.degraded():
 			t["degraded"]++
+		case g.started():
+			t["started"]++
 		case g.plan != nil:
 			t["starting"]++
 		case g.block != nil:

@@ -94,7 +94,7 @@ func (l *Ledger) TakeOver() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.groups {
-		g.resumes = g.census.settled() > 0 && !g.placedOnce && g.quorum()
+		g.resumes = g.census.states[Bound] > 0 && !g.placedOnce && g.quorum()
 	}
 }
 

@@ -13,6 +13,8 @@ type Free struct {
 	demand *Demand
 	// left is by the number of the rule. It is negative where more are used than there are.
 	left []int64
+	// planned is how many of those that are not left are about to be used, by pods that are not placed yet.
+	planned []int64
 	// taken and freed are the pods that were added to and removed from what the ledger counts.
 	taken, freed map[string]bool
 	// why is what to say of a rule of which too few are left, by its number.
@@ -22,7 +24,7 @@ type Free struct {
 // Clone returns a copy that may be changed without the original.
 func (f *Free) Clone() *Free {
 	c := *f
-	c.left, c.taken, c.freed, c.why = slices.Clone(f.left), maps.Clone(f.taken), maps.Clone(f.freed), maps.Clone(f.why)
+	c.left, c.planned, c.taken, c.freed, c.why = slices.Clone(f.left), slices.Clone(f.planned), maps.Clone(f.taken), maps.Clone(f.freed), maps.Clone(f.why)
 	return &c
 }
 
@@ -32,7 +34,7 @@ func (d *Demand) FreeFor(l *Ledger, uid string) (*Free, bool) {
 	if !ok {
 		return nil, false
 	}
-	f := &Free{demand: d, left: left, taken: map[string]bool{}, freed: map[string]bool{}, why: map[int]string{}}
+	f := &Free{demand: d, left: left, planned: make([]int64, len(left)), taken: map[string]bool{}, freed: map[string]bool{}, why: map[int]string{}}
 	for i := range d.licenses {
 		for _, number := range d.licenses[i].rules {
 			f.why[number] = f.lack(number, d.licenses[i].amount)
@@ -44,8 +46,12 @@ func (d *Demand) FreeFor(l *Ledger, uid string) (*Free, bool) {
 // lack says that too few are left of what a rule counts.
 func (f *Free) lack(number int, amount int64) string {
 	r := &f.demand.set.licenses[number]
-	return fmt.Sprintf("node(s) without a free license %s: %d of %d in use, the pod uses %d (%s)",
-		r.license, r.count-f.left[number], r.count, amount, &r.rule)
+	soon := ""
+	if n := f.planned[number]; n > 0 {
+		soon = fmt.Sprintf(" and %d about to be", n)
+	}
+	return fmt.Sprintf("node(s) without a free license %s: %d of %d in use%s, the pod uses %d (%s)",
+		r.license, r.count-f.left[number]-f.planned[number], r.count, soon, amount, &r.rule)
 }
 
 // Add counts a pod on a node that the ledger does not count, and takes back a Remove.
@@ -58,7 +64,7 @@ func (f *Free) Add(l *Ledger, uid string, uses *Demand, m *Marks) {
 	if !counted {
 		f.taken[uid] = true
 	}
-	f.change(uses, m, -1)
+	f.change(uses, m, -1, !counted)
 }
 
 // Remove gives back what a pod on a node holds.
@@ -71,15 +77,18 @@ func (f *Free) Remove(l *Ledger, uid string, uses *Demand, m *Marks) {
 	if counted {
 		f.freed[uid] = true
 	}
-	f.change(uses, m, 1)
+	f.change(uses, m, 1, !counted)
 }
 
-func (f *Free) change(uses *Demand, m *Marks, sign int64) {
+func (f *Free) change(uses *Demand, m *Marks, sign int64, planned bool) {
 	if uses.set != f.demand.set {
 		return // the policies have changed, and Reserve will find out
 	}
 	for number, amount := range uses.holds(m) {
 		f.left[number] += sign * amount
+		if planned {
+			f.planned[number] -= sign * amount
+		}
 	}
 	for i := range f.demand.licenses {
 		for _, number := range f.demand.licenses[i].rules {

@@ -41,7 +41,7 @@ func TestMainReason(t *testing.T) {
 		{"of two that are as frequent the first by name", failed(none, stock("b"), stock("a")), "a"},
 		{"amounts do not tell reasons apart", failed(none, taken(1), stock("cpu"), taken(2), stock("cpu"), taken(3)), "node(s) with too few free GPUs"},
 		{"nodes that no filter saw count", failed(stock("not asked for"), stock("tainted"), stock("tainted")), "not asked for"},
-		{"a gang that does not fit", failed(reasons.Status(fwk.UnschedulableAndUnresolvable, short)), "gang does not fit: nodes short of nvidia.com/gpu"},
+		{"a gang that does not fit", failed(reasons.Status(fwk.UnschedulableAndUnresolvable, short)), "gang does not fit: nodes with too little free nvidia.com/gpu"},
 		{"a pod that is kept out of the queue", reasons.Status(fwk.UnschedulableAndUnresolvable, few), "gang has fewer members than it needs"},
 		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), "no connection"},
 		{"nobody gives a reason", failed(none), "0/10 nodes are available: preemption: no victims"},

@@ -245,7 +245,7 @@ func TestAGangStartsTogether(t *testing.T) {
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
 	// Both nodes are empty: they are short of GPUs when the gang itself has filled them.
-	want := []replayed.Reason{{Reason: "gang does not fit: nodes short of nvidia.com/gpu", Pods: 9}}
+	want := []replayed.Reason{{Reason: "gang does not fit: nodes with too little free nvidia.com/gpu", Pods: 9}}
 	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
 		t.Errorf("why pods are pending (-want +got):\n%s", diff)
 	}
@@ -265,7 +265,7 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 	large := trace.Job{Name: "large", Pods: 1, CPUMilli: 9000, MemoryMiB: 512}
 	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}), Options{Mode: replayed.VirtualTime})
 	want := []replayed.Reason{
-		{Reason: "gang does not fit: nodes short of nvidia.com/gpu", Pods: 5},
+		{Reason: "gang does not fit: nodes with too little free nvidia.com/gpu", Pods: 5},
 		{Reason: "node(s) with too few GPUs", Pods: 3},
 		{Reason: "Insufficient cpu", Pods: 1},
 	}

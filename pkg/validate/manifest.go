@@ -246,6 +246,10 @@ func (d *document) pod(pod *v1.Pod, at string, count int) {
 			d.bad(at, bad)
 		}
 	}
+	if _, has := pod.Annotations[kubeview.DeadlineKey]; has && badWindow == nil && !kubeview.NamesWindow(pod) {
+		d.findAt(Warning, "no-effect", d.keyLine(at, kubeview.DeadlineKey), fmt.Sprintf(
+			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels", kubeview.DeadlineKey, kubeview.StartWindowKey))
+	}
 	d.uses(pod, at)
 	if kubeview.NamesWindow(pod) && pod.Annotations[kubeview.StartWindowKey] == "" {
 		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: "annotation", Key: kubeview.StartWindowKey, Allowed: "the name of a window of the scheduler"})

@@ -203,8 +203,12 @@ func TestADryRunSeesItsMembersAndLeavesNothingBehind(t *testing.T) {
 			t.Fatal(status)
 		}
 		for i, fits := range []bool{true, true, false} {
-			if status := g.RunFilterPlugins(ctx, state, p, info); status.IsSuccess() != fits {
+			status := g.RunFilterPlugins(ctx, state, p, info)
+			if status.IsSuccess() != fits {
 				t.Errorf("with %d members placed: %v, want it to fit: %t", i, status, fits)
+			}
+			if !fits && !strings.Contains(status.Message(), "0 of 2 in use and 2 about to be, the pod uses 1") {
+				t.Errorf("said of licenses that are planned for siblings: %s", status.Message())
 			}
 			member, _ := upstream.NewPodInfo(matlab(fmt.Sprint("member-", i)))
 			if status := g.RunPreFilterExtensionAddPod(ctx, state, p, member, info); !status.IsSuccess() {

@@ -43,7 +43,7 @@ func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, 
 		}},
 		{"went", *nodes, func() error { return bed.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}) }},
 	} {
-		figures, err := follow(ctx, bed, scheduler, namespace, fmt.Sprintf(": %d nodes short of", change.nodes), change.do)
+		figures, err := follow(ctx, bed, scheduler, namespace, fmt.Sprintf("(%d nodes with too little", change.nodes), change.do)
 		if err != nil {
 			return nil, fmt.Errorf("after a node %s: %w", change.what, err)
 		}

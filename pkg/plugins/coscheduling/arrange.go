@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -289,5 +290,16 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if like := c.joinModel(ctx, id, levels, pod, within); like != nil {
 		names = like
 	}
-	return confine(state, names)
+	result, status := confine(state, names)
+	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
+	return result, status
+}
+
+// tiedTo says where a pod has to be because the other members of its gang are there.
+func tiedTo(keys []string, example *v1.Node) string {
+	domains := make([]string, len(keys))
+	for i, key := range keys {
+		domains[i] = key + "=" + example.Labels[key]
+	}
+	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") + ", and this one has to be there, too"
 }

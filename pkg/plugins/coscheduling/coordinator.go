@@ -39,14 +39,12 @@ type coordinator struct {
 	// preemptors are pods for which others are evicted one by one.
 	preemptors preemptors
 	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated vacated
-	owners  *ownerFollower
-	status  *statusWriter
-	overdue *overdue
-	// toldTwice are the pods that were told that they are in two groups.
-	toldTwice told
-	words     pluginWords
-	recorder  events.EventRecorderLogger
+	vacated  vacated
+	owners   *ownerFollower
+	status   *statusWriter
+	overdue  *overdue
+	words    pluginWords
+	recorder events.EventRecorderLogger
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
@@ -124,15 +122,10 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if err != nil || !known {
 		return
 	}
-	from := time.Now()
-	if gone := pod.DeletionTimestamp; gone != nil && gone.After(from) {
-		// It may take its time to go.
-		from = gone.Time
-	}
 	priority := v.Priority
 	if loss.Starting {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: from.Add(c.settings.recovery)})
+	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
 }

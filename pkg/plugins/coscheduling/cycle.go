@@ -28,7 +28,11 @@ const (
 )
 
 // nodeSet is nodes by name.
-type nodeSet struct{ sets.Set[string] }
+type nodeSet struct {
+	sets.Set[string]
+	// why says what else a user has to know of them, if anything.
+	why string
+}
 
 // Clone returns the set itself, which is never changed.
 func (s nodeSet) Clone() fwk.StateData { return s }
@@ -47,7 +51,7 @@ func marked(state fwk.CycleState, key fwk.StateKey) bool {
 // confine sends a pod to some nodes only. The framework tries a node to which a pod was nominated before whatever the
 // result of PreFilter says, so Filter has to know them, too.
 func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult, *fwk.Status) {
-	state.Write(nodesKey, nodeSet{nodes})
+	state.Write(nodesKey, nodeSet{Set: nodes})
 	return &fwk.PreFilterResult{NodeNames: nodes}, nil
 }
 
@@ -56,10 +60,6 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	c := p.shared
 	c.status.leading.Store(true)
 	p.complete.Do(p.guard)
-	if pod.Spec.SchedulingGroup != nil && c.members.twice(pod) && !c.toldTwice.has(pod.UID) {
-		p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "TwoGroups", "Scheduling",
-			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
-	}
 	if bad := c.misstated(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
@@ -245,7 +245,8 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	}
 	switch turn := c.ledger.Turn(uid); turn.Kind {
 	case gang.Free:
-		return p.preemptAlone(ctx, state, pod, statuses)
+		result, status := p.preemptAlone(ctx, state, pod, statuses)
+		return result, explained(state, status)
 	case gang.Follow:
 		plansInvalidated.Inc()
 		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
@@ -263,6 +264,19 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		return nil, p.stop(pod, outcome)
 	}
 	return nil, p.stop(pod, "")
+}
+
+// explained adds to why a pod cannot be scheduled what is to be said of the nodes to which it was sent.
+func explained(state fwk.CycleState, status *fwk.Status) *fwk.Status {
+	data, err := state.Read(nodesKey)
+	if err != nil || data.(nodeSet).why == "" || !status.IsRejected() {
+		return status
+	}
+	words := data.(nodeSet).why
+	if said := status.Message(); said != "" {
+		words = said + "; " + words
+	}
+	return fwk.NewStatus(status.Code(), words)
 }
 
 // stop ends the search for pods to evict. Where devices are allocated to the pod by claims, the plugin of claims is asked

@@ -117,7 +117,7 @@ func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on p
 			}
 			info.CalculateResource()
 			profile := c.profiles.of(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: c.profiles.filters(pod), reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}}
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: c.profiles.filters(pod), reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
 			d.classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
@@ -256,20 +256,6 @@ func (d *dryRun) remove(p placedPod) error {
 }
 
 func (d *dryRun) describe(class string) string { return kubeview.DescribeRequest(d.classes[class].pod) }
-
-// causes counts the nodes by what keeps the first class that is short off them.
-func (d *dryRun) causes(r gang.Result) []gang.NodeCause {
-	if len(r.Short) == 0 {
-		return nil
-	}
-	short := d.classes[r.Short[0].Class]
-	causes := make([]gang.NodeCause, 0, len(short.causes))
-	for cause, n := range short.causes {
-		cause.Nodes = n
-		causes = append(causes, cause)
-	}
-	return causes
-}
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
 // their nominations are of an earlier plan.

@@ -58,6 +58,8 @@ type classRun struct {
 	// causes count the nodes that do not fit, lasting those of them that will not fit whatever is placed elsewhere. The
 	// numbers of nodes are not in the keys.
 	causes, lasting map[gang.NodeCause]int
+	// siblings count the nodes that do not fit any more since members of the gang were placed there.
+	siblings map[gang.NodeCause]int
 }
 
 // begin prepares the placing of one more member of the class.
@@ -221,6 +223,7 @@ func (t *classRun) best() (int, bool, error) {
 			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
 			t.next, t.changes = 0, 0
 			t.causes = maps.Clone(t.lasting)
+			clear(t.siblings)
 		}
 		if err := t.scan(); err != nil {
 			return 0, false, err
@@ -256,8 +259,9 @@ func (t *classRun) scan() error {
 			case !status.IsRejected():
 				return fmt.Errorf("filtering node %s: %w", t.run.nodes[chunk[i]].Node().Name, status.AsError())
 			case t.run.copies[t.run.nodes[chunk[i]].Node().Name] != nil:
-				// Full with members of the gang itself, which is no reason against the gang.
+				// Full with members of the gang itself, which is no reason against the gang unless there is no other.
 				t.withheld(status)
+				t.crowded(status)
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
 				for cause := range causesOf(status) {
@@ -279,15 +283,6 @@ func (t *classRun) scan() error {
 		return nil
 	}
 	return t.score(fit)
-}
-
-// withheld counts a node that has members of the gang, and room that is promised to others, by what is said of that.
-func (t *classRun) withheld(status *fwk.Status) {
-	for cause := range causesOf(status) {
-		if cause.Kind == (promisedTo{}).Kind() {
-			t.causes[cause]++
-		}
-	}
 }
 
 // score ranks the nodes against each other and makes them the candidates.

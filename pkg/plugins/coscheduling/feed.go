@@ -50,6 +50,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.waker.wake
+	c.promises.touch = func(id gang.ID) { c.waker.touch(touch{only: id}) }
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[kubeview.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, hadStarted(pg), now))
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, pastOf(pg), now))
 }
 
 func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
@@ -279,6 +280,9 @@ func (f *feed) seeNode(node *v1.Node) {
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
+	if pod.Spec.NodeName == "" && f.members.twice(pod) {
+		f.status.twice.note(pod)
+	}
 	switch {
 	case pod.Spec.NodeName != "":
 		f.headroom.setPod(pod, f.members.id(pod))
@@ -309,9 +313,6 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		}
 		return
 	}
-	if of.Owner.Kind != "" {
-		f.followOwner(of.Owner)
-	}
 	if f.owners.outlived(&of.Owner, pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
@@ -319,10 +320,17 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil)
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
+	if of.Owner.Kind != "" {
+		f.followOwner(of.Owner)
+		if f.ledger.Unspecified(of.ID) {
+			// What was said of the gang was forgotten with its last pod.
+			f.owners.repeat(of.ID)
+		}
+	}
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	f.toldTwice.forget(pod.UID)
+	f.status.twice.forget(pod.UID)
 	f.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()

@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
@@ -30,8 +31,9 @@ type headPod struct {
 	on *headNode
 	// others is what the pod requests of resources that no node has offered so far, usually nil.
 	others map[v1.ResourceName]int64
-	// at is the position among the pods of the node.
-	at int
+	// at is the position among the pods of the node, seen since when the account knows the pod to be there.
+	at   int
+	seen time.Time
 }
 
 // describePod returns what a copy of the account says about a pod.
@@ -73,7 +75,10 @@ func (h *headroom) setPod(pod *v1.Pod, of gang.ID) {
 	h.removePod(old)
 	n := h.at(pod.Spec.NodeName)
 	h.mark(n)
-	p := &headPod{podCopy: describePod(pod, of, uses), on: n, others: others, at: len(n.pods)}
+	p := &headPod{podCopy: describePod(pod, of, uses), on: n, others: others, at: len(n.pods), seen: time.Now()}
+	if old != nil && old.on == n {
+		p.seen = old.seen
+	}
 	n.pods = append(n.pods, p)
 	for _, u := range uses {
 		n.used[u.resource] += u.amount

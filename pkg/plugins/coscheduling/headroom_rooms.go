@@ -25,6 +25,13 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bo
 	var out []gang.ReserveNode
 	all := make([]gang.ReserveRoom, len(keys)*h.present)
 	used, pods := make([]int64, len(h.resources)), make([]int, len(h.resources))
+	scarce := make([]bool, len(h.resources))
+	for _, s := range shapes {
+		if s != nil && len(s.bounds) > 0 {
+			// The first bound is the tightest.
+			scarce[s.bounds[0].resource] = true
+		}
+	}
 	for i, n := range h.nodes {
 		if n == nil || n.node == nil || (domains != nil && domains.of[i] < 0) {
 			continue
@@ -36,12 +43,18 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bo
 		copy(used, n.used)
 		clear(pods)
 		for _, p := range n.pods {
-			stays := !gone(p.pod, p.priority)
+			stays, inTheWay := !gone(p.pod, p.priority), false
 			for _, u := range p.uses {
 				if !stays {
 					used[u.resource] -= u.amount
 				} else if u.amount > 0 {
 					pods[u.resource]++
+					inTheWay = inTheWay || scarce[u.resource]
+				}
+			}
+			if inTheWay && !kubeview.BelongsToNode(p.pod) {
+				if node.Pods++; node.Pods == 1 || p.seen.Before(node.Oldest) {
+					node.Oldest = p.seen
 				}
 			}
 		}
@@ -52,11 +65,10 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bo
 				continue
 			}
 			room := gang.ReserveRoom{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
-			// The first bound is the tightest.
-			scarce := s.bounds[0].resource
-			room.Pods = pods[scarce]
-			if has := n.has[scarce]; has > 0 {
-				room.Free = int(1000 * float64(has-used[scarce]) / float64(has))
+			tightest := s.bounds[0].resource
+			room.Pods = pods[tightest]
+			if has := n.has[tightest]; has > 0 {
+				room.Free = int(1000 * float64(has-used[tightest]) / float64(has))
 			}
 			node.Rooms[k] = room
 			fits = fits || room.Empty > 0

@@ -81,6 +81,16 @@ func (f *ownerFollower) follow(ctx context.Context, owner kubeview.GangOwner) {
 	f.mark(id)
 }
 
+// repeat has what was told of the gang last told again.
+func (f *ownerFollower) repeat(id gang.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g := f.gangs[id]; g != nil && g.heard {
+		g.heard = false
+		f.mark(id)
+	}
+}
+
 // drop ends the following of a gang that has no pods any more.
 func (f *ownerFollower) drop(id gang.ID) {
 	f.mu.Lock()

@@ -17,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gang"
@@ -253,5 +257,30 @@ func TestAKindMayNotBeReadUntilItMay(t *testing.T) {
 		h.api.answer(0, "")
 		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 2})
 		h.tells(t, "leaderworkerset.serve.0", kubeview.GangOwnerState{})
+	})
+}
+
+// The object of a gang is gone. That is said of the pods that come, also after all of those have gone to which it was said.
+func TestAnObjectThatIsGone(t *testing.T) {
+	t.Parallel()
+	hear(t, func(t *testing.T, h *hearing) {
+		h.serve(t, "batch", "Job").create("other", `{parallelism: 1}`)
+		h.owned(t, "Job", "other")
+		h.tells(t, "job.other", kubeview.GangOwnerState{Minimum: 1})
+		c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
+		c.owners, h.changed = h.ownerFollower, c.ownerSays
+		c.pods.lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
+		f := &feed{ctx: t.Context(), coordinator: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
+		for _, name := range []string{"first", "second"} {
+			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(kubeview.GangKey, "true").Obj()
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost", Controller: ptr.To(true)}}
+			f.seeMember(pod)
+			synctest.Wait()
+			v, _ := c.ledger.View(gang.ID{Namespace: "default", Name: "job.ghost"})
+			if diff := cmp.Diff("Job default/ghost, which says how many pods the gang has, does not exist", v.Note); diff != "" {
+				t.Errorf("why pod %s waits (-want +got):\n%s", name, diff)
+			}
+			f.forget(pod)
+		}
 	})
 }

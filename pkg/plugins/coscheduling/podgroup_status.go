@@ -53,11 +53,19 @@ func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, reserved strin
 		message, reason = existing(v, minimum), "TooFewMembers"
 	}
 	set(schedulingv1alpha1.PodGroupScheduledCondition, scheduled, "MinimumBound", reason, message)
-	message = ""
-	if v.Degraded {
-		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(minimum), plural.Choose(v.Settled(), "is", "are"))
+	message, reason = "", "NoMembersLost"
+	switch {
+	case v.Degraded:
+		had := v.Reached
+		if had.Total == 0 {
+			had = minimum
+		}
+		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had), plural.Choose(v.Settled(), "is", "are"))
+	case v.Started && !scheduled:
+		message = fmt.Sprintf("no member was lost; the minimum was raised to %s", minimum)
+		reason = schedulingv1alpha1.PodGroupMinimumRaised
 	}
-	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", "NoMembersLost", message)
+	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", reason, message)
 	// Most groups never have a reservation, and say nothing of it.
 	if reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
 		set(schedulingv1alpha1.PodGroupReserved, reserved != "", "NodesReserved", "NotReserved", reserved)
@@ -105,10 +113,20 @@ func roleStatus(v gang.View) []schedulingv1alpha1.PodGroupRole {
 	return roles
 }
 
-// hadStarted reports whether the status says that the group was past its first start when it was written.
-func hadStarted(pg *schedulingv1alpha1.PodGroup) bool {
-	return meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
-		meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
+// pastOf says what the status tells of the gang's start when it was written.
+func pastOf(pg *schedulingv1alpha1.PodGroup) gang.Past {
+	degraded := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
+	switch {
+	case meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition):
+		return gang.HadStarted
+	case degraded == nil:
+		return gang.NotStarted
+	case degraded.Status == metav1.ConditionTrue:
+		return gang.HadStarted
+	case degraded.Reason == schedulingv1alpha1.PodGroupMinimumRaised:
+		return gang.HadGrown
+	}
+	return gang.NotStarted
 }
 
 func podGroupPhase(minimum gang.Minimum, v gang.View) schedulingv1alpha1.PodGroupPhase {

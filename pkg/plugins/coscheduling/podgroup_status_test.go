@@ -48,6 +48,9 @@ func TestPodGroupStatus(t *testing.T) {
 		{"one has failed and was not replaced", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
 			schedulingv1alpha1.PodGroupFailed,
 			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "True MembersLost"}},
+		{"scaled up", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Pending], v.Started = 3, 1, true }),
+			schedulingv1alpha1.PodGroupScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False MinimumRaised"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -68,6 +71,32 @@ func TestPodGroupStatus(t *testing.T) {
 				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A scheduler that starts learns from the status that an earlier one has written whether the gang had started.
+func TestWhatTheStatusTellsOfTheStart(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		set  func(v *gang.View)
+		want gang.Past
+	}{
+		{"not started", func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Pending] = 2, 2 }, gang.NotStarted},
+		{"started", func(v *gang.View) { v.Count[gang.Bound], v.Started = 4, true }, gang.HadStarted},
+		{"degraded", func(v *gang.View) { v.Count[gang.Bound], v.Started, v.Degraded = 2, true, true }, gang.HadStarted},
+		{"scaled up", func(v *gang.View) { v.Count[gang.Bound], v.Started = 2, true }, gang.HadGrown},
+	} {
+		v := gang.View{Minimum: gang.Minimum{Total: 4}}
+		tc.set(&v)
+		pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
+		if past := pastOf(pg); past != gang.NotStarted {
+			t.Errorf("a PodGroup without a status tells %d", past)
+		}
+		pg.Status = podGroupStatus(pg, v, "", time.Now())
+		if past := pastOf(pg); past != tc.want {
+			t.Errorf("%s: %d, want %d", tc.name, past, tc.want)
+		}
 	}
 }
 

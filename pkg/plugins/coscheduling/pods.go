@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -58,17 +57,6 @@ func (p *memberPods) ended(namespace, name string) *v1.Pod {
 	}
 	return nil
 }
-
-// told remembers pods that were told something, as long as they exist.
-type told struct{ pods sync.Map }
-
-// has reports whether the pod was told already, and counts it as told from now on.
-func (t *told) has(uid apitypes.UID) bool {
-	_, before := t.pods.LoadOrStore(uid, true)
-	return before
-}
-
-func (t *told) forget(uid apitypes.UID) { t.pods.Delete(uid) }
 
 // members tells which pods are members of gangs.
 type members struct{ policy *kubeview.GangOwnerPolicy }

@@ -20,12 +20,15 @@ import (
 func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
 	c := p.shared
 	r := &request{name: "gang " + id.String(), id: id, of: id, need: turn.Need, priority: turn.Members[0].Priority, held: c.ledger.Nodes(id)}
-	index := map[gang.Shortage]int{}
+	index, never := map[gang.Shortage]int{}, ""
 	for _, m := range turn.Members {
 		r.priority = min(r.priority, m.Priority)
 		pod := c.pods.pod(m.Ref())
-		if pod == nil || neverPreempts(pod) {
+		if pod == nil {
 			return "", nil
+		}
+		if never == "" && neverPreempts(pod) {
+			never = pod.Name
 		}
 		key := gang.Shortage{Class: m.Class + "/" + m.Role}
 		if i, known := index[key]; known {
@@ -34,6 +37,13 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		}
 		index[key] = len(r.classes)
 		r.classes = append(r.classes, requestClass{class: m.Class, role: m.Role, pod: pod, count: 1})
+	}
+	switch {
+	case never == "":
+	case c.headroom.anyBelow(r.priority):
+		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
+	default:
+		return "", nil
 	}
 	c.evictor.lookForFlight(r)
 	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {

@@ -53,8 +53,9 @@ type promises struct {
 	allowsBackfill func(*v1.Pod) bool
 	// filters returns the filters that decide where the pod may be.
 	filters func(*v1.Pod) *stockFilters
-	// wake is told of pods that were turned away for a promise that has ended.
-	wake func([]gang.Ref)
+	// wake is told of pods that were turned away for a promise that has ended, and touch of gangs.
+	wake  func([]gang.Ref)
+	touch func(gang.ID)
 
 	// harmed is set if a pod was turned away from what is promised to a gang of another namespace for its turn.
 	harmed atomic.Bool
@@ -62,9 +63,10 @@ type promises struct {
 	mu   sync.Mutex
 	kept map[gang.ID][]promise
 	view atomic.Pointer[map[string][]promise]
-	// turnedAway holds the pods to wake, by UID; arrivals numbers them.
+	// turnedAway holds the pods to wake, by UID; arrivals numbers them. gangsAway holds the gangs whose members were turned away.
 	turnedAway sync.Map
 	arrivals   atomic.Int64
+	gangsAway  sync.Map
 }
 
 // turnedAway is a pod that was kept off capacity that is promised to a gang.
@@ -238,9 +240,15 @@ func (p *promises) change(edit func() (wake int)) {
 		p.view.Store(&view)
 	}
 	p.mu.Unlock()
-	if wake > 0 {
-		p.retry(wake)
+	if wake == 0 {
+		return
 	}
+	p.retry(wake)
+	p.gangsAway.Range(func(id, _ any) bool {
+		p.gangsAway.Delete(id)
+		p.touch(id.(gang.ID))
+		return true
+	})
 }
 
 // retry wakes the pods that were turned away, no more than so many and those first that have not been tried for the longest time.
@@ -266,6 +274,9 @@ func (p *promises) retry(most int) {
 
 // forget drops a pod that is gone: it would stay until promises are given back, and anybody can make such pods.
 func (p *promises) forget(uid gang.UID) { p.turnedAway.Delete(uid) }
+
+// forgetGang drops a gang that does not wait any more.
+func (p *promises) forgetGang(id gang.ID) { p.gangsAway.Delete(id) }
 
 // toOthers returns what is promised to others than the gang that are at least as important, but for what has to wait.
 func (p *promises) toOthers(id gang.ID, priority int32) []promise {
@@ -352,8 +363,11 @@ func (p *promises) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *
 	return some
 }
 
-// note has the pod woken when a promise ends.
+// note has the pod woken when a promise ends, and the gang tried again of which it is a member, if any.
 func (p *promises) note(pod *v1.Pod) {
+	if id := p.members.id(pod); id != (gang.ID{}) {
+		p.gangsAway.Store(id, true)
+	}
 	ref := refOf(pod)
 	if _, known := p.turnedAway.Load(ref.UID); !known {
 		p.turnedAway.LoadOrStore(ref.UID, turnedAway{ref: ref, at: p.arrivals.Add(1)})

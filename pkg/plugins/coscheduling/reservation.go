@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// reservePlans is for how many gangs at a time it is looked at what to keep.
-	reservePlans = 4
+	// reservePlans is for how many gangs at a time it is looked at what to keep: half of them are the first in the order of the queue,
+	// the others those that have waited for a look for the longest time.
+	reservePlans = 16
 	// reserveRooms bounds how many rooms one look compares, each of a node for a shape. A gang of more shapes than that has no turn.
 	reserveRooms = 250_000
 )
@@ -31,6 +32,10 @@ const (
 // decided in pkg/gang.
 type reservations struct {
 	turns *gang.ReserveTurns
+	// watch finds nodes that are kept in vain.
+	watch gang.ReserveWatch
+	// backfills holds, for one look, which pods between two priorities may backfill.
+	backfills map[[2]int32]map[apitypes.UID]bool
 	// lookAt is when to look next at what to keep.
 	lookAt time.Time
 	// words say what is kept for whom, for the status of its PodGroup.
@@ -47,7 +52,7 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 		return
 	}
 	first := r.lookAt.IsZero()
-	r.lookAt = nextLook(now)
+	r.lookAt, r.backfills = nextLook(now), nil
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
 		if w.renew(ctx, id, now) {
 			if w.status.leading.Load() { // a standby that has taken it up at its start does not follow it
@@ -66,16 +71,15 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 			next = append(next, g)
 		}
 	}
-	slices.SortFunc(next, firstByKey)
 	left := reserveRooms
-	for _, g := range next[:min(reservePlans, len(next))] {
+	for _, g := range w.chosen(next) {
 		cost := w.reserveCost(g)
 		if cost > left && cost <= reserveRooms {
 			// The next look begins with it, as those before it rest.
 			return
 		}
 		left -= min(cost, left)
-		kept, ok := w.begin(g, first)
+		kept, ok := w.begin(g, first, now)
 		if !ok || !w.promise(g, kept) {
 			r.turns.Skip(g.ID, now)
 			continue
@@ -102,13 +106,31 @@ func (w *waker) keptBefore(id gang.ID) map[string]bool {
 }
 
 // begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started stays.
-func (w *waker) begin(g *waitingGang, first bool) (gang.Reservation, bool) {
+func (w *waker) begin(g *waitingGang, first bool, now time.Time) (gang.Reservation, bool) {
 	if before := w.keptBefore(g.ID); first && len(before) > 0 {
-		if kept, ok := w.nearestAmong(g, before); ok {
+		if kept, ok := w.nearestAmong(g, before, now); ok {
 			return kept, true
 		}
 	}
-	return w.nearest(g)
+	return w.nearest(g, now)
+}
+
+// chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there are very many,
+// those behind them would never be looked at if the order of the queue alone counted.
+func (w *waker) chosen(next []*waitingGang) []*waitingGang {
+	slices.SortFunc(next, firstByKey)
+	if len(next) <= reservePlans {
+		return next
+	}
+	since := func(g *waitingGang) time.Time {
+		if rested := w.reservations.turns.Rested(g.ID); rested.After(g.Since) {
+			return rested
+		}
+		return g.Since
+	}
+	others := next[reservePlans/2:]
+	slices.SortStableFunc(others, func(a, b *waitingGang) int { return since(a).Compare(since(b)) })
+	return next[:reservePlans]
 }
 
 // renew looks again at what to keep for the gang and reports whether its turn goes on.
@@ -125,7 +147,7 @@ func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
 		// It is being tried.
 		return true
 	}
-	kept, ok := w.nearest(g)
+	kept, ok := w.nearest(g, now)
 	if !ok || !w.promise(g, kept) {
 		w.reservations.turns.Skip(id, now)
 		w.reservations.turns.End(id, now)
@@ -225,10 +247,12 @@ func (w *waker) reserveCost(g *waitingGang) int {
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (w *waker) nearest(g *waitingGang) (gang.Reservation, bool) { return w.nearestAmong(g, nil) }
+func (w *waker) nearest(g *waitingGang, now time.Time) (gang.Reservation, bool) {
+	return w.nearestAmong(g, nil, now)
+}
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
-func (w *waker) nearestAmong(g *waitingGang, some map[string]bool) (gang.Reservation, bool) {
+func (w *waker) nearestAmong(g *waitingGang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
 	emptied := w.headroom.cordonedFor(g.ID)
 	if slices.Contains(g.pods, nil) || w.reserveCost(g) > reserveRooms || len(emptied) == 0 && !w.mayFit(g, true) {
 		return gang.Reservation{}, false
@@ -255,12 +279,7 @@ func (w *waker) nearestAmong(g *waitingGang, some map[string]bool) (gang.Reserva
 		least = g.Key.Priority
 	}
 	// Who may backfill is found out first: the account must not be locked for so long.
-	backfills := map[apitypes.UID]bool{}
-	for _, pod := range w.headroom.podsBetween(least, g.Key.Priority) {
-		if w.allowsBackfill(pod) {
-			backfills[pod.UID] = true
-		}
-	}
+	backfills := w.backfilling(least, g.Key.Priority)
 	p.Nodes = w.headroom.rooms(shapes, g.required, emptied, func(pod *v1.Pod, priority int32) bool {
 		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
@@ -280,5 +299,31 @@ func (w *waker) nearestAmong(g *waitingGang, some map[string]bool) (gang.Reserva
 			}
 		}
 	}
+	if id, _ := w.reservations.turns.Current(); id == g.ID {
+		w.reservations.watch.Look(p.Nodes, now)
+	} else {
+		w.reservations.watch.Mark(p.Nodes)
+	}
 	return gang.Reserve(p)
+}
+
+// backfilling returns the bound pods of these priorities and those between them that may backfill.
+func (w *waker) backfilling(least, most int32) map[apitypes.UID]bool {
+	r := &w.reservations
+	key := [2]int32{least, most}
+	found, known := r.backfills[key]
+	if known {
+		return found
+	}
+	found = map[apitypes.UID]bool{}
+	for _, pod := range w.headroom.podsBetween(least, most) {
+		if w.allowsBackfill(pod) {
+			found[pod.UID] = true
+		}
+	}
+	if r.backfills == nil {
+		r.backfills = map[[2]int32]map[apitypes.UID]bool{}
+	}
+	r.backfills[key] = found
+	return found
 }

@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			kept, ok := w.nearest(gangOfClasses(h, tc.classes, tc.shapes))
+			kept, ok := w.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
 			on := map[string]bool{}
 			for _, place := range kept.Places {
 				on[place.Node] = true
@@ -76,7 +77,7 @@ func BenchmarkReservation(b *testing.B) {
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := w.nearest(g); !ok {
+				if _, ok := w.nearest(g, time.Now()); !ok {
 					b.Fatal("nothing is kept")
 				}
 			}

@@ -86,6 +86,8 @@ type statusWriter struct {
 	wrote, reworded map[gang.ID]time.Time
 	// owed holds the gangs whose PodGroup has had new words that the members still lack.
 	owed map[gang.ID]bool
+	// twice are the pods that are in two groups.
+	twice twice
 	// odd holds what was said last about the members of a gang, by reason.
 	odd map[gang.ID]map[string]string
 	// mixed says of gangs that are on several GPU models on which.

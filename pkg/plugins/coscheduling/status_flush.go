@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
@@ -38,6 +39,10 @@ func (s *statusWriter) flush(ctx context.Context) {
 	s.troubles.age(now)
 	for _, id := range s.refusals.over(now) {
 		s.mark(id)
+	}
+	for _, pod := range s.twice.untold() {
+		s.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "TwoGroups", "Scheduling",
+			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
 	}
 	s.start(ctx, s.due(now))
 }

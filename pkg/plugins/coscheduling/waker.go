@@ -377,7 +377,7 @@ func (w *waker) tidy(now time.Time) {
 		v, known := w.ledger.View(id)
 		w.promises.drop(id, func(o promise) bool {
 			if o.kind == forReturn {
-				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Settled()+v.Holding == 0
+				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
 			}
 			return !known || v.Started || !v.Quorum()
 		})

@@ -178,6 +178,7 @@ func (w *waker) unindex(g *waitingGang) {
 
 func (w *waker) drop(g *waitingGang, started bool, now time.Time) {
 	w.unindex(g)
+	w.promises.forgetGang(g.ID)
 	delete(w.waiting, g.ID)
 	w.rounds.Drop(g.ID)
 	if id, _ := w.reservations.turns.Current(); id == g.ID {

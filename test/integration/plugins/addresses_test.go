@@ -157,7 +157,7 @@ func (a *addresses) gang(t *testing.T) {
 		ganged("g", "3")(p)
 		a.Create(t, p)
 	}
-	a.Pending(t, "g-0", "gang addresses/g needs 3 × pod, fits 2: 3 nodes outside the domains of pool gang")
+	a.Pending(t, "g-0", "gang addresses/g needs 3 × pod, fits 2; 1 more is needed (3 nodes outside the domains of pool gang")
 	r, err := a.resource("IPReservation").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(r.Items) > 0 {
 		t.Errorf("a gang that only is planned has %d reservations (%v)", len(r.Items), err)

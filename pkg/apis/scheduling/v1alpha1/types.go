@@ -38,12 +38,16 @@ const (
 	// PodGroupScheduledCondition is true while at least minMember pods are bound or have succeeded; while it is false
 	// its message says in numbers what is missing.
 	PodGroupScheduledCondition = "Scheduled"
-	// PodGroupDegraded is true while a group that had started has fewer than minMember members.
+	// PodGroupDegraded is true while a group that had started has lost members and has fewer than minMember.
 	PodGroupDegraded = "Degraded"
 	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, and what has to
 	// end there; reservedNodes names them. A group that has never had a reservation does not have the condition.
 	PodGroupReserved = "Reserved"
 )
+
+// PodGroupMinimumRaised is the reason of PodGroupDegraded while it is false of a group that has started and has fewer members than a
+// minimum that was raised since.
+const PodGroupMinimumRaised = "MinimumRaised"
 
 // PodGroup is a set of pods that start together or not at all.
 //

@@ -1,0 +1,74 @@
+package gang
+
+import "time"
+
+// ReserveWatch finds nodes that are kept in vain: nothing ends there while all ends elsewhere. Run times are unknown, so a node is
+// kept for how few pods have to end there, and one of those may never end.
+type ReserveWatch struct {
+	// kept holds the nodes that are kept, with how many pods have to end there and since when none has.
+	kept map[string]standstill
+	// stuck holds since when nothing had ended on nodes that are stuck.
+	stuck map[string]time.Time
+}
+
+type standstill struct {
+	since time.Time
+	pods  int
+}
+
+// Mark says of the nodes which are stuck: until the pods have gone that were there then.
+func (w *ReserveWatch) Mark(nodes []ReserveNode) {
+	for i := range nodes {
+		n := &nodes[i]
+		since, was := w.stuck[n.Name]
+		n.Stuck = was && n.Pods > 0 && !n.Oldest.After(since)
+		if was && !n.Stuck {
+			delete(w.stuck, n.Name)
+		}
+	}
+}
+
+// Look follows the nodes of the group whose turn it is, and marks them. A node that is kept is stuck when, since a pod has ended there,
+// all pods have ended on as many nodes that are not kept as are kept and not free.
+func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
+	w.Mark(nodes)
+	kept := map[string]standstill{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Stuck || !n.Kept || n.Pods == 0 {
+			continue
+		}
+		before, known := w.kept[n.Name]
+		if !known || n.Pods < before.pods {
+			before.since = now
+		}
+		kept[n.Name] = standstill{before.since, n.Pods}
+	}
+	w.kept = kept
+	for name, since := range w.stuck {
+		if now.Sub(since) > longestRest {
+			// The node may be gone.
+			delete(w.stuck, name)
+		}
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if k, waits := kept[n.Name]; waits && turnedOver(nodes, k.since) >= len(kept) {
+			if w.stuck == nil {
+				w.stuck = map[string]time.Time{}
+			}
+			n.Stuck, w.stuck[n.Name] = true, k.since
+		}
+	}
+}
+
+// turnedOver counts the nodes that are not kept and whose pods have all come since.
+func turnedOver(nodes []ReserveNode, since time.Time) int {
+	count := 0
+	for i := range nodes {
+		if n := &nodes[i]; !n.Kept && n.Pods > 0 && n.Oldest.After(since) {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,70 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNodesOnWhichNothingEndsAreStuck(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Second) }
+	node := func(name string, keeps bool, pods, oldest int) ReserveNode {
+		return ReserveNode{Name: name, Kept: keeps, Pods: pods, Oldest: at(oldest)}
+	}
+	type look struct {
+		nodes []ReserveNode
+		want  []string
+	}
+	for name, looks := range map[string][]look{
+		"all has ended on another node": {
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 0)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, []string{"a"}},
+		},
+		"until the pods have gone": {
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, []string{"a"}},
+			{[]ReserveNode{node("a", false, 1, -9), node("b", true, 4, 1)}, []string{"a"}},
+			{[]ReserveNode{node("a", false, 1, 2), node("b", true, 4, 1)}, nil},
+		},
+		"until the node is free": {
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, []string{"a"}},
+			{[]ReserveNode{node("a", false, 0, -9), node("b", true, 4, 1)}, nil},
+		},
+		"not while a pod ends there now and then": {
+			{[]ReserveNode{node("a", true, 3, -9), node("b", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 2, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 2)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 3)}, []string{"a"}},
+		},
+		"not if as many others cannot take their place": {
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 1), node("d", false, 4, 1)}, []string{"a", "b"}},
+		},
+		"not if it was kept only now": {
+			{[]ReserveNode{node("a", false, 1, -9), node("b", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, nil},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w ReserveWatch
+			for i, l := range looks {
+				w.Look(l.nodes, at(i))
+				var got []string
+				for _, n := range l.nodes {
+					if n.Stuck {
+						got = append(got, n.Name)
+					}
+				}
+				if diff := cmp.Diff(l.want, got); diff != "" {
+					t.Errorf("stuck at look %d (-want +got):\n%s", i, diff)
+				}
+			}
+		})
+	}
+}
