@@ -163,49 +163,32 @@ func (k reckoning) cost() map[int32]int {
 }
 
 func (k reckoning) importance(i int, v Victim) int32 {
-	g, known := k.p.Groups[v.Group]
-	if !known {
+	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
 		return v.Priority
 	}
-	lost, highest := 0, v.Priority
+	highest := v.Priority
 	for j, o := range k.p.Victims {
 		if k.gone[j] && o.Group == v.Group {
-			lost++
 			highest = max(highest, o.Priority)
 		}
-	}
-	if !g.AllOrNothing && slices.Contains(k.surplus(v.Group), i) && lost < g.Bound {
-		return v.Priority
 	}
 	return highest
 }
 
-// surplus returns the members of a group that may go without the others.
-func (k reckoning) surplus(id ID) []int {
-	var members []Victim
-	var index []int
+// whole reports whether a group has to go as a whole, because it loses more than it spares.
+func (k reckoning) whole(id ID) bool {
+	g, lost, lostByRole := k.p.Groups[id], 0, map[string]int{}
 	for i, v := range k.p.Victims {
-		protected := slices.ContainsFunc(v.Budgets, func(b int) bool { return k.p.Budgets[b] <= 0 })
-		if v.Group == id && v.Priority < k.p.Priority && !protected {
-			members, index = append(members, v), append(index, i)
+		if k.gone[i] && v.Group == id {
+			lost++
+			lostByRole[v.Role]++
 		}
 	}
-	var out []int
-	for _, m := range Surplus(members, k.p.Groups[id]) {
-		out = append(out, index[m])
-	}
-	return out
+	role := func(r string) int { return g.SettledByRole[r] - lostByRole[r] }
+	return lost > 0 && (g.AllOrNothing || !g.Minimum.MetBy(g.Settled-lost, role))
 }
 
-func (k reckoning) indices() []int {
-	all := make([]int, len(k.p.Victims))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-// sparable names a pod, a surplus member or a group that could stay, or nothing.
+// sparable names a pod, or the group that goes with it, that could stay, or nothing.
 func (k reckoning) sparable() string {
 	rank, _ := k.fits()
 	without := func(stay func(i int, v Victim) bool) bool {
@@ -222,11 +205,9 @@ func (k reckoning) sparable() string {
 		if !k.gone[i] {
 			continue
 		}
-		surplus := k.surplus(v.Group)
-		rest := func(j int, o Victim) bool { return o.Group == v.Group && !slices.Contains(surplus, j) }
-		whole := slices.ContainsFunc(k.indices(), func(j int) bool { return k.gone[j] && rest(j, k.p.Victims[j]) })
-		if _, known := k.p.Groups[v.Group]; !known || !whole {
-			rest = func(j int, _ Victim) bool { return j == i }
+		rest := func(j int, _ Victim) bool { return j == i }
+		if _, known := k.p.Groups[v.Group]; known && k.whole(v.Group) {
+			rest = func(_ int, o Victim) bool { return o.Group == v.Group }
 		}
 		if without(rest) {
 			return fmt.Sprintf("%s of group %s", v.UID, v.Group)
@@ -249,25 +230,11 @@ func compareReckoned(a, b map[int32]int) int {
 func bruteForce(p *EvictProblem) (best []bool) {
 	k := reckoning{p, make([]bool, len(p.Victims))}
 	bestRank := 0
-	var surplus []int
-	for id := range p.Groups {
-		surplus = append(surplus, k.surplus(id)...)
-	}
 	for set := range 1 << len(p.Victims) {
-		lost := map[ID]int{}
 		for i := range k.gone {
-			if k.gone[i] = set&(1<<i) != 0; k.gone[i] {
-				lost[p.Victims[i].Group]++
-			}
+			k.gone[i] = set&(1<<i) != 0
 		}
-		legal := k.illegal() == ""
-		for i, v := range p.Victims {
-			g, known := p.Groups[v.Group]
-			if k.gone[i] && known && lost[v.Group] < g.Bound && !slices.Contains(surplus, i) {
-				legal = false
-			}
-		}
-		if !legal {
+		if k.illegal() != "" {
 			continue
 		}
 		if rank, ok := k.fits(); ok {

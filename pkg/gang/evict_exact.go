@@ -16,7 +16,7 @@ func (s *evictSearch) exact(best *evictSolution) *evictSolution {
 	if s.visits < exactUnits*s.visitsOnce() {
 		return best
 	}
-	b := branching{evictSearch: s, best: best, units: s.relevant(), spent: make([]int, len(s.p.Budgets))}
+	b := branching{evictSearch: s, best: best, units: s.relevant(), spent: make([]int, len(s.budgets))}
 	if len(b.units) > exactUnits {
 		return best
 	}
@@ -85,7 +85,7 @@ func (b *branching) decide(at int, cost evictionCost) {
 	allowed := true
 	for _, use := range u.uses {
 		b.spent[use.budget] += use.pods
-		allowed = allowed && b.spent[use.budget] <= b.p.Budgets[use.budget]
+		allowed = allowed && b.spent[use.budget] <= b.budgets[use.budget]
 	}
 	if allowed {
 		cost.levels = slices.Clone(cost.levels)

@@ -155,7 +155,7 @@ func (s *evictSearch) offer(class, node, want int) (nodeOffer, bool) {
 	}
 	for _, part := range s.parts[node] {
 		if !s.gone[part.unit] {
-			if value := cover(part.frees, w.short); value > 0 {
+			if value := cover(part.all, w.short); value > 0 {
 				w.candidates = append(w.candidates, unitValue{part.unit, part.frees, value / s.weight(part.unit, want)})
 			}
 		}
@@ -172,7 +172,7 @@ func (s *evictSearch) offer(class, node, want int) (nodeOffer, bool) {
 	enough := s.enough()
 	for i := len(w.picks) - 1; i >= 0 && enough; i-- {
 		s.mark(w.picks[i], -1)
-		if whole := s.units[w.picks[i].unit].whole; whole >= 0 && s.gone[whole] || !s.enough() {
+		if !s.enough() {
 			s.mark(w.picks[i], 1)
 			continue
 		}
@@ -215,24 +215,33 @@ func (s *evictSearch) enough() bool {
 }
 
 // pick adds a unit to the picks, with the surplus of its group as far as that matters: on the node, and where there are
-// budgets.
+// PodDisruptionBudgets. Picks of that surplus become a part of it.
 func (s *evictSearch) pick(c unitValue, node int) {
 	w := &s.work
+	w.picks = slices.DeleteFunc(w.picks, func(p unitPick) bool {
+		goes := s.units[p.unit].whole == c.unit
+		if goes {
+			s.mark(p, -1)
+		}
+		return goes
+	})
 	p := unitPick{unitValue: c, from: len(w.marked)}
 	w.marked = append(w.marked, c.unit)
-	if len(s.units[c.unit].surplus) > 0 {
+	if surplus := s.units[c.unit].surplus; len(surplus) > 0 {
 		p.frees = slices.Clone(c.frees)
 		for _, part := range s.parts[node] {
 			if s.units[part.unit].whole == c.unit && !s.gone[part.unit] {
-				w.marked = append(w.marked, part.unit)
 				for r, amount := range part.frees {
 					p.frees[r] += amount
 				}
+				if len(s.p.Budgets) == 0 {
+					w.marked = append(w.marked, part.unit)
+				}
 			}
 		}
-		if len(s.spent) > 0 {
-			for _, u := range s.units[c.unit].surplus {
-				if !s.gone[u] && !slices.Contains(w.marked[p.from:], u) {
+		if len(s.p.Budgets) > 0 {
+			for _, u := range surplus {
+				if !s.gone[u] {
 					w.marked = append(w.marked, u)
 				}
 			}
@@ -261,7 +270,7 @@ func (s *evictSearch) scarce(u *unit) int {
 	scarce := 0
 	if s.frugal {
 		for _, use := range u.uses {
-			scarce += use.pods
+			scarce += max(use.pods, 0)
 		}
 	}
 	return scarce
@@ -270,12 +279,12 @@ func (s *evictSearch) scarce(u *unit) int {
 // affordable reports whether the budgets allow the eviction of the unit with the surplus of its group.
 func (s *evictSearch) affordable(unit int) bool {
 	u := &s.units[unit]
-	if len(s.spent) == 0 {
+	if len(s.spent) == 0 || len(u.surplus) > 0 && len(s.p.Budgets) == 0 {
 		return true
 	}
 	if len(u.surplus) == 0 {
 		return !slices.ContainsFunc(u.uses, func(use budgetUse) bool {
-			return s.spent[use.budget]+use.pods > s.p.Budgets[use.budget]
+			return s.spent[use.budget]+use.pods > s.budgets[use.budget]
 		})
 	}
 	spent := map[int]int{}
@@ -284,7 +293,7 @@ func (s *evictSearch) affordable(unit int) bool {
 			continue
 		}
 		for _, use := range s.units[i].uses {
-			if spent[use.budget] += use.pods; s.spent[use.budget]+spent[use.budget] > s.p.Budgets[use.budget] {
+			if spent[use.budget] += use.pods; s.spent[use.budget]+spent[use.budget] > s.budgets[use.budget] {
 				return false
 			}
 		}

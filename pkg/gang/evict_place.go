@@ -183,7 +183,7 @@ func (s *evictSearch) freeWanted() bool {
 	for _, i := range s.importance {
 		c := unitValue{unit: i}
 		for k := range s.units[i].parts {
-			c.value += cover(s.units[i].parts[k].frees, lack)
+			c.value += cover(s.units[i].parts[k].all, lack)
 		}
 		c.value /= s.weight(i, 1)
 		candidates = append(candidates, c)

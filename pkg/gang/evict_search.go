@@ -50,8 +50,9 @@ type evictSearch struct {
 	gone   []bool
 	// lost is, by the rest of a group, how much of its surplus is gone.
 	lost []int
-	// spent is the number of evictions by budget.
-	spent []int
+	// budgets are those of the problem, and those that bound how many members groups lose; spent is the number of evictions
+	// by budget.
+	budgets, spent []int
 	// free is the sum of room over all nodes, where room that is below zero counts as zero.
 	free Vector
 	// offered counts how often the offer of a node was drawn up.
@@ -91,7 +92,7 @@ func newSearch(p *EvictProblem, visits int) *evictSearch {
 	for n := range p.Nodes {
 		p.Nodes[n].Free.narrow(s.resources, s.room[n*s.dims:(n+1)*s.dims])
 	}
-	s.units = p.units(s.resources)
+	s.units, s.budgets = p.units(s.resources)
 	s.emptied = slices.Clone(s.room)
 	s.rank()
 	s.left = slices.Clone(s.room)
@@ -100,7 +101,7 @@ func newSearch(p *EvictProblem, visits int) *evictSearch {
 	}
 	s.count, s.reach = make([]int, len(s.classes)), make([]int, len(s.classes))
 	s.gone, s.lost, s.spread = make([]bool, len(s.units)), make([]int, len(s.units)), make([]int, len(s.units))
-	s.spent = make([]int, len(p.Budgets))
+	s.spent = make([]int, len(s.budgets))
 	s.offered, s.within = make([]int, len(p.Nodes)), make([]bool, len(p.Nodes))
 	s.free, s.work.short, s.work.freed = make(Vector, s.dims), make(Vector, s.dims), make(Vector, s.dims)
 	for i, amount := range s.room {

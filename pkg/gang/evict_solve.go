@@ -113,11 +113,11 @@ func (s *evictSearch) spare() {
 		}
 	}
 	for _, unit := range chosen {
-		if whole := s.units[unit].whole; whole >= 0 && s.gone[whole] {
+		if whole := s.units[unit].whole; !s.gone[unit] || whole >= 0 && s.gone[whole] {
 			continue
 		}
 		start := len(s.trail)
-		if !s.bringBack(unit, roomy) {
+		if !s.bringBack(unit, roomy) || !s.bringBackEnough(unit, roomy) {
 			s.undo(start)
 			continue
 		}
@@ -129,6 +129,28 @@ func (s *evictSearch) spare() {
 			}
 		}
 	}
+}
+
+// bringBackEnough brings back members with the rest of their group until it has its minimum, the most important first and
+// only such as the gang does not need to go, and reports whether it has.
+func (s *evictSearch) bringBackEnough(rest int, roomy [][]int) bool {
+	u := &s.units[rest]
+	members := slices.Clone(u.surplus)
+	slices.SortFunc(members, s.compareSparing)
+	for _, member := range members {
+		if !s.overspends(u) {
+			return true
+		}
+		if start := len(s.trail); !s.bringBack(member, roomy) {
+			s.undo(start)
+		}
+	}
+	return !s.overspends(u)
+}
+
+// overspends reports whether more is taken from one of the unit's budgets than it allows.
+func (s *evictSearch) overspends(u *unit) bool {
+	return slices.ContainsFunc(u.uses, func(use budgetUse) bool { return s.spent[use.budget] > s.budgets[use.budget] })
 }
 
 // bringBack brings a unit back, moves the members that it displaces to nodes that have room, which are among roomy, and

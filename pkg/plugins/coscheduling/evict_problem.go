@@ -122,9 +122,9 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		if g, known := p.Groups[v.Group]; known {
 			t, counted := tolls[v.Group]
 			if !counted {
-				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound, Roles: map[string]int{}}
+				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
 			}
-			t.Roles[v.Role]++
+			t.Pods = append(t.Pods, v.UID)
 			tolls[v.Group] = t
 		}
 	}
