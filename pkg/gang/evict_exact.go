@@ -40,7 +40,10 @@ func (s *evictSearch) relevant() []int {
 	if slices.ContainsFunc(s.wanted, func(amount int64) bool { return amount > 0 }) {
 		return slices.Clone(s.importance)
 	}
-	var units []int
+	units := s.askedHolders()
+	for _, i := range slices.Clone(units) {
+		units = append(units, s.units[i].surplus...)
+	}
 	for _, n := range s.nodes {
 		for _, part := range s.parts[n] {
 			units = append(units, part.unit)

@@ -107,7 +107,7 @@ func (s *evictSearch) spare() {
 	roomy := make([][]int, len(s.classes))
 	for class := range s.classes {
 		for _, n := range s.nodes {
-			if s.roomFor(class, n, 1) > 0 {
+			if s.roomIn(s.left, nil, class, n, 1) > 0 {
 				roomy[class] = append(roomy[class], n)
 			}
 		}
@@ -123,7 +123,7 @@ func (s *evictSearch) spare() {
 		}
 		for _, part := range s.units[unit].parts {
 			for class := range s.classes {
-				if s.within[part.node] && s.roomFor(class, part.node, 1) > 0 {
+				if s.within[part.node] && s.roomIn(s.left, nil, class, part.node, 1) > 0 {
 					roomy[class] = append(roomy[class], part.node)
 				}
 			}
@@ -168,6 +168,7 @@ func (s *evictSearch) bringBack(unit int, roomy [][]int) bool {
 			s.displace(part.node)
 		}
 	}
+	s.displaceHolders()
 	for _, class := range slices.Backward(s.easiest) {
 		want := before[class] - s.count[class]
 		want -= s.fill(class, want, nodes)

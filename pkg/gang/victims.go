@@ -37,6 +37,8 @@ type Victim struct {
 	Priority int32
 	Started  time.Time
 	Requests Vector
+	// Holds is how much of each pool it holds.
+	Holds Vector
 	// Group is the zero ID for a pod without a group.
 	Group ID
 	// Role is the pod's role in its group.
@@ -155,6 +157,8 @@ type unit struct {
 	group ID
 	uses  []budgetUse
 	parts []unitPart
+	// holds is how much of each pool its victims hold, holdsAll includes the units that go with it.
+	holds, holdsAll Vector
 }
 
 // budgetUse is how many evictions a unit takes from a budget, or gives back to it.
@@ -236,9 +240,13 @@ func (b *unitBuilder) addGroup(id ID, members []int) {
 	whole := b.add(rest, members)
 	u := &b.units[whole]
 	u.group, u.uses = id, append(u.uses, bounds...)
+	u.holdsAll = slices.Clone(u.holds)
 	for k := first; k < whole; k++ {
 		b.units[k].whole = whole
 		u.surplus = append(u.surplus, k)
+		for i, amount := range b.units[k].holds {
+			u.holdsAll[i] += amount
+		}
 	}
 }
 
@@ -287,7 +295,8 @@ func (b *unitBuilder) add(victims, members []int) int {
 	if own {
 		members = victims
 	}
-	u := unit{victims: victims, whole: -1, priority: b.p.Victims[members[len(members)-1]].Priority}
+	u := unit{victims: victims, whole: -1, priority: b.p.Victims[members[len(members)-1]].Priority, holds: make(Vector, len(b.p.Pools))}
+	u.holdsAll = u.holds
 	byNode := members
 	if len(members) > 1 {
 		byNode = slices.Clone(members)
@@ -302,6 +311,9 @@ func (b *unitBuilder) add(victims, members []int) int {
 		mine := own || slices.Contains(victims, i)
 		if mine {
 			u.use(v.Budgets)
+			for pool, amount := range v.Holds {
+				u.holds[pool] += max(amount, 0)
+			}
 		}
 		if v.Node < 0 {
 			continue

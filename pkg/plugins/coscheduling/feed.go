@@ -19,6 +19,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -44,12 +45,17 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	var err error
 	c.storage = newStorageListers(factory)
 	c.network = func(profile string) *clusterstate.GangPlaces {
 		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.waker.wake
+	wide, err := clusterwide.Of(factory)
+	if err != nil {
+		return err
+	}
+	wide.KeptBy(c.promises)
+	c.evictor.wide = wide
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err

@@ -26,6 +26,9 @@ func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 // PreFilterExtensions returns nil: PreFilter keeps nothing that depends on other pods.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
+// CountsOnNode says that Filter judges by the pods that the node shows.
+func (*Plugin) CountsOnNode() {}
+
 // Filter refuses nodes that cannot serve the pod's GPU request now, with one reason.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	s, err := p.state(ctx, cycle, pod)
