@@ -227,6 +227,7 @@ func (d *document) pod(pod *v1.Pod, at string) {
 		}
 	}
 	d.uses(pod, at)
+	d.foreign(pod, at)
 	d.report.together.addPod(d, pod, at)
 	d.unknownKeys(at)
 }

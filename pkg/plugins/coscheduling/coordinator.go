@@ -43,10 +43,10 @@ type coordinator struct {
 	owners  *ownerFollower
 	status  *statusWriter
 	overdue *overdue
-	// toldTwice are the pods that were told that they are in two groups.
-	toldTwice told
-	words     pluginWords
-	recorder  events.EventRecorderLogger
+	// toldTwice are the pods that were told that they are in two groups, toldForeign those that are in one of another scheduler.
+	toldTwice, toldForeign told
+	words                  pluginWords
+	recorder               events.EventRecorderLogger
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.

@@ -67,6 +67,10 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	id := of.ID
 	switch {
 	case state.IsPodGroupSchedulingCycle(), err == nil && id == gang.ID{}:
+		// A gang tries its members in such a cycle.
+		if id == (gang.ID{}) {
+			p.tellForeign(ctx, pod)
+		}
 		return p.open()
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
@@ -82,6 +86,15 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	default:
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, turn.Why)
 	}
+}
+
+// tellForeign says once of a pod that it is in a group of another scheduler, and so in none here.
+func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
+	f, says := kubeview.PodForeignGang(pod)
+	if !says || pod.Spec.SchedulingGroup != nil || p.shared.toldForeign.has(pod.UID) {
+		return
+	}
+	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup", "Scheduling", "%s", f)
 }
 
 // open lets a pod go anywhere; its nodes are filtered only while something is promised to gangs.

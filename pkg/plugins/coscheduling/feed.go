@@ -329,6 +329,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 
 func (f *feed) losePod(pod *v1.Pod) {
 	f.toldTwice.forget(pod.UID)
+	f.toldForeign.forget(pod.UID)
 	f.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
