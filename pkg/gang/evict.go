@@ -19,6 +19,8 @@ type EvictProblem struct {
 	// Wanted has to be free on all nodes together before the gang is placed. Nil wants nothing.
 	Wanted Vector
 	Nodes  []EvictNode
+	// Pools are what is counted for many nodes together, such as licenses.
+	Pools []EvictPool
 	// Domains are the sets of nodes one of which has to hold the whole gang. Nil allows all nodes.
 	Domains []EvictDomain
 	Victims []Victim
@@ -33,6 +35,8 @@ type EvictClass struct {
 	Demand Vector
 	Count  int
 	Role   string
+	// Asks is how much of each pool a member holds on a node that the pool covers.
+	Asks Vector
 	// Fits reports, by node, whether members may be placed on the node at all: false rules the node out for a reason that
 	// no eviction changes. Nil allows all nodes.
 	Fits []bool
@@ -43,6 +47,14 @@ type EvictNode struct {
 	Name string
 	// Free is what is left of the node by those pods that are not about to terminate anyway. It may be negative.
 	Free Vector
+}
+
+// EvictPool is an amount that members hold, wherever they are of the nodes that it covers.
+type EvictPool struct {
+	// Free is what is left of it by those pods that are not about to terminate anyway. It may be negative.
+	Free int64
+	// Covers reports, by node, whether it is held on the node. Nil covers all nodes.
+	Covers []bool
 }
 
 // EvictDomain is a set of nodes. Domains of a lower rank are preferred, whatever has to be evicted there, but no pod is

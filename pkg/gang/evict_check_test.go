@@ -72,6 +72,33 @@ func (k reckoning) free(node int) Vector {
 	return free
 }
 
+// pools is what is left of the pools after the evictions.
+func (k reckoning) pools() Vector {
+	var left Vector
+	for i := range k.p.Pools {
+		free := k.p.Pools[i].Free
+		for v := range k.p.Victims {
+			if k.gone[v] {
+				free += k.p.Victims[v].Holds[i]
+			}
+		}
+		left = append(left, free)
+	}
+	return left
+}
+
+// take takes what members of the class hold on the node, and reports whether there is as much.
+func (k reckoning) take(c *EvictClass, node, members int, left Vector) bool {
+	ok := true
+	for i, amount := range c.Asks {
+		if covers := k.p.Pools[i].Covers; covers == nil || covers[node] {
+			left[i] -= amount * int64(members)
+			ok = ok && (amount == 0 || left[i] >= 0)
+		}
+	}
+	return ok
+}
+
 // wanted reports whether the minimum resources are free.
 func (k reckoning) wanted() bool {
 	sum := make(Vector, len(k.p.Nodes[0].Free))
@@ -106,7 +133,7 @@ func (k reckoning) fits() (rank int, ok bool) {
 		for _, n := range d.Nodes {
 			free[n] = k.free(n)
 		}
-		if k.pack(d.Nodes, free, 0, 0, 0, map[string]int{}) && (!ok || d.Rank < rank) {
+		if k.pack(d.Nodes, free, k.pools(), 0, 0, 0, map[string]int{}) && (!ok || d.Rank < rank) {
 			rank, ok = d.Rank, true
 		}
 	}
@@ -114,7 +141,7 @@ func (k reckoning) fits() (rank int, ok bool) {
 }
 
 // pack tries every number of members of each class on each node.
-func (k reckoning) pack(nodes []int, free map[int]Vector, class, at, used int, counts map[string]int) bool {
+func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, at, used int, counts map[string]int) bool {
 	total := counts["total"]
 	if k.p.Need.MetBy(total, func(role string) int { return counts["role "+role] }) {
 		return true
@@ -123,7 +150,7 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, class, at, used int, c
 		return false
 	}
 	if at == len(nodes) {
-		return k.pack(nodes, free, class+1, 0, 0, counts)
+		return k.pack(nodes, free, pools, class+1, 0, 0, counts)
 	}
 	c, n := k.p.Classes[class], nodes[at]
 	if c.Fits == nil || c.Fits[n] {
@@ -131,13 +158,15 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, class, at, used int, c
 		for r, amount := range c.Demand {
 			can = can && (amount == 0 || free[n][r] >= amount)
 		}
+		less := slices.Clone(pools)
+		can = k.take(&c, n, 1, less) && can
 		if can {
 			for r, amount := range c.Demand {
 				free[n][r] -= amount
 			}
 			counts["total"]++
 			counts["role "+c.Role]++
-			found := k.pack(nodes, free, class, at, used+1, counts)
+			found := k.pack(nodes, free, less, class, at, used+1, counts)
 			counts["total"]--
 			counts["role "+c.Role]--
 			for r, amount := range c.Demand {
@@ -148,7 +177,7 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, class, at, used int, c
 			}
 		}
 	}
-	return k.pack(nodes, free, class, at+1, used, counts)
+	return k.pack(nodes, free, pools, class, at+1, used, counts)
 }
 
 // cost is the number of pods that go by priority, all pods of a group that goes as a whole with its highest.
@@ -163,49 +192,32 @@ func (k reckoning) cost() map[int32]int {
 }
 
 func (k reckoning) importance(i int, v Victim) int32 {
-	g, known := k.p.Groups[v.Group]
-	if !known {
+	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
 		return v.Priority
 	}
-	lost, highest := 0, v.Priority
+	highest := v.Priority
 	for j, o := range k.p.Victims {
 		if k.gone[j] && o.Group == v.Group {
-			lost++
 			highest = max(highest, o.Priority)
 		}
-	}
-	if !g.AllOrNothing && slices.Contains(k.surplus(v.Group), i) && lost < g.Bound {
-		return v.Priority
 	}
 	return highest
 }
 
-// surplus returns the members of a group that may go without the others.
-func (k reckoning) surplus(id ID) []int {
-	var members []Victim
-	var index []int
+// whole reports whether a group has to go as a whole, because it loses more than it spares.
+func (k reckoning) whole(id ID) bool {
+	g, lost, lostByRole := k.p.Groups[id], 0, map[string]int{}
 	for i, v := range k.p.Victims {
-		protected := slices.ContainsFunc(v.Budgets, func(b int) bool { return k.p.Budgets[b] <= 0 })
-		if v.Group == id && v.Priority < k.p.Priority && !protected {
-			members, index = append(members, v), append(index, i)
+		if k.gone[i] && v.Group == id {
+			lost++
+			lostByRole[v.Role]++
 		}
 	}
-	var out []int
-	for _, m := range Surplus(members, k.p.Groups[id]) {
-		out = append(out, index[m])
-	}
-	return out
+	role := func(r string) int { return g.SettledByRole[r] - lostByRole[r] }
+	return lost > 0 && (g.AllOrNothing || !g.Minimum.MetBy(g.Settled-lost, role))
 }
 
-func (k reckoning) indices() []int {
-	all := make([]int, len(k.p.Victims))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-// sparable names a pod, a surplus member or a group that could stay, or nothing.
+// sparable names a pod, or the group that goes with it, that could stay, or nothing.
 func (k reckoning) sparable() string {
 	rank, _ := k.fits()
 	without := func(stay func(i int, v Victim) bool) bool {
@@ -222,11 +234,9 @@ func (k reckoning) sparable() string {
 		if !k.gone[i] {
 			continue
 		}
-		surplus := k.surplus(v.Group)
-		rest := func(j int, o Victim) bool { return o.Group == v.Group && !slices.Contains(surplus, j) }
-		whole := slices.ContainsFunc(k.indices(), func(j int) bool { return k.gone[j] && rest(j, k.p.Victims[j]) })
-		if _, known := k.p.Groups[v.Group]; !known || !whole {
-			rest = func(j int, _ Victim) bool { return j == i }
+		rest := func(j int, _ Victim) bool { return j == i }
+		if _, known := k.p.Groups[v.Group]; known && k.whole(v.Group) {
+			rest = func(_ int, o Victim) bool { return o.Group == v.Group }
 		}
 		if without(rest) {
 			return fmt.Sprintf("%s of group %s", v.UID, v.Group)
@@ -249,25 +259,11 @@ func compareReckoned(a, b map[int32]int) int {
 func bruteForce(p *EvictProblem) (best []bool) {
 	k := reckoning{p, make([]bool, len(p.Victims))}
 	bestRank := 0
-	var surplus []int
-	for id := range p.Groups {
-		surplus = append(surplus, k.surplus(id)...)
-	}
 	for set := range 1 << len(p.Victims) {
-		lost := map[ID]int{}
 		for i := range k.gone {
-			if k.gone[i] = set&(1<<i) != 0; k.gone[i] {
-				lost[p.Victims[i].Group]++
-			}
+			k.gone[i] = set&(1<<i) != 0
 		}
-		legal := k.illegal() == ""
-		for i, v := range p.Victims {
-			g, known := p.Groups[v.Group]
-			if k.gone[i] && known && lost[v.Group] < g.Bound && !slices.Contains(surplus, i) {
-				legal = false
-			}
-		}
-		if !legal {
+		if k.illegal() != "" {
 			continue
 		}
 		if rank, ok := k.fits(); ok {
@@ -334,6 +330,7 @@ func (k reckoning) misplaced(assignments []Placement) string {
 		free[k.p.Nodes[n].Name], index[k.p.Nodes[n].Name] = k.free(n), n
 	}
 	count, byRole, total := make([]int, len(k.p.Classes)), map[string]int{}, 0
+	pools := k.pools()
 	for _, a := range assignments {
 		c := k.p.Classes[a.Class]
 		if c.Fits != nil && !c.Fits[index[a.Node]] || a.Members < 1 {
@@ -343,6 +340,9 @@ func (k reckoning) misplaced(assignments []Placement) string {
 			if free[a.Node][r] -= amount * int64(a.Members); amount > 0 && free[a.Node][r] < 0 {
 				return fmt.Sprintf("%+v has no room", a)
 			}
+		}
+		if !k.take(&c, index[a.Node], a.Members, pools) {
+			return fmt.Sprintf("%+v holds more of a pool than there is", a)
 		}
 		count[a.Class] += a.Members
 		byRole[c.Role] += a.Members

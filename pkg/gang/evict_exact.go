@@ -16,7 +16,7 @@ func (s *evictSearch) exact(best *evictSolution) *evictSolution {
 	if s.visits < exactUnits*s.visitsOnce() {
 		return best
 	}
-	b := branching{evictSearch: s, best: best, units: s.relevant(), spent: make([]int, len(s.p.Budgets))}
+	b := branching{evictSearch: s, best: best, units: s.relevant(), spent: make([]int, len(s.budgets))}
 	if len(b.units) > exactUnits {
 		return best
 	}
@@ -40,7 +40,10 @@ func (s *evictSearch) relevant() []int {
 	if slices.ContainsFunc(s.wanted, func(amount int64) bool { return amount > 0 }) {
 		return slices.Clone(s.importance)
 	}
-	var units []int
+	units := s.askedHolders()
+	for _, i := range slices.Clone(units) {
+		units = append(units, s.units[i].surplus...)
+	}
 	for _, n := range s.nodes {
 		for _, part := range s.parts[n] {
 			units = append(units, part.unit)
@@ -85,7 +88,7 @@ func (b *branching) decide(at int, cost evictionCost) {
 	allowed := true
 	for _, use := range u.uses {
 		b.spent[use.budget] += use.pods
-		allowed = allowed && b.spent[use.budget] <= b.p.Budgets[use.budget]
+		allowed = allowed && b.spent[use.budget] <= b.budgets[use.budget]
 	}
 	if allowed {
 		cost.levels = slices.Clone(cost.levels)

@@ -150,16 +150,22 @@ func (s *evictSearch) offer(class, node, want int) (nodeOffer, bool) {
 			w.short[r] = amount - left[r]
 		}
 	}
+	s.shortOfPools(class, node)
 	if s.enough() {
 		return nodeOffer{}, false
 	}
-	for _, part := range s.parts[node] {
-		if !s.gone[part.unit] {
-			if value := cover(part.frees, w.short); value > 0 {
-				w.candidates = append(w.candidates, unitValue{part.unit, part.frees, value / s.weight(part.unit, want)})
-			}
+	consider := func(unit int, frees, all Vector) {
+		if s.gone[unit] {
+			return
+		}
+		if value := cover(all, w.short[:s.dims]) + cover(s.units[unit].holdsAll, w.short[s.dims:]); value > 0 {
+			w.candidates = append(w.candidates, unitValue{unit, frees, value / s.weight(unit, want)})
 		}
 	}
+	for _, part := range s.parts[node] {
+		consider(part.unit, part.frees, part.all)
+	}
+	s.elsewhere(node, func(unit int) { consider(unit, nil, nil) })
 	s.sortCandidates(w.candidates)
 	for _, candidate := range w.candidates {
 		if s.enough() {
@@ -172,7 +178,7 @@ func (s *evictSearch) offer(class, node, want int) (nodeOffer, bool) {
 	enough := s.enough()
 	for i := len(w.picks) - 1; i >= 0 && enough; i-- {
 		s.mark(w.picks[i], -1)
-		if whole := s.units[w.picks[i].unit].whole; whole >= 0 && s.gone[whole] || !s.enough() {
+		if !s.enough() {
 			s.mark(w.picks[i], 1)
 			continue
 		}
@@ -182,6 +188,11 @@ func (s *evictSearch) offer(class, node, want int) (nodeOffer, bool) {
 	for r, amount := range c.demand {
 		if amount > 0 {
 			o.members = int(min(int64(o.members), (left[r]+w.freed[r])/amount))
+		}
+	}
+	for pool, amount := range c.asks {
+		if amount > 0 && s.pools.covers(pool, node) {
+			o.members = int(min(int64(o.members), (s.pools.left[pool]+w.freed[s.dims+pool])/amount))
 		}
 	}
 	for _, p := range w.picks {
@@ -214,25 +225,34 @@ func (s *evictSearch) enough() bool {
 	return true
 }
 
-// pick adds a unit to the picks, with the surplus of its group as far as that matters: on the node, and where there are
-// budgets.
+// pick adds a unit to the picks, with the surplus of its group as far as that matters: on the node, or everywhere. Picks of
+// that surplus become a part of it.
 func (s *evictSearch) pick(c unitValue, node int) {
 	w := &s.work
+	w.picks = slices.DeleteFunc(w.picks, func(p unitPick) bool {
+		goes := s.units[p.unit].whole == c.unit
+		if goes {
+			s.mark(p, -1)
+		}
+		return goes
+	})
 	p := unitPick{unitValue: c, from: len(w.marked)}
 	w.marked = append(w.marked, c.unit)
-	if len(s.units[c.unit].surplus) > 0 {
+	if surplus := s.units[c.unit].surplus; len(surplus) > 0 {
 		p.frees = slices.Clone(c.frees)
 		for _, part := range s.parts[node] {
 			if s.units[part.unit].whole == c.unit && !s.gone[part.unit] {
-				w.marked = append(w.marked, part.unit)
 				for r, amount := range part.frees {
 					p.frees[r] += amount
 				}
+				if !s.everywhere() {
+					w.marked = append(w.marked, part.unit)
+				}
 			}
 		}
-		if len(s.spent) > 0 {
-			for _, u := range s.units[c.unit].surplus {
-				if !s.gone[u] && !slices.Contains(w.marked[p.from:], u) {
+		if s.everywhere() {
+			for _, u := range surplus {
+				if !s.gone[u] {
 					w.marked = append(w.marked, u)
 				}
 			}
@@ -243,12 +263,18 @@ func (s *evictSearch) pick(c unitValue, node int) {
 	s.mark(p, 1)
 }
 
+// everywhere reports whether it matters what goes on other nodes.
+func (s *evictSearch) everywhere() bool { return len(s.p.Budgets)+len(s.p.Pools) > 0 }
+
 // mark counts a pick as gone, or no longer if by is -1.
 func (s *evictSearch) mark(p unitPick, by int) {
 	for _, i := range s.work.marked[p.from:p.to] {
 		s.gone[i] = by > 0
 		for _, use := range s.units[i].uses {
 			s.spent[use.budget] += use.pods * by
+		}
+		for pool, amount := range s.units[i].holds {
+			s.work.freed[s.dims+pool] += amount * int64(by)
 		}
 	}
 	for r, amount := range p.frees {
@@ -261,7 +287,7 @@ func (s *evictSearch) scarce(u *unit) int {
 	scarce := 0
 	if s.frugal {
 		for _, use := range u.uses {
-			scarce += use.pods
+			scarce += max(use.pods, 0)
 		}
 	}
 	return scarce
@@ -270,12 +296,12 @@ func (s *evictSearch) scarce(u *unit) int {
 // affordable reports whether the budgets allow the eviction of the unit with the surplus of its group.
 func (s *evictSearch) affordable(unit int) bool {
 	u := &s.units[unit]
-	if len(s.spent) == 0 {
+	if len(s.spent) == 0 || len(u.surplus) > 0 && len(s.p.Budgets) == 0 {
 		return true
 	}
 	if len(u.surplus) == 0 {
 		return !slices.ContainsFunc(u.uses, func(use budgetUse) bool {
-			return s.spent[use.budget]+use.pods > s.p.Budgets[use.budget]
+			return s.spent[use.budget]+use.pods > s.budgets[use.budget]
 		})
 	}
 	spent := map[int]int{}
@@ -284,7 +310,7 @@ func (s *evictSearch) affordable(unit int) bool {
 			continue
 		}
 		for _, use := range s.units[i].uses {
-			if spent[use.budget] += use.pods; s.spent[use.budget]+spent[use.budget] > s.p.Budgets[use.budget] {
+			if spent[use.budget] += use.pods; s.spent[use.budget]+spent[use.budget] > s.budgets[use.budget] {
 				return false
 			}
 		}
@@ -306,7 +332,7 @@ func (s *evictSearch) weight(unit, helped int) float64 {
 // cover is how much of what is short the amounts free, as the sum of the parts of each resource.
 func cover(frees, short Vector) float64 {
 	sum := 0.0
-	for r, amount := range short {
+	for r, amount := range short[:min(len(short), len(frees))] {
 		if amount > 0 {
 			sum += float64(min(frees[r], amount)) / float64(amount)
 		}

@@ -97,8 +97,11 @@ func (s *evictSearch) place(class, want int, evict bool) {
 		if o.version != s.offered[o.node] {
 			continue
 		}
-		o, ok := s.offer(class, o.node, want)
+		node := o.node
+		o, ok := s.offer(class, node, want)
 		if !ok {
+			// What others have freed of a pool may do.
+			want -= s.fill(class, want, []int{node})
 			continue
 		}
 		if len(offers) > 0 && offers[0].compare(&o) < 0 {
@@ -160,9 +163,12 @@ func (s *evictSearch) fill(class, want int, nodes []int) int {
 	})
 	placed := 0
 	for _, f := range found {
-		members := min(f.room, want-placed)
-		if members == 0 {
+		if placed == want {
 			break
+		}
+		members := s.roomFor(class, f.node, want-placed)
+		if members == 0 {
+			continue
 		}
 		s.assign(class, f.node, members)
 		placed += members
@@ -183,7 +189,7 @@ func (s *evictSearch) freeWanted() bool {
 	for _, i := range s.importance {
 		c := unitValue{unit: i}
 		for k := range s.units[i].parts {
-			c.value += cover(s.units[i].parts[k].frees, lack)
+			c.value += cover(s.units[i].parts[k].all, lack)
 		}
 		c.value /= s.weight(i, 1)
 		candidates = append(candidates, c)

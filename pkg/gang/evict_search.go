@@ -42,6 +42,7 @@ type evictSearch struct {
 	// room is what the nodes have free after the evictions, left what remains of that after placement; both by node and
 	// resource.
 	room, left []int64
+	pools      evictPools
 	// placed is the number of members by class and node, count by class, byRole by role and total in all.
 	placed [][]int
 	count  []int
@@ -50,8 +51,9 @@ type evictSearch struct {
 	gone   []bool
 	// lost is, by the rest of a group, how much of its surplus is gone.
 	lost []int
-	// spent is the number of evictions by budget.
-	spent []int
+	// budgets are those of the problem, and those that bound how many members groups lose; spent is the number of evictions
+	// by budget.
+	budgets, spent []int
 	// free is the sum of room over all nodes, where room that is below zero counts as zero.
 	free Vector
 	// offered counts how often the offer of a node was drawn up.
@@ -68,10 +70,10 @@ type evictSearch struct {
 
 // evictSearchClass is a class of members with its demand as a vector of the search.
 type evictSearchClass struct {
-	demand Vector
-	count  int
-	role   string
-	fits   []bool
+	demand, asks Vector
+	count        int
+	role         string
+	fits         []bool
 }
 
 func newSearch(p *EvictProblem, visits int) *evictSearch {
@@ -85,24 +87,29 @@ func newSearch(p *EvictProblem, visits int) *evictSearch {
 		for r, amount := range demand {
 			demand[r] = max(amount, 0)
 		}
-		s.classes = append(s.classes, evictSearchClass{demand: demand, count: max(c.Count, 0), role: c.Role, fits: c.Fits})
+		asks := make(Vector, len(p.Pools))
+		for pool, amount := range c.Asks {
+			asks[pool] = max(amount, 0)
+		}
+		s.classes = append(s.classes, evictSearchClass{demand: demand, asks: asks, count: max(c.Count, 0), role: c.Role, fits: c.Fits})
 	}
 	s.room = make([]int64, len(p.Nodes)*s.dims)
 	for n := range p.Nodes {
 		p.Nodes[n].Free.narrow(s.resources, s.room[n*s.dims:(n+1)*s.dims])
 	}
-	s.units = p.units(s.resources)
+	s.units, s.budgets = p.units(s.resources)
 	s.emptied = slices.Clone(s.room)
 	s.rank()
+	s.pools = newEvictPools(s)
 	s.left = slices.Clone(s.room)
 	for range s.classes {
 		s.placed = append(s.placed, make([]int, len(p.Nodes)))
 	}
 	s.count, s.reach = make([]int, len(s.classes)), make([]int, len(s.classes))
 	s.gone, s.lost, s.spread = make([]bool, len(s.units)), make([]int, len(s.units)), make([]int, len(s.units))
-	s.spent = make([]int, len(p.Budgets))
+	s.spent = make([]int, len(s.budgets))
 	s.offered, s.within = make([]int, len(p.Nodes)), make([]bool, len(p.Nodes))
-	s.free, s.work.short, s.work.freed = make(Vector, s.dims), make(Vector, s.dims), make(Vector, s.dims)
+	s.free, s.work.short, s.work.freed = make(Vector, s.dims), make(Vector, s.dims+len(p.Pools)), make(Vector, s.dims+len(p.Pools))
 	for i, amount := range s.room {
 		s.free[i%s.dims] += max(amount, 0)
 	}
@@ -207,7 +214,7 @@ func (s *evictSearch) enter(nodes []int) {
 			if left == 0 {
 				break
 			}
-			s.reach[class] += s.roomIn(s.emptied, class, n, left)
+			s.reach[class] += s.roomIn(s.emptied, s.pools.emptied, class, n, left)
 		}
 	}
 }
@@ -247,6 +254,11 @@ func (s *evictSearch) apply(t evictStep) {
 	for r, amount := range class.demand {
 		left[r] -= amount * int64(t.by)
 	}
+	for pool, amount := range class.asks {
+		if s.pools.covers(pool, t.node) {
+			s.pools.left[pool] -= amount * int64(t.by)
+		}
+	}
 	s.placed[t.class][t.node] += t.by
 	s.count[t.class] += t.by
 	s.byRole[class.role] += t.by
@@ -262,6 +274,9 @@ func (s *evictSearch) move(unit, by int) {
 	}
 	for _, use := range u.uses {
 		s.spent[use.budget] += use.pods * by
+	}
+	for pool, amount := range u.holds {
+		s.pools.left[pool] += amount * int64(by)
 	}
 	for _, part := range u.parts {
 		at := part.node * s.dims
@@ -292,25 +307,37 @@ func (s *evictSearch) assign(class, node, members int) {
 }
 
 // roomFor is how many members of the class the node can hold besides those that it has, at most most.
-func (s *evictSearch) roomFor(class, node, most int) int { return s.roomIn(s.left, class, node, most) }
+func (s *evictSearch) roomFor(class, node, most int) int {
+	return s.roomIn(s.left, s.pools.left, class, node, most)
+}
 
-// roomIn is how many members of the class fit in what a node has left, at most most.
-func (s *evictSearch) roomIn(left []int64, class, node, most int) int {
+// roomIn is how many members of the class fit in what a node and the pools have left, at most most. Nil pools do not count.
+func (s *evictSearch) roomIn(left, pools []int64, class, node, most int) int {
 	c := &s.classes[class]
 	if !c.on(node) {
 		return 0
 	}
 	left = left[node*s.dims : (node+1)*s.dims]
 	for r, amount := range c.demand {
-		if amount <= 0 {
-			continue
+		most = int(min(int64(most), fitting(left[r], amount, most)))
+	}
+	for pool := range pools {
+		if s.pools.covers(pool, node) {
+			most = int(min(int64(most), fitting(pools[pool], c.asks[pool], most)))
 		}
-		if left[r] < amount {
-			return 0
-		}
-		most = int(min(int64(most), left[r]/amount))
 	}
 	return most
+}
+
+// fitting is how many times the amount is left, or most if none is asked for.
+func fitting(left, amount int64, most int) int64 {
+	switch {
+	case amount <= 0:
+		return int64(most)
+	case left < amount:
+		return 0
+	}
+	return left / amount
 }
 
 // hopeless reports whether the gang cannot start in the domain even if all units go, whatever the budgets allow. Each

@@ -107,28 +107,50 @@ func (s *evictSearch) spare() {
 	roomy := make([][]int, len(s.classes))
 	for class := range s.classes {
 		for _, n := range s.nodes {
-			if s.roomFor(class, n, 1) > 0 {
+			if s.roomIn(s.left, nil, class, n, 1) > 0 {
 				roomy[class] = append(roomy[class], n)
 			}
 		}
 	}
 	for _, unit := range chosen {
-		if whole := s.units[unit].whole; whole >= 0 && s.gone[whole] {
+		if whole := s.units[unit].whole; !s.gone[unit] || whole >= 0 && s.gone[whole] {
 			continue
 		}
 		start := len(s.trail)
-		if !s.bringBack(unit, roomy) {
+		if !s.bringBack(unit, roomy) || !s.bringBackEnough(unit, roomy) {
 			s.undo(start)
 			continue
 		}
 		for _, part := range s.units[unit].parts {
 			for class := range s.classes {
-				if s.within[part.node] && s.roomFor(class, part.node, 1) > 0 {
+				if s.within[part.node] && s.roomIn(s.left, nil, class, part.node, 1) > 0 {
 					roomy[class] = append(roomy[class], part.node)
 				}
 			}
 		}
 	}
+}
+
+// bringBackEnough brings back members with the rest of their group until it has its minimum, the most important first and
+// only such as the gang does not need to go, and reports whether it has.
+func (s *evictSearch) bringBackEnough(rest int, roomy [][]int) bool {
+	u := &s.units[rest]
+	members := slices.Clone(u.surplus)
+	slices.SortFunc(members, s.compareSparing)
+	for _, member := range members {
+		if !s.overspends(u) {
+			return true
+		}
+		if start := len(s.trail); !s.bringBack(member, roomy) {
+			s.undo(start)
+		}
+	}
+	return !s.overspends(u)
+}
+
+// overspends reports whether more is taken from one of the unit's budgets than it allows.
+func (s *evictSearch) overspends(u *unit) bool {
+	return slices.ContainsFunc(u.uses, func(use budgetUse) bool { return s.spent[use.budget] > s.budgets[use.budget] })
 }
 
 // bringBack brings a unit back, moves the members that it displaces to nodes that have room, which are among roomy, and
@@ -146,6 +168,7 @@ func (s *evictSearch) bringBack(unit int, roomy [][]int) bool {
 			s.displace(part.node)
 		}
 	}
+	s.displaceHolders()
 	for _, class := range slices.Backward(s.easiest) {
 		want := before[class] - s.count[class]
 		want -= s.fill(class, want, nodes)

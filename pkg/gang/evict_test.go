@@ -138,10 +138,18 @@ func TestEvict(t *testing.T) {
 		{name: "surplus goes before the group", problem: wants(2, 8, 0, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2, 3),
 			outcome: RoomAfterEviction, victims: []UID{"gang0", "gang1"}},
 		{name: "a group that goes takes its surplus along, wherever that is",
-			problem: wants(1, 8, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2).change(func(p *EvictProblem) {
+			problem: wants(2, 8, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2).change(func(p *EvictProblem) {
 				p.Classes[0].Fits = []bool{false, true, true}
 			}),
 			outcome: RoomAfterEviction, victims: []UID{"gang0", "gang1", "gang2"}, groups: []ID{theGang}},
+		{name: "of a group the members go that are on the node, however old they are",
+			problem: wants(1, 8, 0, 0).gang(theGang, 2, 4, 0, 1, 0, 1).change(func(p *EvictProblem) {
+				p.Classes[0].Fits = []bool{true, false}
+				for i := range p.Victims {
+					p.Victims[i].Started = t0.Add(time.Duration(p.Victims[i].Node) * time.Hour)
+				}
+			}),
+			outcome: RoomAfterEviction, victims: []UID{"gang0", "gang2"}},
 		{name: "a single pod goes rather than a group",
 			problem: wants(1, 8, 0, 0, 0).gang(theGang, 2, 8, 0, 1).with(full("a", 2)),
 			outcome: RoomAfterEviction, victims: []UID{"a"}},

@@ -82,6 +82,8 @@ type group struct {
 	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
 	// evictedUntil is how long pending members wait for all bound ones to be evicted, zero if they are not.
 	inFlightSince, evictedUntil time.Time
+	// spared are members that are being evicted without the others, with when they should have gone.
+	spared map[UID]time.Time
 	// quorumAt is when enough members existed for the first time.
 	quorumAt time.Time
 	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.

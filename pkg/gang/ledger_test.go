@@ -315,16 +315,26 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 		}), t0)
 	}
 	// The leader is the least important, and needed; of the others the most important stays.
+	all := []UID{uid(0), uid(1), uid(2), uid(3)}
 	for i, want := range []bool{false, false, true, true} {
-		if got := l.Surplus(uid(i)); got != want {
+		if got := l.Surplus(uid(i), all, t0); got != want {
 			t.Errorf("member %d is surplus: %t, want %t", i, got, want)
 		}
 	}
+	if !l.Surplus(uid(1), all[:2], t0) {
+		t.Error("the most important one cannot be spared where there are no others to choose")
+	}
+	l.Spare(uid(2), t0.Add(time.Minute), t0)
+	for i, want := range []bool{false, false, false, true} {
+		if got := l.Surplus(uid(i), all, t0); got != want {
+			t.Errorf("while another is evicted member %d is surplus: %t, want %t", i, got, want)
+		}
+	}
 	l.Forget(uid(0), t0)
-	if l.Surplus(uid(3)) {
+	if l.Surplus(uid(3), all, t0) {
 		t.Error("a gang below its minimum has surplus")
 	}
-	if !l.Surplus("unknown") {
+	if !l.Surplus("unknown", nil, t0) {
 		t.Error("a pod of no gang cannot be spared")
 	}
 }

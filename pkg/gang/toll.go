@@ -15,13 +15,14 @@ type Toll struct {
 	// Whole is set if all members are to go of the Bound ones that were known when the choice was made.
 	Whole bool
 	Bound int
-	// Roles counts the pods that go, by their role, which may be empty.
-	Roles map[string]int
+	// Pods are the members that go.
+	Pods []UID
 }
 
 // Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members of groups
 // that go as a whole wait until the bound ones have gone, though not after until: one that took a place meanwhile would be all that is
-// left of its group. The choice is out of date if a member is on its way to a node, has one that it had not, or is lost.
+// left of its group. Members that go without the rest count as lost until then. The choice is out of date if a member is on its way to
+// a node, has one that it had not, or is lost.
 func (l *Ledger) Evict(tolls []Toll, until, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,12 +32,33 @@ func (l *Ledger) Evict(tolls []Toll, until, now time.Time) bool {
 		}
 	}
 	for i := range tolls {
-		if g := l.groups[tolls[i].Group]; g != nil && tolls[i].Whole {
+		switch g := l.groups[tolls[i].Group]; {
+		case g == nil:
+		case tolls[i].Whole:
 			g.evictedUntil, g.invited = until, false
 			l.evicted[g.id] = g
 			delete(l.invited, g.id)
+		default:
+			g.spare(tolls[i].Pods, until)
 		}
 	}
+	return true
+}
+
+// Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then, though not
+// after until. Several that are chosen at the same time, each of which could go, may be more than the group can spare.
+func (l *Ledger) Spare(uid UID, until, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil || m.State != Bound {
+		return true
+	}
+	pods := []UID{uid}
+	if !m.group.bears(&Toll{Pods: pods}, now) {
+		return false
+	}
+	m.group.spare(pods, until)
 	return true
 }
 
@@ -48,12 +70,41 @@ func (g *group) bears(t *Toll, now time.Time) bool {
 	if g.spec() == nil {
 		return true
 	}
-	gone, roles := 0, maps.Clone(t.Roles)
-	for role, n := range roles {
-		gone -= n
-		roles[role] = -n
+	return g.metWith(g.without(t.Pods, now))
+}
+
+// spare notes that the members are evicted without the rest of the group.
+func (g *group) spare(pods []UID, until time.Time) {
+	if g.spared == nil {
+		g.spared = map[UID]time.Time{}
 	}
-	return g.metWith(gone, roles)
+	for _, uid := range pods {
+		g.spared[uid] = until
+	}
+}
+
+// without returns how many bound members fewer there are, in all and by role, without the given ones and those that are being evicted.
+func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]int) {
+	maps.DeleteFunc(g.spared, func(uid UID, until time.Time) bool {
+		m := g.members[uid]
+		return m == nil || m.State != Bound || !now.Before(until)
+	})
+	roles = map[string]int{}
+	lose := func(uid UID) {
+		if m := g.members[uid]; m != nil && m.State == Bound {
+			more--
+			roles[m.Role]--
+		}
+	}
+	for uid := range g.spared {
+		lose(uid)
+	}
+	for _, uid := range pods {
+		if _, counted := g.spared[uid]; !counted {
+			lose(uid)
+		}
+	}
+	return more, roles
 }
 
 // takeOff notes that a member is on its way to a node.

@@ -8,9 +8,15 @@ import (
 func TestWhatAnEvictionMayTake(t *testing.T) {
 	t.Parallel()
 	whole := func(bound int) Toll {
-		return Toll{Group: g1, Whole: true, Bound: bound, Roles: map[string]int{"": bound}}
+		return Toll{Group: g1, Whole: true, Bound: bound}
 	}
-	some := func(n int) Toll { return Toll{Group: g1, Bound: 3, Roles: map[string]int{"": n}} }
+	some := func(members ...int) Toll {
+		t := Toll{Group: g1, Bound: 3}
+		for _, i := range members {
+			t.Pods = append(t.Pods, uid(i))
+		}
+		return t
+	}
 	for _, tc := range []struct {
 		name   string
 		ledger *Ledger
@@ -48,7 +54,23 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Reserve(uid(2), "n", t0.Add(-longestFlight))
 			return l
 		}(), whole(2), true},
-		{"what is beyond the minimum", runningGangOf(3, 2), some(1), true},
+		{"what is beyond the minimum", runningGangOf(3, 2), some(0), true},
+		{"more than what is beyond the minimum", runningGangOf(3, 2), some(0, 1), false},
+		{"what is beyond the minimum, of which another is being evicted", func() *Ledger {
+			l := runningGangOf(3, 2)
+			l.Evict([]Toll{some(0)}, t0.Add(time.Second), t0)
+			return l
+		}(), some(1), false},
+		{"what is being evicted already", func() *Ledger {
+			l := runningGangOf(3, 2)
+			l.Spare(uid(0), t0.Add(time.Second), t0)
+			return l
+		}(), some(0), true},
+		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
+			l := runningGangOf(3, 2)
+			l.Spare(uid(0), t0, t0.Add(-time.Second))
+			return l
+		}(), some(1), true},
 		{"what was beyond the minimum, of which one has gone since", func() *Ledger {
 			l := runningGangOf(3, 2)
 			l.Forget(uid(0), t0)
@@ -61,7 +83,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Define(g1, Object, s, t0)
 			l.Observe(g1, changed(2, func(m *Member) { m.State, m.Node, m.Role = Bound, "n", "leader" }), t0)
 			return l
-		}(), Toll{Group: g1, Bound: 3, Roles: map[string]int{"leader": 1}}, false},
+		}(), some(2), false},
 		{"pods of a group without a specification", func() *Ledger {
 			l := runningGangOf(3, 3)
 			l.Undefine(g1, Object, t0)
@@ -89,7 +111,7 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 	running := func() *Ledger {
 		l := runningGangOf(2, 2)
 		l.Observe(g1, pending(2), t0)
-		l.Evict([]Toll{{Group: g1, Whole: true, Bound: 2, Roles: map[string]int{"": 2}}}, until, t0)
+		l.Evict([]Toll{{Group: g1, Whole: true, Bound: 2}}, until, t0)
 		return l
 	}
 	gone := func(l *Ledger, members ...int) {
@@ -159,5 +181,26 @@ func TestWhenTheLastMemberIsBoundTheGroupHasLanded(t *testing.T) {
 	}
 	if e := l.Observe(g1, pending(3), t0); e.Landed {
 		t.Error("landed when one more has come")
+	}
+}
+
+func TestMembersAreSparedOneByOne(t *testing.T) {
+	t.Parallel()
+	l, until := runningGangOf(4, 2), t0.Add(time.Minute)
+	for i, want := range []bool{true, true, false, false} {
+		if got := l.Spare(uid(i), until, t0); got != want {
+			t.Errorf("member %d may go: %t, want %t", i, got, want)
+		}
+	}
+	if l.Spare("unknown", until, t0) != true {
+		t.Error("a pod of no gang cannot be spared")
+	}
+	l.Observe(g1, inState(0, Terminating), t0)
+	if l.Spare(uid(2), until, t0) {
+		t.Error("a member that has gone counts twice")
+	}
+	l.Observe(g1, bound(4, node(4)), t0)
+	if !l.Spare(uid(2), until, t0) {
+		t.Error("no member can be spared although another has come")
 	}
 }

@@ -68,26 +68,26 @@ func TestUnits(t *testing.T) {
 		{"pods that a budget protects are safe",
 			[]Victim{low("a", 0, coveredBy(0)), low("b", 0, coveredBy(1))}, VictimGroup{}, []int{0, 1}, []string{"b"}},
 		{"a group at its minimum goes whole", four, standing(4, 4), nil, []string{"b d c a"}},
-		{"the members that started last are the surplus, and go with the rest",
-			four, standing(2, 4), nil, []string{"b", "d", "c a with b, d"}},
+		{"any members are the surplus, and all go together",
+			four, standing(2, 4), nil, []string{"b", "d", "c", "a", " with b, d, c, a"}},
 		{"what is left of a degraded group goes whole", four[:2], standing(3, 2), nil, []string{"b a"}},
 		{"a member that is too important saves the rest",
-			append([]Victim{low("x", 2, inGroup(theGang), ofPriority(10))}, four...), standing(4, 5), nil, []string{"b"}},
+			append([]Victim{low("x", 2, inGroup(theGang), ofPriority(10))}, four...), standing(4, 5), nil, []string{"b", "d", "c", "a"}},
 		{"a member that a budget protects saves the rest, and is no surplus",
-			append([]Victim{low("x", 2, inGroup(theGang), coveredBy(0))}, four...), standing(4, 5), []int{0}, []string{"b"}},
+			append([]Victim{low("x", 2, inGroup(theGang), coveredBy(0))}, four...), standing(4, 5), []int{0}, []string{"b", "d", "c", "a"}},
 		{"a budget that does not allow the whole group saves the rest",
-			[]Victim{low("a", 0, inGroup(theGang), coveredBy(0)), low("b", 0, inGroup(theGang), coveredBy(0)), low("c", 0, inGroup(theGang))}, standing(2, 3), []int{1}, []string{"a"}},
+			[]Victim{low("a", 0, inGroup(theGang), coveredBy(0)), low("b", 0, inGroup(theGang), coveredBy(0)), low("c", 0, inGroup(theGang))}, standing(2, 3), []int{1}, []string{"a", "b", "c"}},
 		{"members that have succeeded do not save a group",
 			four[:2], VictimGroup{Minimum: Minimum{Total: 3}, Settled: 3, Bound: 2}, nil, []string{"b a"}},
 		{"members that have succeeded count towards the minimum",
 			four[:2], VictimGroup{Minimum: Minimum{Total: 3}, Settled: 5, Bound: 2}, nil, []string{"b", "a"}},
-		{"a bound member that is not among the victims saves the rest", four[:3], standing(3, 4), nil, []string{"b"}},
+		{"a bound member that is not among the victims saves the rest", four[:3], standing(3, 4), nil, []string{"b", "c", "a"}},
 		{"a group that goes as a whole only has no surplus", four,
 			VictimGroup{Minimum: Minimum{Total: 2}, Settled: 4, Bound: 4, AllOrNothing: true}, nil, []string{"b d c a"}},
 		{"a role keeps its minimum, so that others are the surplus",
 			team,
 			standingByRole(2, 3, map[string]int{"leader": 1, "worker": 1}, map[string]int{"leader": 1, "worker": 2}),
-			nil, []string{"w2", "leader w1 with w2"}},
+			nil, []string{"w2", "w1", "leader with w2, w1"}},
 		{"the minimum in all keeps what no role needs",
 			team,
 			standingByRole(3, 3, map[string]int{"leader": 1}, map[string]int{"leader": 1}),
@@ -99,7 +99,7 @@ func TestUnits(t *testing.T) {
 			t.Parallel()
 			groups := map[ID]VictimGroup{theGang: tc.group}
 			p := &EvictProblem{Priority: 10, Nodes: make([]EvictNode, 3), Victims: tc.victims, Budgets: tc.budgets, Groups: groups}
-			units := p.units([]int{0})
+			units, _ := p.units([]int{0})
 			var got []string
 			names := func(u unit) string {
 				var names []string

@@ -29,6 +29,7 @@ var ordinalKeys = map[string]bool{
 	"jobset.sigs.k8s.io/job-group-index":          true,
 	"jobset.sigs.k8s.io/job-key":                  true,
 	"jobset.sigs.k8s.io/restart-attempt":          true,
+	"jobset.sigs.k8s.io/job-restart-attempt":      true,
 	"jobset.sigs.k8s.io/in-place-restart-attempt": true,
 	// LeaderWorkerSet. Its leaders and workers may have one template, and the last three then stand on one of them only.
 	"leaderworkerset.sigs.k8s.io/worker-index":         true,

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,25 @@ func (d *Demand) Scores() bool { return len(d.preferred) > 0 }
 
 // UsesLicenses reports whether the pod uses licenses.
 func (d *Demand) UsesLicenses() bool { return len(d.licenses) > 0 }
+
+// Licenses yields the rules that count what the pod uses, by their numbers, and how much that is.
+func (d *Demand) Licenses() iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		for i := range d.licenses {
+			for _, number := range d.licenses[i].rules {
+				if !yield(number, d.licenses[i].amount) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Count returns how many licenses a rule has.
+func (s *Set) Count(number int) int64 { return s.licenses[number].count }
+
+// CountsOn reports whether the rule counts pods on a node.
+func (s *Set) CountsOn(number int, m *Marks) bool { return m.mayHold(s.licenses[number].nodes) }
 
 // reader works out a demand.
 type reader struct {

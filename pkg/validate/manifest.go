@@ -257,6 +257,7 @@ func (d *document) pod(pod *v1.Pod, at string, count int) {
 	if name, kind, _ := kubeview.NamedSLAClass(pod); kind != "" && name == "" {
 		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: kind, Key: kubeview.SLAClassKey, Allowed: "the name of a class of the scheduler"})
 	}
+	d.foreign(pod, at)
 	d.report.together.addPod(d, pod, at, count)
 	d.unknownKeys(at)
 }

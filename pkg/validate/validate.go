@@ -88,6 +88,8 @@ type Report struct {
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
 	// uses are pods whose annotations are to be compared with the profiles.
 	uses []use
+	// foreign are pods in groups of other schedulers.
+	foreign []foreignGroup
 	// together is what the files say about each other.
 	together together
 	// defined are the kinds that the files define, nil without any, and custom the objects of kinds that may be among
@@ -245,6 +247,7 @@ func (r *Report) Finish() {
 		d.customResource()
 	}
 	r.together.unread, r.custom = r.custom, nil
+	r.foreignGroups()
 	r.unread()
 	r.named()
 	r.together.check(r.knownProfiles())

@@ -40,6 +40,11 @@ spec:
 		text string
 		want []string
 	}{
+		"a group of Volcano": {text: profile + with + pod("with", "scheduling.k8s.io/group-name: g"),
+			want: []string{"f.yaml:20: warning: Pod p: annotation scheduling.k8s.io/group-name names a group of Volcano, which is not read"}},
+		"a group of KAI and a shipped profile": {text: pod("gang-scheduler", "pod-group-name: g"),
+			want: []string{"annotation pod-group-name names a group of KAI Scheduler, which is not read"}},
+		"a group of Volcano for Volcano": {text: profile + with + pod("volcano", "scheduling.k8s.io/group-name: g")},
 		"a profile with the plugins":     {text: profile + with + pod("with", pool, near)},
 		"no configuration":               {text: pod("without", pool, near)},
 		"annotations of nobody's":        {text: profile + without + pod("without", "some: value")},

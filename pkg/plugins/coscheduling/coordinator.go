@@ -45,6 +45,8 @@ type coordinator struct {
 	overdue  *overdue
 	words    pluginWords
 	recorder events.EventRecorderLogger
+	// toldForeign are the pods that were told that they are in a group of another scheduler.
+	toldForeign told
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.

@@ -48,7 +48,9 @@ type dryRun struct {
 	mean *meanNode
 	// placed lists who was placed, for classes that are opened later; removed the pods that are taken to be gone.
 	placed, removed []placedPod
-	reserved        []reservedPod
+	// elsewhere are pods that are taken to be gone from nodes on which no member is tried.
+	elsewhere []placedPod
+	reserved  []reservedPod
 	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and displaced the
 	// members that have to be placed again because their nodes have changed.
 	generations map[string]int64

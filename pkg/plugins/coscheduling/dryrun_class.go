@@ -121,6 +121,15 @@ func (t *classRun) begin(pod *v1.Pod) error {
 			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
 		}
 	}
+	for _, p := range d.elsewhere {
+		node, err := d.lister.Get(p.node)
+		if err != nil {
+			continue
+		}
+		if status := t.profile.RunPreFilterExtensionRemovePod(d.ctx, t.state, pod, p.info, node); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
+		}
+	}
 	if !t.heeds {
 		return nil
 	}

@@ -31,7 +31,9 @@ type checking struct {
 	turn    gang.Turn
 	found   *proposal
 	gone    sets.Set[string]
-	said    findings
+	// elsewhere are those of the pods that go which are on other nodes than the members.
+	elsewhere []placedPod
+	said      findings
 	// alone counts the questions about one node.
 	alone int
 }
@@ -51,6 +53,7 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 			stale = stale || len(n.GetPods()) != found.pods[name]
 		}
 	}
+	c.findElsewhere()
 	// What was proposed is for the minimum; the check is of no more, and of nobody else.
 	proposed := c.proposed()
 	a, err := c.place(proposed, turn.Need, nodes)
@@ -76,8 +79,28 @@ func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.N
 				}
 			}
 		}
+		d.elsewhere = c.elsewhere
 		return nil
 	})
+}
+
+// findElsewhere finds the pods that go for the sake of what is counted for the whole cluster, and not for their nodes.
+func (c *checking) findElsewhere() {
+	nodes := c.framework.SnapshotSharedLister().NodeInfos()
+	for _, pod := range c.found.going() {
+		if _, used := c.found.pods[pod.Spec.NodeName]; used {
+			continue
+		}
+		node, err := nodes.Get(pod.Spec.NodeName)
+		if err != nil {
+			continue // it is gone, and the pod with it
+		}
+		for _, info := range node.GetPods() {
+			if info.GetPod().UID == pod.UID {
+				c.elsewhere = append(c.elsewhere, placedPod{info: info, node: pod.Spec.NodeName})
+			}
+		}
+	}
 }
 
 // proposed returns the members whose places the proposal names: as many of each class, the oldest first.

@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,12 +9,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
@@ -112,7 +113,7 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		return &proposal{request: r, Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
 	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets),
-		leaving: map[string][]*v1.Pod{}, now: time.Now()}
+		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
 	found := &proposal{Eviction: gang.Evict(p), request: r, pods: map[string]int{}}
 	tolls := map[gang.ID]gang.Toll{}
@@ -122,9 +123,9 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		if g, known := p.Groups[v.Group]; known {
 			t, counted := tolls[v.Group]
 			if !counted {
-				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound, Roles: map[string]int{}}
+				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
 			}
-			t.Roles[v.Role]++
+			t.Pods = append(t.Pods, v.UID)
 			tolls[v.Group] = t
 		}
 	}
@@ -136,8 +137,13 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		n := &b.cluster.nodes[i]
 		if _, used := found.pods[n.name]; used {
 			found.pods[n.name] = len(n.pods)
-			found.leaving = append(found.leaving, b.leaving[n.name]...)
+			for _, pod := range b.leaving[n.name] {
+				b.holdersLeaving[pod.UID] = pod
+			}
 		}
+	}
+	if len(found.pods) > 0 {
+		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving), func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
 	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
@@ -152,11 +158,14 @@ type problemBuilder struct {
 	request *request
 	cluster *clusterCopy
 	covers  *coverage
+	counts  []*clusterwide.Count
 	problem gang.EvictProblem
 	victims []*v1.Pod
 	// leaving are the pods of each node that terminate now.
 	leaving map[string][]*v1.Pod
-	now     time.Time
+	// holdersLeaving are those of them that hold what the request asks for, wherever they are.
+	holdersLeaving map[apitypes.UID]*v1.Pod
+	now            time.Time
 	// promised is set if something is promised to others.
 	promised bool
 }
@@ -176,6 +185,7 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 		}
 		p.Classes = append(p.Classes, class)
 	}
+	b.addPools()
 	for n := range b.cluster.nodes {
 		b.addNode(n)
 	}
@@ -212,6 +222,9 @@ func (b *problemBuilder) addNode(n int) {
 				for _, u := range pod.uses {
 					free[u.resource] += u.amount
 				}
+				if b.giveBack(pod.pod, node.name, 1) {
+					b.holdersLeaving[pod.pod.UID] = pod.pod
+				}
 				b.leaving[node.name] = append(b.leaving[node.name], pod.pod)
 			}
 			continue
@@ -242,7 +255,7 @@ func (b *problemBuilder) addVictim(n int, pod *podCopy) {
 		return
 	}
 	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: kubeview.GangRole(pod.pod, b.groups.get(id)),
-		Requests: make(gang.Vector, len(b.cluster.resources)), Budgets: b.covers.of(pod.pod)}
+		Requests: make(gang.Vector, len(b.cluster.resources)), Holds: b.holds(pod.pod, b.cluster.nodes[n].name), Budgets: b.covers.of(pod.pod)}
 	for _, u := range pod.uses {
 		v.Requests[u.resource] = u.amount
 	}
@@ -262,6 +275,7 @@ func (b *problemBuilder) addPromises() {
 			continue
 		}
 		b.promised = true
+		b.giveBack(o.info.GetPod(), o.node, -1)
 		for i, name := range b.cluster.resources {
 			b.problem.Nodes[n].Free[i] -= requestedBy(o.info, name)
 		}
@@ -278,6 +292,7 @@ func (b *problemBuilder) addNominated() {
 				(b.request.id != gang.ID{} && b.members.id(pod) == b.request.id) {
 				continue
 			}
+			b.giveBack(pod, b.problem.Nodes[n].Name, -1)
 			for i, name := range b.cluster.resources {
 				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 			}
@@ -357,39 +372,4 @@ func (b *problemBuilder) describe(id gang.ID, g *gang.VictimGroup) {
 	for role, counts := range v.Roles {
 		g.SettledByRole[role] = counts.Settled
 	}
-}
-
-// coverage tells which PodDisruptionBudgets cover a pod.
-type coverage struct {
-	allowed     []int
-	byNamespace map[string][]budgetSelector
-}
-
-type budgetSelector struct {
-	index    int
-	selector labels.Selector
-}
-
-// newCoverage reads the budgets. One with an empty selector covers all pods of its namespace, one without a selector none.
-func newCoverage(budgets []*policyv1.PodDisruptionBudget) *coverage {
-	c := &coverage{byNamespace: map[string][]budgetSelector{}}
-	for _, budget := range budgets {
-		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil {
-			continue
-		}
-		c.byNamespace[budget.Namespace] = append(c.byNamespace[budget.Namespace], budgetSelector{index: len(c.allowed), selector: selector})
-		c.allowed = append(c.allowed, int(budget.Status.DisruptionsAllowed))
-	}
-	return c
-}
-
-func (c *coverage) of(pod *v1.Pod) []int {
-	var covering []int
-	for _, b := range c.byNamespace[pod.Namespace] {
-		if b.selector.Matches(labels.Set(pod.Labels)) {
-			covering = append(covering, b.index)
-		}
-	}
-	return covering
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -54,6 +55,8 @@ type evictor struct {
 	promises *promises
 	native   nativeGroups
 	budgets  policylisters.PodDisruptionBudgetLister
+	// wide knows what is counted for the whole cluster.
+	wide *clusterwide.Book
 	// again is told of whom to try again because a search or an eviction has ended.
 	again       func(*request)
 	afterFlight afterFlight

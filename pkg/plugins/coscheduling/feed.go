@@ -19,6 +19,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -44,13 +45,18 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	var err error
 	c.storage = newStorageListers(factory)
 	c.network = func(profile string) *clusterstate.GangPlaces {
 		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.waker.wake
 	c.promises.touch = func(id gang.ID) { c.waker.touch(touch{only: id}) }
+	wide, err := clusterwide.Of(factory)
+	if err != nil {
+		return err
+	}
+	wide.KeptBy(c.promises)
+	c.evictor.wide = wide
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
 	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
 		return err
@@ -331,6 +337,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 
 func (f *feed) losePod(pod *v1.Pod) {
 	f.status.twice.forget(pod.UID)
+	f.toldForeign.forget(pod.UID)
 	f.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()

@@ -125,10 +125,8 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 		return nil, fwk.AsStatus(fmt.Errorf("choosing gangs to evict for pod %s/%s: %w", pod.Namespace, pod.Name, err))
 	case node != "":
 		return nominate(node, outcome)
-	case claimsDevices(p.framework, pod):
-		// The plugin of claims gives back what is allocated in vain.
-		return result, status
 	}
+	p.giveBack(ctx, p.framework, state, pod)
 	if outcome == "" {
 		outcome = status.Message()
 	}
@@ -194,7 +192,8 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 }
 
 // guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and for a
-// member of a gang that has not started it takes nobody.
+// member of a gang that has not started it takes nobody. Which members these are depends on the node, so that it may choose on two
+// nodes at a time what together is too much: a member that its gang has come to need is not evicted.
 func (p *Plugin) guard() {
 	p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
 	stock := stockPreemption(p.framework)
@@ -203,20 +202,40 @@ func (p *Plugin) guard() {
 	}
 	eligible := stock.IsEligiblePod
 	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-		return eligible(node, victim, preemptor) && p.shared.spares(victim, preemptor)
+		return eligible(node, victim, preemptor) && p.shared.spares(node, victim, preemptor)
+	}
+	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
+	evict := stock.Executor.PreemptPod
+	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
+		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(evictionGrace), now) {
+			return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
+		}
+		return evict(ctx, on, by, victim, plugin)
 	}
 }
 
-// spares reports whether no gang is left with less than its minimum if the victim is evicted.
-func (c *coordinator) spares(victim preemption.Victim, preemptor *v1.Pod) bool {
+// spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
+func (c *coordinator) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
 	if c.members.has(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
 		return false
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
-		if c.members.has(pod) && !c.ledger.Surplus(gang.UID(pod.UID)) {
+		if c.members.has(pod) && !c.ledger.Surplus(gang.UID(pod.UID), c.among(node, pod, preemptor), time.Now()) {
 			return false
 		}
 	}
 	return true
+}
+
+// among returns the members of the pod's gang on the node that are less important than the preemptor.
+func (c *coordinator) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
+	id, priority := c.members.id(pod), corev1helpers.PodPriority(preemptor)
+	var uids []gang.UID
+	for _, info := range node.GetPods() {
+		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && c.members.id(other) == id {
+			uids = append(uids, gang.UID(other.UID))
+		}
+	}
+	return uids
 }

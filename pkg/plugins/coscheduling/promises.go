@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -301,8 +303,43 @@ func (p *promises) backfills(id gang.ID, pod *v1.Pod) bool {
 	}) && p.allowsBackfill(pod)
 }
 
+// binding returns what reports whether a promise counts against the pod.
+func (p *promises) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*promise) bool {
+	id, priority := p.members.id(pod), corev1helpers.PodPriority(pod)
+	return func(o *promise) bool {
+		return o.to != id && o.priority >= priority && (o.kind != forTurn || !p.allowsBackfill(pod)) && !remain(o.after, nodes)
+	}
+}
+
+// Before returns the members for which something is promised against the pod, for plugins that count what is not seen on a node.
+func (p *promises) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Planned {
+	view := p.view.Load()
+	if view == nil || kubeview.BelongsToNode(pod) {
+		return nil
+	}
+	var planned []clusterwide.Planned
+	binds := p.binding(pod, nodes)
+	for node, promised := range *view {
+		for i := range promised {
+			if o := &promised[i]; binds(o) {
+				// A reservation names one member for several places, and what is kept for a return one that has gone.
+				key := fmt.Sprintf("%s/%s/%d", o.info.GetPod().UID, node, i)
+				if o.member != "" {
+					key = string(o.member)
+				}
+				planned = append(planned, clusterwide.Planned{Pod: o.info.GetPod(), Key: key, Node: node})
+			}
+		}
+	}
+	slices.SortFunc(planned, func(a, b clusterwide.Planned) int { return cmp.Compare(a.Key, b.Key) })
+	return planned
+}
+
+// Wait has the pod tried again when a promise ends.
+func (p *promises) Wait(pod *v1.Pod) { p.note(pod) }
+
 // refuse returns the gang to which the capacity is promised that the pod would need on the node, one of nodes, if there is one.
-// Resources and host ports count; which device of a shared node is whose is not promised.
+// Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they ask for, see Before.
 func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (gang.ID, bool) {
 	view := p.view.Load()
 	if view == nil {
@@ -315,15 +352,14 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 	if kubeview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}
-	id := p.members.id(pod)
-	priority := corev1helpers.PodPriority(pod)
 	with := node
 	var to gang.ID
 	var turn *promise
-	harmed := false
+	harmed, claims := false, false
+	binds, filters := p.binding(pod, nodes), p.filters(pod)
 	for i := range promised {
 		o := &promised[i]
-		if o.to == id || o.priority < priority || (o.kind == forTurn && p.allowsBackfill(pod)) || remain(o.after, nodes) {
+		if !binds(o) {
 			continue
 		}
 		if with == node {
@@ -331,6 +367,8 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 		}
 		with.AddPodInfo(o.info)
 		to = o.to
+		// Which devices its claims will get is not known before.
+		claims = claims || o.kind != forTurn && filters.claims(o.info.GetPod())
 		if o.kind == forTurn {
 			turn = o
 			harmed = harmed || o.to.Namespace != pod.Namespace
@@ -339,8 +377,8 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 	if with == node {
 		return gang.ID{}, false
 	}
-	filters := p.filters(pod)
-	if filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with) {
+	if claims = claims && filters.claims(pod); !claims &&
+		(filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with)) {
 		return gang.ID{}, false
 	}
 	if harmed && !p.harmed.Load() {

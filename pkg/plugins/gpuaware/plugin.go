@@ -19,6 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/signals"
@@ -42,13 +43,14 @@ type Plugin struct {
 }
 
 var (
-	_ fwk.PreFilterPlugin   = &Plugin{}
-	_ fwk.FilterPlugin      = &Plugin{}
-	_ fwk.ScorePlugin       = &Plugin{}
-	_ fwk.ReservePlugin     = &Plugin{}
-	_ fwk.PreBindPlugin     = &Plugin{}
-	_ fwk.SignPlugin        = &Plugin{}
-	_ fwk.EnqueueExtensions = &Plugin{}
+	_ fwk.PreFilterPlugin     = &Plugin{}
+	_ fwk.FilterPlugin        = &Plugin{}
+	_ fwk.ScorePlugin         = &Plugin{}
+	_ fwk.ReservePlugin       = &Plugin{}
+	_ fwk.PreBindPlugin       = &Plugin{}
+	_ fwk.SignPlugin          = &Plugin{}
+	_ fwk.EnqueueExtensions   = &Plugin{}
+	_ clusterwide.NodeCounter = &Plugin{}
 )
 
 // New makes the plugin for one profile.

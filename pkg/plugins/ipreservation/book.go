@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 )
@@ -53,6 +54,7 @@ type book struct {
 	sets   appslisters.StatefulSetLister
 	synced []cache.InformerSynced
 	ledger address.Ledger
+	wide   *clusterwide.Book
 	status *informers.StatusLoop
 
 	// load reads what the informers have before the first cycle: handlers are told of it later.
@@ -92,7 +94,11 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
+	wide, err := clusterwide.Of(factory)
+	if err != nil {
+		return nil, err
+	}
+	b := &book{handle: handle, wide: wide, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
 		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
 		neverRan: map[string]address.Identity{},
 		freed:    make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}

@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/kubeview"
 )
 
@@ -40,6 +41,7 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	s := &cycleState{plan}
 	p.countNominated(pod, s)
+	p.countKept(pod, s)
 	if pod.Spec.SchedulingGroup != nil && state.IsPodGroupSchedulingCycle() {
 		p.countGroup(pod, s, nodes)
 	}
@@ -59,6 +61,15 @@ func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 			p.add(s, other, node)
 		}
 	}
+}
+
+// countKept keeps addresses for the members of gangs for which others were evicted, or whose turn it is.
+func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
+	nodes := p.handle.SnapshotSharedLister().NodeInfos()
+	p.book.wide.Before(pod, nodes, func(other clusterwide.Planned) bool {
+		node, err := nodes.Get(other.Node)
+		return err == nil && p.addAs(s, other.Pod, other.Key, node)
+	})
 }
 
 // goesBefore reports whether an address is kept for the nominated pod against the other one. Of two nominated pods of the
@@ -87,12 +98,21 @@ func (p *Plugin) countGroup(pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
 }
 
 func (p *Plugin) add(s *cycleState, other *v1.Pod, node fwk.NodeInfo) {
+	p.addAs(s, other, string(other.UID), node)
+}
+
+// addAs counts the pod under a key, and reports whether it asks for an address.
+func (p *Plugin) addAs(s *cycleState, other *v1.Pod, key string, node fwk.NodeInfo) bool {
 	if _, asks := other.Annotations[kubeview.IPPoolKey]; !asks {
-		return // at most it has a reservation, which is counted
+		return false // at most it has a reservation, which is counted
 	}
-	if ask, bad := askOf(other); bad == nil {
-		s.plan.Add(&p.book.ledger, ask, node.Node().Labels)
+	ask, bad := askOf(other)
+	if bad != nil {
+		return false
 	}
+	ask.Pod = key
+	s.plan.Add(&p.book.ledger, ask, node.Node().Labels)
+	return true
 }
 
 // PreFilterExtensions returns the plugin: pods that are tried together need an address each.

@@ -21,6 +21,7 @@ import (
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/policy"
@@ -49,6 +50,7 @@ type book struct {
 	byNode     *clusterstate.ByNode[atomic.Pointer[marked]]
 	synced     []cache.InformerSynced
 	ledger     policy.Ledger
+	wide       *clusterwide.Book
 	status     *statusWriter
 	told       *lru.Cache
 	// nominated are pods for which others were evicted, by UID.
@@ -96,13 +98,18 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
+	wide, err := clusterwide.Of(factory)
+	if err != nil {
+		return nil, err
+	}
 	core := factory.Core().V1()
 	byNode, err := clusterstate.NewByNode[atomic.Pointer[marked]](core.Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
 	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), namespaces: core.Namespaces().Lister(),
-		byNode: byNode, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
+		byNode: byNode, wide: wide, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
+	wide.CountedBy(Name, b)
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/terms"
 )
@@ -47,6 +48,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	if s.free != nil {
 		p.countNominated(pod, s)
+		p.countKept(pod, s)
 		p.countGroup(state, pod, s, nodes)
 	}
 	if s.demand.Filters() || s.demand.Scores() {
@@ -104,6 +106,17 @@ func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 			s.free.Add(&p.book.ledger, string(other.UID), d, p.book.marksByName(s.view, other.Status.NominatedNodeName))
 		}
 	}
+}
+
+// countKept keeps licenses for the members of gangs for which others were evicted, or whose turn it is.
+func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
+	p.book.wide.Before(pod, p.handle.SnapshotSharedLister().NodeInfos(), func(other clusterwide.Planned) bool {
+		d := p.book.placed(s.view, other.Pod)
+		if d.UsesLicenses() {
+			s.free.Add(&p.book.ledger, other.Key, d, p.book.marksByName(s.view, other.Node))
+		}
+		return d.UsesLicenses()
+	})
 }
 
 // countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in the

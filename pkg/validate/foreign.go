@@ -1,0 +1,40 @@
+package validate
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
+)
+
+// foreignGroup is a pod, or a template of pods, that says to another scheduler than ours that it is in a group.
+type foreignGroup struct {
+	scheduler string
+	finding   Finding
+}
+
+// foreign remembers a pod that is in a group of another scheduler, and in none of ours, until all configurations are known.
+func (d *document) foreign(pod *v1.Pod, at string) {
+	f, says := kubeview.PodForeignGang(pod)
+	if !says || pod.Annotations[kubeview.GangKey] != "" || pod.Spec.SchedulingGroup != nil {
+		return
+	}
+	if id, _, err := kubeview.GangOf(pod); err != nil || id != (gang.ID{}) {
+		return
+	}
+	d.report.foreign = append(d.report.foreign, foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{
+		File: d.file, Line: d.keyLine(at, f.Key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(), Message: oneLine(f.String())}})
+}
+
+// foreignGroups warns of those that one of the profiles places, those of the files or those that are shipped.
+func (r *Report) foreignGroups() {
+	known := r.knownProfiles()
+	for _, f := range r.foreign {
+		if slices.Contains(known, f.scheduler) {
+			r.add(f.finding)
+		}
+	}
+	r.foreign = nil
+}
