@@ -87,7 +87,9 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		"resources whose devices are GPUs or parts of GPUs; one that ends in * stands for all that begin alike")
 	f.StringVar(&s.nvidiaSMI, "nvidia-smi", "nvidia-smi", "path of nvidia-smi, or its name in the PATH")
 	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second, "how long one command of nvidia-smi may take; a reading is up to 5 commands")
-	f.StringVar(&s.listen, "listen", "127.0.0.1:9410", "where to serve /healthz, and /metrics to those who may get it, over HTTPS with a certificate that is made at the start; port 0 takes a free one, which the log names; empty: nowhere")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:9410",
+		"where to serve /healthz, and /metrics to those who may get it, over HTTPS with a certificate made at the start; "+
+			"port 0 takes a free one, which the log names; empty: nowhere")
 	f.DurationVar(&s.intervals.Kubelet, "kubelet-interval", 5*time.Second, "time between two readings of the kubelet")
 	f.DurationVar(&s.intervals.Machine, "gpu-interval", time.Minute, "time between two readings of nvidia-smi")
 	f.DurationVar(&s.intervals.Resync, "resync", 10*time.Minute, "after what time the node's annotations are read again")

@@ -46,7 +46,8 @@ const (
 // A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the answer
 // where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
 func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
-	s := &service{Extender: e, limits: limits, ready: ready, large: bodies{most: largeAtOnce * limits.BodyBytes}, turns: make(chan struct{}, largeAtOnce)}
+	s := &service{Extender: e, limits: limits, ready: ready,
+		large: bodies{most: largeAtOnce * limits.BodyBytes}, turns: make(chan struct{}, largeAtOnce)}
 	mux := http.NewServeMux()
 	mux.Handle("POST /filter", s.oneOfFew(s.serve("filter", s.answerFilter)))
 	mux.Handle("POST /prioritize", s.oneOfFew(s.serve("prioritize", s.answerPrioritize)))

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// stolen is the token of a component, as who has stolen it uses it.
+// stolen is the token of a component in the hands of a thief.
 type stolen struct {
 	*guarded
 	client kubernetes.Interface
