@@ -44,7 +44,8 @@ type Counter interface {
 type NodeCounter interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
-	CountsOnNode()
+	// Takes returns how much of that the pod takes or asks for, to compare pods by; 0 for nothing.
+	Takes(pod *v1.Pod) int64
 }
 
 // Count is what a Counter has. A pool is what is counted together.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"berth.dev/berth/pkg/gang"
@@ -222,19 +223,25 @@ func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, u
 // giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters have found
 // that in the dry run, which the cycle's own state does not show.
 func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
-	for _, plugin := range p.framework.PreEnqueuePlugins() {
-		claims, ok := plugin.(*dynamicresources.DynamicResources)
-		if !ok {
-			continue
+	for _, s := range a.Short {
+		if r := a.classes[s.Class]; r.state != nil {
+			p.giveBack(ctx, r.profile, r.state, r.pod)
 		}
-		for _, s := range a.Short {
-			if r := a.classes[s.Class]; r.state != nil && claimsDevices(r.profile, r.pod) {
-				// It writes to the API server, for which no cycle is to wait.
-				go func(ctx context.Context) {
-					_, status := claims.PostFilter(ctx, r.state, r.pod, nil)
-					klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated in vain", "pod", klog.KObj(r.pod), "outcome", status.Message())
-				}(context.WithoutCancel(ctx))
-			}
+	}
+}
+
+// giveBack lets the plugin of claims give back devices that are allocated to the pod in vain.
+func (p *Plugin) giveBack(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod) {
+	if !claimsDevices(profile, pod) {
+		return
+	}
+	for _, plugin := range p.framework.PreEnqueuePlugins() {
+		if claims, ok := plugin.(*dynamicresources.DynamicResources); ok {
+			// It writes to the API server, for which no cycle is to wait.
+			go func(ctx context.Context) {
+				_, status := claims.PostFilter(ctx, state, pod, nil)
+				klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated in vain", "pod", klog.KObj(pod), "outcome", status.Message())
+			}(context.WithoutCancel(ctx))
 		}
 	}
 }
@@ -267,27 +274,23 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
 			c.carrier.carry(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
-			return nil, p.stop(pod, "")
+			return nil, p.stop(ctx, state, pod, "")
 		}
 		outcome, err := p.preempt(ctx, id, turn)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
 		}
-		return nil, p.stop(pod, outcome)
+		return nil, p.stop(ctx, state, pod, outcome)
 	}
-	return nil, p.stop(pod, "")
+	return nil, p.stop(ctx, state, pod, "")
 }
 
-// stop ends the search for pods to evict. Where devices are allocated to the pod by claims, the plugin of claims is asked
-// next, which gives back what is allocated in vain; the scheduler's own preemption, which comes then, takes no victims for a
-// member of a gang, see guard.
-func (p *Plugin) stop(pod *v1.Pod, message string) *fwk.Status {
-	code := fwk.UnschedulableAndUnresolvable
-	if claimsDevices(p.framework, pod) {
-		code = fwk.Unschedulable
-	}
+// stop ends the search for pods to evict. The other plugins are not asked: the scheduler's own preemption takes no victims for a
+// member of a gang, and would look at all nodes to find that out.
+func (p *Plugin) stop(ctx context.Context, state fwk.CycleState, pod *v1.Pod, message string) *fwk.Status {
+	p.giveBack(ctx, p.framework, state, pod)
 	if message == "" {
-		return fwk.NewStatus(code)
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	return fwk.NewStatus(code, message)
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }

@@ -115,10 +115,8 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 		return nil, fwk.AsStatus(fmt.Errorf("choosing gangs to evict for pod %s/%s: %w", pod.Namespace, pod.Name, err))
 	case node != "":
 		return nominate(node, outcome)
-	case claimsDevices(p.framework, pod):
-		// The plugin of claims gives back what is allocated in vain.
-		return result, status
 	}
+	p.giveBack(ctx, p.framework, state, pod)
 	if outcome == "" {
 		outcome = status.Message()
 	}
@@ -196,6 +194,7 @@ func (p *Plugin) guard() {
 	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
 		return eligible(node, victim, preemptor) && p.shared.spares(node, victim, preemptor)
 	}
+	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
 		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(evictionGrace), now) {

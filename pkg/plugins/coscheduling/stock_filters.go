@@ -97,6 +97,16 @@ func (f *stockFilters) fits(pod *v1.Pod, node fwk.NodeInfo) bool {
 		!slices.ContainsFunc(f.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
 }
 
+// counterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing of the kind.
+func (f *stockFilters) counterOf(pod *v1.Pod) clusterwide.NodeCounter {
+	for _, counter := range f.counters {
+		if counter.Takes(pod) > 0 {
+			return counter
+		}
+	}
+	return nil
+}
+
 // roomIn asks the filter.
 func roomIn(fit nodeFilter) func(*v1.Pod, fwk.NodeInfo) bool {
 	return func(pod *v1.Pod, node fwk.NodeInfo) bool {
