@@ -17,7 +17,8 @@ func (b *problemBuilder) addPools() {
 	}
 	b.counts = b.wide.Counts(asking, func(plugin string) bool {
 		profile := b.profiles.of(asking[0])
-		return profile != nil && slices.ContainsFunc(profile.ListPlugins().Filter.Enabled, func(p config.Plugin) bool { return p.Name == plugin })
+		return profile != nil && slices.ContainsFunc(profile.ListPlugins().Filter.Enabled,
+			func(p config.Plugin) bool { return p.Name == plugin })
 	})
 	for _, count := range b.counts {
 		for i, free := range count.Free {

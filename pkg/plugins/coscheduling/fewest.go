@@ -17,8 +17,9 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 )
 
-// fewest is the scheduler's own preemption for pods that ask for what plugins count on a node, such as shares of GPUs. That spares
-// one pod after the other, the oldest first, and so may end with two victims on one GPU where one on another would do.
+// fewest is the scheduler's own preemption for pods that ask for what plugins count on a node, such as shares of GPUs. That
+// spares one pod after the other, the oldest first, and so may end with two victims on one GPU where one on another would
+// do.
 type fewest struct {
 	*defaultpreemption.DefaultPreemption
 	plugin *Plugin
@@ -31,8 +32,8 @@ const (
 	fewestCandidates = 16
 )
 
-// SelectVictimsOnNode looks for fewer victims than the scheduler would choose, of the same number for those that take the least. No
-// victim is more important than the scheduler's are.
+// SelectVictimsOnNode looks for fewer victims than the scheduler would choose, of the same number for those that take the
+// least. They are no more important than the scheduler's are.
 func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	filters := f.plugin.shared.profiles.filters(preemptor)
@@ -45,7 +46,8 @@ func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, 
 	if !status.IsSuccess() || violating > 0 || len(victims) == 0 {
 		return victims, violating, status
 	}
-	t := &fewestTrial{fewest: f, ctx: ctx, preemptor: preemptor, state: before, node: there, counter: counter, left: fewestTrials}
+	t := &fewestTrial{fewest: f, ctx: ctx, preemptor: preemptor, state: before, node: there, counter: counter,
+		left: fewestTrials, given: prioritiesOf(victims)}
 	better, err := t.search(victims, possible, budgets)
 	switch {
 	case err != nil:
@@ -66,15 +68,28 @@ type fewestTrial struct {
 	counter   clusterwide.NodeCounter
 	left      int
 	best      []fwk.PodInfo
+	// given are the priorities of the scheduler's victims, the highest first.
+	given []int32
+}
+
+// prioritiesOf returns the priorities of the pods, the highest first.
+func prioritiesOf(pods []*v1.Pod) []int32 {
+	priorities := make([]int32, len(pods))
+	for i, pod := range pods {
+		priorities[i] = corev1helpers.PodPriority(pod)
+	}
+	slices.SortFunc(priorities, func(a, b int32) int { return cmp.Compare(b, a) })
+	return priorities
 }
 
 // search returns victims that are better than those given, nil if it finds none.
-func (t *fewestTrial) search(given []*v1.Pod, possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, error) {
-	most, sum := corev1helpers.PodPriority(given[0]), int64(0)
+func (t *fewestTrial) search(given []*v1.Pod, possible []*preemption.DomainVictim,
+	budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, error) {
+	sum := int64(0)
 	for _, pod := range given {
-		most, sum = max(most, corev1helpers.PodPriority(pod)), sum+t.counter.Takes(pod)
+		sum += t.counter.Takes(pod)
 	}
-	candidates := t.candidates(possible, budgets, most)
+	candidates := t.candidates(possible, budgets)
 	for size := 1; size <= len(given) && t.best == nil; size++ {
 		least := int64(-1)
 		if size == len(given) {
@@ -88,38 +103,49 @@ func (t *fewestTrial) search(given []*v1.Pod, possible []*preemption.DomainVicti
 	if t.best == nil {
 		return nil, nil
 	}
-	pods := make([]*v1.Pod, len(t.best))
-	for i, info := range t.best {
+	return podsOf(t.best), nil
+}
+
+func podsOf(infos []fwk.PodInfo) []*v1.Pod {
+	pods := make([]*v1.Pod, len(infos))
+	for i, info := range infos {
 		pods[i] = info.GetPod()
 	}
-	return pods, nil
+	return pods
 }
 
 // candidates are the pods that may be victims, the least important first and of those the ones that take the least.
-func (t *fewestTrial) candidates(possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget, most int32) []fwk.PodInfo {
+func (t *fewestTrial) candidates(possible []*preemption.DomainVictim,
+	budgets []*policyv1.PodDisruptionBudget) []fwk.PodInfo {
 	_, allowed := preemption.FilterVictimsWithPDBViolation(possible, budgets)
 	var candidates []fwk.PodInfo
 	for _, victim := range allowed {
-		if pods := victim.Pods(); len(pods) == 1 && victim.Priority() <= most && t.counter.Takes(pods[0].GetPod()) > 0 &&
+		if pods := victim.Pods(); len(pods) == 1 && victim.Priority() <= t.given[0] && t.counter.Takes(pods[0].GetPod()) > 0 &&
 			victim.Priority() < corev1helpers.PodPriority(t.preemptor) && t.IsEligiblePod(t.node, victim, t.preemptor) {
 			candidates = append(candidates, pods[0])
 		}
 	}
 	slices.SortFunc(candidates, func(a, b fwk.PodInfo) int {
 		x, y := a.GetPod(), b.GetPod()
-		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(x), corev1helpers.PodPriority(y)), cmp.Compare(t.counter.Takes(x), t.counter.Takes(y)),
+		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(x), corev1helpers.PodPriority(y)),
+			cmp.Compare(t.counter.Takes(x), t.counter.Takes(y)),
 			y.CreationTimestamp.Compare(x.CreationTimestamp.Time), cmp.Compare(x.UID, y.UID))
 	})
 	return candidates[:min(len(candidates), fewestCandidates)]
 }
 
-// choose tries the sets of a size that begin with the chosen pods, and keeps the one that takes the least, which is less than least
-// unless that is negative.
+// choose tries the sets of a size that begin with the chosen pods, and keeps the one that takes the least, which is less than
+// least unless that is negative.
 func (t *fewestTrial) choose(candidates, chosen []fwk.PodInfo, size int, takes int64, least *int64) error {
 	if *least >= 0 && takes >= *least || t.left <= 0 {
 		return nil
 	}
 	if len(chosen) == size {
+		for i, priority := range prioritiesOf(podsOf(chosen)) {
+			if priority > t.given[i] {
+				return nil
+			}
+		}
 		t.left--
 		fits, err := t.fitsWithout(chosen)
 		if err == nil && fits {
@@ -128,7 +154,8 @@ func (t *fewestTrial) choose(candidates, chosen []fwk.PodInfo, size int, takes i
 		return err
 	}
 	for i, candidate := range candidates {
-		if err := t.choose(candidates[i+1:], append(chosen, candidate), size, takes+t.counter.Takes(candidate.GetPod()), least); err != nil {
+		more := takes + t.counter.Takes(candidate.GetPod())
+		if err := t.choose(candidates[i+1:], append(chosen, candidate), size, more, least); err != nil {
 			return err
 		}
 	}
@@ -142,7 +169,8 @@ func (t *fewestTrial) fitsWithout(gone []fwk.PodInfo) (bool, error) {
 		if err := node.RemovePod(klog.FromContext(t.ctx), info.GetPod()); err != nil {
 			return false, fmt.Errorf("removing pod %s: %w", klog.KObj(info.GetPod()), err)
 		}
-		if status := t.plugin.framework.RunPreFilterExtensionRemovePod(t.ctx, state, t.preemptor, info, node); !status.IsSuccess() {
+		status := t.plugin.framework.RunPreFilterExtensionRemovePod(t.ctx, state, t.preemptor, info, node)
+		if !status.IsSuccess() {
 			return false, status.AsError()
 		}
 	}
