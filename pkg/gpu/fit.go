@@ -287,7 +287,7 @@ func fitFree(inv *Inventory, r *Request) Reason {
 			return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}
 		}
 		if r.Interconnect == InterconnectRequired && r.Count > 1 {
-			if _, ok := inv.linkedSet(r.Count, true); !ok {
+			if _, ok := inv.bestFree(r.Count, true); !ok {
 				return Reason{Cause: NotLinked, Need: r.Count, Have: inv.Links.LargestLinked(len(inv.Devices))}
 			}
 		}
