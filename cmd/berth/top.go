@@ -41,7 +41,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	if err != nil {
 		return nil, err
 	}
-	prices, rates, err := configuration.Prices()
+	prices, rates, err := configuration.Prices("")
 	if err != nil {
 		return nil, badInput(configuration.Invalid(err))
 	}
@@ -49,7 +49,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(), overview.Pricing{Of: prices, Rates: rates}))
+	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}))
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// DefaultDeviceDrivers are the drivers of dynamic resource allocation whose devices are GPUs.
-func DefaultDeviceDrivers() []string {
-	return []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"}
-}
-
 // Attributes and capacities by which drivers describe GPUs, without the driver's domain.
 const (
 	attributeProduct      = "productName"

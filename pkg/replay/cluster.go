@@ -32,7 +32,9 @@ type cluster struct {
 	start   time.Time
 	api     *memapi.Server
 	ledger  *ledger
-	record  *recorder
+	// asking are the names by which the pods of jobs ask for GPUs.
+	asking kubeview.GPUKeys
+	record *recorder
 	// tenancy is nil unless the bill is to be divided.
 	tenancy *tenancy
 
@@ -94,19 +96,27 @@ type note struct {
 }
 
 func newCluster(in Input, options Options, profile string, config *schedulerconfig.Configuration) (*cluster, error) {
+	keys := config.GPUKeys(profile)
+	priceOf, rates, err := config.Prices(profile)
+	if err != nil {
+		return nil, inputError{config.Invalid(err)}
+	}
+	rules := config.CapacityRules(profile)
+	objects, err := in.objects(&keys, rules)
+	if err != nil {
+		return nil, inputError{err}
+	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
-		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
+		api: memapi.New(), ledger: newLedger(keys, rules, priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	simulation.ServeCustomKinds(c.api, in.Objects)
+	simulation.ServeCustomKinds(c.api, objects)
 	c.api.MutateBinding = simulation.StartPod
-	objects := in.Objects
 	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
 	for _, obj := range objects {
-		obj = obj.DeepCopyObject()
 		if pod, ok := obj.(*v1.Pod); ok {
 			c.prepare(pod, in.Rebind, config)
 			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
@@ -132,11 +142,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.lowest = min(c.lowest, j.Priority)
 	}
 	if options.Showback != nil {
-		t, err := newTenancy(c, config)
-		if err != nil {
-			return nil, err
-		}
-		c.tenancy = t
+		c.tenancy = newTenancy(c, rates)
 	}
 	c.adopt()
 	c.record = newRecorder(c)
@@ -159,7 +165,7 @@ func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Conf
 	if r.Count > 0 && r.Milli < gpu.WholeMilli {
 		c.sharePods++
 	}
-	if !config.SharesGPUs(pod.Spec.SchedulerName) && kubeview.TakeWholeGPUs(pod) {
+	if !config.SharesGPUs(pod.Spec.SchedulerName) && c.asking.TakeWholeGPUs(pod) {
 		c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = int64(r.TotalMilli(0))
 	}
 }

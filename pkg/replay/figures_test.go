@@ -53,7 +53,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	t.Parallel()
 	bound := func(name, node string, gpus int) *v1.Pod {
 		job := gpuJob(name, gpus, 1000)
-		pod := podObject(&job, 0, 0, "", wholeGPUs)
+		pod := podObject(&job, 0, 0, "", wholeGPUs, usualKeys())
 		pod.Spec.NodeName, pod.Status.Phase = node, v1.PodRunning
 		return pod
 	}
@@ -64,7 +64,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	}
 	share := func(name string, milli int) *v1.Pod {
 		job := gpuJob(name, 1, milli)
-		return podObject(&job, 0, 0, "", shares)
+		return podObject(&job, 0, 0, "", shares, usualKeys())
 	}
 	member := func(name string) *v1.Pod {
 		pod := bound(name, "", 1)

@@ -79,7 +79,7 @@ func (c *cluster) arrive(now time.Time) {
 }
 
 func (c *cluster) create(p *podState) {
-	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect)
+	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect, &c.asking)
 	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	c.pods[p.key] = p
 	c.live++

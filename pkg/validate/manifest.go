@@ -206,8 +206,12 @@ func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, na
 	}
 }
 
+// pod checks a pod once the names of GPUs are known.
 func (d *document) pod(pod *v1.Pod, at string) {
-	keys := kubeview.DefaultGPUKeys()
+	d.report.named = append(d.report.named, func() { d.podOf(d.report.gpuKeys(pod.Spec.SchedulerName), pod, at) })
+}
+
+func (d *document) podOf(keys *kubeview.GPUKeys, pod *v1.Pod, at string) {
 	_, gpuErr := keys.PodGPURequest(pod)
 	_, _, gangErr := kubeview.GangOf(pod)
 	_, topologyErr := kubeview.TopologyOf(nil, pod)
@@ -227,7 +231,7 @@ func (d *document) pod(pod *v1.Pod, at string) {
 		}
 	}
 	d.uses(pod, at)
-	d.report.together.addPod(d, pod, at)
+	d.report.together.addPod(d, keys, pod, at)
 	d.unknownKeys(at)
 }
 

@@ -86,6 +86,8 @@ type Report struct {
 
 	known          map[Finding]bool
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
+	// named are checks for which the names of GPUs have to be known, which a configuration among the files may give.
+	named []func()
 	// uses are pods whose annotations are to be compared with the profiles.
 	uses []use
 	// together is what the files say about each other.
@@ -241,6 +243,10 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // Finish adds what the files that were read say about each other, and orders the findings by file and line.
 func (r *Report) Finish() {
+	for _, check := range r.named {
+		check()
+	}
+	r.named = nil
 	for _, d := range r.custom {
 		d.customResource()
 	}
