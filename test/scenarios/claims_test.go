@@ -93,6 +93,9 @@ func (w *world) doClaim(ctx context.Context, l *line) error {
 		return err
 	}
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: w.wanted(l.option("class", "device"), n)}
+	if expression := l.option("match", ""); expression != "" {
+		objects.Matching(expression)(claim.Spec.Devices.Requests[0].Exactly)
+	}
 	_, err = w.client.ResourceV1().ResourceClaims(namespace).Create(ctx, claim, metav1.CreateOptions{})
 	return err
 }
