@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
@@ -50,6 +51,12 @@ type cluster struct {
 	adopted int
 	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
 	sharePods int
+	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those that name a
+	// PodGroup which does not exist.
+	foreign   map[string]int
+	ungrouped map[gang.ID]sets.Set[types.UID]
+	// heard is what the scheduler says of pods.
+	heard *verdicts
 	// needs are the GPUs of pods of the dump that are given more than they ask for.
 	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
@@ -109,7 +116,8 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
 		api: memapi.New(), ledger: newLedger(keys, rules, priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
-		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
+		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
+		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
 	simulation.ServeCustomKinds(c.api, objects)
 	c.api.MutateBinding = simulation.StartPod
@@ -159,6 +167,9 @@ func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Conf
 		return
 	}
 	if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
+		if pod.Spec.SchedulerName != "" {
+			c.foreign[pod.Spec.SchedulerName]++
+		}
 		pod.Spec.SchedulerName = c.profile
 	}
 	r, _, _ := c.ledger.request(pod)
