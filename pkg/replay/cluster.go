@@ -108,14 +108,13 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	if err != nil {
 		return nil, inputError{config.Invalid(err)}
 	}
-	rules := config.CapacityRules(profile)
-	objects, err := in.objects(&keys, rules)
+	objects, err := in.Cluster(config, profile)
 	if err != nil {
 		return nil, inputError{err}
 	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
-		api: memapi.New(), ledger: newLedger(keys, rules, priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
+		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}

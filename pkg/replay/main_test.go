@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -17,7 +18,11 @@ func usualKeys() *kubeview.GPUKeys {
 // objectsOf are the objects of an input by the usual names.
 func objectsOf(t *testing.T, in Input) []runtime.Object {
 	t.Helper()
-	objects, err := in.objects(usualKeys(), kubeview.DefaultCapacityRules())
+	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := in.Cluster(stock, "")
 	if err != nil {
 		t.Fatal(err)
 	}

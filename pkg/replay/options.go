@@ -15,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/trace"
 )
@@ -47,11 +48,13 @@ func NewInput(name string, nodes []trace.Node, jobs []trace.Job) Input {
 	return Input{Name: name, Nodes: nodes, Shared: shared, Jobs: jobs}
 }
 
-// objects are copies of the objects, with the nodes made from the trace, and with the rates' prices.
-func (in *Input) objects(keys *kubeview.GPUKeys, rules kubeview.CapacityRules) ([]runtime.Object, error) {
+// Cluster returns copies of the objects, with the nodes of the trace as a profile of the configuration reads nodes, and with the
+// rates' prices.
+func (in *Input) Cluster(config *schedulerconfig.Configuration, profile string) ([]runtime.Object, error) {
+	keys, rules := config.GPUKeys(profile), config.CapacityRules(profile)
 	var objects []runtime.Object
 	for _, n := range in.Nodes {
-		objects = append(objects, nodeObject(n, in.Shared, keys, rules))
+		objects = append(objects, nodeObject(n, in.Shared, &keys, rules))
 	}
 	for _, obj := range in.Objects {
 		objects = append(objects, obj.DeepCopyObject())
@@ -64,7 +67,7 @@ func (in *Input) objects(keys *kubeview.GPUKeys, rules kubeview.CapacityRules) (
 		if _, stated, _ := kubeview.StatedPrice(node); stated {
 			continue
 		}
-		if err := setPrice(node, keys, in.Rates); err != nil {
+		if err := setPrice(node, &keys, in.Rates); err != nil {
 			return nil, fmt.Errorf("%s: %w", in.RatesName, err)
 		}
 	}

@@ -177,7 +177,11 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects, err := in.objects(usualKeys(), kubeview.DefaultCapacityRules())
+			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects, err := in.Cluster(stock, "")
 			if tc.want != "" {
 				if err == nil || err.Error() != filepath.Join(dir, tc.want) {
 					t.Errorf("error %v, want %s", err, tc.want)
