@@ -46,7 +46,7 @@ preemptions, GPUs on spot nodes, placements that differ, and the scheduler's CPU
 ` + inputHelp + `
 
 --fail-if takes a metric, > or <, and a change from A to B, in percent or in the metric's unit: cost>+2%, allocated<-0.5,
-pending>0. Metrics: allocated, stranded, held, idle, cost, cost-per-gpu, nodes, pending, gangs-started, preemptions, spot, cpu,
+pending>0. Metrics: allocated, stranded, held, idle, cost, cost-per-gpu, nodes, pending, incomplete, gangs-started, preemptions, spot, cpu,
 cpu-per-pod, placements; in mode time also bill, wait-p50, wait-p95, gang-wait-p50, gang-wait-p95, gang-wait-max,
 completed, completion-p50, completion-p95.
 

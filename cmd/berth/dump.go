@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
 )
 
 func newDumpCommand() *cobra.Command {
-	var file string
+	var file, schedulerConfig string
 	var hashNames bool
 	cluster := newClusterFlags()
 	cmd := &cobra.Command{
@@ -31,7 +32,7 @@ of drivers, and annotations other than those that decide about placement. What i
 --hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of labels,
 taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be
 tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware, price, zone or
-rack keep their values, and so do models of GPUs that the cluster has, and numbers that a node affinity compares; keys of
+rack keep their values, also those by which the scheduler's configuration knows GPUs, and so do models of GPUs that the cluster has, and numbers that a node affinity compares; keys of
 labels and taints, and names of resources, drivers and scheduler profiles stay as they are. A resource that is named
 after a device class follows the name of the class. The header names each label and annotation that was left readable.
 
@@ -49,31 +50,43 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return takeDump(cmd.Context(), cluster, file, hashNames, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			var keys *kubeview.GPUKeys
+			if hashNames {
+				quietly()
+				from := source{cluster: cluster, schedulerConfig: schedulerConfig}
+				configuration, err := from.configuration(cmd.Context(), cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				names := configuration.GPUKeys("")
+				keys = &names
+			}
+			return takeDump(cmd.Context(), cluster, file, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cluster.addTo(cmd, false)
 	cmd.Flags().StringVar(&file, "file", "", "file to write; - is standard output")
 	cmd.Flags().BoolVar(&hashNames, "hash-names", false, "replace names by hashes")
-	if err := errors.Join(cmd.MarkFlagRequired("file"), cmd.MarkFlagFilename("file")); err != nil {
+	cmd.Flags().StringVar(&schedulerConfig, "scheduler-config", "", "with --hash-names, KubeSchedulerConfiguration file with the names of GPUs (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
+	if err := errors.Join(cmd.MarkFlagRequired("file"), cmd.MarkFlagFilename("file"), cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
 		panic(err)
 	}
 	return cmd
 }
 
-func takeDump(ctx context.Context, cluster clusterFlags, file string, hashNames bool, out, progress io.Writer) error {
+func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *kubeview.GPUKeys, out, progress io.Writer) error {
 	collector, err := cluster.collector(progress)
 	if err != nil {
 		return err
 	}
 	if file == "-" {
-		_, err := dump.Take(ctx, collector, out, hashNames)
+		_, err := dump.Take(ctx, collector, out, hashed)
 		return err
 	}
 	if err := writable("file", file); err != nil {
 		return err
 	}
-	taken, err := dump.TakeFile(ctx, collector, file, hashNames)
+	taken, err := dump.TakeFile(ctx, collector, file, hashed)
 	if err != nil {
 		return err
 	}

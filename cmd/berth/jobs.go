@@ -83,7 +83,7 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	book := overview.NewBook(configuration.GPUKeys(), overview.Pricing{})
+	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{})
 	for _, namespace := range namespaces {
 		if err := book.Read(ctx, config, namespace); err != nil {
 			return err

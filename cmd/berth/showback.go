@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 )
 
@@ -87,11 +88,15 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 	if err := writable("page", flags.page); err != nil {
 		return err
 	}
+	configuration, err := loadConfiguration(flags.config, openFile)
+	if err != nil {
+		return err
+	}
 	var statement *showback.Statement
 	if flags.metrics.server.Prometheus.URL != "" {
-		statement, err = flags.metrics.read(ctx, by)
+		statement, err = flags.metrics.read(ctx, by, configuration.GPUKeys("").Resources)
 	} else {
-		statement, err = flags.replayed(ctx, by, progress)
+		statement, err = flags.replayed(ctx, configuration, by, progress)
 	}
 	if err != nil {
 		return err
@@ -108,12 +113,8 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 }
 
 // replayed is the statement of a replay.
-func (f *showbackFlags) replayed(ctx context.Context, by showback.By, progress io.Writer) (*showback.Statement, error) {
+func (f *showbackFlags) replayed(ctx context.Context, configuration *schedulerconfig.Configuration, by showback.By, progress io.Writer) (*showback.Statement, error) {
 	input, err := f.input.load()
-	if err != nil {
-		return nil, err
-	}
-	configuration, err := loadConfiguration(f.config, openFile)
 	if err != nil {
 		return nil, err
 	}

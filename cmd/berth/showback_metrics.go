@@ -46,7 +46,7 @@ func (m *showbackMetrics) refuse(given *pflag.FlagSet) error {
 	var err error
 	given.Visit(func(f *pflag.Flag) {
 		switch asked, ours := m.server.Prometheus.URL != "", about.Flags().Lookup(f.Name) != nil; {
-		case err != nil || slices.Contains([]string{"by", "page", "output", "wide"}, f.Name):
+		case err != nil || slices.Contains([]string{"by", "config", "page", "output", "wide"}, f.Name):
 		case asked && !ours:
 			err = badInput(fmt.Errorf("--%s is for a replay and cannot be combined with --prometheus", f.Name))
 		case !asked && ours:
@@ -57,8 +57,8 @@ func (m *showbackMetrics) refuse(given *pflag.FlagSet) error {
 }
 
 // read is the statement of the metrics.
-func (m *showbackMetrics) read(ctx context.Context, by showback.By) (*showback.Statement, error) {
-	query := signals.UseQuery{To: time.Now().Truncate(time.Second), Step: m.step, By: by}
+func (m *showbackMetrics) read(ctx context.Context, by showback.By, resources []string) (*showback.Statement, error) {
+	query := signals.UseQuery{To: time.Now().Truncate(time.Second), Step: m.step, By: by, Resources: resources}
 	var err error
 	if m.to != "" {
 		if query.To, err = parseTime("to", m.to); err != nil {

@@ -42,7 +42,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	if err != nil {
 		return nil, nil, err
 	}
-	prices, rates, err := configuration.Prices()
+	prices, rates, err := configuration.Prices("")
 	if err != nil {
 		return nil, nil, badInput(configuration.Invalid(err))
 	}
@@ -50,7 +50,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	if err != nil {
 		return nil, nil, err
 	}
-	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(), overview.Pricing{Of: prices, Rates: rates}))
+	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -278,9 +278,10 @@ func (j *job) pod(name string) *v1.Pod {
 			}}},
 		},
 	}
+	keys := kubeview.DefaultGPUKeys()
 	switch {
 	case j.gpus > 0:
-		kubeview.RequestGPUs(pod, j.gpus)
+		keys.RequestGPUs(pod, j.gpus)
 		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{}
 		for name, amount := range pod.Spec.Containers[0].Resources.Requests {
 			pod.Spec.Containers[0].Resources.Limits[name] = amount

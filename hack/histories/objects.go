@@ -80,12 +80,13 @@ func (n *Node) objects() []runtime.Object {
 		node.Annotations = map[string]string{kubeview.PricePerHourKey: n.Price}
 	}
 	objects := []runtime.Object{node}
+	keys := kubeview.DefaultGPUKeys()
 	switch {
 	case n.GPUs == 0:
 	case n.Mode == claimedMode:
 		objects = append(objects, n.slice())
 	default:
-		kubeview.SetGPUs(node, n.Model, n.GPUs, n.Mode == sharedMode)
+		keys.SetGPUs(node, n.Model, n.GPUs, n.Mode == sharedMode)
 	}
 	return append(objects, n.volumes()...)
 }
@@ -120,14 +121,15 @@ func (p *Pod) objects() []runtime.Object {
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
+	keys := kubeview.DefaultGPUKeys()
 	switch {
 	case p.GPUs > 0:
-		kubeview.RequestGPUs(pod, p.GPUs)
+		keys.RequestGPUs(pod, p.GPUs)
 	case p.MilliGPU > 0:
 		kubeview.RequestShare(pod, p.MilliGPU)
 	}
 	if len(p.Models) > 0 {
-		kubeview.AcceptModels(pod, p.Models)
+		keys.AcceptModels(pod, p.Models)
 	}
 	switch {
 	case p.Job:

@@ -140,11 +140,11 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 		return nil, err
 	}
 	configuration, silenced := q.Configuration.WithoutSignals()
-	priceOf, _, err := configuration.Prices()
+	priceOf, _, err := configuration.Prices("")
 	if err != nil {
 		return nil, configuration.Invalid(err)
 	}
-	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(), priceOf: priceOf, advice: &Advice{Configuration: q.Configuration.Name},
+	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf, advice: &Advice{Configuration: q.Configuration.Name},
 		units: map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")

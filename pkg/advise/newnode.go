@@ -48,7 +48,7 @@ func (s *search) kinds() []*kind {
 		}
 		gpus, _ := s.keys.ReadGPUNode(node)
 		name := kindOf(node, gpus)
-		if kubeview.DefaultCapacityRules().TypeOf(node) == kubeview.Spot {
+		if s.configuration.CapacityRules("").TypeOf(node) == kubeview.Spot {
 			name += ", spot"
 		}
 		k := byName[name]

@@ -51,7 +51,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		t.Fatal(err)
 	}
 	w.dra = dynamicresources.NewDRAManager(t.Context(), cached, slices, factory)
-	if w.claims, err = GPUClaimsOf(t.Context(), factory, w.dra, kubeview.DefaultDeviceDrivers()); err != nil {
+	if w.claims, err = GPUClaimsOf(t.Context(), factory, w.dra, kubeview.DefaultGPUKeys().Drivers); err != nil {
 		t.Fatal(err)
 	}
 	w.claims.nodeWithin, w.claims.kindsWithin = time.Minute, time.Minute

@@ -97,7 +97,7 @@ func TestEveryKindOfADumpCanBeKept(t *testing.T) {
 			t.Errorf("%s: %v", kind.Kind, err)
 			continue
 		}
-		hashed, err := NewNameHasher([]byte("k")).Hash(kept)
+		hashed, err := NewNameHasher([]byte("k"), usualKeys()).Hash(kept)
 		if err != nil {
 			t.Errorf("hashing %s: %v", kind.Kind, err)
 			continue
@@ -110,7 +110,7 @@ func TestEveryKindOfADumpCanBeKept(t *testing.T) {
 
 func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 	t.Parallel()
-	h := NewNameHasher([]byte("key"))
+	h := NewNameHasher([]byte("key"), usualKeys())
 	hash := func(text string) string {
 		out, err := h.Hash(keptOf(t, text))
 		if err != nil {
@@ -140,7 +140,7 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 
 func TestABudgetOfAHashedDumpStillNamesItsPods(t *testing.T) {
 	t.Parallel()
-	h := NewNameHasher([]byte("key"))
+	h := NewNameHasher([]byte("key"), usualKeys())
 	hashed, err := h.Hash(keptOf(t, `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"a"},
 "status":{"disruptionsAllowed":1,"disruptedPods":{"acme-0":"2026-01-05T00:00:00Z","acme-1":"2026-01-05T00:00:01Z"}}}`))
 	if err != nil {
@@ -157,7 +157,7 @@ func TestABudgetOfAHashedDumpStillNamesItsPods(t *testing.T) {
 
 func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	t.Parallel()
-	h := NewNameHasher([]byte("key"))
+	h := NewNameHasher([]byte("key"), usualKeys())
 	hash := func(text string) runtime.Object {
 		out, err := h.Hash(keptOf(t, text))
 		if err != nil {
@@ -241,7 +241,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 			t.Errorf("%s: %q and %q differ", what, pair[0], pair[1])
 		}
 	}
-	again, err := NewNameHasher([]byte("another")).Hash(keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
+	again, err := NewNameHasher([]byte("another"), usualKeys()).Hash(keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 // TestAHashedDumpSaysWhatItLeftReadable hides what an account, a model or a window is called, and keeps what nodes are compared by.
 func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
 	t.Parallel()
-	h := NewNameHasher([]byte("key"))
+	h := NewNameHasher([]byte("key"), usualKeys())
 	kept := []runtime.Object{
 		keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","labels":{"account":"4711","rank":"7","nvidia.com/gpu.product":"Prototype-X","team":"acme"}},
 "status":{"allocatable":{"nvidia.com/gpu":"1"}}}`),
@@ -291,4 +291,9 @@ func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
 	if diff := cmp.Diff(want, h.Readable()); diff != "" {
 		t.Errorf("said to be readable (-want +got):\n%s", diff)
 	}
+}
+
+func usualKeys() *kubeview.GPUKeys {
+	keys := kubeview.DefaultGPUKeys()
+	return &keys
 }

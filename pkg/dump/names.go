@@ -24,6 +24,8 @@ import (
 type NameHasher struct {
 	key    []byte
 	hashed map[string]string
+	// keys are the names by which GPUs are known.
+	keys *kubeview.GPUKeys
 	// compared are labels whose numbers are compared, models the products that there are, in small letters.
 	compared, models map[string]bool
 	// readable are the labels and annotations of which a value was left as it was.
@@ -31,8 +33,8 @@ type NameHasher struct {
 }
 
 // NewNameHasher makes a hasher; the key should be random and be kept nowhere.
-func NewNameHasher(key []byte) *NameHasher {
-	return &NameHasher{key: key, hashed: map[string]string{}, compared: map[string]bool{}, models: map[string]bool{}, readable: map[string]bool{}}
+func NewNameHasher(key []byte, keys *kubeview.GPUKeys) *NameHasher {
+	return &NameHasher{key: key, keys: keys, hashed: map[string]string{}, compared: map[string]bool{}, models: map[string]bool{}, readable: map[string]bool{}}
 }
 
 // Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices, for UUIDs, and for the
@@ -290,7 +292,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
-	if kubeview.OpenLabel(key) || notANumber == nil && (h.compared[key] || kubeview.OrdinalLabel(key)) {
+	if kubeview.OpenLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || kubeview.OrdinalLabel(key)) {
 		h.readable["label "+key] = true
 		return h.text(value)
 	}

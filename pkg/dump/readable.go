@@ -17,8 +17,7 @@ import (
 func (h *NameHasher) Learn(obj runtime.Object) {
 	switch obj := obj.(type) {
 	case *v1.Node:
-		keys := kubeview.DefaultGPUKeys()
-		read, _ := keys.ReadGPUNode(obj)
+		read, _ := h.keys.ReadGPUNode(obj)
 		for _, pool := range read.Pools() {
 			h.models[strings.ToLower(pool.Model())] = true
 		}

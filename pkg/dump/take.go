@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/kubeview"
 )
 
 // Taken says what a dump has become.
@@ -24,22 +26,22 @@ type Taken struct {
 }
 
 // TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or if it
-// never is, it stays as it was. A pipe or a device is written into as it is: a file must not take its place.
-func TakeFile(ctx context.Context, collector *Collector, path string, hashNames bool) (Taken, error) {
+// never is, it stays as it was. With the names by which GPUs are known, the names of objects are hashed. A pipe or a device is written into as it is: a file must not take its place.
+func TakeFile(ctx context.Context, collector *Collector, path string, hashed *kubeview.GPUKeys) (Taken, error) {
 	// Before there is a file of it: it may take long to learn that the cluster does not answer.
 	header, err := collector.Header(ctx, time.Now())
 	if err != nil {
 		return Taken{}, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeInto(ctx, collector, header, path, hashNames)
+		return writeInto(ctx, collector, header, path, hashed)
 	}
 	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".partial-*")
 	if err != nil {
 		return Taken{}, fmt.Errorf("writing the dump: %w", err)
 	}
 	defer os.Remove(partial.Name()) //nolint:errcheck // gone already when the dump is complete
-	taken, err := write(ctx, collector, header, partial, hashNames)
+	taken, err := write(ctx, collector, header, partial, hashed)
 	if err = errors.Join(err, partial.Close()); err != nil {
 		return taken, err
 	}
@@ -54,27 +56,27 @@ func TakeFile(ctx context.Context, collector *Collector, path string, hashNames 
 	return taken, nil
 }
 
-func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashNames bool) (Taken, error) {
+func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashed *kubeview.GPUKeys) (Taken, error) {
 	into, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return Taken{}, fmt.Errorf("writing the dump: %w", err)
 	}
-	taken, err := write(ctx, collector, header, into, hashNames)
+	taken, err := write(ctx, collector, header, into, hashed)
 	return taken, errors.Join(err, into.Close())
 }
 
 // Take writes a dump of a cluster.
-func Take(ctx context.Context, collector *Collector, out io.Writer, hashNames bool) (Taken, error) {
+func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *kubeview.GPUKeys) (Taken, error) {
 	header, err := collector.Header(ctx, time.Now())
 	if err != nil {
 		return Taken{}, err
 	}
-	return write(ctx, collector, header, out, hashNames)
+	return write(ctx, collector, header, out, hashed)
 }
 
-func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashNames bool) (taken Taken, err error) {
-	if hashNames {
-		return writeHashed(ctx, collector, header, out)
+func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *kubeview.GPUKeys) (taken Taken, err error) {
+	if hashed != nil {
+		return writeHashed(ctx, collector, header, out, hashed)
 	}
 	writer, err := NewWriter(out, header)
 	if err != nil {
@@ -92,12 +94,12 @@ func write(ctx context.Context, collector *Collector, header Header, out io.Writ
 
 // writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header, which says
 // what that is, comes first.
-func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer) (taken Taken, err error) {
+func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer, keys *kubeview.GPUKeys) (taken Taken, err error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
 		return taken, fmt.Errorf("making a key: %w", err)
 	}
-	hasher := NewNameHasher(key)
+	hasher := NewNameHasher(key, keys)
 	var all []runtime.Object
 	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
 		hasher.Learn(obj)

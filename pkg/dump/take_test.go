@@ -54,7 +54,7 @@ func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
 	if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := TakeFile(t.Context(), apiServer(t, nil), path, false)
+	taken, err := TakeFile(t.Context(), apiServer(t, nil), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestADumpGoesIntoAPipeThatStays(t *testing.T) {
 		data, err := os.ReadFile(pipe)
 		read <- content{data, err}
 	}()
-	taken, err := TakeFile(t.Context(), apiServer(t, nil), pipe, false)
+	taken, err := TakeFile(t.Context(), apiServer(t, nil), pipe, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestADumpGoesIntoAPipeThatStays(t *testing.T) {
 func TestNamesAreHashedInADumpThatIsAskedForIt(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if _, err := Take(t.Context(), apiServer(t, nil), &out, true); err != nil {
+	if _, err := Take(t.Context(), apiServer(t, nil), &out, usualKeys()); err != nil {
 		t.Fatal(err)
 	}
 	read, err := Read(&out, "f")
@@ -161,7 +161,7 @@ func TestADumpThatIsNotCompleteLeavesNothing(t *testing.T) {
 					cancel()
 				}
 			}()
-			_, err := TakeFile(ctx, apiServer(t, map[string]http.HandlerFunc{test.path: handler}), path, false)
+			_, err := TakeFile(ctx, apiServer(t, map[string]http.HandlerFunc{test.path: handler}), path, nil)
 			cancel()
 			if err == nil || !strings.Contains(err.Error(), test.want) && !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want %q", err, test.want)

@@ -170,7 +170,7 @@ func Pod(q Question) (*Explanation, error) {
 		e.NotScored = notScored(q.Configuration, target)
 	}
 	e.conclude()
-	e.Share = enforcement(q.Pod, cmp.Or(e.BoundTo, e.Winner), q.Objects)
+	e.Share = enforcement(q.Configuration.GPUKeys(e.Profile), q.Pod, cmp.Or(e.BoundTo, e.Winner), q.Objects)
 	return e, nil
 }
 
@@ -193,8 +193,7 @@ func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error
 
 // enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a share
 // or a node.
-func enforcement(pod *v1.Pod, name string, objects []runtime.Object) string {
-	keys := kubeview.DefaultGPUKeys()
+func enforcement(keys kubeview.GPUKeys, pod *v1.Pod, name string, objects []runtime.Object) string {
 	for _, obj := range objects {
 		if node, ok := obj.(*v1.Node); ok && node.Name == name {
 			return keys.Enforcement(pod, node)

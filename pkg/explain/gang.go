@@ -132,14 +132,13 @@ func (w *world) reserved(id gang.ID) (text string, nodes []string) {
 
 // models returns the GPU models of the nodes in a plan.
 func (w *world) models(assignments []Assignment) []string {
-	keys := kubeview.DefaultGPUKeys()
 	models := map[string]bool{}
 	for _, a := range assignments {
 		info, err := w.fw.SnapshotSharedLister().NodeInfos().Get(a.Node)
 		if err != nil {
 			continue // it has gone since
 		}
-		if node, _ := keys.ReadGPUNode(info.Node()); node != nil && node.Model() != "" {
+		if node, _ := w.keys.ReadGPUNode(info.Node()); node != nil && node.Model() != "" {
 			models[node.Model()] = true
 		}
 	}

@@ -33,6 +33,7 @@ type world struct {
 	sched  *simulation.Scheduler
 	fw     framework.Framework
 	target *v1.Pod
+	keys   kubeview.GPUKeys
 	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
@@ -42,7 +43,8 @@ type world struct {
 }
 
 func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod, settle func()) error {
-	w := &world{api: memapi.New(), target: target, settle: settle, percentage: configuration.Component.PercentageOfNodesToScore}
+	w := &world{api: memapi.New(), target: target, keys: configuration.GPUKeys(e.Profile), settle: settle,
+		percentage: configuration.Component.PercentageOfNodesToScore}
 	w.api.Observe = w.observe
 	if err := w.fill(objects); err != nil {
 		return err

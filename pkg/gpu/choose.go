@@ -5,6 +5,9 @@ import (
 	"math/bits"
 )
 
+// taken marks a device of a vector that is chosen: with so much less it holds nothing more.
+const taken = 1 << 30
+
 // Choose picks the devices that the request takes on the node, in ascending order, and the share of each. Shares go
 // best-fit: to the fullest GPU that still has room, so that large remainders stay whole. Whole GPUs go to the best
 // connected free set. It returns false when the request does not fit or takes no device by index.
@@ -27,67 +30,72 @@ func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 		return nil, share, false
 	}
 	if r.Whole() {
-		mask := inv.wholeMask()
-		if bits.OnesCount64(mask) < r.Count {
+		whole := inv.devicesThat(Device.whole)
+		if whole.count < r.Count {
 			return nil, share, false
 		}
-		set, _, ok := inv.Links.Best(mask, r.Count, r.Interconnect == InterconnectRequired && r.Count > 1)
+		set, _, ok := inv.best(whole, r.Count, r.Interconnect == InterconnectRequired && r.Count > 1)
 		if !ok {
 			return nil, share, false
 		}
+		if len(inv.Devices) > MaxLinked {
+			return inv.firstWhole(r.Count), share, true
+		}
 		return indices(set), share, true
 	}
-	var buf [64]int
+	var buf [MaxLinked]int
 	left := buf[:0]
-	for i, d := range inv.Devices[:min(len(inv.Devices), len(buf))] {
+	for i, d := range inv.Devices {
 		if !inv.holds(i, share) {
 			d.FreeMilli = -1
 		}
 		left = append(left, d.FreeMilli)
 	}
-	set, ok := fullest(left, r.Count, share.Milli)
-	if !ok {
+	if !fullest(left, r.Count, share.Milli) {
 		return nil, share, false
 	}
-	return indices(set), share, true
-}
-
-// fullest is the set of count devices, of those with that much compute left, that are the fullest and hold milli more;
-// false when there are too few. Devices with less than nothing left are no choice.
-func fullest(left []int, count, milli int) (set uint64, ok bool) {
-	for range count {
-		i := tightest(left, milli, set)
-		if i < 0 {
-			return 0, false
+	devices := make([]int, 0, r.Count)
+	for i, f := range left {
+		if f < -1 {
+			devices = append(devices, i)
 		}
-		set |= 1 << i
 	}
-	return set, true
+	return devices, share, true
 }
 
-// tightest is the index of the fullest device that holds the share, but for those of the mask; -1 for none.
-func tightest(left []int, milli int, except uint64) int {
+// fullest marks as taken the count devices, of those with that much compute left, that are the fullest and hold milli more;
+// false when there are too few. Devices with less than nothing left are no choice.
+func fullest(left []int, count, milli int) bool {
+	for range count {
+		i := tightest(left, milli)
+		if i < 0 {
+			return false
+		}
+		left[i] -= taken
+	}
+	return true
+}
+
+// tightest is the index of the fullest device that holds the share; -1 for none.
+func tightest(left []int, milli int) int {
 	best, least := -1, math.MaxInt
 	for i, f := range left {
-		if f >= milli && f < least && (except == 0 || i < 64 && except&(1<<i) == 0) {
+		if f >= milli && f < least {
 			best, least = i, f
 		}
 	}
 	return best
 }
 
-// wholeMask has a bit for each device that is entirely free by index.
-func (inv *Inventory) wholeMask() uint64 {
-	var mask uint64
+// firstWhole are the first n devices that are entirely free.
+func (inv *Inventory) firstWhole(n int) []int {
+	devices := make([]int, 0, n)
 	for i, d := range inv.Devices {
-		if i >= 64 {
-			break
-		}
-		if d.whole() {
-			mask |= 1 << i
+		if len(devices) < n && d.whole() {
+			devices = append(devices, i)
 		}
 	}
-	return mask
+	return devices
 }
 
 func indices(set uint64) []int {

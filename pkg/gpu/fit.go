@@ -287,7 +287,7 @@ func fitFree(inv *Inventory, r *Request) Reason {
 			return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}
 		}
 		if r.Interconnect == InterconnectRequired && r.Count > 1 {
-			if _, ok := inv.linkedSet(r.Count, true); !ok {
+			if _, ok := inv.bestFree(r.Count, true); !ok {
 				return Reason{Cause: NotLinked, Need: r.Count, Have: inv.Links.LargestLinked(len(inv.Devices))}
 			}
 		}
@@ -295,10 +295,15 @@ func fitFree(inv *Inventory, r *Request) Reason {
 	}
 	share, _ := r.ShareOn(inv.MemMiB)
 	n, free, computing, largestMiB := 0, 0, 0, 0
+	byMemory := r.Milli == 0 && r.ShareMemMiB > 0
 	for i, d := range inv.Devices {
-		if inv.HasFree(i, Share{Milli: share.Milli}) {
+		switch {
+		case inv.HasFree(i, Share{Milli: share.Milli}):
 			computing++
 			largestMiB = max(largestMiB, d.FreeMemMiB)
+		case byMemory && !d.Unhealthy:
+			// A pod that asks for memory alone takes compute in proportion, so that no more memory than this is for it.
+			largestMiB = max(largestMiB, min(d.FreeMemMiB, d.FreeMilli*inv.MemMiB/WholeMilli))
 		}
 		if inv.holds(i, share) {
 			n++
@@ -310,7 +315,7 @@ func fitFree(inv *Inventory, r *Request) Reason {
 	switch {
 	case n < r.Count && free >= r.Count:
 		return Reason{Cause: TasksTaken, Need: r.Count, Have: n}
-	case n < r.Count && computing >= r.Count:
+	case n < r.Count && (computing >= r.Count || byMemory):
 		return Reason{Cause: ShareTaken, Need: share.MemMiB, Have: largestMiB, Detail: "MiB"}
 	case n < r.Count:
 		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.LargestShare()}

@@ -1,6 +1,6 @@
 package gpu
 
-import "math/bits"
+import "slices"
 
 // faultyMilli is the waste of being given one faulty GPU: work that fails there has to be done again elsewhere, after it
 // has held the GPU for nothing. It outweighs what any healthy choice can waste.
@@ -28,11 +28,9 @@ func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, 
 			after.Occupy([]int{g.Device}, g.Share)
 		}
 	}
-	var seen uint64
-	for _, g := range given {
-		if i := g.Device; g.Slice == "" && i >= 0 && i < len(after.Devices) && i < 64 && seen&(1<<i) == 0 && g.Share.Milli < WholeMilli {
-			seen |= 1 << i
-			sliver += after.Devices[i].FreeMilli
+	for i, d := range after.Devices {
+		if slices.ContainsFunc(given, func(g Grant) bool { return g.of(i) && g.Share.Milli < WholeMilli }) {
+			sliver += d.FreeMilli
 		}
 	}
 	return after.freeVector(buf), taken, sliver
@@ -41,34 +39,37 @@ func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, 
 // faulty counts the unhealthy GPUs among those that are given.
 func (inv *Inventory) faulty(given []Grant) int {
 	n := 0
-	mask := maskOf(given)
-	for i := range inv.Devices {
-		if inv.Devices[i].Unhealthy && i < 64 && mask&(1<<i) != 0 {
+	for i, d := range inv.Devices {
+		if d.Unhealthy && slices.ContainsFunc(given, func(g Grant) bool { return g.of(i) }) {
 			n++
 		}
 	}
 	return n
 }
 
-// maskOf has a bit for each GPU that is given, entirely or in part.
-func maskOf(given []Grant) uint64 {
-	var mask uint64
-	for _, g := range given {
-		if g.Slice == "" && g.Device >= 0 && g.Device < 64 {
-			mask |= 1 << g.Device
+// of reports whether the grant is of that GPU, entirely or in part.
+func (g Grant) of(device int) bool { return g.Slice == "" && g.Device == device }
+
+// gpusOf are the GPUs that are given, entirely or in part.
+func gpusOf(given []Grant) deviceSet {
+	var s deviceSet
+	for n, g := range given {
+		again := slices.ContainsFunc(given[:n], func(other Grant) bool { return other.of(g.Device) })
+		if g.Slice == "" && g.Device >= 0 && !again {
+			s.mask |= 1 << g.Device
+			s.count++
 		}
 	}
-	return mask
+	return s
 }
 
 // linkScoreOf is the mean link score of the GPUs that are given, MaxLinkScore for fewer than two.
 func (inv *Inventory) linkScoreOf(given []Grant) int {
-	mask := maskOf(given)
-	n := bits.OnesCount64(mask)
-	if n < 2 {
+	gpus := gpusOf(given)
+	if gpus.count < 2 {
 		return MaxLinkScore
 	}
-	_, score, ok := inv.Links.Best(mask, n, false)
+	_, score, ok := inv.best(gpus, gpus.count, false)
 	if !ok {
 		return 0
 	}
@@ -95,10 +96,9 @@ func FitGranted(inv *Inventory, r *Request, given []Grant) Reason {
 			return Reason{Cause: GPUMemory, Need: r.MinMemMiB, Have: g.MemMiB}
 		}
 	}
-	mask := maskOf(given)
-	if n := bits.OnesCount64(mask); n > 1 && r.Interconnect == InterconnectRequired {
-		if _, _, ok := inv.Links.Best(mask, n, true); !ok {
-			return Reason{Cause: NotLinked, Need: n, Have: inv.Links.LargestLinked(len(inv.Devices))}
+	if gpus := gpusOf(given); gpus.count > 1 && r.Interconnect == InterconnectRequired {
+		if _, _, ok := inv.best(gpus, gpus.count, true); !ok {
+			return Reason{Cause: NotLinked, Need: gpus.count, Have: inv.Links.LargestLinked(len(inv.Devices))}
 		}
 	}
 	return Reason{}

@@ -13,6 +13,9 @@ const MaxLinkScore = 100
 // maxTabled is up to how many GPUs every subset is scored in advance: 2^8 sums, of which at most 70 have equal size.
 const maxTabled = 8
 
+// MaxLinked is up to how many GPUs the links of each pair are told apart. On a larger node they are all alike.
+const MaxLinked = 64
+
 // Link is the quality of the connection of one pair of GPUs, 0 to MaxLinkScore, and whether it is NVLink.
 type Link struct {
 	Score  int
@@ -58,7 +61,7 @@ type Links struct {
 	connected []bool
 }
 
-// NewLinks makes an interconnect of n GPUs in which every pair is connected through the system.
+// NewLinks makes an interconnect of n GPUs, at most 64, in which every pair is connected through the system.
 func NewLinks(n int) *LinksBuilder {
 	b := &LinksBuilder{links: &Links{n: n, pair: make([]Link, n*n)}}
 	for i := range b.links.pair {
@@ -101,15 +104,8 @@ func (b *LinksBuilder) Build() *Links {
 	return l
 }
 
-// Mesh is the interconnect of n GPUs behind NVSwitch or a full NVLink mesh.
-func Mesh(n int) *Links {
-	b := NewLinks(n)
-	for i := range b.links.pair {
-		b.links.pair[i] = Link{Score: MaxLinkScore, NVLink: true}
-	}
-	b.links.uniform = true
-	return b.Build()
-}
+// Mesh is the interconnect of any number of GPUs behind NVSwitch or a full NVLink mesh.
+func Mesh(n int) *Links { return &Links{n: n, uniform: true} }
 
 // reach is the part of the set that NVLink connects to its lowest GPU.
 func (l *Links) reach(set uint64) uint64 {
@@ -130,11 +126,14 @@ func (l *Links) reach(set uint64) uint64 {
 
 // LargestLinked is the size of the largest NVLink-connected set among the node's first n GPUs, 1 without links.
 func (l *Links) LargestLinked(n int) int {
-	if l == nil || n < 1 {
+	switch {
+	case l == nil || n < 1:
 		return 1
+	case l.uniform:
+		return max(1, min(n, l.n))
 	}
 	largest := 1
-	for left := uint64(1)<<min(n, l.n, 63) - 1; left != 0; {
+	for left := uint64(1)<<min(n, l.n) - 1; left != 0; {
 		part := l.reach(left)
 		largest = max(largest, bits.OnesCount64(part))
 		left &^= part
@@ -152,14 +151,14 @@ func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok
 	if k == 1 {
 		return free & -free, MaxLinkScore, true
 	}
-	if l == nil || l.n < 64 && free >= 1<<l.n {
-		if nvlink {
+	if l != nil && l.n < MaxLinked && free >= 1<<l.n {
+		l = nil // GPUs of which nothing is known
+	}
+	if l == nil || l.uniform {
+		if score, ok = l.alike(k, nvlink); !ok {
 			return 0, 0, false
 		}
-		return lowest(free, k), systemLink.Score, true
-	}
-	if l.uniform {
-		return lowest(free, k), MaxLinkScore, true
+		return lowest(free, k), score, true
 	}
 	pairs := k * (k - 1) / 2
 	best := -1
@@ -181,6 +180,18 @@ func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok
 		}
 	}
 	return set, max(best, 0) / pairs, best >= 0
+}
+
+// alike is the score of any k GPUs where the links of all pairs are alike or unknown, and whether there is such a set.
+func (l *Links) alike(k int, nvlink bool) (score int, ok bool) {
+	switch {
+	case k == 1 || l != nil && l.uniform:
+		return MaxLinkScore, true
+	case nvlink:
+		return 0, false
+	default:
+		return systemLink.Score, true
+	}
 }
 
 // grow adds to the set, one by one, the free GPU with the best links to it.
@@ -219,30 +230,48 @@ func lowest(set uint64, k int) uint64 {
 	return out
 }
 
-// freeMask has a bit for each device of which nothing is promised. Where the kubelet picks and nobody reports which
-// devices are free, any may be: the best set is then what can be hoped for.
-func (inv *Inventory) freeMask() uint64 {
-	var mask uint64
-	for i, d := range inv.Devices {
-		if i >= 64 {
-			break
-		}
-		if d.whole() || (inv.Mode == ModeDevicePlugin && !inv.IndexKnown && !d.Unhealthy) {
-			mask |= 1 << i
-		}
-	}
-	return mask
+// deviceSet is which of a node's devices have something in common.
+type deviceSet struct {
+	// mask has a bit for each of the first MaxLinked.
+	mask  uint64
+	count int
 }
 
-// linkedSet is the best connected free set of k whole GPUs.
-func (inv *Inventory) linkedSet(k int, nvlink bool) (uint64, bool) {
-	set, _, ok := inv.Links.Best(inv.freeMask(), k, nvlink)
-	return set, ok
+func (inv *Inventory) devicesThat(belong func(Device) bool) deviceSet {
+	var s deviceSet
+	for i, d := range inv.Devices {
+		if belong(d) {
+			s.mask |= 1 << i
+			s.count++
+		}
+	}
+	return s
+}
+
+// best is Links.Best for a node of any number of GPUs. With more than MaxLinked it is the same for all sets, and none is named.
+func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score int, ok bool) {
+	if len(inv.Devices) <= MaxLinked {
+		return inv.Links.Best(of.mask, k, nvlink)
+	}
+	if k < 1 || of.count < k {
+		return 0, 0, false
+	}
+	score, ok = inv.Links.alike(k, nvlink)
+	return 0, score, ok
+}
+
+// bestFree is that of the devices of which nothing is promised. Where the kubelet picks and nobody reports which devices are
+// free, any may be: the best set is then what can be hoped for.
+func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
+	unknown := inv.Mode == ModeDevicePlugin && !inv.IndexKnown
+	free := inv.devicesThat(func(d Device) bool { return d.whole() || unknown && !d.Unhealthy })
+	_, score, ok = inv.best(free, k, nvlink)
+	return score, ok
 }
 
 // LinkScore is the mean link score of the best free set of k GPUs, MaxLinkScore for one.
 func (inv *Inventory) LinkScore(k int) int {
-	_, score, ok := inv.Links.Best(inv.freeMask(), k, false)
+	score, ok := inv.bestFree(k, false)
 	if !ok {
 		return 0
 	}

@@ -24,6 +24,8 @@ const (
 	cpuBucketMilli = 1000
 	// cacheShards spreads the parallel readers of one scheduling cycle.
 	cacheShards = 16
+	// maxStranded is how many GPUs of a node are looked at, the fullest first: more than a stream fills.
+	maxStranded = 64
 	// maxCached bounds a shard; a cluster holds far fewer distinct states at a time.
 	maxCached = 1 << 16
 )
@@ -155,6 +157,7 @@ func (s *Stranding) Value(model string, freeCPUMilli int64, free []int) float64 
 	if len(free) == 0 {
 		return 0
 	}
+	free = free[:min(len(free), maxStranded)]
 	bucket := max(0, freeCPUMilli) / cpuBucketMilli
 	var buf [72]byte
 	key := binary.LittleEndian.AppendUint16(buf[:0], m.id)
@@ -225,23 +228,24 @@ func (m *streams) play(pods []offer, cpu float64, left []int, total int) int {
 
 // place takes milli of each of count GPUs, of the fullest that hold it, and returns the compute taken: all or nothing.
 // left need not stay in order.
-func place(left []int, count, milli int) int {
+func place(left []int, count, milli int) (placed int) {
 	if count == 1 {
-		i := tightest(left, milli, 0)
+		i := tightest(left, milli)
 		if i < 0 {
 			return 0
 		}
 		left[i] -= milli
 		return milli
 	}
-	taken, ok := fullest(left, count, milli)
-	if !ok {
-		return 0
+	if fullest(left, count, milli) {
+		placed = count * milli
+	} else {
+		milli = 0
 	}
 	for i := range left {
-		if taken&(1<<i) != 0 {
-			left[i] -= milli
+		if left[i] < 0 {
+			left[i] += taken - milli
 		}
 	}
-	return count * milli
+	return placed
 }

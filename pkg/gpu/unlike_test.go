@@ -40,7 +40,7 @@ func TestGPUsOfDifferentMemory(t *testing.T) {
 		{"half of the large one", unlikeNode(take(600, 0, 600)), percent(500, 1), []int{1}, Share{Milli: 500, MemMiB: 40 << 10}, Reason{}},
 		{"shares of two are on GPUs that are alike", unlikeNode(), byMemory(2, 6_144), []int{0, 2}, Share{Milli: 250, MemMiB: 6_144}, Reason{}},
 		{"more than the large one has", unlikeNode(), byMemory(1, 90_000), nil, Share{}, Reason{Cause: GPUMemory, Need: 90_000, Have: 80 << 10}},
-		{"more than is left of it", unlikeNode(take(0, 600)), byMemory(1, 40_000), nil, Share{}, Reason{Cause: ShareTaken, Need: 488, Have: 400}},
+		{"more than is left of it", unlikeNode(take(0, 600)), byMemory(1, 40_000), nil, Share{}, Reason{Cause: ShareTaken, Need: 40000, Have: 32768, Detail: "MiB"}},
 		{"whole GPUs of any memory", unlikeNode(), whole(3), []int{0, 1, 2}, Share{Milli: 1000, MemMiB: 24 << 10}, Reason{}},
 		{"a whole GPU of much memory", unlikeNode(), with(whole(1), func(r *Request) { r.MinMemMiB = 40 << 10 }), []int{1}, Share{Milli: 1000, MemMiB: 80 << 10}, Reason{}},
 		{"a share of a GPU of much memory", unlikeNode(), with(byMemory(1, 6_144), func(r *Request) { r.MinMemMiB = 40 << 10 }), []int{1},

@@ -215,7 +215,7 @@ func (inv *Inventory) freeVector(buf []int) []int {
 
 // takeVector takes the request out of the vector best-fit and returns the vector, the compute taken, and what is left
 // of the devices on which shares of it were placed.
-func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliver int) {
+func takeVector(free []int, inv *Inventory, r *Request) (left []int, used, sliver int) {
 	if r.Count == 0 {
 		return free, 0, 0
 	}
@@ -230,9 +230,8 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliv
 	if inv.TimeSliced() {
 		milli = WholeMilli / inv.Replicas
 	}
-	var mask uint64
 	for range min(r.Count, len(free)) {
-		i := tightest(free, milli, mask)
+		i := tightest(free, milli)
 		if i < 0 {
 			break
 		}
@@ -240,12 +239,17 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, taken, sliv
 			sliver += free[i] - milli
 		}
 		free[i] -= milli
-		taken += milli
-		if !inv.TimeSliced() && i < 64 {
-			mask |= 1 << i
+		used += milli
+		if !inv.TimeSliced() {
+			free[i] -= taken
 		}
 	}
-	return free, taken, sliver
+	for i := range free {
+		if free[i] < 0 {
+			free[i] += taken
+		}
+	}
+	return free, used, sliver
 }
 
 // wholes counts the GPUs of a free vector that pods can have entirely. Time slices never add up to one.

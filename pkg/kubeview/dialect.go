@@ -235,14 +235,13 @@ func joinIndices(devices []int, separator string) string {
 // each; nil when it is none.
 func splitIndices(value, separator string, count int, share gpu.Share) []deviceShare {
 	var devices []deviceShare
+	seen := map[int]bool{}
 	for field := range strings.SplitSeq(value, separator) {
 		i, err := strconv.Atoi(field)
-		if err != nil || i < 0 || i >= maxNodeGPUs {
+		if err != nil || i < 0 || i >= maxGPUs || seen[i] {
 			return nil
 		}
-		if slices.ContainsFunc(devices, func(d deviceShare) bool { return d.device == i }) {
-			return nil
-		}
+		seen[i] = true
 		devices = append(devices, deviceShare{i, share})
 	}
 	if count > 0 && len(devices) != count {

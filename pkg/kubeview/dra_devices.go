@@ -13,11 +13,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// DefaultDeviceDrivers are the drivers of dynamic resource allocation whose devices are GPUs.
-func DefaultDeviceDrivers() []string {
-	return []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"}
-}
-
 // Attributes and capacities by which drivers describe GPUs, without the driver's domain.
 const (
 	attributeProduct      = "productName"
@@ -197,7 +192,7 @@ func (r *deviceNodeReader) add(d sourceDevice) {
 func (r *deviceNodeReader) join(d *claimDevice, key string, seen *claimGPU, part claimPart) bool {
 	i, known := r.byKey[key]
 	if !known {
-		if len(r.node.gpus) == maxNodeGPUs {
+		if len(r.node.gpus) == maxGPUs {
 			return false
 		}
 		i = len(r.node.gpus)
@@ -313,6 +308,9 @@ func claimLinks(gpus []claimGPU, model string) *gpu.Links {
 	}
 	if product, ok := gpu.LookupProduct(model); ok && product.NVLinkMesh {
 		return gpu.Mesh(len(gpus))
+	}
+	if len(gpus) > gpu.MaxLinked {
+		return nil
 	}
 	near, err := gpu.ParseLink("PIX")
 	if err != nil {

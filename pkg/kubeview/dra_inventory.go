@@ -119,7 +119,7 @@ func (n *DeviceNode) Simulated(info fwk.NodeInfo, resources []ClassResource, all
 			taken++
 		}
 	}
-	return int(min(max(0, requested-taken), maxNodeGPUs))
+	return int(min(max(0, requested-taken), maxGPUs))
 }
 
 // Given adds the GPUs that an allocation gives.

@@ -2,6 +2,7 @@ package kubeview
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/price"
@@ -18,31 +20,64 @@ import (
 // what the rest reads from them, for clusters and pods that exist in a simulation only. Where several keys mean the same
 // they use the most common one.
 
-// spotNode is the rule by which a node is made a spot node.
-var spotNode = DefaultCapacityRules()[0]
-
 // simulatedAgent names what holds pods to their devices in a simulation, where a pod uses what it is told.
 const simulatedAgent = "simulation"
 
 // SetGPUs makes count GPUs of a model part of a node of a simulation. Shared puts the node into the mode in which the
 // scheduler hands out shares of GPUs.
-func SetGPUs(node *v1.Node, model string, count int, shared bool) {
-	keys := DefaultGPUKeys()
-	metav1.SetMetaDataLabel(&node.ObjectMeta, keys.ProductLabels[0], model)
-	metav1.SetMetaDataLabel(&node.ObjectMeta, keys.CountLabels[0], strconv.Itoa(count))
+func (k *GPUKeys) SetGPUs(node *v1.Node, model string, count int, shared bool) {
+	for _, label := range []struct {
+		keys  []string
+		value string
+	}{{k.ProductLabels, model}, {k.CountLabels, strconv.Itoa(count)}} {
+		if len(label.keys) > 0 {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, label.keys[0], label.value)
+		}
+	}
 	if shared {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, GPUModeKey, "shared")
 		metav1.SetMetaDataLabel(&node.ObjectMeta, GPUAgentKey, simulatedAgent)
 	}
 	quantity := *resource.NewQuantity(int64(count), resource.DecimalSI)
 	for _, list := range []v1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
-		list[v1.ResourceName(keys.Resources[0])] = quantity
+		list[v1.ResourceName(k.Resources[0])] = quantity
 	}
 }
 
-// SetSpot makes the node one that may be taken away.
-func SetSpot(node *v1.Node) {
-	metav1.SetMetaDataLabel(&node.ObjectMeta, spotNode.Label, spotNode.Values[0])
+// OfferedFirst are the keys with the GPU resource in front that nodes among the objects offer, so that what is made to ask for GPUs
+// asks for these.
+func OfferedFirst(k GPUKeys, objects []runtime.Object) GPUKeys {
+	offered := map[string]bool{}
+	for _, obj := range objects {
+		if node, ok := obj.(*v1.Node); ok {
+			for name := range node.Status.Allocatable {
+				offered[string(name)] = true
+			}
+		}
+	}
+	k.Resources = slices.Clone(k.Resources)
+	slices.SortStableFunc(k.Resources, func(a, b string) int {
+		switch {
+		case offered[a] == offered[b]:
+			return 0
+		case offered[a]:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return k
+}
+
+// SetSpot makes the node one that may be taken away, by the first rule that says so.
+func (rules CapacityRules) SetSpot(node *v1.Node) {
+	for _, r := range rules {
+		if r.Type == Spot {
+			value := append(slices.Concat(r.Values, r.Contains), "true")[0]
+			metav1.SetMetaDataLabel(&node.ObjectMeta, r.Label, value)
+			return
+		}
+	}
 }
 
 // SetPrice states what the node costs an hour.
@@ -51,8 +86,8 @@ func SetPrice(node *v1.Node, perHour price.MicroDollars) {
 }
 
 // RequestGPUs makes a pod of one container ask for whole GPUs.
-func RequestGPUs(pod *v1.Pod, count int) {
-	name := v1.ResourceName(DefaultGPUKeys().Resources[0])
+func (k *GPUKeys) RequestGPUs(pod *v1.Pod, count int) {
+	name := v1.ResourceName(k.Resources[0])
 	pod.Spec.Containers[0].Resources.Requests[name] = *resource.NewQuantity(int64(count), resource.DecimalSI)
 }
 
@@ -64,10 +99,9 @@ func RequestShare(pod *v1.Pod, milli int) {
 
 // TakeWholeGPUs makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource, as its owner
 // has to where the scheduler knows no shares. It says whether there was such a request.
-func TakeWholeGPUs(pod *v1.Pod) bool {
-	keys := DefaultGPUKeys()
-	asked, err := keys.PodGPURequest(pod)
-	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || keys.asksByResource(pod) || len(pod.Spec.Containers) == 0 {
+func (k *GPUKeys) TakeWholeGPUs(pod *v1.Pod) bool {
+	asked, err := k.PodGPURequest(pod)
+	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || k.asksByResource(pod) || len(pod.Spec.Containers) == 0 {
 		return false
 	}
 	for _, key := range askingAnnotations {
@@ -79,17 +113,20 @@ func TakeWholeGPUs(pod *v1.Pod) bool {
 	if pod.Spec.Containers[0].Resources.Requests == nil {
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{}
 	}
-	RequestGPUs(pod, max(asked.Count, 1))
+	k.RequestGPUs(pod, max(asked.Count, 1))
 	return true
 }
 
 // AcceptModels names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock scheduler, so
 // that every configuration has the same choice.
-func AcceptModels(pod *v1.Pod, models []string) {
+func (k *GPUKeys) AcceptModels(pod *v1.Pod, models []string) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, GPUModelsKey, strings.Join(models, "|"))
+	if len(k.ProductLabels) == 0 {
+		return
+	}
 	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
 		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
-			{Key: DefaultGPUKeys().ProductLabels[0], Operator: v1.NodeSelectorOpIn, Values: models},
+			{Key: k.ProductLabels[0], Operator: v1.NodeSelectorOpIn, Values: models},
 		}}},
 	}}}
 }

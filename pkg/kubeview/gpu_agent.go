@@ -92,11 +92,11 @@ func parseGPUs(value string) ([]PublishedGPU, error) {
 		return nil, fmt.Errorf("parsing JSON: %w", err)
 	}
 	seen := map[string]bool{}
-	var indices uint64
+	indices := map[int]bool{}
 	for _, d := range devices {
 		switch {
-		case d.Index < 0 || d.Index >= maxNodeGPUs || indices&(1<<d.Index) != 0:
-			return nil, fmt.Errorf("index %d: want each once, from 0 to %d", d.Index, maxNodeGPUs-1)
+		case d.Index < 0 || d.Index >= maxGPUs || indices[d.Index]:
+			return nil, fmt.Errorf("index %d: want each once, from 0 to %d", d.Index, maxGPUs-1)
 		case d.UUID == "" || seen[d.UUID]:
 			return nil, fmt.Errorf("uuid %q of GPU %d: want one of its own", d.UUID, d.Index)
 		case d.MemMiB < 0 || d.MemMiB > 1<<30:
@@ -104,7 +104,7 @@ func parseGPUs(value string) ([]PublishedGPU, error) {
 		case d.Replicas < 0 || d.Replicas > maxReplicas:
 			return nil, fmt.Errorf("replicas %d of GPU %d: want 0 to %d", d.Replicas, d.Index, maxReplicas)
 		}
-		indices |= 1 << d.Index
+		indices[d.Index] = true
 		seen[d.UUID] = true
 	}
 	slices.SortFunc(devices, func(a, b PublishedGPU) int { return a.Index - b.Index })

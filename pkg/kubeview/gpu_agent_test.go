@@ -265,7 +265,7 @@ func FuzzAgentAnnotations(f *testing.F) {
 		several, _ := keys.ReadGPUNode(both)
 		for _, pool := range several.Pools() {
 			inv := keys.Inventory(pool, nodeInfo(both, holder(offered/2)), nil, "")
-			if n := len(inv.Devices); n > maxNodeGPUs || inv.Replicas < 1 {
+			if n := len(inv.Devices); n > maxGPUs || inv.Replicas < 1 {
 				t.Fatalf("%s: %d devices, %d replicas", inv.Resource, n, inv.Replicas)
 			}
 			if offered > 0 && slices > 0 && inv.Healthy() != len(inv.Devices) {
@@ -274,7 +274,7 @@ func FuzzAgentAnnotations(f *testing.F) {
 		}
 		seen, _ := keys.ReadGPUNode(node)
 		inv := keys.Inventory(seen, nodeInfo(node, holder(offered/2)), nil, "")
-		if n := len(inv.Devices); n > maxNodeGPUs || inv.Replicas < 1 {
+		if n := len(inv.Devices); n > maxGPUs || inv.Replicas < 1 {
 			t.Fatalf("%d devices, %d replicas", n, inv.Replicas)
 		}
 		if inv.TimeSliced() {

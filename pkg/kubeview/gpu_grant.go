@@ -180,12 +180,12 @@ func parseGrant(value string) (grant, bool) {
 	if len(g.UUIDs) > 0 && len(g.UUIDs) != len(g.Devices) {
 		return grant{}, false
 	}
-	var seen uint64
+	seen := map[int]bool{}
 	for _, d := range g.Devices {
-		if d < 0 || d >= maxNodeGPUs || seen&(1<<d) != 0 {
+		if d < 0 || d >= maxGPUs || seen[d] {
 			return grant{}, false
 		}
-		seen |= 1 << d
+		seen[d] = true
 	}
 	return g, true
 }

@@ -36,7 +36,7 @@ func (k *GPUKeys) Inventory(g *GPUNode, info fwk.NodeInfo, promised AssignmentOf
 	case inv.TimeSliced():
 		inv.FreeReplicas = int(max(0, min(g.allocatable-used, maxGPUs)))
 	default:
-		occupyWhole(inv, g.inUse, int(min(used, maxNodeGPUs)))
+		occupyWhole(inv, g.inUse, int(min(used, maxGPUs)))
 	}
 	return inv
 }
@@ -174,11 +174,9 @@ func (k *GPUKeys) countReported(claims []*v1.Pod, g *GPUNode, inv *gpu.Inventory
 	if len(claims) == 0 || len(g.inUse) == 0 {
 		return
 	}
-	var unexplained uint64
+	unexplained := map[int]bool{}
 	for _, i := range g.inUse {
-		if i < len(inv.Devices) && inv.Devices[i].FreeMilli >= gpu.WholeMilli {
-			unexplained |= 1 << i
-		}
+		unexplained[i] = i < len(inv.Devices) && inv.Devices[i].FreeMilli >= gpu.WholeMilli
 	}
 	for _, pod := range claims {
 		request := k.heldGPUs(pod)
@@ -187,7 +185,7 @@ func (k *GPUKeys) countReported(claims []*v1.Pod, g *GPUNode, inv *gpu.Inventory
 			continue
 		}
 		for _, d := range told(pod, g, request.Count, share) {
-			if unexplained&(1<<d.device) != 0 {
+			if unexplained[d.device] {
 				inv.Occupy([]int{d.device}, d.share)
 				k.noteKind(inv, pod)
 			}

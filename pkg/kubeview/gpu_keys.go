@@ -69,12 +69,14 @@ type GPUKeys struct {
 	InterconnectLabels []string
 	// CliqueLabels hold the NVLink domain that spans nodes.
 	CliqueLabels []string
+	// Drivers are those of dynamic resource allocation whose devices are GPUs.
+	Drivers []string
 	// TrustAnnotations reports that pods which this scheduler did not assign hold what their annotations say, because
 	// tenants cannot write those.
 	TrustAnnotations bool
 }
 
-// DefaultGPUKeys are NVIDIA's keys as GPU feature discovery sets them, then AMD's and Intel's, then those of published
+// DefaultGPUKeys are the defaults of the args, which are the one source of keys for all else. They are NVIDIA's keys as GPU feature discovery sets them, then AMD's and Intel's, then those of published
 // examples of GPU-aware schedulers.
 func DefaultGPUKeys() GPUKeys {
 	return GPUKeys{
@@ -88,6 +90,7 @@ func DefaultGPUKeys() GPUKeys {
 		GenerationLabels:   []string{"nvidia.com/gpu.compute.major", "nvidia.com/gpu.family", "gpu-generation"},
 		InterconnectLabels: []string{"gpu-interconnect"},
 		CliqueLabels:       []string{"nvidia.com/gpu.clique"},
+		Drivers:            []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"},
 	}
 }
 

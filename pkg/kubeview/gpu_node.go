@@ -9,9 +9,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// maxNodeGPUs is how many GPUs of one node are told apart.
-const maxNodeGPUs = 64
-
 // maxReplicas is into how many time slices a GPU may be cut.
 const maxReplicas = 1024
 
@@ -167,7 +164,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	if !byAgent {
 		partition = b.partition(&provided)
 		replicas = b.replicas(count, partition, &provided)
-		whole = int(min(g.allocatable/int64(replicas), maxNodeGPUs))
+		whole = int(min(g.allocatable/int64(replicas), maxGPUs))
 	}
 	if count == 0 {
 		count = provided.count
@@ -203,7 +200,7 @@ func (b *gpuNodeReader) pool(i int) *GPUNode {
 	case len(mig) > 0:
 		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
 	case inv.Mode != gpu.ModeDRA:
-		inv.Devices = gpu.NewDevices(min(maxNodeGPUs, max(count, whole)), inv.MemMiB)
+		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
 		markAbsent(inv.Devices, listed, whole)
 		g.uuids = placeUUIDs(named, len(inv.Devices))
 	}

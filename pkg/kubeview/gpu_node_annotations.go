@@ -59,12 +59,20 @@ func (b *gpuNodeReader) registered() (devices []registeredGPU, byAgent bool) {
 	} else {
 		devices, err = parseRegisterRecords(value)
 	}
-	if err != nil || len(devices) == 0 || len(devices) > maxNodeGPUs {
-		b.reject("annotation", hamiRegisterKey, value, "a list of one device or more as HAMi writes it")
+	if err != nil || len(devices) == 0 || len(devices) > maxGPUs || listedTwice(devices) {
+		b.reject("annotation", hamiRegisterKey, value, "a list of one device or more, each once, as HAMi writes it")
 		b.bad[len(b.bad)-1].Effect = "no GPU of the node is given out"
 		return nil, true
 	}
 	return devices, true
+}
+
+func listedTwice(devices []registeredGPU) bool {
+	seen := map[string]bool{}
+	for _, d := range devices {
+		seen[d.uuid] = true
+	}
+	return len(seen) < len(devices)
 }
 
 func parseRegisterJSON(value string) ([]registeredGPU, error) {
@@ -151,6 +159,9 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 	}
 	if err := json.Unmarshal([]byte(value), &doc); err != nil {
 		return nil, fmt.Errorf("parsing JSON: %w", err)
+	}
+	if n > gpu.MaxLinked {
+		return nil, fmt.Errorf("a node of %d GPUs: links are read of at most %d", n, gpu.MaxLinked)
 	}
 	builder := gpu.NewLinks(n)
 	for _, entry := range doc.Links {

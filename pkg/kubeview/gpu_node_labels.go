@@ -182,7 +182,7 @@ func (b *gpuNodeReader) intelMemory(value string) (int, bool) {
 	total, err := strconv.ParseUint(value, 10, 63)
 	count := b.intelCount()
 	if count == 0 {
-		count = int(min(max(b.offer.units, 1), maxNodeGPUs))
+		count = int(min(max(b.offer.units, 1), maxGPUs))
 	}
 	mib := total >> 20 / uint64(count)
 	return int(mib), err == nil && mib > 0 && mib <= 1<<30
@@ -191,7 +191,7 @@ func (b *gpuNodeReader) intelMemory(value string) (int, bool) {
 // intelCount is the number of Intel GPUs, of which the labeller gives a thousand millicores each; 0 when unknown.
 func (b *gpuNodeReader) intelCount() int {
 	millicores, err := strconv.Atoi(b.node.Labels[intelMillicoresLabel])
-	if err != nil || millicores < 0 || millicores > maxNodeGPUs*1000 || b.ofAnother(intelMillicoresLabel) {
+	if err != nil || millicores < 0 || millicores > maxGPUs*1000 || b.ofAnother(intelMillicoresLabel) {
 		return 0
 	}
 	return millicores / 1000
@@ -200,11 +200,7 @@ func (b *gpuNodeReader) intelCount() int {
 // count is the number of physical GPUs by the labels of feature discovery, 0 where they say nothing. Where slices are
 // handed out as GPUs, these labels count slices.
 func (b *gpuNodeReader) count() int {
-	high := maxNodeGPUs
-	if gpu.SliceProfile(b.first(b.keys.ProductLabels)) != "" {
-		high = maxGPUs
-	}
-	return b.number(b.keys.CountLabels, high)
+	return b.number(b.keys.CountLabels, maxGPUs)
 }
 
 // replicas is into how many time slices each GPU is cut, 1 for none.

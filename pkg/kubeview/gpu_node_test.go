@@ -140,8 +140,8 @@ func TestReadGPUNodeReportsWhatItCannotUse(t *testing.T) {
 	}{
 		{"memory with a wrong unit", strs{"nvidia.com/gpu.memory": "80TB"}, nil, `node label nvidia.com/gpu.memory: "80TB" is not the memory of one GPU`},
 		{"negative memory", strs{"gpu-memory-gb": "-1"}, nil, `node label gpu-memory-gb: "-1" is not the memory of one GPU`},
-		{"a count in words", strs{"nvidia.com/gpu.count": "eight"}, nil, `node label nvidia.com/gpu.count: "eight" is not a whole number from 0 to 64`},
-		{"a huge count", strs{"nvidia.com/gpu.count": "1000000000"}, nil, `node label nvidia.com/gpu.count: "1000000000" is not a whole number from 0 to 64`},
+		{"a count in words", strs{"nvidia.com/gpu.count": "eight"}, nil, `node label nvidia.com/gpu.count: "eight" is not a whole number from 0 to 16384`},
+		{"a huge count", strs{"nvidia.com/gpu.count": "1000000000"}, nil, `node label nvidia.com/gpu.count: "1000000000" is not a whole number from 0 to 16384`},
 		{"an unknown generation", strs{"gpu-generation": "newest"}, nil, `node label gpu-generation: "newest" is not a compute capability`},
 		{"an unknown mode", strs{GPUModeKey: "Shared"}, nil, `node label berth.dev/gpu-mode: "Shared" is not device-plugin, shared or dra`},
 		{"links that are no JSON", nil, strs{GPULinksKey: "NV12"}, `node annotation berth.dev/gpu-links: "NV12" is not links among the node's GPUs`},
@@ -178,7 +178,7 @@ func FuzzReadGPUNode(f *testing.F) {
 		} {
 			g, _ := keys.ReadGPUNode(node)
 			inv := g.Empty()
-			if len(inv.Devices) > maxNodeGPUs || inv.MemMiB < 0 || inv.Replicas < 1 || inv.Generation < 0 {
+			if len(inv.Devices) > maxGPUs || inv.MemMiB < 0 || inv.Replicas < 1 || inv.Generation < 0 {
 				t.Fatalf("inventory out of range: %+v", inv)
 			}
 		}

@@ -131,7 +131,7 @@ func TestSlicesHaveTheirOwnMemoryAndCompute(t *testing.T) {
 		"GPUs of an unknown geometry": {strs{"nvidia.com/gpu": "8"}, strs{"nvidia.com/gpu.product": "NVIDIA-Z100-MIG-small"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 8, Total: 8, Milli: 142, Replicas: 1}}, 2, 0},
 		"more slices than any node has": {strs{"nvidia.com/gpu": "16384"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"},
-			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 16384, Total: 16384, Milli: 142, Profile: profile(1, 1, 7, 8, 5<<10), Replicas: 1}}, 64, 0},
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 16384, Total: 16384, Milli: 142, Profile: profile(1, 1, 7, 8, 5<<10), Replicas: 1}}, 1024, 0},
 		"mixed, with GPUs that are whole": {strs{"nvidia.com/gpu": "6", "nvidia.com/mig-1g.10gb": "7"}, strs{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "nvidia.com/mig-1g.10gb.memory": "9856"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/mig-1g.10gb", Count: 7, Total: 7, Milli: 142, Profile: profile(1, 1, 7, 8, 9856), Replicas: 1}}, 2, 6},
 	} {

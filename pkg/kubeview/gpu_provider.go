@@ -177,7 +177,7 @@ func (b *gpuNodeReader) readLabeller(l *gpuLabeller, name string, p *provided) {
 		}
 	}
 	if l.count != "" && p.count == 0 {
-		p.count = b.number([]string{l.count}, maxNodeGPUs)
+		p.count = b.number([]string{l.count}, maxGPUs)
 	}
 	if p.model != "" {
 		return
@@ -202,6 +202,6 @@ func (b *gpuNodeReader) readGKE(p *provided) {
 		return
 	}
 	if p.replicas = max(p.replicas, clients); p.count == 0 && p.partition == "" {
-		p.count = int(min((b.offer.units+int64(clients)-1)/int64(clients), maxNodeGPUs))
+		p.count = int(min((b.offer.units+int64(clients)-1)/int64(clients), maxGPUs))
 	}
 }

@@ -206,7 +206,7 @@ func FuzzProviderLabels(f *testing.F) {
 			g, _ := keys.ReadGPUNode(node)
 			for _, pool := range g.Pools() {
 				inv := pool.Empty()
-				if len(inv.Devices) > maxNodeGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxNodeGPUs || inv.MemMiB < 0 || inv.Replicas < 1 {
+				if len(inv.Devices) > maxGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxSliced || inv.MemMiB < 0 || inv.Replicas < 1 {
 					t.Fatalf("inventory out of range: %+v", inv)
 				}
 				for _, s := range inv.Slices {

@@ -21,7 +21,8 @@ const (
 	maxSliceKinds           = 8
 )
 
-// maxGPUs bounds the number of GPUs that a request is read as; no node has so many, so it stays Pending all the same.
+// maxGPUs bounds how many GPUs a request is for and how many a node has. No node has so many, but a unit may be a small part
+// of a GPU that nothing tells apart from a GPU.
 const maxGPUs = 1 << 14
 
 // GPURequest is what a pod asks for, and in which dialect.

@@ -8,6 +8,9 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
+// maxSliced bounds the GPUs of a node that are cut into slices: a score places each slice on one of them.
+const maxSliced = 1024
+
 // migResources are the resources of hardware slices that belong to one of the node's GPU resources: the first of the
 // same maker or, without one, the first of all.
 func (b *gpuNodeReader) migResources(i int) []gpu.SliceCount {
@@ -55,7 +58,7 @@ func (b *gpuNodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, c
 		}
 		s.Profile = profile
 	}
-	inv.SlicedGPUs = min(maxNodeGPUs, max(count, (instances+perGPU-1)/perGPU))
+	inv.SlicedGPUs = min(maxSliced, max(count, (instances+perGPU-1)/perGPU))
 	inv.Slices = []gpu.SliceCount{s}
 }
 
@@ -85,7 +88,7 @@ func (b *gpuNodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, coun
 	for perGPU, memorySlices := range filled {
 		least += (memorySlices + perGPU - 1) / perGPU
 	}
-	inv.SlicedGPUs = min(maxNodeGPUs, max(count-whole, least))
+	inv.SlicedGPUs = min(maxSliced, max(count-whole, least))
 }
 
 // profileIn is the name of the profile in that of a resource.

@@ -42,13 +42,16 @@ func TestANodeOfHAMiThatListsNoGPUGivesOutNone(t *testing.T) {
 		{"no record", ":", nil, 0},
 		{"nothing at all", "", nil, 0},
 		{"a list that is cut short", "GPU-a,10", nil, 0},
+		{"a GPU twice", "GPU-a,10,16384,100,T4,0,true:GPU-a,10,16384,100,T4,0,true:", nil, 0},
+		{"a GPU twice, once broken", "GPU-a,10,16384,100,T4,0,true:GPU-a,10,16384,100,T4,0,false:", nil, 0},
+		{"a GPU twice in JSON", `[{"id":"GPU-a","count":10,"devmem":16384,"health":true},{"id":"GPU-a","count":5,"devmem":8192,"health":true}]`, nil, 0},
 		{"GPUs that labels tell of", "[]", strs{"nvidia.com/gpu.count": "8"}, 8},
 		{"a node that is labeled as one of device plugins", "[]", strs{GPUModeKey: "device-plugin"}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			node, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "80"}, tc.labels, strs{hamiRegisterKey: tc.register}))
-			if len(bad) != 1 || !strings.Contains(bad[0].Error(), "is not a list of one device or more as HAMi writes it") || bad[0].Effect == "" {
+			if len(bad) != 1 || !strings.Contains(bad[0].Error(), "is not a list of one device or more, each once, as HAMi writes it") || bad[0].Effect == "" {
 				t.Errorf("bad values %v, want one about the register that says what follows", bad)
 			}
 			inv := node.Empty()

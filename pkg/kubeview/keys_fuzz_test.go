@@ -77,7 +77,7 @@ func FuzzPodKeys(f *testing.F) {
 				complaint(t, err)
 			}
 			for _, d := range AssignedDevices(pod) {
-				if d < 0 || d >= maxNodeGPUs {
+				if d < 0 || d >= maxGPUs {
 					t.Fatalf("device %d of %q", d, annotation)
 				}
 			}

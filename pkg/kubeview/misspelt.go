@@ -23,9 +23,16 @@ func (k *GPUKeys) PodResources() []string {
 
 // DescribingLabels are the labels that are read for what a node's GPUs are, of those the makers set.
 func (k *GPUKeys) DescribingLabels() []string {
-	labels := slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels,
-		k.GenerationLabels, k.CliqueLabels)
-	return slices.DeleteFunc(labels, func(key string) bool { return !strings.Contains(key, "/") })
+	return slices.DeleteFunc(k.labels(), func(key string) bool {
+		return !strings.Contains(key, "/") || slices.Contains(k.InterconnectLabels, key)
+	})
+}
+
+// ReadsLabel says whether the label is read for what a node's GPUs are.
+func (k *GPUKeys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), key) }
+
+func (k *GPUKeys) labels() []string {
+	return slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels, k.CliqueLabels, k.InterconnectLabels)
 }
 
 // OfferedResources are the resources of which the kubelet offers something.

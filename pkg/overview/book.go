@@ -88,7 +88,7 @@ type kindCount struct {
 func NewBook(keys kubeview.GPUKeys, pricing Pricing) *Book {
 	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{}, waiting: map[types.UID]*podEntry{},
 		gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(kubeview.DefaultDeviceDrivers()), stale: true, leftOut: map[string]string{},
+		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(keys.Drivers), stale: true, leftOut: map[string]string{},
 		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue()}
 }
 

@@ -79,18 +79,18 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// Follow shows how many of the pods have been offered, as read says, until the function that it returns is called.
-func Follow(out io.Writer, label string, read func() (offered, total int64)) (stop func()) {
-	line, began := NewLine(out), time.Now()
+// Follow shows how many of the pods are done, as read says, until the function that it returns is called.
+func Follow(out io.Writer, label string, read func() (done, total int64)) (stop func()) {
+	line, began, p := NewLine(out), time.Now(), &pace{}
 	if line.width == nil {
 		return Every(nowAndThen, func() {
-			offered, total := read()
-			line.Keep(label + ": " + numbers(offered, total, time.Since(began)))
+			done, total := read()
+			line.Keep(label + ": " + numbers(done, total, p.at(time.Since(began), done)))
 		})
 	}
 	end := Every(again, func() {
-		offered, total := read()
-		line.Show(bar(label, offered, total, time.Since(began), line.width()-1))
+		done, total := read()
+		line.Show(bar(label, done, total, p.at(time.Since(began), done), line.width()-1))
 	})
 	return func() {
 		end()
@@ -98,31 +98,59 @@ func Follow(out io.Writer, label string, read func() (offered, total int64)) (st
 	}
 }
 
-// numbers say how far it is, how fast, and how long it will take.
-func numbers(offered, total int64, elapsed time.Duration) string {
-	rate := 0.0
-	if elapsed > 0 {
-		rate = float64(offered) / elapsed.Seconds()
+// recent is the time over which the pace is taken: what is done first is often done much faster than what waits in a full cluster.
+const recent = time.Minute
+
+// pace is how much was done when, in recent time and once before.
+type pace struct {
+	times []time.Duration
+	done  []int64
+}
+
+// at notes how much is done and returns how much of it is done in a second.
+func (p *pace) at(elapsed time.Duration, done int64) float64 {
+	for len(p.times) > 1 && p.times[1] <= elapsed-recent {
+		p.times, p.done = p.times[1:], p.done[1:]
 	}
+	if len(p.times) == 0 {
+		p.times, p.done = []time.Duration{0}, []int64{0}
+	}
+	p.times, p.done = append(p.times, elapsed), append(p.done, done)
+	seconds := (elapsed - p.times[0]).Seconds()
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(done-p.done[0]) / seconds
+}
+
+// numbers say how far it is, how fast, and how long it will take at that pace.
+func numbers(done, total int64, perSecond float64) string {
 	left := "time left unknown"
-	if rate > 0 {
-		left = (time.Duration(float64(max(total-offered, 0))/rate) * time.Second).String() + " left"
+	switch {
+	case total > 0 && done >= total:
+		left = "ending"
+	case perSecond > 0:
+		left = (time.Duration(float64(total-done)/perSecond) * time.Second).String() + " left"
 	}
-	return fmt.Sprintf("%d of %d pods, %.0f pods/s, %s", offered, total, rate, left)
+	decimals := 0
+	if perSecond < 10 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%d of %d pods, %.*f pods/s, %s", done, total, decimals, perSecond, left)
 }
 
 // The bar is left out where there is no place for a useful one.
 const shortestBar, longestBar = 10, 40
 
 // bar is a line of at most so many characters: a bar where there is room, and the numbers.
-func bar(label string, offered, total int64, elapsed time.Duration, width int) string {
-	text := numbers(offered, total, elapsed)
+func bar(label string, done, total int64, perSecond float64, width int) string {
+	text := numbers(done, total, perSecond)
 	room := min(width-utf8.RuneCountInString(label+text)-len(" [] "), longestBar)
 	if room < shortestBar || total < 1 {
 		return cut(label+": "+text, width)
 	}
-	done := int(min(offered, total) * int64(room) / total)
-	return fmt.Sprintf("%s [%s%s] %s", label, strings.Repeat("#", done), strings.Repeat(".", room-done), text)
+	full := int(min(done, total) * int64(room) / total)
+	return fmt.Sprintf("%s [%s%s] %s", label, strings.Repeat("#", full), strings.Repeat(".", room-full), text)
 }
 
 // Every calls f again and again until the function that it returns is called.

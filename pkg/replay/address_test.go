@@ -16,7 +16,7 @@ func TestPoolsOfAddressesOfADumpHold(t *testing.T) {
 	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
 	for i := range 3 {
 		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 1000, MemoryMiB: 512}
-		pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs)
+		pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs, usualKeys())
 		pod.Annotations = map[string]string{"berth.dev/ip-pool": "small"}
 		in.Objects = append(in.Objects, pod)
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
@@ -32,7 +33,9 @@ type cluster struct {
 	start   time.Time
 	api     *memapi.Server
 	ledger  *ledger
-	record  *recorder
+	// asking are the names by which the pods of jobs ask for GPUs.
+	asking kubeview.GPUKeys
+	record *recorder
 	// tenancy is nil unless the bill is to be divided.
 	tenancy *tenancy
 
@@ -48,6 +51,12 @@ type cluster struct {
 	adopted int
 	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
 	sharePods int
+	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those that name a
+	// PodGroup which does not exist.
+	foreign   map[string]int
+	ungrouped map[gang.ID]sets.Set[types.UID]
+	// heard is what the scheduler says of pods.
+	heard *verdicts
 	// needs are the GPUs of pods of the dump that are given more than they ask for.
 	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
@@ -94,19 +103,27 @@ type note struct {
 }
 
 func newCluster(in Input, options Options, profile string, config *schedulerconfig.Configuration) (*cluster, error) {
+	keys := config.GPUKeys(profile)
+	priceOf, rates, err := config.Prices(profile)
+	if err != nil {
+		return nil, inputError{config.Invalid(err)}
+	}
+	objects, err := in.Cluster(config, profile)
+	if err != nil {
+		return nil, inputError{err}
+	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
-		api: memapi.New(), ledger: newLedger(), pods: map[types.NamespacedName]*podState{},
-		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
+		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
+		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
+		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	simulation.ServeCustomKinds(c.api, in.Objects)
+	simulation.ServeCustomKinds(c.api, objects)
 	c.api.MutateBinding = simulation.StartPod
-	objects := in.Objects
 	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
 	for _, obj := range objects {
-		obj = obj.DeepCopyObject()
 		if pod, ok := obj.(*v1.Pod); ok {
 			c.prepare(pod, in.Rebind, config)
 			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
@@ -132,11 +149,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.lowest = min(c.lowest, j.Priority)
 	}
 	if options.Showback != nil {
-		t, err := newTenancy(c, config)
-		if err != nil {
-			return nil, err
-		}
-		c.tenancy = t
+		c.tenancy = newTenancy(c, rates)
 	}
 	c.adopt()
 	c.record = newRecorder(c)
@@ -153,13 +166,16 @@ func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Conf
 		return
 	}
 	if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
+		if pod.Spec.SchedulerName != "" {
+			c.foreign[pod.Spec.SchedulerName]++
+		}
 		pod.Spec.SchedulerName = c.profile
 	}
 	r, _, _ := c.ledger.request(pod)
 	if r.Count > 0 && r.Milli < gpu.WholeMilli {
 		c.sharePods++
 	}
-	if !config.SharesGPUs(pod.Spec.SchedulerName) && kubeview.TakeWholeGPUs(pod) {
+	if !config.SharesGPUs(pod.Spec.SchedulerName) && c.asking.TakeWholeGPUs(pod) {
 		c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = int64(r.TotalMilli(0))
 	}
 }

@@ -27,7 +27,7 @@ var (
 
 // nodeObject makes the Kubernetes node of a trace's node. Where the trace has shares of GPUs its GPU nodes are in the mode
 // in which the scheduler hands out shares.
-func nodeObject(n trace.Node, shared bool) *v1.Node {
+func nodeObject(n trace.Node, shared bool, keys *kubeview.GPUKeys, rules kubeview.CapacityRules) *v1.Node {
 	capacity := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(n.CPUMilli, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(n.MemoryMiB<<20, resource.BinarySI),
@@ -44,7 +44,7 @@ func nodeObject(n trace.Node, shared bool) *v1.Node {
 		},
 	}
 	if n.GPUs > 0 {
-		kubeview.SetGPUs(node, n.Model, n.GPUs, shared)
+		keys.SetGPUs(node, n.Model, n.GPUs, shared)
 	}
 	if n.Rack != "" {
 		node.Labels[kubeview.RackLabel] = n.Rack
@@ -53,7 +53,7 @@ func nodeObject(n trace.Node, shared bool) *v1.Node {
 		node.Labels[v1.LabelTopologyZone] = n.Zone
 	}
 	if n.Spot {
-		kubeview.SetSpot(node)
+		rules.SetSpot(node)
 	}
 	if n.MicroDollarsPerHour > 0 {
 		kubeview.SetPrice(node, price.MicroDollars(n.MicroDollarsPerHour))
@@ -61,12 +61,8 @@ func nodeObject(n trace.Node, shared bool) *v1.Node {
 	return node
 }
 
-// setPrice prices a node that states no price.
-func setPrice(node *v1.Node, rates *price.ModelRates) error {
-	if _, stated, _ := kubeview.StatedPrice(node); stated {
-		return nil
-	}
-	keys := kubeview.DefaultGPUKeys()
+// setPrice prices a node.
+func setPrice(node *v1.Node, keys *kubeview.GPUKeys, rates *price.ModelRates) error {
 	gpus, _ := keys.ReadGPUNode(node)
 	amount, err := rates.Price(node.Name, gpus.Model(), keys.ReadPricedNode(node).Allocatable)
 	if err != nil {
@@ -93,7 +89,7 @@ func namespaceOf(j *trace.Job) string {
 }
 
 // podObject makes pod number index of a job; attempt counts how often it has been made again.
-func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect) *v1.Pod {
+func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect, keys *kubeview.GPUKeys) *v1.Pod {
 	name := j.PodName(index)
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -114,10 +110,10 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	case j.GPUs > 0 && d == shares && j.GPUMilli < 1000:
 		kubeview.RequestShare(pod, j.GPUMilli)
 	case j.GPUs > 0:
-		kubeview.RequestGPUs(pod, j.GPUs)
+		keys.RequestGPUs(pod, j.GPUs)
 	}
 	if len(j.Models) > 0 {
-		kubeview.AcceptModels(pod, j.Models)
+		keys.AcceptModels(pod, j.Models)
 	}
 	if j.Spot != "" {
 		kubeview.SetSpotPolicy(pod, kubeview.SpotPolicy(j.Spot))

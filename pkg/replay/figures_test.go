@@ -53,7 +53,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	t.Parallel()
 	bound := func(name, node string, gpus int) *v1.Pod {
 		job := gpuJob(name, gpus, 1000)
-		pod := podObject(&job, 0, 0, "", wholeGPUs)
+		pod := podObject(&job, 0, 0, "", wholeGPUs, usualKeys())
 		pod.Spec.NodeName, pod.Status.Phase = node, v1.PodRunning
 		return pod
 	}
@@ -64,7 +64,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	}
 	share := func(name string, milli int) *v1.Pod {
 		job := gpuJob(name, 1, milli)
-		return podObject(&job, 0, 0, "", shares)
+		return podObject(&job, 0, 0, "", shares, usualKeys())
 	}
 	member := func(name string) *v1.Pod {
 		pod := bound(name, "", 1)
@@ -95,7 +95,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 			shipped:               {Basis: replayed.EndState, Allocated: 600, Nodes: 1, Shares: 2, Placed: 2, MapAllocated: 600},
 		}},
 		"an incomplete gang does not work": {1, []*v1.Pod{member("a"), member("b"), member("c")}, 3, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: replayed.EndState, Held: 2000, Incomplete: 2000, Nodes: 2, Gangs: 1, Placed: 2, MapHeld: 2000},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Held: 2000, Incomplete: 2000, Nodes: 2, Gangs: 1, MapHeld: 2000},
 			shipped:               {Basis: replayed.EndState, Gangs: 1},
 		}},
 		"a gang that starts is counted": {1, []*v1.Pod{member("a"), member("b")}, 2, true, map[string]figures{

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/sandbox"
@@ -71,12 +69,7 @@ func (f Files) Load() (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	if prices != nil {
-		if err := trace.Price(nodes, prices); err != nil {
-			return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
-		}
-	}
-	return NewInput(inputName(f.Jobs), nodes, jobs), nil
+	return f.priced(NewInput(inputName(f.Jobs), nodes, jobs), prices), nil
 }
 
 // holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first line that says
@@ -101,14 +94,9 @@ func (f Files) loadNodes(data []byte, jobs []trace.Job, rates *price.ModelRates)
 	}
 	in := Input{Name: inputName(f.Jobs), Jobs: jobs}
 	for _, node := range nodes {
-		if rates != nil {
-			if err := setPrice(node, rates); err != nil {
-				return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
-			}
-		}
 		in.Objects = append(in.Objects, node)
 	}
-	return in, nil
+	return f.priced(in, rates), nil
 }
 
 func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
@@ -116,18 +104,16 @@ func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, erro
 	if err != nil {
 		return Input{}, err
 	}
-	for _, obj := range dump.Objects {
-		if node, ok := obj.(*v1.Node); ok && prices != nil {
-			if err := setPrice(node, prices); err != nil {
-				return Input{}, fmt.Errorf("%s: %w", f.Prices, err)
-			}
-		}
-	}
 	in := Input{Name: inputName(f.Dump), Objects: dump.Objects, Jobs: jobs, Rebind: f.Rebind}
 	if f.Jobs != "" {
 		in.Name += " with " + inputName(f.Jobs)
 	}
-	return in, nil
+	return f.priced(in, prices), nil
+}
+
+func (f Files) priced(in Input, rates *price.ModelRates) Input {
+	in.Rates, in.RatesName = rates, f.Prices
+	return in
 }
 
 func read[T any](f Files, path string, reader func(io.Reader, string) (T, error)) (T, error) {

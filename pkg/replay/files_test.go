@@ -55,8 +55,8 @@ func TestInputsMayBePipes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(in.Objects) != count || len(in.Jobs) != 1 {
-				t.Errorf("%d nodes and %d jobs, want %d and 1", len(in.Objects), len(in.Jobs), count)
+			if nodes := objectsOf(t, in); len(nodes) != count || len(in.Jobs) != 1 {
+				t.Errorf("%d nodes and %d jobs, want %d and 1", len(nodes), len(in.Jobs), count)
 			}
 		})
 	}

@@ -1,14 +1,21 @@
 package replay
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/plural"
 )
 
 // gangState is what of a gang is on nodes. Its pods can run when there are as many as it needs, whatever the scheduler knows of
@@ -28,12 +35,67 @@ func (c *cluster) gangOf(pod *v1.Pod) *gangState {
 	if err != nil || id.Name == "" {
 		return nil
 	}
+	if c.undeclared(pod, id) {
+		return nil
+	}
 	g := c.gangs[id]
 	if g == nil {
 		g = &gangState{minimum: c.minimum(id, spec), held: map[*podState]*holding{}}
 		c.gangs[id] = g
 	}
 	return g
+}
+
+// undeclared says whether the pod names a PodGroup that does not exist, so that nothing says how many members there are to be.
+func (c *cluster) undeclared(pod *v1.Pod, id gang.ID) bool {
+	if pod.Labels[schedulingv1alpha1.PodGroupLabel] != id.Name || c.gangs[id] != nil {
+		return false
+	}
+	missing := c.api.Get(podGroupResource, types.NamespacedName(id)) == nil
+	if missing {
+		if c.ungrouped[id] == nil {
+			c.ungrouped[id] = sets.New[types.UID]()
+		}
+		c.ungrouped[id].Insert(pod.UID)
+	}
+	return missing
+}
+
+// notes say what of the input was taken otherwise than it stands there.
+func (c *cluster) notes() []string {
+	var notes []string
+	if len(c.foreign) > 0 {
+		pods := 0
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(c.foreign)) {
+			pods += c.foreign[name]
+			names = append(names, fmt.Sprintf("%s %d", name, c.foreign[name]))
+		}
+		notes = append(notes, fmt.Sprintf("%s of schedulers that the configuration does not have (%s) %s as if of the profile %s",
+			plural.Of(pods, "pod"), shortList(names), plural.Choose(pods, "is placed", "are placed"), c.profile))
+	}
+	if len(c.ungrouped) > 0 {
+		pods := 0
+		var names []string
+		for id, of := range c.ungrouped {
+			pods += len(of)
+			names = append(names, id.String())
+		}
+		slices.Sort(names)
+		notes = append(notes, fmt.Sprintf("%s a PodGroup that does not exist (%s) and %s of no gang: Coscheduling leaves such pods pending, "+
+			"other schedulers place them one by one", plural.Of(pods, "pod")+plural.Choose(pods, " names", " name"), shortList(names),
+			plural.Choose(pods, "is", "are")))
+	}
+	return notes
+}
+
+// shortList names a few.
+func shortList(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // minimum is how many members the gang needs: what its PodGroup says, else what its pods say, else one.

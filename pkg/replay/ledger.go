@@ -10,12 +10,17 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
 )
+
+// priceOf is what a node costs by itself or by the configuration.
+type priceOf func(*v1.Node) (price.MicroDollars, bool)
 
 // ledger knows what every node holds, by what was bound and not by what the scheduler believes.
 type ledger struct {
 	keys  kubeview.GPUKeys
 	rules kubeview.CapacityRules
+	priceOf
 	nodes map[string]*nodeState
 	order []*nodeState
 
@@ -57,11 +62,8 @@ type holding struct {
 	works bool
 }
 
-func newLedger() *ledger {
-	return &ledger{
-		keys: kubeview.DefaultGPUKeys(), rules: kubeview.DefaultCapacityRules(),
-		nodes: map[string]*nodeState{},
-	}
+func newLedger(keys kubeview.GPUKeys, rules kubeview.CapacityRules, priceOf priceOf) *ledger {
+	return &ledger{keys: keys, rules: rules, priceOf: priceOf, nodes: map[string]*nodeState{}}
 }
 
 func (l *ledger) addNode(node *v1.Node) {
@@ -69,7 +71,7 @@ func (l *ledger) addNode(node *v1.Node) {
 		return
 	}
 	read, _ := l.keys.ReadGPUNode(node)
-	micro, priced, _ := kubeview.StatedPrice(node)
+	micro, priced := l.priceOf(node)
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	n := &nodeState{

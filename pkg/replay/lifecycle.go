@@ -75,11 +75,13 @@ func (c *cluster) arrive(now time.Time) {
 		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs, Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
-	c.options.Progress.Offer(j.Pods)
+	if c.options.Mode == replayed.ArrivalOrder {
+		c.options.Progress.Offer(j.Pods) // it is decided before the next one comes
+	}
 }
 
 func (c *cluster) create(p *podState) {
-	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect)
+	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect, &c.asking)
 	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	c.pods[p.key] = p
 	c.live++
@@ -125,8 +127,11 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	}
 	if !p.waited {
 		p.waited = true
+		if c.options.Mode == replayed.VirtualTime {
+			c.options.Progress.Offer(1)
+		}
 		c.proceed(now)
-		c.record.podWaits = append(c.record.podWaits, now.Sub(p.job.arrived))
+		c.record.waited(now.Sub(p.job.arrived), c.heard.keptFrom(pod))
 	}
 	j := p.job
 	if j == nil {

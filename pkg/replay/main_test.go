@@ -3,8 +3,31 @@ package replay
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/leak"
 )
+
+func usualKeys() *kubeview.GPUKeys {
+	keys := kubeview.DefaultGPUKeys()
+	return &keys
+}
+
+// objectsOf are the objects of an input by the usual names.
+func objectsOf(t *testing.T, in Input) []runtime.Object {
+	t.Helper()
+	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := in.Cluster(stock, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
 
 func TestMain(m *testing.M) {
 	leak.Main(m)

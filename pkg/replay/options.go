@@ -6,12 +6,16 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
+	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/trace"
 )
@@ -22,6 +26,12 @@ type Input struct {
 	Name string
 	// Objects is the cluster at the start: nodes, and whatever else a dump holds.
 	Objects []runtime.Object
+	// Nodes are further nodes, which are made with the GPU names of the configuration. Shared has them share GPUs.
+	Nodes  []trace.Node
+	Shared bool
+	// Rates price the nodes that state no price, before the configuration does. RatesName is their file.
+	Rates     *price.ModelRates
+	RatesName string
 	// Jobs arrive.
 	Jobs []trace.Job
 	// Rebind takes the pods of Objects off their nodes, but for those that belong to their node, and has them scheduled
@@ -35,11 +45,33 @@ func NewInput(name string, nodes []trace.Node, jobs []trace.Job) Input {
 	for i := range jobs {
 		shared = shared || jobs[i].GPUs == 1 && jobs[i].GPUMilli < 1000
 	}
-	in := Input{Name: name, Jobs: jobs}
-	for _, n := range nodes {
-		in.Objects = append(in.Objects, nodeObject(n, shared))
+	return Input{Name: name, Nodes: nodes, Shared: shared, Jobs: jobs}
+}
+
+// Cluster returns copies of the objects, with the nodes of the trace as a profile of the configuration reads nodes, and with the
+// rates' prices.
+func (in *Input) Cluster(config *schedulerconfig.Configuration, profile string) ([]runtime.Object, error) {
+	keys, rules := config.GPUKeys(profile), config.CapacityRules(profile)
+	var objects []runtime.Object
+	for _, n := range in.Nodes {
+		objects = append(objects, nodeObject(n, in.Shared, &keys, rules))
 	}
-	return in
+	for _, obj := range in.Objects {
+		objects = append(objects, obj.DeepCopyObject())
+	}
+	for _, obj := range objects {
+		node, ok := obj.(*v1.Node)
+		if !ok || in.Rates == nil {
+			continue
+		}
+		if _, stated, _ := kubeview.StatedPrice(node); stated {
+			continue
+		}
+		if err := setPrice(node, &keys, in.Rates); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.RatesName, err)
+		}
+	}
+	return objects, nil
 }
 
 // Options of a replay.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/simulation"
 )
@@ -25,18 +29,24 @@ type verdicts struct {
 	// Bindings fail beside the scheduling cycles.
 	mu     sync.Mutex
 	reason map[types.UID]string
+	// kinds are all reasons of a pod, and byGang those of the member that was tried last.
+	kinds  map[types.UID][]string
+	byGang map[gang.ID][]string
 }
 
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
 func listen(s *simulation.Scheduler) *verdicts {
-	v := &verdicts{sched: s, reason: map[types.UID]string{}}
+	v := &verdicts{sched: s, reason: map[types.UID]string{}, kinds: map[types.UID][]string{}, byGang: map[gang.ID][]string{}}
 	handle := s.FailureHandler
 	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		reason := mainReason(status)
+		kinds, reason := reasonsOf(status)
 		v.mu.Lock()
-		v.reason[pod.Pod.UID] = reason
+		v.reason[pod.Pod.UID], v.kinds[pod.Pod.UID] = reason, kinds
+		if id, _, err := kubeview.GangOf(pod.Pod); err == nil && id.Name != "" {
+			v.byGang[id] = kinds
+		}
 		v.mu.Unlock()
 		handle(ctx, profile, pod, status, nominating, start)
 	}
@@ -47,7 +57,8 @@ func listen(s *simulation.Scheduler) *verdicts {
 // else what the last cycle found.
 func (v *verdicts) of(pod *v1.Pod) string {
 	if held := v.sched.HeldBack(pod); !held.IsSuccess() {
-		return mainReason(held)
+		_, reason := reasonsOf(held)
+		return reason
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -57,9 +68,22 @@ func (v *verdicts) of(pod *v1.Pod) string {
 	return notDecided
 }
 
-// mainReason is the kind of reason that the status gives for the most nodes, the first by the alphabet where several
+// keptFrom are all reasons that kept a pod from nodes when it, or a member of its gang, was last tried.
+func (v *verdicts) keptFrom(pod *v1.Pod) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if kinds, known := v.kinds[pod.UID]; known {
+		return kinds
+	}
+	if id, _, err := kubeview.GangOf(pod); err == nil && len(v.byGang[id]) > 0 {
+		return v.byGang[id]
+	}
+	return []string{notDecided}
+}
+
+// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes, the first by the alphabet where several
 // are as frequent. A node counts for each of its reasons.
-func mainReason(status *fwk.Status) string {
+func reasonsOf(status *fwk.Status) (kinds []string, most string) {
 	nodes := map[string]int{}
 	count := func(s *fwk.Status, n int) {
 		for reason := range reasons.Of(s) {
@@ -76,11 +100,14 @@ func mainReason(status *fwk.Status) string {
 	} else {
 		count(status, 1)
 	}
-	main := ""
 	for kind, n := range nodes {
-		if main == "" || n > nodes[main] || n == nodes[main] && kind < main {
-			main = kind
+		if most == "" || n > nodes[most] || n == nodes[most] && kind < most {
+			most = kind
 		}
 	}
-	return cmp.Or(main, status.Message())
+	most = cmp.Or(most, status.Message())
+	if len(nodes) == 0 {
+		return []string{most}, most
+	}
+	return slices.Sorted(maps.Keys(nodes)), most
 }

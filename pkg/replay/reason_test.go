@@ -48,7 +48,7 @@ func TestMainReason(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := mainReason(tc.status); got != tc.want {
+			if _, got := reasonsOf(tc.status); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -22,6 +23,7 @@ type recorder struct {
 	planned      int
 	preemptions  int
 	podWaits     []time.Duration
+	waits        map[string]*replayed.Wait
 	gangWaits    []time.Duration
 	completions  []time.Duration
 	lastNode     map[types.NamespacedName]string
@@ -53,7 +55,7 @@ type recorder struct {
 const samplesWanted = 300
 
 func newRecorder(c *cluster) *recorder {
-	r := &recorder{c: c, window: newWindow(c), since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, peakMilli: -1}
+	r := &recorder{c: c, window: newWindow(c), since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, waits: map[string]*replayed.Wait{}, peakMilli: -1}
 	pods := 0
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
@@ -76,6 +78,38 @@ func newRecorder(c *cluster) *recorder {
 func (r *recorder) arrived(j *trace.Job) {
 	r.arrivedMilli += j.MilliGPU() * int64(j.Pods)
 	r.arrivedPods += j.Pods
+}
+
+// shortWait is how long pods wait while nothing keeps them from nodes.
+const shortWait = time.Second
+
+// waited notes for how long a pod waited for its first node, and what kept it from nodes.
+func (r *recorder) waited(wait time.Duration, kept []string) {
+	r.podWaits = append(r.podWaits, wait)
+	if wait < shortWait {
+		return
+	}
+	for _, reason := range kept {
+		w := r.waits[reason]
+		if w == nil {
+			w = &replayed.Wait{Reason: reason}
+			r.waits[reason] = w
+		}
+		w.Pods++
+		w.Seconds += wait.Seconds()
+	}
+}
+
+// waitReasons are the longest first.
+func (r *recorder) waitReasons() []replayed.Wait {
+	list := make([]replayed.Wait, 0, len(r.waits))
+	for _, w := range r.waits {
+		list = append(list, replayed.Wait{Reason: w.Reason, Pods: w.Pods, Seconds: round(w.Seconds)})
+	}
+	slices.SortFunc(list, func(a, b replayed.Wait) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list
 }
 
 // offered is called in arrival order when the scheduler has decided on a job.
@@ -172,6 +206,9 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.Pending = c.unbound
 	out.Refused8 = r.eight
 	out.SharePods, out.Gangs, out.GangsStarted = c.sharePods, len(c.gangs), r.gangsStarted
+	for _, n := range l.order {
+		out.PricesMicroDollars += n.microDollars
+	}
 	r.endState(out)
 	if err := r.means(out, now); err != nil {
 		return err
@@ -185,7 +222,8 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Map, out.Starts = r.samples, r.peakMap, r.starts
 	out.WaitHistogram = histogram(r.podWaits)
-	out.PendingByReason = c.pendingReasons(last)
+	out.PendingByReason, out.WaitByReason = c.pendingReasons(last), r.waitReasons()
+	out.Notes = append(out.Notes, c.notes()...)
 	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))
 	for key, node := range r.lastNode {
 		out.Placements[key.String()] = node
@@ -198,6 +236,12 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 			out.Placed++
 		}
 	}
+	for _, p := range c.pods {
+		if p.gang != nil && p.held != nil && !p.gang.works {
+			out.Incomplete++
+		}
+	}
+	out.Placed -= out.Incomplete
 	return nil
 }
 

@@ -89,6 +89,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		candidates.Wrap(s.Profiles)
 		simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
 		heard = listen(s)
+		c.heard = heard
 	})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {
 		return inputError{err}

@@ -114,7 +114,7 @@ func TestADumpIsWorkEnough(t *testing.T) {
 	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}, {Name: "b", CPUMilli: 4000, MemoryMiB: 16384}}, nil)
 	for i, node := range []string{"a", "b", "", ""} {
 		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 2000 + 6000*int64(i/3), MemoryMiB: 512}
-		pod := podObject(&job, 0, 0, "default-scheduler", wholeGPUs)
+		pod := podObject(&job, 0, 0, "default-scheduler", wholeGPUs, usualKeys())
 		pod.Spec.NodeName = node
 		in.Objects = append(in.Objects, pod)
 	}
@@ -137,7 +137,7 @@ func TestPlacementPoliciesOfADumpHold(t *testing.T) {
 	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
 	for i := range 3 {
 		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 1000, MemoryMiB: 512}
-		pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs)
+		pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs, usualKeys())
 		pod.Annotations = map[string]string{"berth.dev/licenses": "matlab"}
 		in.Objects = append(in.Objects, pod)
 	}
@@ -168,12 +168,20 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 				{Name: "b", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 2, Model: "V100", MicroDollarsPerHour: 7_000_000},
 			}, nil)
 			dir := t.TempDir()
-			file := dumped(t, in.Objects)
+			file := dumped(t, objectsOf(t, in))
 			dump, prices := filepath.Join(dir, "cluster.dump"), filepath.Join(dir, "prices.csv")
 			if err := errors.Join(os.WriteFile(dump, file, 0o600), os.WriteFile(prices, []byte(tc.prices), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			in, err := Files{Dump: dump, Prices: prices}.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects, err := in.Cluster(stock, "")
 			if tc.want != "" {
 				if err == nil || err.Error() != filepath.Join(dir, tc.want) {
 					t.Errorf("error %v, want %s", err, tc.want)
@@ -184,7 +192,7 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := int64(0)
-			for _, obj := range in.Objects {
+			for _, obj := range objects {
 				micro, _, _ := kubeview.StatedPrice(obj.(*v1.Node))
 				sum += int64(micro)
 			}

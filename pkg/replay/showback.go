@@ -9,7 +9,6 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
 )
 
@@ -22,21 +21,17 @@ type tenancy struct {
 	uses   []*showback.Use
 }
 
-// newTenancy divides the prices of nodes by the rates of the configuration.
-func newTenancy(c *cluster, configuration *schedulerconfig.Configuration) (*tenancy, error) {
-	_, rates, err := configuration.Prices()
-	if err != nil {
-		return nil, inputError{configuration.Invalid(err)}
-	}
-	t := &tenancy{by: *c.options.Showback, keys: kubeview.DefaultGPUKeys(), offers: map[string]kubeview.PricedNode{}}
+// newTenancy divides the prices of nodes by rates.
+func newTenancy(c *cluster, rates price.Rates) *tenancy {
+	t := &tenancy{by: *c.options.Showback, keys: c.ledger.keys, offers: map[string]kubeview.PricedNode{}}
 	for _, obj := range c.api.List(nodeResource) {
 		node := obj.(*v1.Node)
 		offer := t.keys.ReadPricedNode(node)
-		amount, priced, _ := kubeview.StatedPrice(node)
+		amount, priced := c.ledger.priceOf(node)
 		t.offers[node.Name] = offer
 		t.nodes = append(t.nodes, showback.Node{Name: node.Name, Split: price.NewSplit(amount, offer.Allocatable, rates), Priced: priced})
 	}
-	return t, nil
+	return t
 }
 
 // begin notes that a pod has its node.

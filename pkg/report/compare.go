@@ -25,6 +25,8 @@ type Comparison struct {
 	Rows    []Row   `json:"metrics"`
 	// Pending is the mean number of pending pods by reason.
 	Pending []PendingRow `json:"pendingByReason"`
+	// Waits are the mean hours that pods waited before they were placed, by what kept them from nodes.
+	Waits []PendingRow `json:"waitHoursByReason"`
 	// undone says what one side left undone and the other did not.
 	undone string
 }
@@ -66,7 +68,7 @@ type Stat struct {
 	Max  float64 `json:"max"`
 }
 
-// PendingRow is one reason why pods are pending.
+// PendingRow is one reason why pods are pending, or waited.
 type PendingRow struct {
 	Reason string  `json:"reason"`
 	A      float64 `json:"a"`
@@ -75,14 +77,42 @@ type PendingRow struct {
 
 // Notes say what either side does that the other does not, what the replays left out of either configuration, and what has no price.
 func (c *Comparison) Notes() []string {
-	list := append(c.Sides(), unpriced(c.A.Results[0])...)
-	for _, note := range c.A.Results[0].Notes {
-		list = append(list, "A: "+note)
+	list := append(c.Sides(), c.prices()...)
+	a, b := c.A.Results[0].Notes, c.B.Results[0].Notes
+	for _, note := range a {
+		if slices.Contains(b, note) {
+			list = append(list, note)
+		} else {
+			list = append(list, "A: "+note)
+		}
 	}
-	for _, note := range c.B.Results[0].Notes {
-		list = append(list, "B: "+note)
+	for _, note := range b {
+		if !slices.Contains(a, note) {
+			list = append(list, "B: "+note)
+		}
 	}
 	return list
+}
+
+// prices are notes on nodes without a price, and on configurations that do not price them alike.
+func (c *Comparison) prices() []string {
+	a, b := c.A.Results[0], c.B.Results[0]
+	if a.NodesUnpriced == b.NodesUnpriced && a.PricesMicroDollars == b.PricesMicroDollars {
+		return unpriced(a)
+	}
+	say := func(r *replayed.Result) string {
+		sum := quantity(dollars(r.PricesMicroDollars), "$/h")
+		switch r.NodesUnpriced {
+		case 0:
+			return sum
+		case r.Nodes:
+			return "no price"
+		default:
+			return fmt.Sprintf("%s for %d of %d nodes", sum, r.Nodes-r.NodesUnpriced, r.Nodes)
+		}
+	}
+	return []string{fmt.Sprintf("the configurations price the nodes differently (in sum, A %s, B %s), so cost and bill cannot be compared; "+
+		"--prices gives both the same rates", say(a), say(b))}
 }
 
 // unpriced is a note on nodes without a price, if there are any.
@@ -122,6 +152,7 @@ var metrics = []metric{
 	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return dollars(r.MicroDollars) }},
 	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, of: func(r *replayed.Result) float64 { return r.NodesInUse }},
 	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Pending) }},
+	{key: "incomplete", label: "Pods of incomplete gangs at the end", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Incomplete) }},
 	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.PodWait.P50 }},
 	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.PodWait.P95 }},
 	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.P50 }},
@@ -181,7 +212,16 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	}
 	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"}, make([]float64, len(a)), differ))
 	c.Verdict = verdictOn(c.Rows, c.undone)
-	c.Pending = pendingRows(a, b)
+	c.Pending = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
+		for _, reason := range r.PendingByReason {
+			add(reason.Reason, float64(reason.Pods))
+		}
+	})
+	c.Waits = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
+		for _, wait := range r.WaitByReason {
+			add(wait.Reason, wait.Seconds/3600)
+		}
+	})
 	return c
 }
 
@@ -269,16 +309,16 @@ func placementsDiffer(a, b *replayed.Result) float64 {
 	return 100 * float64(differ) / float64(both)
 }
 
-func pendingRows(a, b []*replayed.Result) []PendingRow {
+func reasonRows(a, b []*replayed.Result, each func(*replayed.Result, func(reason string, amount float64))) []PendingRow {
 	rows := map[string]*PendingRow{}
 	add := func(results []*replayed.Result, side func(*PendingRow) *float64) {
 		for _, r := range results {
-			for _, reason := range r.PendingByReason {
-				if rows[reason.Reason] == nil {
-					rows[reason.Reason] = &PendingRow{Reason: reason.Reason}
+			each(r, func(reason string, amount float64) {
+				if rows[reason] == nil {
+					rows[reason] = &PendingRow{Reason: reason}
 				}
-				*side(rows[reason.Reason]) += float64(reason.Pods) / float64(len(results))
-			}
+				*side(rows[reason]) += amount / float64(len(results))
+			})
 		}
 	}
 	add(a, func(r *PendingRow) *float64 { return &r.A })

@@ -52,16 +52,23 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
 		return err
 	}
-	if len(c.Pending) == 0 {
-		return nil
+	for _, part := range []struct {
+		title string
+		rows  []PendingRow
+	}{{"pending because", c.Pending}, {"hours waited because", c.Waits}} {
+		if len(part.rows) == 0 {
+			continue
+		}
+		t = tables.New(screen, tables.Column{Name: part.title}, tables.Column{Name: "A", Number: true},
+			tables.Column{Name: "B", Number: true})
+		for _, r := range part.rows {
+			t.Row(r.Reason, number(r.A), number(r.B))
+		}
+		if _, err := fmt.Fprint(w, "\n", t); err != nil {
+			return err
+		}
 	}
-	t = tables.New(screen, tables.Column{Name: "pending because"}, tables.Column{Name: "A", Number: true},
-		tables.Column{Name: "B", Number: true})
-	for _, r := range c.Pending {
-		t.Row(r.Reason, number(r.A), number(r.B))
-	}
-	_, err := fmt.Fprint(w, "\n", t)
-	return err
+	return nil
 }
 
 // verdictColors are for terminals.
@@ -74,6 +81,9 @@ func colored(screen tables.Screen, verdict string) string {
 	return verdict
 }
 
+// mostWaits is how many reasons of waits are shown of one replay.
+const mostWaits = 5
+
 // WriteResult writes one replay for a terminal.
 func WriteResult(w io.Writer, r *replayed.Result) error {
 	screen := tables.ScreenOf(w)
@@ -83,9 +93,13 @@ func WriteResult(w io.Writer, r *replayed.Result) error {
 	if r.Jobs > 0 { // a dump has none
 		pods += " in " + plural.Of(r.Jobs, "job")
 	}
-	t.Row("Pods", fmt.Sprintf("%s; %d placed, %d pending", pods, r.Placed, r.Pending))
+	state := fmt.Sprintf("%s; %d placed, %d pending", pods, r.Placed, r.Pending)
+	if r.Incomplete > 0 {
+		state += fmt.Sprintf(", %d of incomplete gangs", r.Incomplete)
+	}
+	t.Row("Pods", state)
 	for _, m := range ordered(r) {
-		if m.key == "pending" || nothingOf(m.key, r) {
+		if m.key == "pending" || m.key == "incomplete" || nothingOf(m.key, r) {
 			continue
 		}
 		t.Row(m.label, quantity(m.of(r), m.unit))
@@ -100,6 +114,13 @@ func WriteResult(w io.Writer, r *replayed.Result) error {
 			label = "Pending because"
 		}
 		t.Row(label, fmt.Sprintf("%d: %s", reason.Pods, reason.Reason))
+	}
+	for i, wait := range r.WaitByReason[:min(len(r.WaitByReason), mostWaits)] {
+		label := ""
+		if i == 0 {
+			label = "Waited because"
+		}
+		t.Row(label, fmt.Sprintf("%s, %s in all: %s", plural.Of(wait.Pods, "pod"), tables.Seconds(wait.Seconds), wait.Reason))
 	}
 	title := fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed)
 	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."), strings.TrimSuffix(t.String(), "\n")}

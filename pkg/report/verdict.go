@@ -133,17 +133,20 @@ func undone(mode replayed.Mode, a, b []*replayed.Result) string {
 	if mode != replayed.VirtualTime {
 		return ""
 	}
-	same, left := true, [2]float64{}
+	same, left, what := true, [2]float64{}, "pods pending"
 	for i := range a {
-		same = same && a[i].Pending == b[i].Pending && a[i].JobsCompleted == b[i].JobsCompleted
-		left[0] += float64(a[i].Pending) / float64(len(a))
-		left[1] += float64(b[i].Pending) / float64(len(a))
+		if a[i].Incomplete+b[i].Incomplete > 0 {
+			what = "pods pending or in incomplete gangs"
+		}
+		same = same && a[i].Pending == b[i].Pending && a[i].Incomplete == b[i].Incomplete && a[i].JobsCompleted == b[i].JobsCompleted
+		left[0] += float64(a[i].Pending+a[i].Incomplete) / float64(len(a))
+		left[1] += float64(b[i].Pending+b[i].Incomplete) / float64(len(a))
 	}
 	if same {
 		return ""
 	}
-	return fmt.Sprintf("The sides do not do the same work (A leaves %s pods pending, B %s), so cost, waiting times and completion are not compared.",
-		number(round3(left[0])), number(round3(left[1])))
+	return fmt.Sprintf("The sides do not do the same work (A leaves %s %s, B %s), so cost, waiting times and completion are not compared.",
+		number(round3(left[0])), what, number(round3(left[1])))
 }
 
 // nothing says whether the metric is zero on both sides with every seed.

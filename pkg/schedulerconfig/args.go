@@ -14,11 +14,12 @@ import (
 	"berth.dev/berth/pkg/price"
 )
 
-// argsOf returns the args of a plugin in the preferred profile, or else in the first that has any; nil for none.
-func argsOf[T runtime.Object](c *Configuration) (args T, profile string) {
-	preferred, err := c.Profile("")
+// argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands for the
+// preferred profile.
+func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile string) {
+	preferred, err := c.Profile(of)
 	if err != nil {
-		return args, ""
+		preferred = of // none of the profiles
 	}
 	for i := range c.Component.Profiles {
 		p := &c.Component.Profiles[i]
@@ -31,23 +32,42 @@ func argsOf[T runtime.Object](c *Configuration) (args T, profile string) {
 	return args, profile
 }
 
-// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else the usual ones.
-func (c *Configuration) GPUKeys() kubeview.GPUKeys {
-	if args, profile := argsOf[*config.GPUAwareArgs](c); profile != "" {
-		return *args.Keys()
+// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has the same,
+// of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
+func (c *Configuration) GPUKeys(profile string) kubeview.GPUKeys {
+	if name, err := c.Profile(profile); err == nil {
+		profile = name
 	}
-	return kubeview.DefaultGPUKeys()
+	args, of := argsOf[*config.GPUAwareArgs](c, profile)
+	prices, ofPrices := argsOf[*config.CostOptimizedArgs](c, profile)
+	switch {
+	case ofPrices != "" && (of == "" || of != profile && ofPrices == profile):
+		return *prices.Keys()
+	case of == "":
+		args = &config.GPUAwareArgs{}
+		config.SetDefaultsGPUAwareArgs(args)
+	}
+	return *args.Keys()
 }
 
 // Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is divided
-// over resources. Prices that only Prometheus knows are not known here.
-func (c *Configuration) Prices() (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
-	args, profile := argsOf[*config.CostOptimizedArgs](c)
-	if profile == "" {
+// over resources, in the eyes of a profile or, where it knows no prices, of another. Prices that only Prometheus knows are not known here.
+func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
+	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
+	if of == "" {
 		args = &config.CostOptimizedArgs{}
 		config.SetDefaultsCostOptimizedArgs(args)
 	}
-	return costoptimized.GivenPrices(args, profile)
+	return costoptimized.GivenPrices(args, of)
+}
+
+// CapacityRules are those by which a profile, or where it has no CostOptimized another, knows how nodes were bought.
+func (c *Configuration) CapacityRules(profile string) kubeview.CapacityRules {
+	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
+	if of == "" {
+		args = &config.CostOptimizedArgs{}
+	}
+	return costoptimized.CapacityRules(args)
 }
 
 // ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of the resource.

@@ -102,7 +102,7 @@ func (c *Configuration) Profile(wanted string) (string, error) {
 	switch {
 	case wanted == "" && slices.Contains(names, preferredProfile):
 		return preferredProfile, nil
-	case wanted == "":
+	case wanted == "" && len(names) > 0:
 		return names[0], nil
 	case slices.Contains(names, wanted):
 		return wanted, nil

@@ -67,6 +67,8 @@ const xidSteps = 60
 type queries struct {
 	hostLabels []model.LabelName
 	matchers   string
+	// resources are the extended resources of which one unit is a GPU.
+	resources []string
 }
 
 func newQueries(hostLabels []string, matchLabels map[string]string) queries {

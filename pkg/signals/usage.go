@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/showback"
 )
@@ -36,6 +35,8 @@ type UseQuery struct {
 	Step time.Duration
 	// By says by what pods are told apart.
 	By showback.By
+	// Resources are the extended resources of which one unit is a GPU.
+	Resources []string
 }
 
 const (
@@ -71,6 +72,7 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 	}
 	defer c.close()
 	q := newQueries(nil, args.MatchLabels)
+	q.resources = query.Resources
 	key := useKeyOf(query.By)
 	var samples []showback.Sample
 	var capacities []showback.Capacity
@@ -198,7 +200,7 @@ var podLabels = []model.LabelName{"namespace", "pod", "node"}
 // held are the GPUs that pods with a node ask for.
 func (q queries) held() string {
 	var own, foreign []string
-	for _, name := range kubeview.DefaultGPUKeys().Resources {
+	for _, name := range q.resources {
 		own = append(own, regexp.QuoteMeta(name))
 		foreign = append(foreign, notInLabels.ReplaceAllString(name, "_"))
 	}

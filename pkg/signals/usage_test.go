@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+func TestUseIsAskedForByTheNamesOfGPUs(t *testing.T) {
+	t.Parallel()
+	q := newQueries(nil, nil)
+	q.resources = []string{"example.com/accelerator", "other"}
+	for _, want := range []string{"accelerator|other", "example_com_accelerator|other"} {
+		if !strings.Contains(q.held(), want) {
+			t.Errorf("the query %s does not have %s", q.held(), want)
+		}
+	}
+}
+
 func TestUseThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -77,20 +77,11 @@ func TestPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := []Node{
-		{Name: "priced", GPUs: 1, Model: "T4", MicroDollarsPerHour: 5},
-		{Name: "unpriced", GPUs: 2, Model: "T4", CPUMilli: 64000, MemoryMiB: 262144},
+	got, err := prices.Price("n", "T4", price.Capacity{MilliCPU: 64000, MemoryMiB: 262144, MilliGPU: 2000})
+	if want := price.MicroDollars(2*350_000 + 64*30_000 + 256*4_000); err != nil || got != want {
+		t.Errorf("a node costs %d, %v, want %d", got, err, want)
 	}
-	if err := Price(nodes, prices); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := nodes[0].MicroDollarsPerHour, int64(5); got != want {
-		t.Errorf("a node with a price of its own costs %d, want %d", got, want)
-	}
-	if got, want := nodes[1].MicroDollarsPerHour, int64(2*350_000+64*30_000+256*4_000); got != want {
-		t.Errorf("the other node costs %d, want %d", got, want)
-	}
-	err = Price([]Node{{Name: "n", GPUs: 1, Model: "H100"}}, prices)
+	_, err = prices.Price("n", "H100", price.Capacity{MilliGPU: 1000})
 	if err == nil || err.Error() != `pricing node n: the price table has no rate for GPU model "H100"` {
 		t.Errorf("a model without a rate: %v", err)
 	}

@@ -51,19 +51,3 @@ func ReadPrices(r io.Reader, file string) (*price.ModelRates, error) {
 		}
 	}
 }
-
-// Price prices the nodes that have no price. It fails on a GPU model without a rate.
-func Price(nodes []Node, rates *price.ModelRates) error {
-	for i := range nodes {
-		n := &nodes[i]
-		if n.MicroDollarsPerHour != 0 {
-			continue
-		}
-		amount, err := rates.Price(n.Name, n.Model, price.Capacity{MilliCPU: n.CPUMilli, MemoryMiB: n.MemoryMiB, MilliGPU: 1000 * int64(n.GPUs)})
-		if err != nil {
-			return err
-		}
-		n.MicroDollarsPerHour = int64(amount)
-	}
-	return nil
-}

@@ -225,9 +225,12 @@ func podsOf(obj runtime.Object) int {
 	return int(min(pods, ptr.Deref(most, pods)))
 }
 
-// pod checks a pod, or a template of which so many pods are made.
+// pod checks a pod, or a template of that many pods, once the names of GPUs are known.
 func (d *document) pod(pod *v1.Pod, at string, count int) {
-	keys := kubeview.DefaultGPUKeys()
+	d.report.named = append(d.report.named, func() { d.podOf(d.report.gpuKeys(pod.Spec.SchedulerName), pod, at, count) })
+}
+
+func (d *document) podOf(keys *kubeview.GPUKeys, pod *v1.Pod, at string, count int) {
 	_, gpuErr := keys.PodGPURequest(pod)
 	_, _, gangErr := kubeview.GangOf(pod)
 	_, topologyErr := kubeview.TopologyOf(nil, pod)
@@ -258,7 +261,7 @@ func (d *document) pod(pod *v1.Pod, at string, count int) {
 		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: kind, Key: kubeview.SLAClassKey, Allowed: "the name of a class of the scheduler"})
 	}
 	d.foreign(pod, at)
-	d.report.together.addPod(d, pod, at, count)
+	d.report.together.addPod(d, keys, pod, at, count)
 	d.unknownKeys(at)
 }
 

@@ -27,14 +27,22 @@ func (d *document) shapes() {
 	}
 }
 
-// node checks what a node says of its GPUs and of its price. At is where its labels and annotations are.
+// node checks a node once the names of GPUs are known. At is where its labels and annotations are.
 func (d *document) node(node *v1.Node, at string) {
-	keys := kubeview.DefaultGPUKeys()
+	d.report.named = append(d.report.named, func() { d.nodeOf(d.report.gpuKeys(""), node, at) })
+}
+
+// nodeOf checks what a node says of its GPUs and of its price.
+func (d *document) nodeOf(keys *kubeview.GPUKeys, node *v1.Node, at string) {
 	read, bad := keys.ReadGPUNode(node)
 	if unknown := read.Unknown(); len(unknown) > 0 {
+		set := ""
+		if len(keys.ProductLabels) > 0 {
+			set = ", or set the label " + keys.ProductLabels[0]
+		}
 		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
-			"by %s or %s keep off the node; run GPU feature discovery, or set the label %s",
-			strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, keys.ProductLabels[0]))
+			"by %s or %s keep off the node; run GPU feature discovery%s",
+			strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, set))
 	}
 	_, _, badPrice := kubeview.StatedPrice(node)
 	for _, b := range append(bad, badPrice...) {
@@ -43,7 +51,7 @@ func (d *document) node(node *v1.Node, at string) {
 	if why := read.Unenforced(); why != "" {
 		d.findAt(Warning, "unenforced-shares", d.keyLine(at, kubeview.GPUModeKey), why)
 	}
-	d.labelsOfGPUs(node, read, bad, at)
+	d.labelsOfGPUs(keys, node, read, bad, at)
 	d.unknownKeys(at)
 	d.report.together.addNode(node, read)
 }
@@ -52,8 +60,7 @@ func (d *document) node(node *v1.Node, at string) {
 const mibLabel = "nvidia.com/gpu.memory"
 
 // labelsOfGPUs finds labels that describe GPUs and are not read, or not by everybody.
-func (d *document) labelsOfGPUs(node *v1.Node, read *kubeview.GPUNode, bad []*kubeview.BadValue, at string) {
-	keys := kubeview.DefaultGPUKeys()
+func (d *document) labelsOfGPUs(keys *kubeview.GPUKeys, node *v1.Node, read *kubeview.GPUNode, bad []*kubeview.BadValue, at string) {
 	known := map[string]bool{}
 	for _, key := range keys.DescribingLabels() {
 		known[key] = true
@@ -68,7 +75,7 @@ func (d *document) labelsOfGPUs(node *v1.Node, read *kubeview.GPUNode, bad []*ku
 		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[kubeview.GPUModeKey] != "dra":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
 				"neither %s among its allocatable resources nor the label %s",
-				key, keys.Resources[0], keys.CountLabels[0]))
+				key, keys.Resources[0], strings.Join(keys.CountLabels, " or ")))
 		case keys.MakesGPUs(key) && !known[key] && spelling.Closest(key, known) != "" && !strings.HasSuffix(key, "/gpu.mode"):
 			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, spelling.Closest(key, known))
 			d.findAt(Warning, "gpu", d.keyLine(at, key), message)

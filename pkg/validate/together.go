@@ -35,11 +35,12 @@ type together struct {
 	unread []*document
 }
 
-// reference is a pod with what it refers to; each part has a line of its own.
+// reference is a pod with what it refers to; each part has a line of its own. Keys are the names of GPUs of its profile.
 type reference struct {
-	d   *document
-	pod *v1.Pod
-	at  string
+	d    *document
+	keys *kubeview.GPUKeys
+	pod  *v1.Pod
+	at   string
 	// count is how many such pods are made.
 	count int
 }
@@ -72,7 +73,7 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 func (r *Report) AddCluster(nodes []v1.Node, groups []types.NamespacedName) {
 	t := &r.together
 	t.clustered = true
-	keys := kubeview.DefaultGPUKeys()
+	keys := r.gpuKeys("")
 	for i := range nodes {
 		read, _ := keys.ReadGPUNode(&nodes[i])
 		t.addNode(&nodes[i], read)
@@ -97,8 +98,8 @@ func (t *together) addGroup(name types.NamespacedName) {
 	t.groups[name] = true
 }
 
-func (t *together) addPod(d *document, pod *v1.Pod, at string, count int) {
-	t.pods = append(t.pods, reference{d, pod, at, count})
+func (t *together) addPod(d *document, keys *kubeview.GPUKeys, pod *v1.Pod, at string, count int) {
+	t.pods = append(t.pods, reference{d, keys, pod, at, count})
 }
 
 // add takes in the objects that pods refer to.
@@ -184,8 +185,7 @@ func (r reference) scheduler(profiles []string) {
 
 // model warns of a pod that accepts no GPU of any node in the files.
 func (t *together) model(r reference) {
-	keys := kubeview.DefaultGPUKeys()
-	request, err := keys.PodGPURequest(r.pod)
+	request, err := r.keys.PodGPURequest(r.pod)
 	models := slices.Sorted(maps.Keys(t.models))
 	if err != nil || len(request.Models) == 0 || len(models) == 0 || slices.ContainsFunc(models, request.AcceptsModel) {
 		return
@@ -197,20 +197,19 @@ func (t *together) model(r reference) {
 
 // resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
 func (t *together) resources(r reference) {
-	keys := kubeview.DefaultGPUKeys()
 	readable := map[string]bool{}
-	for _, name := range keys.PodResources() {
+	for _, name := range r.keys.PodResources() {
 		readable[name] = true
 	}
 	asked := r.asked()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		line := asked[name]
 		switch {
-		case !strings.Contains(name, "/") || keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
-		case keys.MakesGPUs(name) && !keys.ReadsResource(name) && spelling.Closest(name, readable) != "":
+		case !strings.Contains(name, "/") || r.keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
+		case r.keys.MakesGPUs(name) && !r.keys.ReadsResource(name) && spelling.Closest(name, readable) != "":
 			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, spelling.Closest(name, readable))
 			r.d.findAt(Warning, "resource", line, message)
-		case len(t.offered) > 0 && !implied(name):
+		case len(t.offered) > 0 && !r.implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
 				"no node %s offers the resource %s; extended resources that they offer: %s", t.where(), name, t.extended()))
 		}
@@ -218,9 +217,8 @@ func (t *together) resources(r reference) {
 }
 
 // implied resources are those of parts of GPUs: an agent hands them out, and not every node lists them.
-func implied(name string) bool {
-	keys := kubeview.DefaultGPUKeys()
-	return keys.ReadsResource(name) && !slices.Contains(keys.Resources, name)
+func (r reference) implied(name string) bool {
+	return r.keys.ReadsResource(name) && !slices.Contains(r.keys.Resources, name)
 }
 
 func (t *together) extended() string {

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // use is a pod, or a template of pods, with the line of each of its annotations.
@@ -21,7 +23,7 @@ type use struct {
 // uses remembers a pod until all configurations are known.
 func (d *document) uses(pod *v1.Pod, at string) {
 	// No profile reads nothing: these are all annotations that some plugin has to read.
-	keys := plugins.Unread(pod, &schedulerconfig.Plugins{})
+	keys := plugins.Unread(pod, &schedulerapi.Plugins{})
 	if len(keys) == 0 {
 		return
 	}
@@ -64,12 +66,22 @@ func (r *Report) unread() {
 		if len(named) > 0 {
 			continue
 		}
-		for _, key := range plugins.Unread(u.pod, &schedulerconfig.Plugins{}) {
+		for _, key := range plugins.Unread(u.pod, &schedulerapi.Plugins{}) {
 			warn(key, fmt.Sprintf("annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not enabled, %s",
 				key.Key, name, strings.Join(r.profileNames(), ", "), key.Plugin, key.Effect))
 		}
 	}
 	r.uses = nil
+}
+
+// gpuKeys are the names of GPUs of the profile in the configurations that were read. Without one they are the defaults.
+func (r *Report) gpuKeys(profile string) *kubeview.GPUKeys {
+	c := &schedulerconfig.Configuration{Component: &schedulerapi.KubeSchedulerConfiguration{}}
+	for _, component := range r.configurations {
+		c.Component.Profiles = append(c.Component.Profiles, component.Profiles...)
+	}
+	keys := c.GPUKeys(profile)
+	return &keys
 }
 
 func (r *Report) profilesNamed(name string) []*Profile {

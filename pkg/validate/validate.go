@@ -86,6 +86,8 @@ type Report struct {
 
 	known          map[Finding]bool
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
+	// named are checks for which the names of GPUs have to be known, which a configuration among the files may give.
+	named []func()
 	// uses are pods whose annotations are to be compared with the profiles.
 	uses []use
 	// foreign are pods in groups of other schedulers.
@@ -243,13 +245,17 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // Finish adds what the files that were read say about each other, and orders the findings by file and line.
 func (r *Report) Finish() {
+	for _, check := range r.named {
+		check()
+	}
+	r.named = nil
 	for _, d := range r.custom {
 		d.customResource()
 	}
 	r.together.unread, r.custom = r.custom, nil
 	r.foreignGroups()
 	r.unread()
-	r.named()
+	r.windowsAndClasses()
 	r.together.check(r.knownProfiles())
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {

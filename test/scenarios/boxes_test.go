@@ -62,6 +62,8 @@ var (
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
 	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/sla.yaml"}}
+	// named knows GPUs by names of its own.
+	named = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/names.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
 	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
 	// owning makes gangs of what controllers create.
@@ -71,7 +73,7 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, shipped, nominating, leveled, owning, unknown, native}
+var boxes = []*box{plain, reserving, shipped, nominating, leveled, named, owning, unknown, native}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -173,6 +175,8 @@ func scripts() ([]script, error) {
 			s.in, s.disturbing = reserving, true
 		case "shipped", "gpu", "cost", "policy", "address", "network":
 			s.in, s.disturbing = shipped, true
+		case "names":
+			s.in = named
 		case "sla":
 			s.in = leveled
 		case "native":

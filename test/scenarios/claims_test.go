@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -30,9 +31,14 @@ func (w *world) doDevices(ctx context.Context, l *line) error {
 		return err
 	}
 	class := l.option("class", "device")
-	device := resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: w.class(class)}}
-	device.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-		Expression: fmt.Sprintf("device.driver == %q && device.attributes[%q].class == %q", w.driver(), w.driver(), class)}}}
+	driver, of := w.driver(), w.class(class)
+	product := l.option("gpus", "")
+	if product != "" {
+		driver = "gpu.nvidia.com"
+	}
+	device := resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: of}}
+	device.Spec.Selectors = objects.Selectors(
+		fmt.Sprintf("device.driver == %q && device.attributes[%q].class == %q", driver, driver, of))
 	device.Spec.ExtendedResourceName = ptr.To(string(w.chip(class)))
 	if _, err := w.client.ResourceV1().DeviceClasses().Create(ctx, &device, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
@@ -44,12 +50,15 @@ func (w *world) doDevices(ctx context.Context, l *line) error {
 	for _, node := range nodes {
 		slice := &resourcev1.ResourceSlice{
 			ObjectMeta: metav1.ObjectMeta{Name: node + "-" + class, Labels: map[string]string{scenarioLabel: w.name}},
-			Spec: resourcev1.ResourceSliceSpec{Driver: w.driver(), NodeName: ptr.To(node),
+			Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: ptr.To(node),
 				Pool: resourcev1.ResourcePool{Name: node + "-" + class, Generation: 1, ResourceSliceCount: 1}},
 		}
 		for i := range n {
 			slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("device-%d", i),
-				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"class": {StringValue: ptr.To(class)}}})
+				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"class": {StringValue: ptr.To(of)}}})
+		}
+		if product != "" {
+			slice.Spec.Devices = objects.GPUs(n, map[string]string{"class": of, "productName": product})
 		}
 		if _, err := w.client.ResourceV1().ResourceSlices().Create(ctx, slice, metav1.CreateOptions{}); err != nil {
 			return err
@@ -58,8 +67,18 @@ func (w *world) doDevices(ctx context.Context, l *line) error {
 	return nil
 }
 
-// wanted is a claim for so many devices of a class.
+// wanted is a claim for so many devices of a class, or of the first that will do of several.
 func (w *world) wanted(class string, n int) resourcev1.ResourceClaimSpec {
+	if alternatives := strings.Split(class, "|"); len(alternatives) > 1 {
+		request := resourcev1.DeviceRequest{Name: "devices"}
+		for i, alternative := range alternatives {
+			request.FirstAvailable = append(request.FirstAvailable, resourcev1.DeviceSubRequest{
+				Name: fmt.Sprint("choice-", i), DeviceClassName: w.class(alternative),
+				AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(n),
+			})
+		}
+		return objects.ClaimOf("", request).Spec
+	}
 	return objects.ClaimOf("", objects.Request("devices", w.class(class), int64(n))).Spec
 }
 
@@ -74,6 +93,9 @@ func (w *world) doClaim(ctx context.Context, l *line) error {
 		return err
 	}
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: w.wanted(l.option("class", "device"), n)}
+	if expression := l.option("match", ""); expression != "" {
+		objects.Matching(expression)(claim.Spec.Devices.Requests[0].Exactly)
+	}
 	_, err = w.client.ResourceV1().ResourceClaims(namespace).Create(ctx, claim, metav1.CreateOptions{})
 	return err
 }
@@ -90,13 +112,14 @@ func (w *world) claimDevices(ctx context.Context, namespace string, spec *v1.Pod
 		if err != nil {
 			return err
 		}
-		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: class + "-" + amount},
+		name := strings.ReplaceAll(class, "|", "-or-")
+		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: name + "-" + amount},
 			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: w.wanted(class, n)}}
 		_, err = w.client.ResourceV1().ResourceClaimTemplates(namespace).Create(ctx, template, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		claim(v1.PodResourceClaim{Name: class, ResourceClaimTemplateName: ptr.To(template.Name)})
+		claim(v1.PodResourceClaim{Name: name, ResourceClaimTemplateName: ptr.To(template.Name)})
 	}
 	if shared := l.option("shares", ""); shared != "" {
 		claim(v1.PodResourceClaim{Name: "shared", ResourceClaimName: ptr.To(shared)})

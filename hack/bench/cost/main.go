@@ -131,7 +131,15 @@ func readOpenb(data, variant string) (family, error) {
 	if f.jobs, err = read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs); err != nil {
 		return f, err
 	}
-	return f, trace.Price(f.nodes, &rates)
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		amount, err := rates.Price(n.Name, n.Model, price.Capacity{MilliCPU: n.CPUMilli, MemoryMiB: n.MemoryMiB, MilliGPU: 1000 * int64(n.GPUs)})
+		if err != nil {
+			return f, err
+		}
+		n.MicroDollarsPerHour = int64(amount)
+	}
+	return f, nil
 }
 
 func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {

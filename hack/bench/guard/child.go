@@ -106,7 +106,16 @@ func (c contender) inWorld(measure func(w *world) (float64, error)) (s sample, e
 		defer func() { w.stop() }()
 		simulation.ServeCustomKinds(w.api, nil)
 		w.api.MutateBinding = simulation.StartPod
-		if err := w.create(clusterOf(nodes, nil).Objects...); err != nil {
+		shipped, err := schedulerconfig.Shipped()
+		if err != nil {
+			return err
+		}
+		in := clusterOf(nodes, nil)
+		objects, err := in.Cluster(shipped, "")
+		if err != nil {
+			return err
+		}
+		if err := w.create(objects...); err != nil {
 			return err
 		}
 		s.Cost, err = measure(w)

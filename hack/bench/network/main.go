@@ -81,6 +81,10 @@ func bench(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	c, err := schedulerconfig.Load(*file)
+	if err != nil {
+		return err
+	}
 	var results []outcome
 	for _, workload := range []struct {
 		name string
@@ -100,7 +104,11 @@ func bench(out io.Writer) error {
 			var all []outcome
 			for seed := range *seeds {
 				random := rand.New(rand.NewPCG(uint64(seed), 3))
-				in, pairs := workload.make(random, fleet(*nodes))
+				objects, err := fleet(c, *nodes)
+				if err != nil {
+					return err
+				}
+				in, pairs := workload.make(random, objects)
 				f, err := measure(v, in, pairs, uint64(seed))
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", workload.name, v, err)
@@ -191,16 +199,20 @@ func placesOf(objects []runtime.Object) map[string]*topology.Place {
 }
 
 // fleet is a cluster in which the racks of a spine, and the spines of a zone, are next to each other.
-func fleet(n int) []runtime.Object {
+func fleet(c *schedulerconfig.Configuration, n int) ([]runtime.Object, error) {
 	list := make([]trace.Node, n)
 	for i := range list {
 		list[i] = trace.Node{Name: fmt.Sprintf("n%04d", i), CPUMilli: 96_000, MemoryMiB: 1 << 20, GPUs: 8, Model: "NVIDIA-H100-80GB-HBM3",
 			Rack: fmt.Sprintf("rack-%d", i/16), Zone: fmt.Sprintf("zone-%d", i*2/n), MicroDollarsPerHour: 30_000_000}
 	}
-	objects := replay.NewInput("", list, nil).Objects
+	in := replay.NewInput("", list, nil)
+	objects, err := in.Cluster(c, "")
+	if err != nil {
+		return nil, err
+	}
 	for i, obj := range objects {
 		labels := obj.(*v1.Node).Labels
 		labels["network.topology.nvidia.com/spine"], labels[v1.LabelTopologyRegion] = fmt.Sprintf("spine-%d", i/128), "region-0"
 	}
-	return objects
+	return objects, nil
 }

@@ -62,6 +62,7 @@ func (n *GPUNames) Keys() *kubeview.GPUKeys {
 		GenerationLabels:   l.Generation,
 		InterconnectLabels: l.Interconnect,
 		CliqueLabels:       l.Clique,
+		Drivers:            n.DeviceDrivers,
 	}
 }
 
@@ -70,7 +71,7 @@ func setDefaultsGPUNames(n *GPUNames) {
 	setDefaultList(&n.Resources, keys.Resources)
 	setDefaultList(&n.SharedResources, keys.SharedResources)
 	setDefaultList(&n.SlicePrefixes, keys.SlicePrefixes)
-	setDefaultList(&n.DeviceDrivers, kubeview.DefaultDeviceDrivers())
+	setDefaultList(&n.DeviceDrivers, keys.Drivers)
 	if n.Labels == nil {
 		n.Labels = &GPULabels{}
 	}

@@ -63,6 +63,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		}
 		clusterstate.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
+		c.models.names = clusterstate.GPUNamesOf(factory)
 		c.profiles.add(profile)
 		return c, c.run(ctx, profile, groups)
 	})

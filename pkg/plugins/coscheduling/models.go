@@ -13,6 +13,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
@@ -24,7 +26,9 @@ import (
 // gpuModels tells the GPU models of nodes. It remembers those that it was asked for. It belongs to the scheduling cycles, of which
 // there is one at a time.
 type gpuModels struct {
-	keys  kubeview.GPUKeys
+	// names are those of the profiles: a gang may have members of several.
+	names *clusterstate.GPUNames
+	keys  []*kubeview.GPUKeys
 	known map[string]knownModel
 }
 
@@ -38,7 +42,24 @@ type knownModel struct {
 const mostKnown = 100_000
 
 func newGPUModels() *gpuModels {
-	return &gpuModels{keys: kubeview.DefaultGPUKeys(), known: map[string]knownModel{}}
+	return &gpuModels{names: &clusterstate.GPUNames{}, known: map[string]knownModel{}}
+}
+
+// keysOfAll are the keys of all profiles. Where no profile reads GPUs they are the defaults.
+func (g *gpuModels) keysOfAll() []*kubeview.GPUKeys {
+	if g.keys == nil {
+		if g.keys = g.names.All(); len(g.keys) == 0 {
+			args := &config.GPUAwareArgs{}
+			config.SetDefaultsGPUAwareArgs(args)
+			g.keys = []*kubeview.GPUKeys{args.Keys()}
+		}
+	}
+	return g.keys
+}
+
+// mayUse is false only for pods that certainly use no GPU.
+func (g *gpuModels) mayUse(pod *v1.Pod) bool {
+	return slices.ContainsFunc(g.keysOfAll(), func(k *kubeview.GPUKeys) bool { return k.MayUseGPU(pod) })
 }
 
 // model of the node's GPUs, empty without GPUs or when unknown.
@@ -46,8 +67,10 @@ func (g *gpuModels) model(node *v1.Node) string {
 	k := g.known[node.Name]
 	if k.node != node {
 		k = knownModel{node: node}
-		if read, _ := g.keys.ReadGPUNode(node); read != nil {
-			k.model = read.Model()
+		for _, keys := range g.keysOfAll() {
+			if read, _ := keys.ReadGPUNode(node); k.model == "" {
+				k.model = read.Model()
+			}
 		}
 		if len(g.known) >= mostKnown {
 			clear(g.known)
@@ -93,7 +116,7 @@ func (c *coordinator) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.Nod
 		if m.count[member.Class] > 1 {
 			continue
 		}
-		if pod := c.pods.pod(member.Ref()); pod != nil && m.models.keys.MayUseGPU(pod) {
+		if pod := c.pods.pod(member.Ref()); pod != nil && m.models.mayUse(pod) {
 			m.classes[member.Class] = pod
 		}
 	}
@@ -133,7 +156,7 @@ func (m *modelChoice) used(a *arrangement, class string) map[string]int {
 func (c *coordinator) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
 	at := c.ledger.Nodes(id)
 	for _, ref := range c.ledger.Members(id) {
-		if pod := c.pods.pod(ref); pod != nil && pod.Spec.NodeName != "" && !c.models.keys.MayUseGPU(pod) {
+		if pod := c.pods.pod(ref); pod != nil && pod.Spec.NodeName != "" && !c.models.mayUse(pod) {
 			at[pod.Spec.NodeName]--
 		}
 	}
@@ -273,7 +296,7 @@ func (m *modelChoice) describe(a *arrangement) string {
 // joinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them; nil if it
 // may as well go anywhere.
 func (c *coordinator) joinModel(ctx context.Context, id gang.ID, levels kubeview.GangTopology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
-	if levels.MixedModels || !c.models.keys.MayUseGPU(pod) {
+	if levels.MixedModels || !c.models.mayUse(pod) {
 		return nil
 	}
 	byName := make(map[string]*v1.Node, len(nodes))

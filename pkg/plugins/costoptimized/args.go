@@ -25,8 +25,6 @@ type settings struct {
 	static   bool
 	hostNeed price.HostNeed
 	gpuKeys  kubeview.GPUKeys
-	// drivers are those of dynamic resource allocation whose devices are GPUs.
-	drivers []string
 	// growthPercent is how many more pods are expected soon, in percent of those that run.
 	growthPercent int64
 	// priceSource tells where to read prices, nil for nowhere.
@@ -34,6 +32,19 @@ type settings struct {
 	hours       hours
 	// candidates is how many nodes the framework is to look at, 0 for all.
 	candidates int
+}
+
+// CapacityRules are the rules by which labels say how a node was bought: those of the args, else the built-in ones.
+func CapacityRules(args *config.CostOptimizedArgs) kubeview.CapacityRules {
+	if len(args.CapacityTypes) == 0 {
+		return kubeview.DefaultCapacityRules()
+	}
+	var rules kubeview.CapacityRules
+	for _, r := range args.CapacityTypes {
+		rules = append(rules,
+			kubeview.CapacityRule{Label: r.Label, Values: r.Values, Contains: r.Contains, Type: kubeview.CapacityType(r.Type)})
+	}
+	return rules
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -49,13 +60,12 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	s := &settings{
 		unknownPrice:  *args.UnknownPrice,
 		spot:          kubeview.SpotPolicy(*args.Spot),
-		capacityRules: kubeview.DefaultCapacityRules(),
+		capacityRules: CapacityRules(args),
 		interruptions: map[kubeview.CapacityType]price.Interruption{},
 		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
 		gpuKeys:       *args.Keys(),
-		drivers:       args.DeviceDrivers,
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),
@@ -69,13 +79,6 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	if s.hours, err = readWindows(path.Child("windows"), args.Windows); err != nil {
 		return nil, err
-	}
-	if len(args.CapacityTypes) > 0 {
-		s.capacityRules = nil
-		for _, r := range args.CapacityTypes {
-			s.capacityRules = append(s.capacityRules,
-				kubeview.CapacityRule{Label: r.Label, Values: r.Values, Contains: r.Contains, Type: kubeview.CapacityType(r.Type)})
-		}
 	}
 	for _, r := range args.Interruptions {
 		s.interruptions[kubeview.CapacityType(r.CapacityType)] =

@@ -99,12 +99,17 @@ func (s *settings) foundPrice(node *v1.Node, metered price.MicroDollars, allocat
 	return 0, false
 }
 
-// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics and the rates for nodes
-// of unknown price, and the rates by which a price is divided over resources.
+// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates by which a
+// price is divided over resources.
 func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
 	s, err := readArgs(args, profile)
 	if err != nil {
 		return nil, price.Rates{}, err
 	}
-	return s.givenPrice, s.rates, nil
+	return func(node *v1.Node) (price.MicroDollars, bool) {
+		if p, ok := s.givenPrice(node); ok {
+			return p, true
+		}
+		return s.foundPrice(node, 0, s.gpuKeys.ReadPricedNode(node).Allocatable)
+	}, s.rates, nil
 }

@@ -70,7 +70,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), s.drivers)
+	clusterstate.GPUNamesOf(factory).Add(&s.gpuKeys)
+	claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), s.gpuKeys.Drivers)
 	if err != nil {
 		return nil, err
 	}

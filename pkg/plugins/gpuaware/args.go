@@ -15,7 +15,6 @@ import (
 // settings are the plugin's args as domain values.
 type settings struct {
 	keys    *kubeview.GPUKeys
-	drivers []string
 	weights gpu.Weights
 	spread  bool
 	signals *config.GPUSignals
@@ -39,8 +38,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	w, keys := args.Weights, args.Keys()
 	keys.TrustAnnotations = *args.UnassignedShares == config.UnassignedSharesAnnotated
 	return &settings{
-		keys:    keys,
-		drivers: args.DeviceDrivers,
+		keys: keys,
 		weights: gpu.Weights{
 			Packing:          float64(*w.PackingPercent) / 100,
 			BestFit:          float64(*w.BestFit),

@@ -42,9 +42,9 @@ type cluster struct {
 // clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
 // Profiles that read GPUs under different names see different GPUs and have clusters of their own, but their promises
 // are in one ledger all the same.
-func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, drivers []string) (*cluster, error) {
+func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
-	return informers.SharedBy(factory, fmt.Sprintf("%#v %q", *keys, drivers), func() (*cluster, error) {
+	return informers.SharedBy(factory, fmt.Sprintf("%#v", *keys), func() (*cluster, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys, 
 			return nil, err
 		}
 		gangs := clusterstate.GangsOf(factory)
-		claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), drivers)
+		claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), keys.Drivers)
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	c, err := clusterFor(ctx, handle, s.keys, s.drivers)
+	clusterstate.GPUNamesOf(handle.SharedInformerFactory()).Add(s.keys)
+	c, err := clusterFor(ctx, handle, s.keys)
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ type Progress struct {
 	offered, total atomic.Int64
 }
 
-// Read returns how many of the total pods have arrived or, of those that a dump holds, been bound.
+// Read returns how many of the total pods have been placed or, in ArrivalOrder, tried.
 func (p *Progress) Read() (offered, total int64) { return p.offered.Load(), p.total.Load() }
 
-// Offer counts pods that have arrived or been bound.
+// Offer counts pods that have been placed or tried.
 func (p *Progress) Offer(pods int) { p.offered.Add(int64(pods)) }
 
 // Await sets how many pods there are.

@@ -12,18 +12,23 @@ type Result struct {
 	Mode          Mode   `json:"mode"`
 	Seed          uint64 `json:"seed"`
 
-	// Notes say what of the configuration the replay left out.
+	// Notes say what of the configuration and of the input the replay left out or took otherwise.
 	Notes []string `json:"notes"`
 
-	Nodes           int      `json:"nodes"`
-	CapacityMilli   int64    `json:"capacityMilliGPU"`
-	NodesUnpriced   int      `json:"nodesWithoutPrice"`
-	Jobs            int      `json:"jobs"`
-	Pods            int      `json:"pods"`
-	Placed          int      `json:"podsPlaced"`
-	Pending         int      `json:"podsPending"`
+	Nodes         int   `json:"nodes"`
+	CapacityMilli int64 `json:"capacityMilliGPU"`
+	NodesUnpriced int   `json:"nodesWithoutPrice"`
+	Jobs          int   `json:"jobs"`
+	Pods          int   `json:"pods"`
+	Placed        int   `json:"podsPlaced"`
+	Pending       int   `json:"podsPending"`
+	// Incomplete are pods with a node whose gang is not complete: they are neither placed nor pending.
+	Incomplete      int      `json:"podsOfIncompleteGangs"`
 	Refused8        Share    `json:"refusedEightGPUPods"`
 	PendingByReason []Reason `json:"pendingByReason"`
+
+	// WaitByReason is what kept pods from nodes while they waited that were placed later; a pod counts for each of its reasons.
+	WaitByReason []Wait `json:"waitByReason"`
 
 	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a mean is.
 	Basis  Basis   `json:"basis"`
@@ -41,6 +46,8 @@ type Result struct {
 	SpotMilli           int64   `json:"spotMilliGPU"`
 	NodesInUse          float64 `json:"nodesInUse"`
 	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
+	// PricesMicroDollars is what all nodes with a price cost an hour, in use or not.
+	PricesMicroDollars int64 `json:"allNodesMicroDollarsPerHour"`
 	// MicroDollars is the whole bill in virtual time, until nothing comes of the work any more.
 	MicroDollars int64 `json:"microDollars,omitempty"`
 
@@ -142,6 +149,13 @@ type Share struct {
 type Reason struct {
 	Reason string `json:"reason"`
 	Pods   int    `json:"pods"`
+}
+
+// Wait is for how long a reason kept pods from nodes, in sum.
+type Wait struct {
+	Reason  string  `json:"reason"`
+	Pods    int     `json:"pods"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Waits summarises durations in seconds.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // workload is one file of manifests/examples and what should become of it.
@@ -66,8 +67,12 @@ func newWatch(ctx context.Context, client kubernetes.Interface) (*watch, error) 
 	if err != nil {
 		return nil, fmt.Errorf("listing the nodes: %w", err)
 	}
+	configuration, err := schedulerconfig.Shipped()
+	if err != nil {
+		return nil, err
+	}
 	d := &watch{
-		nodes: nodes.Items, rules: kubeview.DefaultCapacityRules(), gpuKeys: kubeview.DefaultGPUKeys(),
+		nodes: nodes.Items, rules: configuration.CapacityRules(""), gpuKeys: configuration.GPUKeys(""),
 		pods: map[string]*corev1.Pod{}, boundAt: map[string]time.Time{}, changed: time.Now(),
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(corev1.NamespaceDefault))

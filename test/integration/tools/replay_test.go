@@ -117,14 +117,15 @@ func podOf(job *trace.Job, index int, profile string) *v1.Pod {
 			}},
 		}}},
 	}
+	keys := kubeview.DefaultGPUKeys()
 	switch {
 	case job.GPUs > 0 && job.GPUMilli < 1000:
 		kubeview.RequestShare(pod, job.GPUMilli)
 	case job.GPUs > 0:
-		kubeview.RequestGPUs(pod, job.GPUs)
+		keys.RequestGPUs(pod, job.GPUs)
 	}
 	if len(job.Models) > 0 {
-		kubeview.AcceptModels(pod, job.Models)
+		keys.AcceptModels(pod, job.Models)
 	}
 	if job.Spot != "" {
 		kubeview.SetSpotPolicy(pod, kubeview.SpotPolicy(job.Spot))

@@ -74,7 +74,7 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	server := startPrometheus(t, "", backfill(t, lines), "")
 	args := gpuArgs(server.url).Prometheus
 	args.MatchLabels = map[string]string{"cluster": "here"}
-	query := signals.UseQuery{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace")}
+	query := signals.UseQuery{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace"), Resources: []string{"nvidia.com/gpu"}}
 	s, err := signals.ReadUse(t.Context(), &args, query)
 	if err != nil {
 		t.Fatal(err)
