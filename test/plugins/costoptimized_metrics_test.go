@@ -25,7 +25,7 @@ berth_idle_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 32
 # HELP berth_nodes_in_use_cost_dollars_per_hour [ALPHA] Price of the nodes that some pod keeps from being given back.
 # TYPE berth_nodes_in_use_cost_dollars_per_hour gauge
 berth_nodes_in_use_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 37.952
-# HELP berth_nodes_without_price [ALPHA] Nodes of which no source knows the price.
+# HELP berth_nodes_without_price [ALPHA] Nodes whose price no source knows.
 # TYPE berth_nodes_without_price gauge
 berth_nodes_without_price{profile="cost-optimized-scheduler"} 1
 # HELP berth_spot_cost_ratio [ALPHA] Share of the price of all nodes that is spot capacity.

@@ -69,8 +69,8 @@ func TestPodsOfANativeGroupSeeEachOther(t *testing.T) {
 		{"shares by annotation", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "600"}, 2, "free GPU share (need 600 milli-GPU"},
 		{"shares of two GPUs each", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "400", "alibabacloud.com/gpu-count": "2"}, 2,
 			"free GPU share (need 400 milli-GPU"},
-		{"shares by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "9000"}, 2, "free GPU share (need 549 milli-GPU"},
-		{"shares of HAMi's", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000"}, nil, 2, "free GPU share (need 549 milli-GPU"},
+		{"shares by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "9000"}, 2, "free GPU share (need 9000 MiB on one GPU, have under 8192)"},
+		{"shares of HAMi's", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000"}, nil, 2, "free GPU share (need 9000 MiB on one GPU, have under 8192)"},
 		{"whole GPUs of a shared node", sharedNode("n", 2), strs{"nvidia.com/gpu": "1"}, nil, 2, "Insufficient nvidia.com/gpu"},
 		{"whole GPUs that the kubelet gives out", gpuNodeObject("n", 2, "Tesla-T4"), strs{"nvidia.com/gpu": "1"}, nil, 2, "Insufficient nvidia.com/gpu"},
 	} {
