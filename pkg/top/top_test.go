@@ -245,7 +245,7 @@ func TestKeys(t *testing.T) {
 		"back":                                      {[]string{"2", "enter", "esc"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
 		"enter in an empty list":                    {[]string{"4", "/", "x", "y", "enter", "enter"}, ""},
 		"jobs":                                      {[]string{"3"}, "team/train  Job  Pending  0/3  12  -  2h  needs 3 nodes, fits 2"},
-		"the keys":                                  {[]string{"?"}, "1 to 6, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings"},
+		"the keys":                                  {[]string{"?"}, "1 to 8, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings, Namespaces, Kueue"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -270,15 +270,15 @@ func TestListsShowWhyOnEveryScreen(t *testing.T) {
 		keys  []string
 		want  string
 	}{
-		{80, []string{"4"}, "#  Name  Pods  GPUs  Waiting  Reason"},
+		{80, []string{"4"}, "#  Name  Pods  GPUs  Waiting  Reason  (+2 columns)"},
 		{140, []string{"4"}, "#  Name  Pods  GPUs  Priority  Waiting  Scheduler  Reason"},
-		{80, []string{"5"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason"},
-		{60, []string{"6"}, "Last seen  Object  Reason  Message"},
-		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State"},
+		{80, []string{"5"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason  (+2 columns)"},
+		{60, []string{"6"}, "Last seen  Object  Reason  Message …"},
+		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State …"},
 		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  Rack  State"},
-		{40, []string{"4"}, "#  Name  Reason"},
+		{40, []string{"4"}, "#  Name  Reason …"},
 		// Columns that are not shown are not sorted by.
-		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason"},
+		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason  (+2 columns)"},
 	} {
 		m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return long } })
 		m.Update(tea.WindowSizeMsg{Width: tt.width, Height: 24})
@@ -391,7 +391,7 @@ func TestTheScreenIsAlwaysFull(t *testing.T) {
 	for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 20, Height: 8}, {Width: 80, Height: 24}, {Width: 300, Height: 100}} {
 		m := live()
 		m.Update(size)
-		for _, key := range []string{"1", "2", "4", "4", "5", "?"} {
+		for _, key := range []string{"1", "2", "4", "4", "5", "7", "8", "?"} {
 			press(m, key, "down", "end")
 			lines := m.draw()
 			if len(lines) != m.height {
