@@ -28,7 +28,8 @@ func ScaleNodes(nodes []*corev1.Node, count int) ([]*corev1.Node, error) {
 	return scaled, nil
 }
 
-// copyOf is another machine of the same kind. Its name fits into a label, as pods may choose a node by the label of its name.
+// copyOf is another machine of the same kind. Its name fits into a label, as pods may choose a node by the label of its
+// name.
 func copyOf(node *corev1.Node, number int, taken map[string]bool) *corev1.Node {
 	made := node.DeepCopy()
 	made.Spec.ProviderID = ""

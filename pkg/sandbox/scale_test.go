@@ -30,7 +30,9 @@ status: {allocatable: {cpu: "2"}}
 	var got []string
 	for _, n := range nodes {
 		gpus := n.Status.Allocatable["nvidia.com/gpu"]
-		got = append(got, strings.Join([]string{n.Name, n.Labels[corev1.LabelHostname], n.Labels["topology.kubernetes.io/rack"], gpus.String(), n.Spec.ProviderID}, " "))
+		rack := n.Labels["topology.kubernetes.io/rack"]
+		host := n.Labels[corev1.LabelHostname]
+		got = append(got, strings.Join([]string{n.Name, host, rack, gpus.String(), n.Spec.ProviderID}, " "))
 	}
 	// The name of the third node is that of a copy of the first.
 	want := []string{
@@ -50,7 +52,8 @@ status: {allocatable: {cpu: "2"}}
 func TestCopiesOfLongNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 62) + "." + strings.Repeat("b", 40)
-	given, err := parseNodes([]byte("{kind: Node, metadata: {name: " + long + "-1.c}}\n---\n{kind: Node, metadata: {name: " + long + "-2.c}}\n"))
+	one := func(end string) string { return "{kind: Node, metadata: {name: " + long + end + "}}\n" }
+	given, err := parseNodes([]byte(one("-1.c") + "---\n" + one("-2.c")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +67,8 @@ func TestCopiesOfLongNames(t *testing.T) {
 			t.Errorf("node %q: seen already %v, %v", n.Name, seen[n.Name], errs)
 		}
 		seen[n.Name] = true
-		if label := n.Labels[corev1.LabelHostname]; i >= len(given) && (label != n.Name || len(validation.IsValidLabelValue(label)) > 0) {
+		label := n.Labels[corev1.LabelHostname]
+		if i >= len(given) && (label != n.Name || len(validation.IsValidLabelValue(label)) > 0) {
 			t.Errorf("node %q has the label %q", n.Name, label)
 		}
 	}

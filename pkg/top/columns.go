@@ -17,7 +17,8 @@ const (
 
 func (m *Model) wide() bool { return m.width >= roomForTwo }
 
-// left is the width of the tab, and right that of what is said of an entry. On a screen that is not wide these take turns.
+// left is the width of the tab, and right that of what is said of an entry. On a screen that is not wide these take
+// turns.
 func (m *Model) left() int {
 	if m.wide() {
 		return (m.width - len([]rune(separator))) / 2

@@ -21,7 +21,8 @@ func large() *overview.Cluster {
 		n.Name, n.Rack = fmt.Sprintf("%s%d", long, i), fmt.Sprintf("rack-%d", i/30)
 		c.Nodes = append(c.Nodes, n)
 		c.Jobs = append(c.Jobs, overview.Job{
-			Namespace: fmt.Sprintf("team-%d", i%40), Kind: "Job", Name: fmt.Sprintf("%s%d", long, i), State: overview.JobPending, Pods: 3,
+			Namespace: fmt.Sprintf("team-%d", i%40), Kind: "Job", Name: fmt.Sprintf("%s%d", long, i), State: overview.JobPending,
+			Pods:   3,
 			Reason: strings.Repeat("needs more words, ", 20), Queue: &overview.Place{Name: "q", Position: i + 1},
 		})
 	}
@@ -63,10 +64,12 @@ func TestWhatIsCutOffLeavesASign(t *testing.T) {
 			}
 			press(m, "end")
 			screen = m.draw()
-			if footer := screen[len(screen)-1]; shown > size.height && !strings.HasPrefix(footer, fmt.Sprintf("↑ %d of ", shown)) {
+			last := fmt.Sprintf("↑ %d of ", shown)
+			if footer := screen[len(screen)-1]; shown > size.height && !strings.HasPrefix(footer, last) {
 				t.Errorf("%v, %s at the end: the footer is %q", size, tabNames[tab], footer)
 			}
-			if heading := screen[len(m.header())]; tab != tabMap && len(m.layOut()) < len(m.columns) && !strings.Contains(heading, "(+") && !strings.Contains(heading, "…") {
+			heading, hidden := screen[len(m.header())], tab != tabMap && len(m.layOut()) < len(m.columns)
+			if hidden && !strings.Contains(heading, "(+") && !strings.Contains(heading, "…") {
 				t.Errorf("%v, %s: the columns without room are not counted: %q", size, tabNames[tab], heading)
 			}
 		}
@@ -87,7 +90,9 @@ func TestAWideScreenHasTwoColumns(t *testing.T) {
 		return spaced.ReplaceAllString(strings.TrimSpace(strings.Join(lines, "\n")), "  ")
 	}
 	c := cluster()
-	c.Namespaces = []overview.Namespace{{Name: "team", Pods: 2, PendingPods: 3, MilliGPU: 2000, PendingMilliGPU: 12000, MicroDollarsPerHour: 5_000_000}}
+	c.Namespaces = []overview.Namespace{{
+		Name: "team", Pods: 2, PendingPods: 3, MilliGPU: 2000, PendingMilliGPU: 12000, MicroDollarsPerHour: 5_000_000,
+	}}
 	for name, test := range map[string]struct {
 		keys []string
 		want string
@@ -146,7 +151,8 @@ team/train  Job  Pending  0/3  12  -  2h  q, position 1  needs 3 nodes, fits 2`}
 			m.Update(cmd())
 		}
 	}
-	if got, list := right(m), strings.Join(m.draw(), "\n"); !strings.Contains(got, "wins in 99 columns") || !strings.Contains(list, "team/solo") {
+	got, list := right(m), strings.Join(m.draw(), "\n")
+	if !strings.Contains(got, "wins in 99 columns") || !strings.Contains(list, "team/solo") {
 		t.Errorf("the explanation is not beside the list:\n%s", list)
 	}
 	tall := on(large(), 200, 20)
@@ -166,13 +172,15 @@ func TestNamespacesAndQueuesOpenTheirWorkloads(t *testing.T) {
 		want []string // the first cells of the list
 		tab  int
 	}{
-		"a namespace":           {[]string{"7", "down", "enter"}, []string{"team/train", "team/web"}, tabJobs},
-		"found by a filter":     {[]string{"7", "/", "o", "t", "h", "enter", "enter"}, []string{"other/else"}, tabJobs},
-		"a queue":               {[]string{"8", "enter"}, []string{"team/train"}, tabJobs},
-		"and back":              {[]string{"7", "down", "enter", "esc"}, []string{"other", "team"}, tabNamespaces},
-		"a filter within it":    {[]string{"7", "down", "enter", "/", "w", "e", "b", "enter"}, []string{"team/web"}, tabJobs},
-		"the filter ends first": {[]string{"7", "down", "enter", "/", "w", "e", "b", "enter", "esc"}, []string{"team/train", "team/web"}, tabJobs},
-		"another tab ends it":   {[]string{"8", "enter", "4", "3"}, []string{"team/train", "team/web", "other/else"}, tabJobs},
+		"a namespace":        {[]string{"7", "down", "enter"}, []string{"team/train", "team/web"}, tabJobs},
+		"found by a filter":  {[]string{"7", "/", "o", "t", "h", "enter", "enter"}, []string{"other/else"}, tabJobs},
+		"a queue":            {[]string{"8", "enter"}, []string{"team/train"}, tabJobs},
+		"and back":           {[]string{"7", "down", "enter", "esc"}, []string{"other", "team"}, tabNamespaces},
+		"a filter within it": {[]string{"7", "down", "enter", "/", "w", "e", "b", "enter"}, []string{"team/web"}, tabJobs},
+		"the filter ends first": {
+			[]string{"7", "down", "enter", "/", "w", "e", "b", "enter", "esc"}, []string{"team/train", "team/web"}, tabJobs,
+		},
+		"another tab ends it": {[]string{"8", "enter", "4", "3"}, []string{"team/train", "team/web", "other/else"}, tabJobs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,13 +47,15 @@ func workloadsOf(e entry) func(*overview.Job) bool {
 	}
 }
 
-var namespaceColumns = []tables.Column{{Name: "Namespace"}, {Name: "Workloads", Number: true}, {Name: "Pods", Number: true},
-	{Name: "GPUs", Number: true}, {Name: "Pending pods", Number: true}, {Name: "Pending GPUs", Number: true}, {Name: "$/h", Number: true},
-	{Name: "Waiting"}}
+var namespaceColumns = []tables.Column{
+	{Name: "Namespace"}, {Name: "Workloads", Number: true}, {Name: "Pods", Number: true}, {Name: "GPUs", Number: true},
+	{Name: "Pending pods", Number: true}, {Name: "Pending GPUs", Number: true}, {Name: "$/h", Number: true}, {Name: "Waiting"},
+}
 
 func namespaceCells(n *overview.Namespace, jobs []overview.Job) []any {
 	count, waiting := waitingOf(entry{kind: kindNamespace, name: n.Name}, jobs)
-	return []any{n.Name, count, n.Pods, gpus(n.MilliGPU), n.PendingPods, gpus(n.PendingMilliGPU), dollars(n.MicroDollarsPerHour), waiting}
+	return []any{n.Name, count, n.Pods, gpus(n.MilliGPU), n.PendingPods, gpus(n.PendingMilliGPU),
+		dollars(n.MicroDollarsPerHour), waiting}
 }
 
 // queuesWithWaiting are the columns of queues where there is room for the workloads that wait in them.

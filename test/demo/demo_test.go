@@ -15,8 +15,8 @@ import (
 // demoWithin ends a demonstration that hangs. It takes half a minute on two cores.
 const demoWithin = 10 * time.Minute
 
-// TestDemo runs the command that the README names first: it schedules the examples, checks where each pod went, and names commands
-// to go on with, each of which has to work.
+// TestDemo runs the command that the README names first: it schedules the examples, checks where each pod went, and
+// names commands to go on with, all of which have to work.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	binary, err := filepath.Abs("../../bin/berth")
@@ -36,7 +36,9 @@ func TestDemo(t *testing.T) {
 	}
 	t.Logf("%s", output)
 
-	said := map[string]string{"explain": "gang-too-large", "top": "gang-training", "dashboard": "http://127.0.0.1:", "down": "is gone"}
+	said := map[string]string{
+		"explain": "gang-too-large", "top": "gang-training", "dashboard": "http://127.0.0.1:", "down": "is gone",
+	}
 	for _, line := range strings.Split(string(output), "\n") {
 		command, ok := strings.CutPrefix(line, "      "+binary+" ")
 		if !ok {
