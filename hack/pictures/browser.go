@@ -101,7 +101,7 @@ func waitForPlots(ctx context.Context, url string) error {
 		if err != nil {
 			return false, fmt.Errorf("asking for the dashboard: %w", err)
 		}
-		defer answer.Body.Close()
+		defer func() { _ = answer.Body.Close() }()
 		page, err := io.ReadAll(answer.Body)
 		return err == nil && !strings.Contains(string(page), noPlots), err
 	})

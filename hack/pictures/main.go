@@ -80,7 +80,7 @@ func run(ctx context.Context, names []string) (err error) {
 			if err := os.WriteFile(path, files[file], 0o644); err != nil { //nolint:gosec // the pages are public
 				return fmt.Errorf("writing a picture: %w", err)
 			}
-			fmt.Println(path)
+			fmt.Fprintln(os.Stdout, path)
 		}
 	}
 	return nil

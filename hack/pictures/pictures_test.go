@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -134,7 +135,7 @@ func TestDrawingsAreWhole(t *testing.T) {
 		decoder, attribute, width := xml.NewDecoder(strings.NewReader(drawn)), map[string]string{}, 0.0
 		for {
 			token, err := decoder.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -32,13 +32,13 @@ status: {allocatable: {cpu: "2"}}
 		gpus := n.Status.Allocatable["nvidia.com/gpu"]
 		rack := n.Labels["topology.kubernetes.io/rack"]
 		host := n.Labels[corev1.LabelHostname]
-		got = append(got, strings.Join([]string{n.Name, host, rack, gpus.String(), n.Spec.ProviderID}, " "))
+		got = append(got, strings.Join([]string{n.Name, host, rack, gpus.String(), n.Spec.ProviderID}, ":"))
 	}
 	// The name of the third node is that of a copy of the first.
 	want := []string{
-		"a-0 a-0 r1 4 ", "a-1 a-1 r2 4 ", "a-0-copy-1 a-0-copy-1  0 cloud:///machine",
-		"a-0-copy-2 a-0-copy-2 r1 4 ", "a-1-copy-1 a-1-copy-1 r2 4 ", "a-0-copy-1-copy-1 a-0-copy-1-copy-1  0 ",
-		"a-0-copy-3 a-0-copy-3 r1 4 ", "a-1-copy-2 a-1-copy-2 r2 4 ",
+		"a-0:a-0:r1:4:", "a-1:a-1:r2:4:", "a-0-copy-1:a-0-copy-1::0:cloud:///machine",
+		"a-0-copy-2:a-0-copy-2:r1:4:", "a-1-copy-1:a-1-copy-1:r2:4:", "a-0-copy-1-copy-1:a-0-copy-1-copy-1::0:",
+		"a-0-copy-3:a-0-copy-3:r1:4:", "a-1-copy-2:a-1-copy-2:r2:4:",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)

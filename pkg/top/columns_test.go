@@ -196,3 +196,58 @@ func TestNamespacesAndQueuesOpenTheirWorkloads(t *testing.T) {
 		})
 	}
 }
+
+// The reason is what one looks for: it is on the screen whatever its width, and in full for the chosen entry.
+func TestListsShowWhyOnEveryScreen(t *testing.T) {
+	t.Parallel()
+	long := cluster()
+	long.Queue[0].Name = strings.Repeat("long-name-", 6) + "0"
+	long.Queue[0].Reason = "needs 3 nodes" + strings.Repeat(", more words", 9) + ", fits 2"
+	for _, tt := range []struct {
+		width int
+		keys  []string
+		want  string
+	}{
+		{80, []string{"4"}, "#  Name  Pods  GPUs  Waiting  Reason  (+2 columns)"},
+		{140, []string{"4"}, "#  Name  Pods  GPUs  Priority  Waiting  Scheduler  Reason"},
+		{80, []string{"5"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason  (+2 columns)"},
+		{60, []string{"6"}, "Last seen  Object  Reason  Message …"},
+		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State …"},
+		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  Rack  State"},
+		{40, []string{"4"}, "#  Name  Reason …"},
+		// Columns that are not shown are not sorted by.
+		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason  (+2 columns)"},
+	} {
+		m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return long } })
+		m.Update(tea.WindowSizeMsg{Width: tt.width, Height: 24})
+		press(m, tt.keys...)
+		screen := m.draw()
+		heading := spaced.ReplaceAllString(strings.TrimSpace(text.StripEscape(screen[len(m.header())])), "  ")
+		if diff := cmp.Diff(tt.want, heading); diff != "" {
+			t.Errorf("%d columns, keys %v (-want +got):\n%s", tt.width, tt.keys, diff)
+		}
+		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "4" && !strings.Contains(all, "words, fits 2") {
+			t.Errorf("the reason of the chosen entry is not on the screen in full:\n%s", strings.Join(screen, "\n"))
+		}
+	}
+}
+
+func TestANameIsCutInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		cell  string
+		width int
+		last  bool
+		want  string
+	}{
+		{"default/train-a-12", 18, false, "default/train-a-12"},
+		{"default/train-a-12", 11, false, "defau…-a-12"},
+		{"default/train-a-12", 10, false, "defau…a-12"},
+		{"why it waits so long", 10, true, "why it wa…"},
+		{"short", 8, false, "short   "},
+	} {
+		if got := fill(tt.cell, shownColumn{width: tt.width}, tt.last); got != tt.want {
+			t.Errorf("%q in %d columns is %q, want %q", tt.cell, tt.width, got, tt.want)
+		}
+	}
+}

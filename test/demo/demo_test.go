@@ -45,7 +45,7 @@ func TestDemo(t *testing.T) {
 			continue
 		}
 		name, _, _ := strings.Cut(command, " ")
-		if want := said[name]; want == "" || !says(t, ctx, strings.TrimSpace(line), want) {
+		if want := said[name]; want == "" || !says(ctx, t, strings.TrimSpace(line), want) {
 			t.Errorf("%q does not say %q", line, want)
 		}
 		delete(said, name)
@@ -56,7 +56,7 @@ func TestDemo(t *testing.T) {
 }
 
 // says runs a line as a shell does until it says something, and whether it does.
-func says(t *testing.T, ctx context.Context, line, want string) bool {
+func says(ctx context.Context, t *testing.T, line, want string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
