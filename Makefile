@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender image-berth dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender image-berth dist verify-dist site pictures demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -111,6 +111,11 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 
 site: ## the pages as a website in site/, to be read from a disk or a server
 	@go run -C hack/tools/site . --root $(CURDIR) --output $(CURDIR)/site
+
+# For example: make pictures PICTURES="parts gang". The pictures of clusters need chromium.
+PICTURES ?=
+pictures: scheduler berth ## the pictures of the pages, in docs/images
+	@go run ./hack/pictures $(PICTURES)
 
 # The demo runs these two only, so that a fresh clone gets to it sooner.
 demo: scheduler berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,9 +70,54 @@ func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, fo
 	if printErr := outcome.WriteTable(out); printErr != nil {
 		return errors.Join(err, printErr)
 	}
+	fmt.Fprint(progress, whatToTry(os.Args[0], outcome.Dir, outcome.Kubeconfig))
 	if outcome.Kubeconfig != "" {
-		fmt.Fprintf(progress, "\nThe cluster stays up: kubectl --kubeconfig %s get pods -o wide\n`berth down --dir %s` stops it.\n", outcome.Kubeconfig, outcome.Dir)
 		fmt.Fprintf(out, "KUBECONFIG=%s\n", outcome.Kubeconfig)
 	}
 	return err
+}
+
+// whatToTry are commands to go on with, each a line that a shell takes: on the cluster if it stays up.
+func whatToTry(berth, dir, kubeconfig string) string {
+	berth = shellWord(berth)
+	if kubeconfig == "" {
+		return fmt.Sprintf(`
+What next?
+
+  The same, on a cluster that stays up
+      %[1]s demo --keep
+
+  The same, with a picture of every GPU
+      %[1]s demo --map cluster.svg
+
+  What else there is
+      %[1]s
+`, berth)
+	}
+	return fmt.Sprintf(`
+The cluster stays up. What next?
+
+  Why the large gang waits
+      %[1]s explain job/gang-too-large --kubeconfig %[2]s
+
+  Every GPU and what waits, live
+      %[1]s top --kubeconfig %[2]s
+
+  The same in a browser
+      %[1]s dashboard --kubeconfig %[2]s
+
+  Stop it
+      %[1]s down --dir %[3]s
+`, berth, shellWord(kubeconfig), shellWord(dir))
+}
+
+// shellWord writes a word so that a shell takes it literally.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:=@%,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -74,7 +74,6 @@ after a SIGTERM), 1 for any other error; where a command has others, its help sa
   # As a plugin of kubectl
   ln -s $PWD/bin/berth ~/bin/kubectl-berth && ln -s $PWD/bin/berth ~/bin/kubectl_complete-berth`,
 		Version: version.Get().String(),
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), whatFor)
 			return err

@@ -59,6 +59,9 @@ error. What is not up leaves nothing behind: no process, no file. With --foregro
   kubectl get nodes -o yaml > nodes.yaml
   berth up --nodes nodes.yaml --scheduler-config my-config.yaml
 
+  # The same forty nodes and copies of them, 500 in all
+  berth up --nodes manifests/nodes/demo.yaml --scale 500
+
   # A scheduler for every pod, also those that name none
   berth up --nodes manifests/nodes/demo.yaml --replace-default
 
@@ -71,6 +74,9 @@ error. What is not up leaves nothing behind: no process, no file. With --foregro
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.StopWithParent = foreground
+			if cmd.Flags().Changed("scale") && opts.Scale < 1 {
+				return badInput(fmt.Errorf("--scale %d: must be at least the number of nodes in --nodes, at most 20000", opts.Scale))
+			}
 			return up(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, foreground)
 		},
 	}
@@ -78,6 +84,7 @@ error. What is not up leaves nothing behind: no process, no file. With --foregro
 	flags := cmd.Flags()
 	addDirFlag(cmd, &opts.Dir)
 	flags.StringVar(&opts.NodesFile, "nodes", "", "file with the nodes to create (kubectl's YAML or JSON, or the short form)")
+	flags.IntVar(&opts.Scale, "scale", 0, "copy the nodes of --nodes until there are this many, at most 20000 (default: no copies)")
 	flags.BoolVar(&opts.NoScheduler, "no-scheduler", false, "leave the scheduler out, to run any other one")
 	flags.BoolVar(&opts.Bare, "bare", false, "install neither CRDs nor rights and leave the scheduler out, to try an installation")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file (default: the shipped profiles); the kubeconfig in it is replaced")

@@ -17,6 +17,10 @@ func TestBadInputStartsNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	two := filepath.Join(t.TempDir(), "two.yaml")
+	if err := os.WriteFile(two, []byte("shapes: [{name: a, count: 2, allocatable: {cpu: 1}}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// Nothing is executed, but both have to be there.
 	bin := t.TempDir()
 	for _, name := range []string{"berth", "berth-scheduler"} {
@@ -35,6 +39,10 @@ func TestBadInputStartsNothing(t *testing.T) {
 		{"controllers by name where all of them run", sandbox.Options{Controllers: []string{"job-controller"}}, "makes no sense without NoKubelet"},
 		{"a scheduler configuration without a scheduler", sandbox.Options{SchedulerConfig: file, NoScheduler: true}, "makes no sense without the scheduler"},
 		{"a port that none is", sandbox.Options{Port: 70000}, "port 70000: must be 0 (any free port) to 65535"},
+		{"a scale without nodes", sandbox.Options{Scale: 9}, "scale 9: makes no sense without a file of nodes to copy"},
+		{"a scale below the nodes", sandbox.Options{NodesFile: two, Scale: 1}, "scale 1: must be 2 (the number of nodes given) to 20000"},
+		{"a scale above the largest", sandbox.Options{NodesFile: two, Scale: 20001}, "scale 20001: must be 2 (the number of nodes given) to 20000"},
+		{"a negative scale", sandbox.Options{NodesFile: two, Scale: -3}, "scale -3: must be 2"},
 		{"the replacement for the default scheduler without a scheduler", sandbox.Options{ReplaceDefault: true, NoScheduler: true}, "makes no sense without the scheduler"},
 		{"two configurations", sandbox.Options{ReplaceDefault: true, SchedulerConfig: file}, "the scheduler has one configuration"},
 		{"a scheduler configuration that cannot be followed", sandbox.Options{SchedulerConfig: os.DevNull}, "must be a regular file"},

@@ -45,7 +45,7 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	go func() {
 		defer close(done)
 		if data, err = readNodesFile(o.NodesFile); err == nil {
-			_, err = ParseNodes(o.NodesFile, data)
+			_, err = o.parseNodes(data)
 		}
 	}()
 	select {
@@ -54,6 +54,14 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+func (o *Options) parseNodes(data []byte) ([]*corev1.Node, error) {
+	nodes, err := ParseNodes(o.NodesFile, data)
+	if err != nil {
+		return nil, err
+	}
+	return ScaleNodes(nodes, o.Scale)
 }
 
 // ParseNodes is LoadNodes for a file that has been read. Path is what errors call it, with the line.

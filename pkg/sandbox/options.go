@@ -18,6 +18,8 @@ type Options struct {
 	Dir string `json:"dir"`
 	// NodesFile describes the nodes to create, see LoadNodes. Empty: no nodes.
 	NodesFile string `json:"nodesFile,omitempty"`
+	// Scale is how many nodes to make of those in NodesFile, see ScaleNodes; 0 is as many as there are.
+	Scale int `json:"scale,omitempty"`
 	// NoScheduler leaves the scheduler out, so that any other can be run in its place.
 	NoScheduler bool `json:"noScheduler,omitempty"`
 	// Bare leaves out the shipped CRDs, rights and policies, and with them the scheduler, so that an installation can be tried.
@@ -108,6 +110,9 @@ func (o *Options) complete() error {
 	}
 	if o.EtcdQuotaBytes < 0 {
 		return fmt.Errorf("etcd's quota of %d bytes: must be 0 (the default) or more", o.EtcdQuotaBytes)
+	}
+	if o.Scale != 0 && o.NodesFile == "" {
+		return fmt.Errorf("scale %d: makes no sense without a file of nodes to copy", o.Scale)
 	}
 	o.NoScheduler = o.NoScheduler || o.Bare
 	if o.NoScheduler && o.SchedulerConfig != "" {

@@ -1,11 +1,13 @@
 package top
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -38,7 +40,7 @@ func (m *Model) layOut() []shownColumn {
 	}
 	for {
 		last := len(shown) - 1
-		over := gap*last - m.width
+		over := gap*last - m.left()
 		for _, c := range shown {
 			over += c.width
 		}
@@ -99,13 +101,25 @@ func (m *Model) drawList() []string {
 		for i, c := range shown {
 			cells[i] = fill(cell(c.at), c, i == len(shown)-1)
 		}
-		return m.cut(strings.Join(cells, strings.Repeat(" ", gap)))
+		return strings.Join(cells, strings.Repeat(" ", gap))
 	}
-	lines := []string{bold + row(func(i int) string { return m.heading(i, m.columns[i]) }) + plain}
+	heading := row(func(i int) string { return m.heading(i, m.columns[i]) })
+	if more := len(m.columns) - len(shown); more > 0 {
+		sign := fmt.Sprintf("  (+%s)", plural.Of(more, "column"))
+		if text.StringWidth(heading+sign) > m.left() {
+			sign = " …"
+		}
+		heading += sign
+	}
+	lines := []string{bold + cut(heading, m.left()) + plain}
 	top := m.tops[m.tab]
 	for i := top; i < min(len(m.lines), top+m.rows()); i++ {
 		e := m.lines[i]
-		lines = append(lines, m.chosen(row(func(c int) string { return strings.ReplaceAll(e.cells[c], "\n", " ") }), i == m.cursors[m.tab]))
+		line := cut(row(func(c int) string { return strings.ReplaceAll(e.cells[c], "\n", " ") }), m.left())
+		lines = append(lines, marked(line, i == m.cursors[m.tab], m.left()))
+	}
+	if len(m.lines) == 0 {
+		lines = append(lines, "none")
 	}
 	for len(lines) < m.rows()+1 {
 		lines = append(lines, "")
@@ -133,7 +147,7 @@ func fill(cell string, c shownColumn, last bool) string {
 
 // aboutHeight is how many lines are kept for what the chosen entry says.
 func (m *Model) aboutHeight() int {
-	if m.detail != nil || m.tab == tabMap || m.tab == tabNodes || m.height < roomForAbout {
+	if m.detail != nil || m.wide() || m.tab == tabMap || m.tab == tabNodes || m.height < roomForAbout {
 		return 0
 	}
 	return aboutLines

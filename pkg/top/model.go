@@ -38,10 +38,12 @@ const (
 	tabQueue
 	tabGangs
 	tabWarnings
+	tabNamespaces
+	tabKueue
 	tabs
 )
 
-var tabNames = [tabs]string{"Map", "Nodes", "Jobs", "Queue", "Gangs", "Warnings"}
+var tabNames = [tabs]string{"Map", "Nodes", "Jobs", "Queue", "Gangs", "Warnings", "Namespaces", "Kueue"}
 
 // Model is the live view: what is shown, and what keys have chosen. It implements tea.Model.
 type Model struct {
@@ -58,6 +60,7 @@ type Model struct {
 	descending            [tabs]bool
 	filter                string
 	typing                bool
+	scope                 *scope
 	detail                *detail
 	lines                 []entry
 	columns               []tables.Column
@@ -161,12 +164,12 @@ func (m *Model) press(key string) tea.Cmd {
 	switch key {
 	case "q", "ctrl+c":
 		return tea.Quit
-	case "1", "2", "3", "4", "5", "6":
-		m.tab = int(key[0] - '1')
+	case "1", "2", "3", "4", "5", "6", "7", "8":
+		m.turnTo(int(key[0] - '1'))
 	case "tab", "right", "l":
-		m.tab = (m.tab + 1) % tabs
+		m.turnTo((m.tab + 1) % tabs)
 	case "shift+tab", "left", "h":
-		m.tab = (m.tab + tabs - 1) % tabs
+		m.turnTo((m.tab + tabs - 1) % tabs)
 	case "up", "k":
 		m.cursors[m.tab]--
 	case "down", "j":
@@ -182,7 +185,7 @@ func (m *Model) press(key string) tea.Cmd {
 	case "/":
 		m.typing = true
 	case "esc":
-		m.filter = ""
+		m.back()
 	case "s":
 		m.sortNext()
 	case "S":
@@ -196,9 +199,10 @@ func (m *Model) press(key string) tea.Cmd {
 }
 
 // Keys is the help of the live view.
-const Keys = `1 to 6, Tab     Map, Nodes, Jobs, Queue, Gangs, Warnings
+const Keys = `1 to 8, Tab     Map, Nodes, Jobs, Queue, Gangs, Warnings, Namespaces, Kueue
 Up, Down, PgUp, PgDn, Home, End
-Enter           pods of a node; why a pod, a gang or a workload waits or is where it is
+Enter           pods of a node; workloads of a namespace or of a queue of Kueue;
+                why a pod, a gang or a workload waits or is where it is
 /               show only what contains a text; Esc shows all again
 s, S            sort by the next column; turn the order round
 Esc             back
@@ -226,8 +230,12 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	e := m.lines[m.cursors[m.tab]]
-	if e.kind == "node" {
+	switch e.kind {
+	case kindNode:
 		m.detail = m.podsOf(e.name)
+		return nil
+	case kindNamespace, kindQueue:
+		m.narrow(e)
 		return nil
 	}
 	return m.explain(e.kind, e.namespace, e.name)
@@ -239,7 +247,7 @@ func (m *Model) explain(kind, namespace, name string) tea.Cmd {
 	}
 	title := kind + " " + namespace + "/" + name
 	m.detail = &detail{title: title, lines: []string{"Reading the cluster and running its scheduler on the copy …"}, back: m.detail}
-	ctx, source, width := m.ctx, m.source, m.width
+	ctx, source, width := m.ctx, m.source, m.right()
 	return func() tea.Msg {
 		text, err := source.Explain(ctx, kind, namespace, name, width)
 		return explained{title, text, err}
@@ -255,7 +263,7 @@ func (m *Model) showExplanation(answer explained) {
 		answer.text = m.screen.Paint(tables.Red, answer.err.Error())
 	}
 	// Tables fit already; sentences do not.
-	text := tables.Screen{Width: m.width}.Wrap(strings.TrimRight(answer.text, "\n"))
+	text := tables.Screen{Width: m.right()}.Wrap(strings.TrimRight(answer.text, "\n"))
 	m.detail.lines = strings.Split(text, "\n")
 }
 
@@ -278,7 +286,7 @@ func (m *Model) pressDetail(key string) tea.Cmd {
 		m.detail = d.back
 	case "ctrl+c":
 		return tea.Quit
-	case "1", "2", "3", "4", "5", "6", "tab", "shift+tab":
+	case "1", "2", "3", "4", "5", "6", "7", "8", "tab", "shift+tab":
 		m.detail = nil
 		return m.press(key)
 	case "up", "k":

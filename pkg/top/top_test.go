@@ -245,7 +245,7 @@ func TestKeys(t *testing.T) {
 		"back":                                      {[]string{"2", "enter", "esc"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
 		"enter in an empty list":                    {[]string{"4", "/", "x", "y", "enter", "enter"}, ""},
 		"jobs":                                      {[]string{"3"}, "team/train  Job  Pending  0/3  12  -  2h  needs 3 nodes, fits 2"},
-		"the keys":                                  {[]string{"?"}, "1 to 6, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings"},
+		"the keys":                                  {[]string{"?"}, "1 to 8, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings, Namespaces, Kueue"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -256,61 +256,6 @@ func TestKeys(t *testing.T) {
 				t.Errorf("chosen (-want +got):\n%s\n%s", diff, strings.Join(m.draw(), "\n"))
 			}
 		})
-	}
-}
-
-// The reason is what one looks for: it is on the screen whatever its width, and in full for the chosen entry.
-func TestListsShowWhyOnEveryScreen(t *testing.T) {
-	t.Parallel()
-	long := cluster()
-	long.Queue[0].Name = strings.Repeat("long-name-", 6) + "0"
-	long.Queue[0].Reason = "needs 3 nodes" + strings.Repeat(", more words", 9) + ", fits 2"
-	for _, tt := range []struct {
-		width int
-		keys  []string
-		want  string
-	}{
-		{80, []string{"4"}, "#  Name  Pods  GPUs  Waiting  Reason"},
-		{140, []string{"4"}, "#  Name  Pods  GPUs  Priority  Waiting  Scheduler  Reason"},
-		{80, []string{"5"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason"},
-		{60, []string{"6"}, "Last seen  Object  Reason  Message"},
-		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State"},
-		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  Rack  State"},
-		{40, []string{"4"}, "#  Name  Reason"},
-		// Columns that are not shown are not sorted by.
-		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason"},
-	} {
-		m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return long } })
-		m.Update(tea.WindowSizeMsg{Width: tt.width, Height: 24})
-		press(m, tt.keys...)
-		screen := m.draw()
-		heading := spaced.ReplaceAllString(strings.TrimSpace(text.StripEscape(screen[len(m.header())])), "  ")
-		if diff := cmp.Diff(tt.want, heading); diff != "" {
-			t.Errorf("%d columns, keys %v (-want +got):\n%s", tt.width, tt.keys, diff)
-		}
-		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "4" && !strings.Contains(all, "words, fits 2") {
-			t.Errorf("the reason of the chosen entry is not on the screen in full:\n%s", strings.Join(screen, "\n"))
-		}
-	}
-}
-
-func TestANameIsCutInTheMiddle(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		cell  string
-		width int
-		last  bool
-		want  string
-	}{
-		{"default/train-a-12", 18, false, "default/train-a-12"},
-		{"default/train-a-12", 11, false, "defau…-a-12"},
-		{"default/train-a-12", 10, false, "defau…a-12"},
-		{"why it waits so long", 10, true, "why it wa…"},
-		{"short", 8, false, "short   "},
-	} {
-		if got := fill(tt.cell, shownColumn{width: tt.width}, tt.last); got != tt.want {
-			t.Errorf("%q in %d columns is %q, want %q", tt.cell, tt.width, got, tt.want)
-		}
 	}
 }
 
@@ -391,7 +336,7 @@ func TestTheScreenIsAlwaysFull(t *testing.T) {
 	for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 20, Height: 8}, {Width: 80, Height: 24}, {Width: 300, Height: 100}} {
 		m := live()
 		m.Update(size)
-		for _, key := range []string{"1", "2", "4", "4", "5", "?"} {
+		for _, key := range []string{"1", "2", "4", "4", "5", "7", "8", "?"} {
 			press(m, key, "down", "end")
 			lines := m.draw()
 			if len(lines) != m.height {

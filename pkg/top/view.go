@@ -33,14 +33,14 @@ func (m *Model) header() []string {
 			line = tables.Screen{Width: m.width}.Wrap(line)
 		}
 		for _, part := range strings.Split(line, "\n") {
-			lines = append(lines, m.cut(part))
+			lines = append(lines, cut(part, m.width))
 		}
 	}
 	bar := m.tabBar(true)
 	if text.StringWidthWithoutEscSequences(bar) > m.width {
 		bar = m.tabBar(false)
 	}
-	return append(lines, m.cut(bar))
+	return append(lines, cut(bar, m.width))
 }
 
 // tabBar are the tabs with their numbers, and with the names of all or of the chosen one alone.
@@ -54,7 +54,7 @@ func (m *Model) tabBar(named bool) string {
 			names[i] = reverse + names[i] + plain
 		}
 	}
-	return strings.Join(names, " ")
+	return strings.Join(names, "")
 }
 
 func prefixed(prefix string, lines []string) []string {
@@ -71,17 +71,25 @@ func (m *Model) rows() int { return max(1, m.height-len(m.header())-2-m.aboutHei
 // draw returns the lines of the screen.
 func (m *Model) draw() []string {
 	lines := m.header()
-	if m.detail != nil {
+	switch {
+	case m.wide():
+		lines = append(lines, m.besideEachOther(m.drawTab(), m.drawRight())...)
+	case m.detail != nil:
 		lines = append(lines, m.drawDetail()...)
-	} else if m.tab == tabMap {
-		lines = append(lines, m.drawMap()...)
-	} else {
-		lines = append(lines, m.drawList()...)
+	default:
+		lines = append(lines, m.drawTab()...)
 	}
 	for len(lines) < m.height-1 {
 		lines = append(lines, "")
 	}
-	return append(lines[:min(len(lines), m.height-1)], m.cut(m.footer()))
+	return append(lines[:min(len(lines), m.height-1)], cut(m.footer(), m.width))
+}
+
+func (m *Model) drawTab() []string {
+	if m.tab == tabMap {
+		return m.drawMap()
+	}
+	return m.drawList()
 }
 
 func (m *Model) footer() string {
@@ -97,34 +105,56 @@ func (m *Model) footer() string {
 	if m.filter != "" {
 		count += " with " + m.filter
 	}
-	return count + "  Enter open  / filter  s sort  ? keys  q leave"
+	if m.scope != nil {
+		count += " of " + m.scope.title + "  Esc back"
+	}
+	return m.arrows() + count + "  Enter open  / filter  s sort  ? keys  q leave"
 }
 
 func (m *Model) drawDetail() []string {
 	d := m.detail
-	lines := []string{bold + m.cut(d.title) + plain}
+	lines := []string{bold + cut(d.title, m.right()) + plain}
 	room := m.rows()
 	top := min(max(0, d.at-room+1), max(0, len(d.lines)-1))
 	for i := top; i < min(len(d.lines), top+room); i++ {
-		lines = append(lines, m.chosen(m.cut(d.lines[i]), i == d.at))
+		lines = append(lines, marked(cut(d.lines[i], m.right()), i == d.at, m.right()))
 	}
 	return lines
 }
 
-// chosen marks a line if it is.
-func (m *Model) chosen(line string, is bool) string {
+// marked marks a line if it is chosen.
+func marked(line string, is bool, width int) string {
 	if !is {
 		return line
 	}
-	return reverse + text.Pad(text.StripEscape(line), m.width, ' ') + plain
+	return reverse + text.Pad(text.StripEscape(line), width, ' ') + plain
 }
 
-// cut cuts a line to the width of the screen.
-func (m *Model) cut(line string) string {
-	if text.StringWidthWithoutEscSequences(line) <= m.width {
+// cut cuts a line to a width, with a sign.
+func cut(line string, width int) string {
+	if text.StringWidthWithoutEscSequences(line) <= width {
 		return line
 	}
-	return text.Snip(line, m.width, "…") + plain
+	return text.Snip(line, width, "…") + plain
+}
+
+// arrows say that the list or the map has lines above or below those that are shown.
+func (m *Model) arrows() string {
+	arrows := ""
+	if m.tops[m.tab] > 0 {
+		arrows = "↑"
+	}
+	below := m.tops[m.tab]+m.rows() < len(m.lines)
+	if m.tab == tabMap {
+		below = m.tops[tabMap]+m.rows()-1 < len(mapRows(m.mapNodes(), m.left()))
+	}
+	if below {
+		arrows += "↓"
+	}
+	if arrows != "" {
+		arrows += " "
+	}
+	return arrows
 }
 
 // heading is the name of a column, with an arrow if the list is sorted by it.
@@ -138,8 +168,8 @@ func (m *Model) heading(i int, c tables.Column) string {
 	return c.Name + "↑"
 }
 
-// drawMap draws the nodes by rack and model, and says which is chosen.
-func (m *Model) drawMap() []string {
+// mapNodes are the nodes that the filter leaves.
+func (m *Model) mapNodes() []overview.Node {
 	nodes := make([]overview.Node, 0, len(m.lines))
 	shown := map[string]bool{}
 	for _, e := range m.lines {
@@ -150,12 +180,18 @@ func (m *Model) drawMap() []string {
 			nodes = append(nodes, n)
 		}
 	}
+	return nodes
+}
+
+// drawMap draws the nodes by rack and model, and says which is chosen.
+func (m *Model) drawMap() []string {
+	nodes := m.mapNodes()
 	cursor := m.cursors[tabMap]
 	var lines []string
 	at, chosenLine := 0, 0
-	for _, row := range mapRows(nodes, m.width) {
+	for _, row := range mapRows(nodes, m.left()) {
 		if row.title != "" {
-			lines = append(lines, bold+m.cut(row.title)+plain)
+			lines = append(lines, bold+cut(row.title, m.left())+plain)
 			continue
 		}
 		cells := make([]string, len(row.nodes))
@@ -165,7 +201,7 @@ func (m *Model) drawMap() []string {
 			}
 			at++
 		}
-		lines = append(lines, strings.Join(cells, " "))
+		lines = append(lines, cut(strings.Join(cells, " "), m.left()))
 	}
 	top := &m.tops[tabMap]
 	room := m.rows() - 1
@@ -180,7 +216,7 @@ func (m *Model) drawMap() []string {
 		said = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
 			overview.Roughly(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
 	}
-	return append(lines, m.cut(Legend), m.cut(said))
+	return append(lines, cut(Legend, m.left()), cut(said, m.left()))
 }
 
 // entries are the lines of the tab before they are filtered.
@@ -198,6 +234,9 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 	case tabJobs:
 		for i := range c.Jobs {
 			j := &c.Jobs[i]
+			if m.scope != nil && !m.scope.has(j) {
+				continue
+			}
 			add(entry{kind: explainedKinds[j.Kind], namespace: j.Namespace, name: j.Name}, jobCells(j))
 		}
 		return jobColumns, list
@@ -223,10 +262,22 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 			add(e, warningCells(w, c.Taken))
 		}
 		return warningColumns, list
+	case tabNamespaces:
+		for i := range c.Namespaces {
+			n := &c.Namespaces[i]
+			add(entry{kind: kindNamespace, name: n.Name}, namespaceCells(n, c.Jobs))
+		}
+		return namespaceColumns, list
+	case tabKueue:
+		for i := range c.Queues {
+			q := &c.Queues[i]
+			add(entry{kind: kindQueue, namespace: q.Namespace, name: q.Name}, waitingCells(q, c.Jobs))
+		}
+		return queuesWithWaiting, list
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		add(entry{kind: "node", name: n.Name}, nodeCells(m.screen, n))
+		add(entry{kind: kindNode, name: n.Name}, nodeCells(m.screen, n))
 	}
 	return nodeColumns, list
 }

@@ -244,6 +244,9 @@ func (cp *controlPlane) startNodes(ctx context.Context, admin *rest.Config) erro
 	if err != nil {
 		return err
 	}
+	if nodes, err = sandbox.ScaleNodes(nodes, cp.opts.Scale); err != nil {
+		return err
+	}
 	if err := cp.step("creating " + plural.Of(len(nodes), "node")); err != nil {
 		return err
 	}

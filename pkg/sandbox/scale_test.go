@@ -1,0 +1,75 @@
+package sandbox
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestScaledNodes(t *testing.T) {
+	t.Parallel()
+	file := `shapes:
+- {name: a, count: 2, spread: {topology.kubernetes.io/rack: [r1, r2]}, allocatable: {cpu: "8", nvidia.com/gpu: "4"}}
+---
+kind: Node
+metadata: {name: a-0-copy-1, labels: {kubernetes.io/hostname: other}}
+spec: {providerID: cloud:///machine}
+status: {allocatable: {cpu: "2"}}
+`
+	given, err := parseNodes([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := ScaleNodes(given, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range nodes {
+		gpus := n.Status.Allocatable["nvidia.com/gpu"]
+		rack := n.Labels["topology.kubernetes.io/rack"]
+		host := n.Labels[corev1.LabelHostname]
+		got = append(got, strings.Join([]string{n.Name, host, rack, gpus.String(), n.Spec.ProviderID}, ":"))
+	}
+	// The name of the third node is that of a copy of the first.
+	want := []string{
+		"a-0:a-0:r1:4:", "a-1:a-1:r2:4:", "a-0-copy-1:a-0-copy-1::0:cloud:///machine",
+		"a-0-copy-2:a-0-copy-2:r1:4:", "a-1-copy-1:a-1-copy-1:r2:4:", "a-0-copy-1-copy-1:a-0-copy-1-copy-1::0:",
+		"a-0-copy-3:a-0-copy-3:r1:4:", "a-1-copy-2:a-1-copy-2:r2:4:",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if same, err := ScaleNodes(given, 0); err != nil || len(same) != len(given) {
+		t.Errorf("without a scale there are %d nodes, %v", len(same), err)
+	}
+}
+
+// Copies of long names, of which only the end differs, have names that are valid, differ, and fit into the label.
+func TestCopiesOfLongNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 62) + "." + strings.Repeat("b", 40)
+	one := func(end string) string { return "{kind: Node, metadata: {name: " + long + end + "}}\n" }
+	given, err := parseNodes([]byte(one("-1.c") + "---\n" + one("-2.c")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := ScaleNodes(given, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i, n := range nodes {
+		if errs := validation.IsDNS1123Subdomain(n.Name); len(errs) > 0 || seen[n.Name] {
+			t.Errorf("node %q: seen already %v, %v", n.Name, seen[n.Name], errs)
+		}
+		seen[n.Name] = true
+		label := n.Labels[corev1.LabelHostname]
+		if i >= len(given) && (label != n.Name || len(validation.IsValidLabelValue(label)) > 0) {
+			t.Errorf("node %q has the label %q", n.Name, label)
+		}
+	}
+}
