@@ -47,7 +47,7 @@ func testAccount(t *testing.T, w *guarded) {
 // testExtendersAccount does the same with that of the extender.
 func testExtendersAccount(t *testing.T, w *guarded) {
 	w.installExtender(t)
-	if _, err := sandbox.CreateObjects(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/policy.yaml"); err != nil {
+	if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/policy.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	token := stolen{w, w.as(t, extenderAccount), "extender"}
