@@ -2,6 +2,7 @@ package release_test
 
 import (
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
 )
@@ -17,6 +19,20 @@ import (
 func chart(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(box.Root(t), "charts", "berth")
+}
+
+// chartVersion is the version of the chart, which is that of the images, too.
+func chartVersion(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(chart(t), "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metadata struct{ Version string }
+	if err := yaml.Unmarshal(content, &metadata); err != nil || metadata.Version == "" {
+		t.Fatalf("the chart has the version %q (error %v)", metadata.Version, err)
+	}
+	return metadata.Version
 }
 
 // template renders the chart.

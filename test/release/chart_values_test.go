@@ -45,7 +45,8 @@ func at(t *testing.T, object *unstructured.Unstructured, path ...string) any {
 
 func TestEveryObjectOfTheChartHasTheLabelsOfItsRelease(t *testing.T) {
 	t.Parallel()
-	want := []string{"berth-0.1.0", "berth", "0.1.0", "Helm", "berth"}
+	version := chartVersion(t)
+	want := []string{"berth-" + version, "berth", version, "Helm", "berth"}
 	objects := chartWith(t, everything)
 	if len(objects) < 60 {
 		t.Errorf("the chart has %d objects, want all of its parts", len(objects))

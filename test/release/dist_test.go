@@ -174,8 +174,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	// Images are named as in the registry.
 	chart := filepath.Join(d.dir, "berth-1.2.3.tgz")
 	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart, "--set=nodeAgent.enabled=true").CombinedOutput()
-	if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/berth-scheduler:0.1.0") ||
-		!strings.Contains(string(rendered), "image: registry.example/you/berth-node-agent:0.1.0") {
+	if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/berth-scheduler:"+chartVersion(t)) ||
+		!strings.Contains(string(rendered), "image: registry.example/you/berth-node-agent:"+chartVersion(t)) {
 		t.Errorf("the chart does not render with the images of the registry: %v\n%.3000s", err, rendered)
 	}
 	if !strings.Contains(string(d.read(t, "install.yaml")), "image: registry.example/you/berth-scheduler@sha256:") {
