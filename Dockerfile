@@ -31,10 +31,12 @@ ARG TREE_STATE=clean
 ARG BUILD_DATE=1970-01-01T00:00:00Z
 ARG COMMAND=scheduler
 RUN make ${COMMAND} GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
-      ${VERSION:+VERSION=${VERSION}} GOOS=${TARGETOS} GOARCH=${TARGETARCH}
+      ${VERSION:+VERSION=${VERSION}} GOOS=${TARGETOS} GOARCH=${TARGETARCH} && \
+    make license-texts COMMAND=${COMMAND}
 
 FROM ${GLIBC_IMAGE} AS node-agent
 COPY --from=build /src/bin/berth-node-agent /berth-node-agent
+COPY --from=build /src/LICENSE /src/bin/THIRD_PARTY_LICENSES /licenses/
 ARG VERSION
 ARG COMMIT=unknown
 ARG BUILD_DATE=1970-01-01T00:00:00Z
@@ -47,8 +49,9 @@ LABEL org.opencontainers.image.title="berth-node-agent" \
       org.opencontainers.image.created="${BUILD_DATE}"
 ENTRYPOINT ["/berth-node-agent"]
 
-# One static file, below; time zones and certificate authorities are compiled in.
+# One static file, below, and licenses; time zones and certificate authorities are compiled in.
 FROM scratch AS static
+COPY --from=build /src/LICENSE /src/bin/THIRD_PARTY_LICENSES /licenses/
 # A number, so that a kubelet can check runAsNonRoot.
 USER 65532:65532
 ARG VERSION

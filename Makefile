@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools image image-node-agent image-extender image-berth dist verify-dist site pictures demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender image-berth dist verify-dist site pictures demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -77,6 +77,11 @@ tools: ## kubectl, helm and the packer of images in bin/tools, for the tests aga
 	@go build -ldflags '-s -w' -modfile=hack/tools/helm/go.mod -o $(BIN)/tools/helm helm.sh/helm/v4/cmd/helm
 	@go build -C hack/tools/ociarchive -ldflags '-s -w' -o $(abspath $(BIN))/tools/ociarchive .
 
+# For example: make license-texts COMMAND=scheduler. MIT, BSD and Apache ask for these texts beside a binary.
+license-texts: ## bin/THIRD_PARTY_LICENSES of one command
+	@go build -C hack/tools/licenses -o $(abspath $(BIN))/tools/licenses .
+	@$(BIN)/tools/licenses --texts ./cmd/$(COMMAND) >$(BIN)/THIRD_PARTY_LICENSES
+
 # For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
 IMAGE ?=
 BUILDER ?=
@@ -95,11 +100,16 @@ image-extender: ## the extender's image
 image-berth: ## the tool's image, for the dashboard in a cluster
 	$(BUILD_IMAGE) $(or $(IMAGE),berth:$(VERSION)) --target berth --build-arg COMMAND=berth $(IMAGE_FLAGS)
 
-# For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:...
+# For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:... REGISTRY=ghcr.io/you COSIGN_KEY=cosign.key
+# RELEASE_URL is where the files will be, REGISTRY where the images will be, SOURCE_URL where the sources are.
 ARCHITECTURES ?= amd64 arm64
+REGISTRY ?=
+RELEASE_URL ?= https://berth.dev/releases/v$(VERSION)
+SOURCE_URL ?= https://berth.dev/berth
+BUILDER_URI ?= $(SOURCE_URL)/make-dist
 DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
-	GLIBC_IMAGE=$(GLIBC_IMAGE) hack/dist.sh
-dist: ## binaries, OCI archives, bills of materials and checksums of a release in dist/, without a container engine
+	GLIBC_IMAGE=$(GLIBC_IMAGE) REGISTRY=$(REGISTRY) RELEASE_URL=$(RELEASE_URL) SOURCE_URL=$(SOURCE_URL) BUILDER_URI=$(BUILDER_URI) hack/dist.sh
+dist: ## what a release consists of, in dist/: archives, images, chart, installers, checksums; signed with COSIGN_KEY
 	@$(DIST) dist
 
 # The second build has an empty cache of its own, so it compiles everything again.
@@ -107,7 +117,7 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 	rm -rf .berth/verify-dist
 	git clone -q . .berth/verify-dist
 	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
-	diff -r dist .berth/verify-dist/dist
+	diff -r -x '*.sigstore.json' dist .berth/verify-dist/dist
 
 site: ## the pages as a website in site/, to be read from a disk or a server
 	@go run -C hack/tools/site . --root $(CURDIR) --output $(CURDIR)/site

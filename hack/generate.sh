@@ -29,8 +29,8 @@ generate() {
     done
   } >manifests/examples/all.yaml
   # The chart holds copies, because helm reads no file outside of a chart.
-  cp manifests/crd/*_*.yaml charts/berth/crds/
-  cp manifests/base/rbac.yaml manifests/base/policy.yaml manifests/base/scheduler-config.yaml charts/berth/files/
+  cp manifests/crd/*_*.yaml charts/berth/files/crds/
+  cp manifests/base/{rbac,policy,scheduler-config,deployment}.yaml charts/berth/files/
   local part
   for part in rbac policy service deployment; do cp "manifests/extender/$part.yaml" "charts/berth/files/extender-$part.yaml"; done
   cp manifests/extender/extender-config.yaml charts/berth/files/
@@ -38,9 +38,13 @@ generate() {
   for part in values podgroups devices scheduler; do cp "manifests/admission/$part.yaml" "charts/berth/files/admission-$part.yaml"; done
   cp manifests/metrics/service.yaml charts/berth/files/metrics-service.yaml
   cp manifests/metrics/rbac.yaml charts/berth/files/metrics-rbac.yaml
+  cp manifests/service-monitor/account.yaml charts/berth/files/service-monitor-account.yaml
+  cp manifests/service-monitor/servicemonitor.yaml charts/berth/files/service-monitors.yaml
+  cp manifests/monitoring/rules.yaml charts/berth/files/
   go run ./hack/metrics >docs/internals/metrics.md.new
   mv docs/internals/metrics.md.new docs/internals/metrics.md
   go run ./hack/dashboards manifests/monitoring/dashboards
+  cp manifests/monitoring/dashboards/*.json charts/berth/files/dashboards/
   local licenses
   licenses=$(mktemp)
   go -C hack/tools/licenses build -o "$licenses" .

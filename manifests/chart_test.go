@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"encoding/base64"
 	"os"
 	"slices"
 	"strings"
@@ -13,14 +14,24 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
 	t.Parallel()
-	type schema struct{ Properties map[string]schema }
+	type schema struct {
+		Properties, Definitions map[string]schema
+		Ref                     string `json:"$ref"`
+	}
+	whole := read[schema](t, "../charts/berth/values.schema.json")
 	var known func(prefix string, s schema) []string
 	known = func(prefix string, s schema) (names []string) {
 		for name, property := range s.Properties {
+			if shared, is := whole.Definitions[strings.TrimPrefix(property.Ref, "#/definitions/")]; is {
+				property = shared
+			} else if property.Ref != "" {
+				t.Errorf("%s%s refers to %s, which is not there", prefix, name, property.Ref)
+			}
 			if len(property.Properties) > 0 {
 				names = append(names, known(prefix+name+".", property)...)
 			} else if prefix+name != "global" {
@@ -29,7 +40,7 @@ func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
 		}
 		return names
 	}
-	inSchema := known("", read[schema](t, "../charts/berth/values.schema.json"))
+	inSchema := known("", whole)
 	slices.Sort(inSchema)
 	if diff := cmp.Diff(inSchema, values(t)); diff != "" {
 		t.Errorf("values (-values.schema.json +values.yaml):\n%s", diff)
@@ -59,7 +70,7 @@ func TestThePageOfTheChartHasAllOfItsValues(t *testing.T) {
 // values are the names of the chart's values. Those whose content is the user's to give in whole count as one.
 func values(t *testing.T) []string {
 	t.Helper()
-	whole := []string{"resources", "affinity"}
+	whole := []string{"resources", "affinity", "labels"}
 	var names []string
 	var walk func(prefix string, value map[string]any)
 	walk = func(prefix string, value map[string]any) {
@@ -99,13 +110,52 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 		pruned := pruning.PruneWithOptions(runtime.DeepCopyJSON(object), structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 		return append(found, pruned...)
 	}
-	monitor := read[map[string]any](t, "service-monitor/servicemonitor.yaml")
-	if found := problems(monitor); len(found) > 0 {
-		t.Errorf("the ServiceMonitor has mistakes: %q", found)
+	content, err := os.ReadFile("service-monitor/servicemonitor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(content), "\n---\n")
+	if len(documents) != 3 {
+		t.Errorf("there are %d ServiceMonitors, want one for each part", len(documents))
+	}
+	var monitor map[string]any
+	for _, document := range documents {
+		monitor = nil
+		if err := yaml.Unmarshal([]byte(document), &monitor); err != nil {
+			t.Fatal(err)
+		}
+		if found := problems(monitor); len(found) > 0 {
+			t.Errorf("the ServiceMonitor %v has mistakes: %q", monitor["metadata"], found)
+		}
 	}
 	endpoint := monitor["spec"].(map[string]any)["endpoints"].([]any)[0].(map[string]any)
 	endpoint["interval"], endpoint["intervall"] = "often", "30s"
 	if found := problems(monitor); len(found) != 2 {
 		t.Errorf("a wrong interval and an unknown field give %q", found)
+	}
+}
+
+// Helm's tools show the icon from a URL, and this one needs no server.
+func TestTheIconOfTheChartIsItsFile(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../charts/berth/icon.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	icon, err := base64.StdEncoding.DecodeString(found(t, "../charts/berth/Chart.yaml", `(?m)^icon: data:image/svg\+xml;base64,(\S+)$`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(content), string(icon)); diff != "" {
+		t.Errorf("icon (-icon.svg +Chart.yaml):\n%s", diff)
+	}
+}
+
+// The notes of the chart warn of an API server that is older than this.
+func TestTheChartNamesTheKubernetesThatTheSchedulerIsBuiltFrom(t *testing.T) {
+	t.Parallel()
+	want := found(t, "../go.mod", `(?m)^\tk8s.io/kubernetes v([0-9]+\.[0-9]+)\.`)
+	if got := found(t, "../charts/berth/Chart.yaml", `(?m)^  berth.dev/kubernetes: "(\S+)"$`); got != want {
+		t.Errorf("the chart names Kubernetes %s, and the scheduler is built from %s", got, want)
 	}
 }

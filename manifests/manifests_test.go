@@ -164,8 +164,10 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 		"extender": {
 			"ClusterRole /berth-extender",
 			"ClusterRole /berth-extender-binder",
+			"ClusterRole /berth-extender-hami",
 			"ClusterRoleBinding /berth-extender",
 			"ClusterRoleBinding /berth-extender-binder",
+			"ClusterRoleBinding /berth-extender-hami",
 			"ConfigMap kube-system/berth-extender-config-HASH",
 			"Deployment kube-system/berth-extender",
 			"Role kube-system/berth-extender-lease",
@@ -179,6 +181,8 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 		},
 		"metrics": {
 			"ClusterRole /berth-metrics-reader",
+			"Service kube-system/berth-extender-metrics",
+			"Service kube-system/berth-node-agent-metrics",
 			"Service kube-system/berth-scheduler-metrics",
 		},
 		"network-policy": {

@@ -98,7 +98,8 @@ func TestADistributionOfChangedFilesSaysSo(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]bool{"dirty": true, "clean": false} {
 		command := exec.CommandContext(t.Context(), "../hack/dist.sh", filepath.Join(t.TempDir(), "dist"))
-		command.Env = append(os.Environ(), "VERSION=0", "COMMIT=abc", "BUILD_DATE=now", "LDFLAGS=-w", "TREE_STATE="+state, "ARCHITECTURES=none")
+		command.Env = append(os.Environ(), "VERSION=0", "COMMIT=abc", "BUILD_DATE=now", "LDFLAGS=-w", "TREE_STATE="+state, "ARCHITECTURES=none",
+			"RELEASE_URL=https://example.com", "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder")
 		out, err := command.CombinedOutput()
 		if err == nil {
 			t.Error("it has built for an architecture that does not exist")

@@ -58,6 +58,9 @@ func (b builder) container(t *testing.T, target string) string {
 	t.Helper()
 	stage := t.TempDir()
 	copyFile(t, box.Binary(t, "berth-"+target), filepath.Join(stage, "src/bin/berth-"+target))
+	license := filepath.Join(box.Root(t), "LICENSE")
+	copyFile(t, license, filepath.Join(stage, "src/LICENSE"))
+	copyFile(t, license, filepath.Join(stage, "src/bin/THIRD_PARTY_LICENSES"))
 	b.run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+stage,
 		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
 		"--target="+target, "--tag=berth-"+target, box.Root(t))
@@ -69,7 +72,9 @@ func (b builder) container(t *testing.T, target string) string {
 func (b builder) unpacked(t *testing.T, target string) string {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "archive.oci.tar")
-	pack := exec.CommandContext(t.Context(), box.Tool(t, "ociarchive"), "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc",
+	license := filepath.Join(t.TempDir(), "THIRD_PARTY_LICENSES")
+	copyFile(t, filepath.Join(box.Root(t), "LICENSE"), license)
+	pack := exec.CommandContext(t.Context(), box.Tool(t, "ociarchive"), "--license", filepath.Join(box.Root(t), "LICENSE"), "--license", license, "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc",
 		"--created", "2026-01-02T03:04:05Z", "--user", fmt.Sprintf("%d:%[1]d", imageUser), "--out", archive, runtime.GOARCH+"="+box.Binary(t, "berth-"+target))
 	if output, err := pack.CombinedOutput(); err != nil {
 		t.Fatalf("packing the image: %v\n%s", err, output)
@@ -110,7 +115,7 @@ func (b builder) files(t *testing.T, container string) string {
 }
 
 // check compares a target's image, of which this is a container, with what the project promises of its images: the
-// user, one file, certificate authorities in it, labels, and that it runs.
+// user, one file and licenses, certificate authorities in it, labels, and that it runs.
 func (b builder) check(t *testing.T, container, target string) {
 	t.Helper()
 	file := "/berth-" + target
@@ -120,7 +125,7 @@ func (b builder) check(t *testing.T, container, target string) {
 	if want := fmt.Sprintf("%d:%[1]d [%s] 1.2.3 abc", imageUser, file); config != want {
 		t.Errorf("user, entry point, version and revision: %q, want %q", config, want)
 	}
-	if got, want := b.files(t, container), "["+file+"]"; got != want {
+	if got, want := b.files(t, container), "["+file+" /licenses/LICENSE /licenses/THIRD_PARTY_LICENSES]"; got != want {
 		t.Errorf("files of the image: %s, want %s", got, want)
 	}
 	info, err := buildinfo.ReadFile(box.Binary(t, "berth-"+target))

@@ -1,13 +1,17 @@
 package release_test
 
 import (
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
 )
@@ -17,11 +21,25 @@ func chart(t *testing.T) string {
 	return filepath.Join(box.Root(t), "charts", "berth")
 }
 
+// chartVersion is the version of the chart, which is that of the images, too.
+func chartVersion(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(chart(t), "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metadata struct{ Version string }
+	if err := yaml.Unmarshal(content, &metadata); err != nil || metadata.Version == "" {
+		t.Fatalf("the chart has the version %q (error %v)", metadata.Version, err)
+	}
+	return metadata.Version
+}
+
 // template renders the chart.
 func template(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var failure strings.Builder
-	command := exec.CommandContext(t.Context(), box.Tool(t, "helm"), append([]string{"template", "berth", chart(t), "--namespace", "kube-system"}, args...)...)
+	command := exec.CommandContext(t.Context(), box.Tool(t, "helm"), append([]string{"template", "berth", chart(t), "--namespace", "kube-system", "--skip-tests"}, args...)...)
 	command.Stderr = &failure
 	rendered, err := command.Output()
 	if err != nil {
@@ -32,7 +50,7 @@ func template(t *testing.T, args ...string) []byte {
 
 func TestTheChartIsWellFormed(t *testing.T) {
 	t.Parallel()
-	if out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "lint", chart(t)).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "lint", "--strict", chart(t)).CombinedOutput(); err != nil {
 		t.Errorf("helm lint: %v\n%s", err, out)
 	}
 }
@@ -45,13 +63,15 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 		templates []string
 		folder    string
 	}{
-		"the defaults":           {folder: "base"},
+		"the defaults":           {args: []string{"--set=crds.enabled=false"}, folder: "base"},
+		"the definitions":        {[]string{"--set=crds.keep=false"}, []string{"crds"}, "crd"},
 		"the network policy":     {[]string{"--set=networkPolicy.enabled=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
-		"the service monitor":    {[]string{"--set=metrics.serviceMonitor.enabled=true"}, []string{"metrics"}, "service-monitor"},
+		"the Services":           {[]string{"--set=metrics.service=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"metrics"}, "metrics"},
+		"the service monitors":   {[]string{"--set=metrics.serviceMonitor.enabled=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"metrics"}, "service-monitor"},
 		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
 		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
 		"the admission policies": {[]string{"--set=admission.enabled=true", kube}, []string{"admission"}, "admission"},
-		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"deployment", "config", "rbac", "policy"}, "hard-anti-affinity"},
+		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"scheduler"}, "hard-anti-affinity"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +87,8 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 }
 
 // alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the
-// name of the ConfigMap, and the chart an annotation on the pods.
+// name of the ConfigMap, and the chart an annotation on the pods. The labels of the release are left out, and whom the policy of an
+// account is about, which the chart knows exactly.
 func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -80,6 +101,8 @@ func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 		if object.GetKind() == "Deployment" {
 			withoutConfigurationName(t, object)
 		}
+		withoutLabelsOfTheRelease(object.Object)
+		withoutAccount(object.Object)
 		key := object.GetKind() + " " + object.GetNamespace() + "/" + name
 		if all[key] != nil {
 			t.Errorf("%s is there twice", key)
@@ -87,6 +110,35 @@ func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 		all[key] = object.Object
 	}
 	return all
+}
+
+// labelsOfTheRelease are those of every object and pod of the chart.
+var labelsOfTheRelease = []string{
+	"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of",
+}
+
+func withoutLabelsOfTheRelease(object map[string]any) {
+	for _, at := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
+		labels, found, err := unstructured.NestedFieldNoCopy(object, at...)
+		if !found || err != nil {
+			continue
+		}
+		maps.DeleteFunc(labels.(map[string]any), func(key string, _ any) bool { return slices.Contains(labelsOfTheRelease, key) })
+		if len(labels.(map[string]any)) == 0 {
+			unstructured.RemoveNestedField(object, at...)
+		}
+	}
+}
+
+func withoutAccount(object map[string]any) {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "matchConditions")
+	if list, ok := conditions.([]any); ok {
+		for _, condition := range list {
+			if strings.HasPrefix(condition.(map[string]any)["name"].(string), "is-the-") {
+				delete(condition.(map[string]any), "expression")
+			}
+		}
+	}
 }
 
 func withoutConfigurationName(t *testing.T, deployment *unstructured.Unstructured) {
@@ -111,10 +163,10 @@ func withoutConfigurationName(t *testing.T, deployment *unstructured.Unstructure
 func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 	t.Parallel()
 	rendered := string(template(t, "--namespace=elsewhere", "--kube-version=1.37.1",
-		"--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true"))
+		"--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true,metrics.serviceMonitor.enabled=true"))
 	for _, object := range unstructuredObjects(t, []byte(rendered)) {
 		switch object.GetKind() {
-		case "Deployment", "DaemonSet", "Service", "ServiceAccount", "ConfigMap", "PodDisruptionBudget":
+		case "Deployment", "DaemonSet", "Service", "ServiceAccount", "ConfigMap", "PodDisruptionBudget", "ServiceMonitor", "Secret":
 			if object.GetNamespace() != "elsewhere" {
 				t.Errorf("%s %s is in %s, want elsewhere", object.GetKind(), object.GetName(), object.GetNamespace())
 			}
@@ -135,10 +187,13 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 		}
 	}
 	// Accounts of the cluster itself do not move.
-	for _, want := range []string{"elsewhere:berth-extender", "kube-system:daemon-set-controller"} {
+	for _, want := range []string{"elsewhere:berth-scheduler", "elsewhere:berth-extender", "elsewhere:berth-node-agent", "kube-system:daemon-set-controller"} {
 		if want = "'system:serviceaccount:" + want + "'"; !strings.Contains(rendered, want) {
 			t.Errorf("no policy is about %s", want)
 		}
+	}
+	if want := "serverName: berth-extender.elsewhere.svc"; !strings.Contains(rendered, want) {
+		t.Errorf("no ServiceMonitor has %s", want)
 	}
 }
 
@@ -178,7 +233,7 @@ func TestAntiAffinityNeedsNoOtherAffinity(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"affinity.nodeAffinity=null", "affinity=null"} {
 		for _, anti := range []string{"Hard", "Soft"} {
-			rendered := alike(t, unstructuredObjects(t, template(t, "--set=antiAffinity="+anti+","+args, "--show-only=templates/deployment.yaml")))
+			rendered := alike(t, unstructuredObjects(t, template(t, "--set=antiAffinity="+anti+","+args, "--show-only=templates/scheduler.yaml")))
 			deployment := rendered["Deployment kube-system/berth-scheduler"].(map[string]any)
 			affinity, _, err := unstructured.NestedMap(deployment, "spec", "template", "spec", "affinity")
 			if err != nil {
@@ -204,6 +259,10 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 		"a digest that is none":             {"--set=image.digest=0.1.0", "digest"},
 		"a pull policy that is none":        {"--set=nodeAgent.image.pullPolicy=Sometimes", "pullPolicy"},
 		"a switch that is a word":           {"--set-string=nodeAgent.enabled=yes", "nodeAgent"},
+		"an argument that is none":          {"--set=extraArgs={v=2}", "extraArgs"},
+		"a secret without its name":         {"--set=imagePullSecrets={registry}", "imagePullSecrets"},
+		"a budget that is none":             {"--set=podDisruptionBudget.maxUnavailable=half", "maxUnavailable"},
+		"an account that is none":           {"--set=serviceAccount.name=A'b", "serviceAccount"},
 		"admission policies without a word": {"--set=admission.enabled=1", "admission"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +278,7 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 
 func TestTheValuesOfTheServiceMonitorReachIt(t *testing.T) {
 	t.Parallel()
-	// That of the kustomization has the fields of its kind.
+	// Those of the kustomization have the fields of their kind.
 	want := alike(t, kustomized(t, "service-monitor"))
 	for _, object := range want {
 		if monitor := object.(map[string]any); monitor["kind"] == "ServiceMonitor" {
@@ -228,8 +287,14 @@ func TestTheValuesOfTheServiceMonitorReachIt(t *testing.T) {
 		}
 	}
 	rendered := template(t, "--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=90s,metrics.serviceMonitor.labels.release=x",
-		"--show-only=templates/metrics.yaml")
+		"--set=extender.enabled=true,nodeAgent.enabled=true", "--show-only=templates/metrics.yaml")
 	if diff := cmp.Diff(want, alike(t, unstructuredObjects(t, rendered))); diff != "" {
 		t.Errorf("objects (-kustomize with these values +chart):\n%s", diff)
+	}
+	// Only parts that run are scraped.
+	for _, object := range unstructuredObjects(t, template(t, "--set=metrics.serviceMonitor.enabled=true", "--show-only=templates/metrics.yaml")) {
+		if name := object.GetName(); strings.Contains(name, "extender") || strings.Contains(name, "agent") {
+			t.Errorf("%s %s is there without its part", object.GetKind(), name)
+		}
 	}
 }

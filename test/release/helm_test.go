@@ -26,15 +26,17 @@ type release struct {
 	env           []string
 }
 
-// helm runs a command of helm on the release.
-func (r *release) helm(t *testing.T, args ...string) {
+// helm runs a command of helm on the release and returns what it prints.
+func (r *release) helm(t *testing.T, args ...string) string {
 	t.Helper()
 	args = append(args, "--namespace", "kube-system", "--kubeconfig", r.Kubeconfig())
 	command := exec.CommandContext(t.Context(), r.binary, args...)
 	command.Env = r.env
-	if out, err := command.CombinedOutput(); err != nil {
+	out, err := command.CombinedOutput()
+	if err != nil {
 		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
+	return string(out)
 }
 
 func (r *release) config(t *testing.T) string {
@@ -76,7 +78,15 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 		t.Fatal(err)
 	}
 
-	r.helm(t, "install", "berth", r.chart)
+	for _, want := range []string{"helm test berth --namespace kube-system", "without a registry"} {
+		if notes := r.helm(t, "install", "berth", r.chart, "--dry-run=server"); !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes)
+		}
+	}
+	notes := r.helm(t, "install", "berth", r.chart, "--set", "image.repository=example.com/berth-scheduler")
+	if strings.Contains(notes, "WARNING") {
+		t.Errorf("the notes of an installation with the defaults warn:\n%s", notes)
+	}
 	if diff := cmp.Diff(string(shipped), r.config(t)); diff != "" {
 		t.Errorf("configuration after the installation (-shipped +got):\n%s", diff)
 	}
@@ -94,7 +104,7 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 		"--set", "rollOnConfigChange=true,image.tag=next,networkPolicy.enabled=true,metrics.service=true",
 		"--set", "antiAffinity=Hard,extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true")
 	pods := r.deployment(t).Spec.Template
-	if image := pods.Spec.Containers[0].Image; image != "berth-scheduler:next" || pods.Annotations["checksum/config"] == "" {
+	if image := pods.Spec.Containers[0].Image; image != "example.com/berth-scheduler:next" || pods.Annotations["checksum/config"] == "" {
 		t.Errorf("after the second upgrade the image is %q and the annotations are %q", image, pods.Annotations)
 	}
 	if _, err := r.Client.AppsV1().Deployments("kube-system").Get(t.Context(), "berth-extender", metav1.GetOptions{}); err != nil {
@@ -125,6 +135,17 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 	if diff := cmp.Diff(group, r.groupUID(t)); diff != "" {
 		t.Errorf("the PodGroup's uid (-before +after the removal):\n%s", diff)
 	}
+	// The definitions that were kept are taken into the next release.
+	notes = r.helm(t, "install", "berth", r.chart, "--set", "crds.keep=false")
+	if want := "to remove this release deletes every PodGroup"; !strings.Contains(notes, want) {
+		t.Errorf("the notes lack %q:\n%s", want, notes)
+	}
+	r.helm(t, "uninstall", "berth")
+	definitions := newApplier(t, r.Box).client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	r.Await(t, "the definitions to be gone", func(ctx context.Context) (bool, error) {
+		left, err := definitions.List(ctx, metav1.ListOptions{})
+		return err == nil && len(left.Items) == 0, err
+	})
 }
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}

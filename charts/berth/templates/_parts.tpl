@@ -1,19 +1,62 @@
-{{- /* The objects of a copied manifest, with what is in the namespace of the scheduler moved to that of the release. Roles and their
-bindings stay: the leases and the request-header CA are in kube-system. Takes the root and a file. */ -}}
+{{- /* Labels of every object and pod of a release. */ -}}
+{{- define "berth.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: berth
+{{- end }}
+
+{{- /* An object with these labels. Takes the root and the object. */ -}}
+{{- define "berth.object" -}}
+{{- $labels := merge (include "berth.labels" .root | fromYaml) (.object.metadata.labels | default dict) }}
+{{- $_ := set .object.metadata "labels" $labels }}
+---
+{{ toYaml .object }}
+{{ end }}
+
+{{- /* The name of the account of a part. Takes the part: the root, its name and its values. */ -}}
+{{- define "berth.account" -}}
+{{ .values.serviceAccount.name | default (printf "berth-%s" .name) }}
+{{- end }}
+
+{{- /* The objects of a copied manifest, with what is in the namespace of the scheduler moved to that of the release, and the account
+of the part in roles and policies. Roles and their bindings stay: the leases and the request-header CA are in kube-system. Takes the
+part and a file. */ -}}
 {{- define "berth.objects" -}}
-{{- $namespace := .root.Release.Namespace }}
+{{- $root := .root }}
+{{- $name := printf "berth-%s" .name }}
+{{- $account := include "berth.account" . }}
+{{- $settings := .values.serviceAccount }}
 {{- range splitList "\n---\n" (.root.Files.Get .file) }}
 {{- $object := fromYaml . }}
-{{- if not (has $object.kind (list "Role" "RoleBinding")) }}
-{{- with $object.metadata.namespace }}
-{{- $_ := set $object.metadata "namespace" $namespace }}
+{{- $wanted := true }}
+{{- if and (hasSuffix "-hami" $object.metadata.name) (not $root.Values.hami.enabled) }}
+{{- $wanted = false }}
 {{- end }}
+{{- if and $object.metadata.namespace (not (has $object.kind (list "Role" "RoleBinding"))) }}
+{{- $_ := set $object.metadata "namespace" $root.Release.Namespace }}
 {{- end }}
 {{- range $object.subjects }}
-{{- if .namespace }}{{- $_ := set . "namespace" $namespace }}{{- end }}
+{{- if eq .name $name }}
+{{- $_ := set . "name" $account }}
+{{- $_ := set . "namespace" $root.Release.Namespace }}
 {{- end }}
----
-{{ toYaml $object }}
+{{- end }}
+{{- if eq $object.kind "ServiceAccount" }}
+{{- $wanted = $settings.create }}
+{{- $_ := set $object.metadata "name" $account }}
+{{- with $settings.annotations }}
+{{- $_ := set $object.metadata "annotations" . }}
+{{- end }}
+{{- end }}
+{{- if eq $object.kind "ValidatingAdmissionPolicy" }}
+{{- $user := printf "request.userInfo.username == 'system:serviceaccount:%s:%s'" $root.Release.Namespace $account }}
+{{- $_ := set (index $object.spec.matchConditions 0) "expression" $user }}
+{{- end }}
+{{- if $wanted }}
+{{- include "berth.object" (dict "root" $root "object" $object) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -21,4 +64,51 @@ bindings stay: the leases and the request-header CA are in kube-system. Takes th
 {{- define "berth.image" -}}
 {{- $image := index . 0 -}}
 {{ $image.repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (index . 1) }}{{ end }}
+{{- end }}
+
+{{- /* Sets what the values say of the pods of a Deployment or DaemonSet. Takes the part and the object. */ -}}
+{{- define "berth.pods" -}}
+{{- $values := .values }}
+{{- $selector := .object.spec.selector }}
+{{- $template := .object.spec.template }}
+{{- $pod := $template.spec }}
+{{- $container := index $pod.containers 0 }}
+{{- $_ := set .object.metadata "namespace" .root.Release.Namespace }}
+{{- $own := merge (deepCopy $template.metadata.labels) (include "berth.labels" .root | fromYaml) }}
+{{- $_ := set $template.metadata "labels" (merge $own ($values.podLabels | default dict)) }}
+{{- $annotations := merge ($template.metadata.annotations | default dict) ($values.podAnnotations | default dict) }}
+{{- with $annotations }}
+{{- $_ := set $template.metadata "annotations" . }}
+{{- end }}
+{{- $_ := set $pod "serviceAccountName" (include "berth.account" .) }}
+{{- $_ := set $pod "priorityClassName" $values.priorityClassName }}
+{{- with .root.Values.imagePullSecrets }}
+{{- $_ := set $pod "imagePullSecrets" . }}
+{{- end }}
+{{- range $key := list "nodeSelector" "tolerations" "affinity" }}
+{{- $_ := unset $pod $key }}
+{{- with index $values $key }}
+{{- $_ := set $pod $key . }}
+{{- end }}
+{{- end }}
+{{- $_ := set $container "image" (include "berth.image" (list $values.image .root.Chart.AppVersion)) }}
+{{- $_ := set $container "imagePullPolicy" $values.image.pullPolicy }}
+{{- $_ := set $container "resources" ($values.resources | default dict) }}
+{{- $_ := set $container "args" (concat $container.args ($values.extraArgs | default list)) }}
+{{- with concat ($container.env | default list) ($values.extraEnv | default list) }}
+{{- $_ := set $container "env" . }}
+{{- end }}
+{{- $_ := set $container "volumeMounts" (concat $container.volumeMounts ($values.extraVolumeMounts | default list)) }}
+{{- $_ := set $pod "volumes" (concat $pod.volumes ($values.extraVolumes | default list)) }}
+{{- if hasKey $pod "topologySpreadConstraints" }}
+{{- $constraints := list }}
+{{- range $values.topologySpreadConstraints }}
+{{- $constraint := deepCopy . }}
+{{- if not (hasKey . "labelSelector") }}
+{{- $_ := set $constraint "labelSelector" $selector }}
+{{- end }}
+{{- $constraints = append $constraints $constraint }}
+{{- end }}
+{{- $_ := set $pod "topologySpreadConstraints" $constraints }}
+{{- end }}
 {{- end }}

@@ -3,6 +3,8 @@
 // Run it in the folder of the commands' module:
 //
 //	go -C hack/tools/licenses build -o /tmp/licenses . && /tmp/licenses ./cmd/... >docs/internals/licenses.md
+//
+// With --texts as its first argument it writes the texts of these licenses and the notices instead, which have to come with a binary.
 package main
 
 import (
@@ -11,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,21 +51,30 @@ type used struct {
 }
 
 func main() {
-	if len(os.Args) < 2 {
-		_, _ = fmt.Fprintln(os.Stderr, "usage: licenses PACKAGE...")
+	packages, do := os.Args[1:], list
+	if len(packages) > 0 && packages[0] == "--texts" {
+		packages, do = packages[1:], texts
+	}
+	if len(packages) == 0 {
+		_, _ = fmt.Fprintln(os.Stderr, "usage: licenses [--texts] PACKAGE...")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := run(packages, do, os.Stdout); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "licenses:", err)
 		os.Exit(1)
 	}
 }
 
-func run(packages []string, out io.Writer) error {
+func run(packages []string, do func([]module, io.Writer) error, out io.Writer) error {
 	modules, err := linked(packages)
 	if err != nil {
 		return err
 	}
+	return do(modules, out)
+}
+
+// list writes the page with the licenses of the modules.
+func list(modules []module, out io.Writer) error {
 	var all []used
 	var failed []error
 	for _, m := range modules {
@@ -135,13 +145,18 @@ func readPackages(list io.Reader) ([]module, error) {
 
 // licenses are those of the folders of the linked packages and of the folders above them.
 func (m module) licenses() ([]string, error) {
-	seen, found := map[string]bool{}, map[string]bool{}
-	for _, dir := range append([]string{m.dir}, m.packages...) {
-		for ; !seen[dir] && strings.HasPrefix(dir, m.dir); dir = filepath.Dir(dir) {
-			seen[dir] = true
-			if err := m.scan(dir, found); err != nil {
-				return nil, err
-			}
+	files, err := m.files(isLicense)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		ids, err := idsOf(file)
+		if err != nil {
+			return nil, fmt.Errorf("module %s %s: %w", m.path, m.version, err)
+		}
+		for _, id := range ids {
+			found[id] = true
 		}
 	}
 	if len(found) == 0 {
@@ -158,33 +173,32 @@ func (m module) licenses() ([]string, error) {
 	return ids, nil
 }
 
-// scan adds the licenses of the files of a folder.
-func (m module) scan(dir string, found map[string]bool) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("reading module %s: %w", m.path, err)
+// files are those with such a name in the folders of the linked packages and in the folders above them.
+func (m module) files(named *regexp.Regexp) ([]string, error) {
+	seen := map[string]bool{}
+	var files []string
+	for _, dir := range append([]string{m.dir}, m.packages...) {
+		for ; !seen[dir] && strings.HasPrefix(dir, m.dir); dir = filepath.Dir(dir) {
+			seen[dir] = true
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return nil, fmt.Errorf("reading module %s: %w", m.path, err)
+			}
+			for _, entry := range entries {
+				// A license of documents is not one of what is linked.
+				ext := filepath.Ext(entry.Name())
+				if entry.Type().IsRegular() && named.MatchString(entry.Name()) && ext != ".go" && ext != ".docs" {
+					files = append(files, filepath.Join(dir, entry.Name()))
+				}
+			}
+		}
 	}
-	for _, entry := range entries {
-		// A license of documents is not one of what is linked.
-		ext := filepath.Ext(entry.Name())
-		if !entry.Type().IsRegular() || !isLicense.MatchString(entry.Name()) || ext == ".go" || ext == ".docs" {
-			continue
-		}
-		path := filepath.Join(dir, entry.Name())
-		ids, err := idsOf(path, entry)
-		if err != nil {
-			return fmt.Errorf("module %s %s: %w", m.path, m.version, err)
-		}
-		for _, id := range ids {
-			found[id] = true
-		}
-	}
-	return nil
+	return files, nil
 }
 
-// idsOf names the licenses whose texts make up a file.
-func idsOf(path string, entry fs.DirEntry) ([]string, error) {
-	info, err := entry.Info()
+// textOf is the content of a license or notice.
+func textOf(path string) ([]byte, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
@@ -195,9 +209,18 @@ func idsOf(path string, entry fs.DirEntry) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
+	return text, nil
+}
+
+// idsOf names the licenses whose texts make up a file.
+func idsOf(path string) ([]string, error) {
+	text, err := textOf(path)
+	if err != nil {
+		return nil, err
+	}
 	coverage := licensecheck.Scan(text)
 	if coverage.Percent < leastPercent {
-		if strings.HasPrefix(strings.ToLower(entry.Name()), "copyright") {
+		if strings.HasPrefix(strings.ToLower(filepath.Base(path)), "copyright") {
 			return nil, nil // names of authors
 		}
 		return nil, fmt.Errorf("%s is not the text of a license that is known (%.0f%% of it are)", path, coverage.Percent)

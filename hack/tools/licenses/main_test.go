@@ -138,3 +138,36 @@ func TestPackagesAreGatheredByTheModuleThatIsReallyUsed(t *testing.T) {
 		t.Errorf("%v:\n%s", err, page.String())
 	}
 }
+
+func TestTextsComeOnceWithTheModulesThatHaveThem(t *testing.T) {
+	t.Parallel()
+	newModule := func(path string, files map[string]string) module {
+		m := module{path: path, version: "v1", dir: t.TempDir()}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return m
+	}
+	modules := []module{
+		newModule("a", map[string]string{"LICENSE": isc, "NOTICE": "A is by Ann."}),
+		newModule("b", map[string]string{"LICENSE.txt": strings.ReplaceAll(isc, "\n", "\r\n"), "notice.go": "package b"}),
+	}
+	var page bytes.Buffer
+	if err := texts(modules, &page); err != nil {
+		t.Fatal(err)
+	}
+	got := page.String()
+	for _, want := range []string{"\na v1\nb v1\n\n" + isc, "\na v1\n\nA is by Ann.\n", "\nstd go", "Copyright 2009 The Go Authors"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the texts lack %q", want)
+		}
+	}
+	if n := strings.Count(got, "THE AUTHOR DISCLAIMS"); n != 1 || strings.Contains(got, "package b") {
+		t.Errorf("the shared license is there %d times, want once:\n%s", n, got)
+	}
+	if err := texts([]module{newModule("c", nil)}, &page); err == nil || !strings.Contains(err.Error(), "module c v1 has no license") {
+		t.Errorf("a module without a license: error %v", err)
+	}
+}

@@ -1,5 +1,5 @@
-// Command ociarchive packs one static binary for several architectures into an OCI archive with one index, without a
-// container engine. The bytes depend on its input alone, so the same commit gives the same digest.
+// Command ociarchive packs one static binary for several architectures, or with --chart a packaged Helm chart, into an OCI archive,
+// without a container engine. The bytes depend on its input alone, so the same commit gives the same digest.
 package main
 
 import (
@@ -26,6 +26,8 @@ type request struct {
 	name, description, version, revision string
 	created                              time.Time
 	base, user, out                      string
+	// licenses are files for the folder /licenses.
+	licenses []string
 	// binaries are ARCHITECTURE=FILE.
 	binaries []string
 }
@@ -39,7 +41,7 @@ func main() {
 
 func run(args []string) error {
 	var r request
-	var created string
+	var created, chart string
 	flags := flag.NewFlagSet("ociarchive", flag.ContinueOnError)
 	flags.StringVar(&r.name, "name", "", "name of the image, and of its binary in /")
 	flags.StringVar(&r.description, "description", "", "one line about the image")
@@ -49,12 +51,20 @@ func run(args []string) error {
 	flags.StringVar(&r.base, "base", scratch, "base image: scratch, or a reference that is pulled from its registry")
 	flags.StringVar(&r.user, "user", "", "user and group as numbers; empty for the user of the base")
 	flags.StringVar(&r.out, "out", "", "archive to write")
+	flags.StringVar(&chart, "chart", "", "packaged chart, instead of binaries; its name and version are those of the archive")
+	flags.Func("license", "file for the folder /licenses of the image; may be given more than once", func(file string) error {
+		r.licenses = append(r.licenses, file)
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	r.binaries = flags.Args()
+	if chart != "" && r.out != "" && len(r.binaries) == 0 {
+		return packChart(chart, r.out)
+	}
 	if r.name == "" || r.out == "" || len(r.binaries) == 0 {
-		return errors.New("usage: ociarchive --name NAME --out FILE [flags] ARCHITECTURE=BINARY ...")
+		return errors.New("usage: ociarchive --name NAME --out FILE [flags] ARCHITECTURE=BINARY ..., or ociarchive --chart FILE --out FILE")
 	}
 	var err error
 	if r.created, err = time.Parse(time.RFC3339, created); err != nil {
@@ -64,7 +74,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return write(index, r.name+":"+r.version, r.out)
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	name := r.name + ":" + r.version
+	return write(r.out, name, digest, func(path layout.Path) error {
+		annotation := map[string]string{"org.opencontainers.image.ref.name": name}
+		return path.AppendIndex(index, layout.WithAnnotations(annotation))
+	})
 }
 
 // index holds one image for each architecture.
@@ -90,7 +108,11 @@ func (r request) image(platform v1.Platform, binary string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := layerOf([]file{{path: r.name, from: binary, mode: 0o755}})
+	files := []file{{path: r.name, from: binary, mode: 0o755}}
+	for _, license := range r.licenses {
+		files = append(files, file{path: "licenses/" + filepath.Base(license), from: license, mode: 0o644})
+	}
+	layer, err := layerOf(files)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +146,8 @@ func (r request) image(platform v1.Platform, binary string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// write makes an archive of the layout that the specification of OCI images describes.
-func write(index v1.ImageIndex, name, out string) (err error) {
+// write makes an archive of the layout that the specification of OCI images describes, and prints name and digest.
+func write(out, name string, digest v1.Hash, fill func(layout.Path) error) (err error) {
 	dir, err := os.MkdirTemp("", "ociarchive")
 	if err != nil {
 		return err
@@ -135,9 +157,8 @@ func write(index v1.ImageIndex, name, out string) (err error) {
 	if err != nil {
 		return fmt.Errorf("writing the layout: %w", err)
 	}
-	annotation := map[string]string{"org.opencontainers.image.ref.name": name}
-	if err := path.AppendIndex(index, layout.WithAnnotations(annotation)); err != nil {
-		return fmt.Errorf("writing the images: %w", err)
+	if err := fill(path); err != nil {
+		return fmt.Errorf("filling the layout: %w", err)
 	}
 	var files []file
 	err = filepath.WalkDir(dir, func(from string, entry os.DirEntry, err error) error {
@@ -157,10 +178,6 @@ func write(index v1.ImageIndex, name, out string) (err error) {
 	}
 	if err := errors.Join(writeTar(archive, files), archive.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
-	}
-	digest, err := index.Digest()
-	if err != nil {
-		return err
 	}
 	fmt.Println(name, digest)
 	return nil

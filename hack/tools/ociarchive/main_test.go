@@ -21,7 +21,7 @@ func TestTheSameInputGivesTheSameArchive(t *testing.T) {
 	var archives [][]byte
 	for _, name := range []string{"one.oci.tar", "two.oci.tar"} {
 		out := filepath.Join(dir, name)
-		err := run([]string{"--name", "it", "--version", "1.2.3", "--created", "2026-01-02T03:04:05Z", "--user", "65532:65532",
+		err := run([]string{"--name", "it", "--version", "1.2.3", "--created", "2026-01-02T03:04:05Z", "--user", "65532:65532", "--license", binary,
 			"--out", out, "amd64=" + binary, "arm64=" + binary})
 		if err != nil {
 			t.Fatal(err)

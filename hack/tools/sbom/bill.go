@@ -17,20 +17,39 @@ type program struct {
 	sum           [sha256.Size]byte
 }
 
+// licensesOf are the licenses of modules by path and version, as an SPDX expression.
+type licensesOf map[[2]string]string
+
+// readLicenses reads the table of docs/internals/licenses.md.
+func readLicenses(page string) licensesOf {
+	all := licensesOf{}
+	for line := range strings.Lines(page) {
+		if cells := strings.Split(strings.TrimSpace(line), " | "); len(cells) == 3 {
+			all[[2]string{strings.TrimPrefix(cells[0], "| "), cells[1]}] = strings.ReplaceAll(strings.TrimSuffix(cells[2], " |"), ", ", " AND ")
+		}
+	}
+	return all
+}
+
 // bill lists the modules of a binary, and the Go release, whose standard library is part of it as well.
-func bill(p program, info *debug.BuildInfo) *cyclonedx.BOM {
+func bill(p program, info *debug.BuildInfo, licenses licensesOf) (*cyclonedx.BOM, error) {
 	main := cyclonedx.Component{
 		Type: cyclonedx.ComponentTypeApplication, Name: p.name, Version: p.version,
 		PackageURL: packageURL(info.Main.Path, p.version) + "#" + strings.TrimPrefix(info.Path, info.Main.Path+"/"),
 		Hashes:     &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: fmt.Sprintf("%x", p.sum)}},
 	}
 	main.BOMRef = main.PackageURL
-	components := []cyclonedx.Component{library("std", strings.TrimPrefix(info.GoVersion, "go"), "")}
+	main.Licenses = &cyclonedx.Licenses{{Expression: "Apache-2.0"}}
+	components := []cyclonedx.Component{library("std", strings.TrimPrefix(info.GoVersion, "go"), "", "BSD-3-Clause")}
 	for _, module := range info.Deps {
 		if module.Replace != nil {
 			module = module.Replace
 		}
-		components = append(components, library(module.Path, module.Version, module.Sum))
+		license := licenses[[2]string{module.Path, module.Version}]
+		if license == "" {
+			return nil, fmt.Errorf("the page of licenses lacks module %s %s: run make generate", module.Path, module.Version)
+		}
+		components = append(components, library(module.Path, module.Version, module.Sum, license))
 	}
 	references := make([]string, len(components))
 	for i := range components {
@@ -41,12 +60,13 @@ func bill(p program, info *debug.BuildInfo) *cyclonedx.BOM {
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: p.created.UTC().Format(time.RFC3339), Component: &main}
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &references}}
-	return bom
+	return bom, nil
 }
 
-func library(path, version, sum string) cyclonedx.Component {
+func library(path, version, sum, license string) cyclonedx.Component {
 	component := cyclonedx.Component{
 		Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: packageURL(path, version),
+		Licenses: &cyclonedx.Licenses{{Expression: license}},
 	}
 	component.BOMRef = component.PackageURL
 	if sum != "" {

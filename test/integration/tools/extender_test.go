@@ -93,7 +93,7 @@ func placesAsTheExtenderSays(t *testing.T, shared *box.Box) {
 		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []string{"berth-extender", "berth-extender-binder"} {
+	for _, role := range []string{"berth-extender", "berth-extender-binder", "berth-extender-hami"} {
 		shared.AwaitClusterRole(t, "system:serviceaccount:kube-system:berth-extender", role)
 	}
 	kubeconfig := shared.KubeconfigOf(t, "berth-extender")

@@ -1,0 +1,277 @@
+package release_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/box"
+)
+
+// everything switches all parts on.
+const everything = "--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true,networkPolicy.enabled=true," +
+	"metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboards.enabled=true," +
+	"metrics.readers[0].kind=User,metrics.readers[0].name=p"
+
+// chartWith are the objects of the chart by kind and name.
+func chartWith(t *testing.T, args ...string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	all := map[string]*unstructured.Unstructured{}
+	for _, object := range unstructuredObjects(t, template(t, append(args, "--kube-version=1.37.1")...)) {
+		all[object.GetKind()+" "+object.GetName()] = object
+	}
+	return all
+}
+
+// at returns a field of an object, in the notation of a path of names.
+func at(t *testing.T, object *unstructured.Unstructured, path ...string) any {
+	t.Helper()
+	if object == nil {
+		t.Fatalf("there is no object with %v", path)
+	}
+	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestEveryObjectOfTheChartHasTheLabelsOfItsRelease(t *testing.T) {
+	t.Parallel()
+	version := chartVersion(t)
+	want := []string{"berth-" + version, "berth", version, "Helm", "berth"}
+	objects := chartWith(t, everything)
+	if len(objects) < 60 {
+		t.Errorf("the chart has %d objects, want all of its parts", len(objects))
+	}
+	for name, object := range objects {
+		labels := []map[string]string{object.GetLabels()}
+		if object.GetKind() == "Deployment" || object.GetKind() == "DaemonSet" {
+			template := unstructured.Unstructured{Object: at(t, object, "spec", "template").(map[string]any)}
+			labels = append(labels, template.GetLabels())
+		}
+		for _, of := range labels {
+			var got []string
+			for _, key := range labelsOfTheRelease {
+				got = append(got, of[key])
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: labels %q (-want +got):\n%s", name, labelsOfTheRelease, diff)
+			}
+		}
+	}
+}
+
+// All parts take the same values for their pods.
+func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
+	t.Parallel()
+	values := map[string]any{
+		"extraArgs":         []any{"--v=5"},
+		"extraEnv":          []any{map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}},
+		"extraVolumes":      []any{map[string]any{"name": "ca", "secret": map[string]any{"secretName": "ca"}}},
+		"extraVolumeMounts": []any{map[string]any{"name": "ca", "mountPath": "/ca"}},
+		"podAnnotations":    map[string]any{"example.com/a": "b"},
+		"podLabels":         map[string]any{"team": "x", "app.kubernetes.io/name": "not-this"},
+		"priorityClassName": "own",
+		"nodeSelector":      map[string]any{"pool": "system"},
+		"tolerations":       []any{map[string]any{"key": "own", "operator": "Exists"}},
+		"affinity":          map[string]any{"nodeAffinity": nil, "podAffinity": map[string]any{}},
+		"serviceAccount":    map[string]any{"name": "own-account", "annotations": map[string]any{"example.com/role": "r"}},
+	}
+	with := func(more map[string]any) map[string]any {
+		all := map[string]any{}
+		for name, value := range values {
+			all[name] = value
+		}
+		for name, value := range more {
+			all[name] = value
+		}
+		return all
+	}
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	content, err := yaml.Marshal(with(map[string]any{
+		"imagePullSecrets": []any{map[string]any{"name": "registry"}},
+		"extender":         with(map[string]any{"enabled": true}),
+		"nodeAgent":        with(map[string]any{"enabled": true}),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, shipped := chartWith(t, "--values="+file), chartWith(t, everything)
+	for workload, policy := range map[string]string{
+		"Deployment berth-scheduler": "berth-scheduler-account", "Deployment berth-extender": "berth-extender", "DaemonSet berth-node-agent": "berth-node-agent",
+	} {
+		t.Run(workload, func(t *testing.T) {
+			pod := at(t, objects[workload], "spec", "template", "spec").(map[string]any)
+			was := at(t, shipped[workload], "spec", "template", "spec").(map[string]any)
+			container, before := pod["containers"].([]any)[0].(map[string]any), was["containers"].([]any)[0].(map[string]any)
+			added := func(to any, name string) []any {
+				list, _ := to.([]any)
+				return append(slices.Clone(list), values[name].([]any)...)
+			}
+			for what, pair := range map[string][2]any{
+				"arguments":      {container["args"], added(before["args"], "extraArgs")},
+				"environment":    {container["env"], added(before["env"], "extraEnv")},
+				"mounts":         {container["volumeMounts"], added(before["volumeMounts"], "extraVolumeMounts")},
+				"volumes":        {pod["volumes"], added(was["volumes"], "extraVolumes")},
+				"annotation":     {at(t, objects[workload], "spec", "template", "metadata", "annotations", "example.com/a"), "b"},
+				"label":          {at(t, objects[workload], "spec", "template", "metadata", "labels", "team"), "x"},
+				"own label":      {at(t, objects[workload], "spec", "template", "metadata", "labels", "app.kubernetes.io/name"), strings.Fields(workload)[1]},
+				"priority class": {pod["priorityClassName"], "own"},
+				"node selector":  {pod["nodeSelector"], values["nodeSelector"]},
+				"tolerations":    {pod["tolerations"], values["tolerations"]},
+				"affinity":       {pod["affinity"], map[string]any{"podAffinity": map[string]any{}}},
+				"account":        {pod["serviceAccountName"], "own-account"},
+				"pull secrets":   {pod["imagePullSecrets"], []any{map[string]any{"name": "registry"}}},
+				"annotation of the account": {
+					at(t, objects["ServiceAccount own-account"], "metadata", "annotations", "example.com/role"), "r",
+				},
+			} {
+				if diff := cmp.Diff(pair[1], pair[0]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", what, diff)
+				}
+			}
+			conditions := at(t, objects["ValidatingAdmissionPolicy "+policy], "spec", "matchConditions").([]any)
+			want := "request.userInfo.username == 'system:serviceaccount:kube-system:own-account'"
+			if got := conditions[0].(map[string]any)["expression"]; got != want {
+				t.Errorf("the policy is for those of whom holds: %v, want %v", got, want)
+			}
+		})
+	}
+	for name, object := range objects {
+		subjects, _ := at(t, object, "subjects").([]any)
+		for _, subject := range subjects {
+			if account := subject.(map[string]any)["name"]; account != "own-account" {
+				t.Errorf("%s gives rights to %v", name, account)
+			}
+		}
+	}
+}
+
+func TestSwitchesOfTheChartLeaveThingsOut(t *testing.T) {
+	t.Parallel()
+	shipped := chartWith(t, everything)
+	for set, want := range map[string][]string{
+		"crds.enabled=false":                {"CustomResourceDefinition ippools.berth.dev", "CustomResourceDefinition ipreservations.berth.dev", "CustomResourceDefinition placementpolicies.berth.dev", "CustomResourceDefinition podgroups.scheduling.x-k8s.io"},
+		"podDisruptionBudget.enabled=false": {"PodDisruptionBudget berth-scheduler"},
+		"serviceAccount.create=false":       {"ServiceAccount berth-scheduler"},
+		"hami.enabled=false": {
+			"ClusterRole berth-extender-hami", "ClusterRole berth-scheduler-hami", "ClusterRoleBinding berth-device-assigner-hami",
+			"ClusterRoleBinding berth-extender-hami", "ClusterRoleBinding berth-scheduler-hami",
+		},
+	} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			left := chartWith(t, everything, "--set="+set)
+			var missing []string
+			for name := range shipped {
+				if left[name] == nil {
+					missing = append(missing, name)
+				}
+			}
+			slices.Sort(missing)
+			if diff := cmp.Diff(want, missing); diff != "" {
+				t.Errorf("left out (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDefinitionsStayUnlessTheirValueSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string]string{"crds.keep=true": "keep", "crds.keep=false": ""} {
+		groups := chartWith(t, "--set="+set)["CustomResourceDefinition podgroups.scheduling.x-k8s.io"]
+		if got := groups.GetAnnotations()["helm.sh/resource-policy"]; got != want {
+			t.Errorf("%s: the policy of the definition is %q, want %q", set, got, want)
+		}
+	}
+}
+
+func TestBudgetAndSpreadFollowTheirValues(t *testing.T) {
+	t.Parallel()
+	objects := chartWith(t, "--set=podDisruptionBudget.maxUnavailable=50%",
+		"--set-json=topologySpreadConstraints="+`[{"maxSkew":2,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"},{"topologyKey":"rack","labelSelector":{}}]`)
+	if got := at(t, objects["PodDisruptionBudget berth-scheduler"], "spec", "maxUnavailable"); got != "50%" {
+		t.Errorf("maxUnavailable is %v, want 50%%", got)
+	}
+	deployment := objects["Deployment berth-scheduler"]
+	want := []any{
+		map[string]any{"maxSkew": float64(2), "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": at(t, deployment, "spec", "selector")},
+		map[string]any{"topologyKey": "rack", "labelSelector": map[string]any{}},
+	}
+	if diff := cmp.Diff(want, at(t, deployment, "spec", "template", "spec", "topologySpreadConstraints")); diff != "" {
+		t.Errorf("constraints (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
+	t.Parallel()
+	objects := chartWith(t, everything, "--set=metrics.prometheusRule.labels.release=x,metrics.dashboards.annotations.grafana_folder=Berth")
+	file := func(path ...string) []byte {
+		content, err := os.ReadFile(filepath.Join(append([]string{manifests(t), "monitoring"}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	var rules map[string]any
+	if err := yaml.Unmarshal(file("rules.yaml"), &rules); err != nil {
+		t.Fatal(err)
+	}
+	alerts := objects["PrometheusRule berth"]
+	if diff := cmp.Diff(any(rules), at(t, alerts, "spec")); diff != "" || alerts.GetLabels()["release"] != "x" {
+		t.Errorf("labels %v; alerts (-shipped +chart):\n%s", alerts.GetLabels(), diff)
+	}
+	dashboards := objects["ConfigMap berth-dashboards"]
+	if dashboards.GetLabels()["grafana_dashboard"] != "1" || dashboards.GetAnnotations()["grafana_folder"] != "Berth" {
+		t.Errorf("labels %v, annotations %v of the dashboards", dashboards.GetLabels(), dashboards.GetAnnotations())
+	}
+	data := at(t, dashboards, "data").(map[string]any)
+	entries, err := os.ReadDir(filepath.Join(manifests(t), "monitoring", "dashboards"))
+	if err != nil || len(entries) != len(data) {
+		t.Errorf("%d dashboards in the chart, %d shipped (error %v)", len(data), len(entries), err)
+	}
+	for _, entry := range entries {
+		if diff := cmp.Diff(string(file("dashboards", entry.Name())), data[entry.Name()]); diff != "" {
+			t.Errorf("%s (-shipped +chart):\n%s", entry.Name(), diff)
+		}
+	}
+}
+
+// The profile of the test is one of the configuration.
+func TestTheTestOfTheChartFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	profile := func(name, plugins string) string {
+		return "{schedulerName: " + name + ", plugins: {multiPoint: {enabled: [" + plugins + "]}}}"
+	}
+	for name, tc := range map[string]struct{ profiles, want string }{
+		"the first with gangs": {profile("plain", "{name: GPUAware}") + "," + profile("gangs", "{name: Coscheduling}"), "schedulerName: gangs"},
+		"none":                 {profile("plain", "{name: GPUAware}"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte("profiles: ["+tc.profiles+"]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart(t), "--set-file=config="+file).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			_, test, found := strings.Cut(string(out), "name: berth-test\n")
+			if found != (tc.want != "") || !strings.Contains(test, tc.want) {
+				t.Errorf("the test is %q, want one with %q", test, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package release_test
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/box"
+)
+
+// distribution runs the script of make dist with a compiler that gives a small program for each of ours.
+type distribution struct{ dir, key, tools string }
+
+func newDistribution(t *testing.T) distribution {
+	t.Helper()
+	d := distribution{dir: filepath.Join(t.TempDir(), "dist"), tools: t.TempDir()}
+	program := filepath.Join(d.tools, "program")
+	for name, content := range map[string]string{
+		"go.mod":  "module berth.dev/berth\n",
+		"main.go": "package main\n\nfunc main() { println(\"it runs\") }\n",
+		"bin/go": "#!/bin/bash\ncase \" $* \" in\n*' -trimpath '*)\n  while [ \"$1\" != -o ]; do shift; done\n  mkdir -p \"${2%/*}\"\n" +
+			"  exec cp " + program + " \"$2\" ;;\nesac\nexec " + goCommand(t) + " \"$@\"\n",
+	} {
+		file := filepath.Join(d.tools, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = d.tools
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.key = filepath.Join(d.tools, "cosign.key")
+	if err := os.WriteFile(d.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func goCommand(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// build runs the script and returns the files, without what differs each time.
+func (d distribution) build(t *testing.T) map[string]string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(box.Root(t), "hack/dist.sh"), d.dir)
+	command.Env = append(os.Environ(), "PATH="+filepath.Join(d.tools, "bin")+":"+os.Getenv("PATH"), "VERSION=1.2.3", "COMMIT=abc", "TREE_STATE=clean",
+		"BUILD_DATE=2026-01-02T03:04:05Z", "LDFLAGS=-w", "ARCHITECTURES=amd64 arm64", "GLIBC_IMAGE=", "REGISTRY=registry.example/you",
+		"RELEASE_URL=file://"+d.dir, "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder", "COSIGN_KEY="+d.key)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]string{}
+	for _, entry := range entries {
+		sums[entry.Name()] = ""
+		if !strings.HasSuffix(entry.Name(), ".sigstore.json") {
+			sum := sha256.Sum256(d.read(t, entry.Name()))
+			sums[entry.Name()] = hex.EncodeToString(sum[:])
+		}
+	}
+	return sums
+}
+
+func (d distribution) read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(d.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// archived are the names of the files in an archive.
+func (d distribution) archived(t *testing.T, name string) []string {
+	t.Helper()
+	file, err := os.Open(filepath.Join(d.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, header.Name)
+	}
+}
+
+// installs runs the script that installs the command and returns what it says.
+func (d distribution) installs(t *testing.T, bin string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "sh", filepath.Join(d.dir, "install.sh"))
+	command.Env = append(os.Environ(), "BIN="+bin)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
+	t.Parallel()
+	d := newDistribution(t)
+	sums := d.build(t)
+	want := []string{"SHA256SUMS", "SHA256SUMS.sigstore.json", "berth-1.2.3.tgz", "berth-chart.oci.tar", "berth-extender.oci.tar", "berth-scheduler.oci.tar",
+		"berth.krew.yaml", "install.sh", "install.yaml", "provenance.sigstore.json"}
+	for _, name := range []string{"berth", "berth-extender", "berth-node-agent", "berth-scheduler"} {
+		for _, architecture := range []string{"amd64", "arm64"} {
+			release := name + "-1.2.3-linux-" + architecture
+			want = append(want, release+".tar.gz", release+".cdx.json")
+			if diff := cmp.Diff([]string{name, "LICENSE", "THIRD_PARTY_LICENSES"}, d.archived(t, release+".tar.gz")); diff != "" {
+				t.Errorf("files of %s (-want +got):\n%s", release, diff)
+			}
+		}
+	}
+	var got []string
+	for name := range sums {
+		got = append(got, name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	for line := range strings.Lines(string(d.read(t, "SHA256SUMS"))) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if sums[name] != sum {
+			t.Errorf("SHA256SUMS has %s for %s, whose sum is %s", sum, name, sums[name])
+		}
+	}
+
+	// Images are named as in the registry.
+	chart := filepath.Join(d.dir, "berth-1.2.3.tgz")
+	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart, "--set=nodeAgent.enabled=true").CombinedOutput()
+	if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/berth-scheduler:"+chartVersion(t)) ||
+		!strings.Contains(string(rendered), "image: registry.example/you/berth-node-agent:"+chartVersion(t)) {
+		t.Errorf("the chart does not render with the images of the registry: %v\n%.3000s", err, rendered)
+	}
+	if !strings.Contains(string(d.read(t, "install.yaml")), "image: registry.example/you/berth-scheduler@sha256:") {
+		t.Error("install.yaml does not name the image by its digest")
+	}
+
+	var plugin struct {
+		Spec struct {
+			Version   string
+			Platforms []struct {
+				Selector         struct{ MatchLabels struct{ OS, Arch string } }
+				URI, SHA256, Bin string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(d.read(t, "berth.krew.yaml"), &plugin); err != nil || len(plugin.Spec.Platforms) != 2 || plugin.Spec.Version != "v1.2.3" {
+		t.Fatalf("the manifest of the plugin is %+v (error %v)", plugin, err)
+	}
+	for _, p := range plugin.Spec.Platforms {
+		archive := "berth-1.2.3-linux-" + p.Selector.MatchLabels.Arch + ".tar.gz"
+		if p.URI != "file://"+d.dir+"/"+archive || p.SHA256 != sums[archive] || p.Bin != "berth" || p.Selector.MatchLabels.OS != "linux" {
+			t.Errorf("platform %+v, want %s with the sum %s", p, archive, sums[archive])
+		}
+	}
+
+	bin := filepath.Join(t.TempDir(), "bin")
+	if out, err := d.installs(t, bin); err != nil || !strings.Contains(out, "installed "+bin+"/berth") {
+		t.Errorf("install.sh: %v\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "berth")).CombinedOutput(); err != nil || string(out) != "it runs\n" {
+		t.Errorf("what was installed says %q (error %v)", out, err)
+	}
+
+	if diff := cmp.Diff(sums, d.build(t)); diff != "" {
+		t.Errorf("built again (-first +second):\n%s", diff)
+	}
+
+	for _, architecture := range []string{"amd64", "arm64"} {
+		if err := os.WriteFile(filepath.Join(d.dir, "berth-1.2.3-linux-"+architecture+".tar.gz"), []byte("forged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "bin")
+	if out, err := d.installs(t, other); err == nil || !strings.Contains(out, "is not the archive of this release") {
+		t.Errorf("install.sh with a forged archive: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(other, "berth")); err == nil {
+		t.Error("a forged archive was installed")
+	}
+}
