@@ -80,7 +80,7 @@ func TestImagesAreBuiltFromImagesWithTheirRegistry(t *testing.T) {
 	}
 	for _, match := range named {
 		image := match[1] + match[2]
-		if host, _, found := strings.Cut(image, "/"); !stages[image] && !(found && strings.Contains(host, ".")) {
+		if host, _, found := strings.Cut(image, "/"); !stages[image] && (!found || !strings.Contains(host, ".")) {
 			t.Errorf("the image %s has no registry", image)
 		}
 		stages[match[3]] = true

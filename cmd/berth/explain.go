@@ -151,7 +151,7 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	if err != nil {
 		return badInput(err)
 	}
-	about := ""
+	var about string
 	if manifest == nil {
 		about = target.About(pods, pods[0].Name)
 	} else {

@@ -12,7 +12,7 @@ import (
 )
 
 // errCutOff is what a caller is told whose request was still being read when there was no memory left for others.
-var errCutOff = errors.New("other requests needed the memory, and this one had been sent for the longest time")
+var errCutOff = errors.New("other requests needed the memory, and one one had been sent for the longest time")
 
 // bodies are the requests that are held in memory. What counts is what has arrived of them, so that a caller that is slow to send
 // takes no more than it has sent. When there is too much, the request is cut off that has been read for the longest time.
@@ -35,40 +35,40 @@ type body struct {
 
 // read returns the request's body, which is held until release.
 func (b *bodies) read(w http.ResponseWriter, r *http.Request, limit int64) (content io.Reader, release func(), err error) {
-	this := &body{of: b, end: func() {
+	one := &body{of: b, end: func() {
 		// It fails only where nothing is read from a connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}}
 	b.mu.Lock()
-	b.reading = append(b.reading, this)
+	b.reading = append(b.reading, one)
 	b.mu.Unlock()
 	var buffer bytes.Buffer
-	_, err = io.Copy(io.MultiWriter(this, &buffer), http.MaxBytesReader(w, r.Body, limit))
+	_, err = io.Copy(io.MultiWriter(one, &buffer), http.MaxBytesReader(w, r.Body, limit))
 	b.mu.Lock()
-	b.done(this)
-	if this.cutOff {
+	b.done(one)
+	if one.cutOff {
 		err = requestError{http.StatusServiceUnavailable, fmt.Errorf("reading the request: %w", errCutOff)}
 	}
 	b.mu.Unlock()
-	return &buffer, this.release, err
+	return &buffer, one.release, err
 }
 
 // Write counts what has arrived.
-func (this *body) Write(p []byte) (int, error) {
-	b := this.of
+func (one *body) Write(p []byte) (int, error) {
+	b := one.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if this.cutOff {
+	if one.cutOff {
 		return 0, errCutOff
 	}
-	this.held += int64(len(p))
+	one.held += int64(len(p))
 	b.held += int64(len(p))
 	for b.held > b.most {
 		longest := b.reading[0]
 		b.done(longest)
 		b.held -= longest.held
 		longest.held, longest.cutOff = 0, true
-		if longest == this {
+		if longest == one {
 			return 0, errCutOff
 		}
 		longest.end()
@@ -77,15 +77,15 @@ func (this *body) Write(p []byte) (int, error) {
 }
 
 // done notes that a request is not read any more.
-func (b *bodies) done(this *body) {
-	b.reading = slices.DeleteFunc(b.reading, func(other *body) bool { return other == this })
+func (b *bodies) done(one *body) {
+	b.reading = slices.DeleteFunc(b.reading, func(other *body) bool { return other == one })
 }
 
-func (this *body) release() {
-	this.of.mu.Lock()
-	defer this.of.mu.Unlock()
-	this.of.held -= this.held
-	this.held = 0
+func (one *body) release() {
+	one.of.mu.Lock()
+	defer one.of.mu.Unlock()
+	one.of.held -= one.held
+	one.held = 0
 }
 
 // failing is a reader that fails.

@@ -185,13 +185,13 @@ func (k reckoning) cost() map[int32]int {
 	cost := map[int32]int{}
 	for i, v := range k.p.Victims {
 		if k.gone[i] {
-			cost[k.importance(i, v)]++
+			cost[k.importance(v)]++
 		}
 	}
 	return cost
 }
 
-func (k reckoning) importance(i int, v Victim) int32 {
+func (k reckoning) importance(v Victim) int32 {
 	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
 		return v.Priority
 	}

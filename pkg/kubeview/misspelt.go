@@ -70,3 +70,6 @@ func AskedResources(pod *v1.Pod) []AskedResource {
 	})
 	return asked
 }
+
+// Allocatable is all that a node offers to pods. It must not be changed.
+func Allocatable(node *v1.Node) v1.ResourceList { return node.Status.Allocatable }

@@ -290,7 +290,7 @@ func (b *Book) JobList(now time.Time) *JobList {
 
 // Where says on which nodes the workload is: their names while they are few, else how many, and the rack if all are in one.
 func (j *Job) Where() string {
-	where := ""
+	var where string
 	switch n := len(j.Nodes); {
 	case n == 0:
 		return "-"

@@ -63,7 +63,7 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 	for _, name := range kubeview.OfferedResources(node) {
 		t.offered[name] = true
 	}
-	if has := node.Status.Allocatable; len(has) > 0 && !slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
+	if has := kubeview.Allocatable(node); len(has) > 0 && !slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
 		t.sizes = append(t.sizes, has)
 	}
 }

@@ -18,9 +18,10 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// exampleWith is the one block of YAML on a page that contains the text.
-func exampleWith(t *testing.T, page, text string) []byte {
+// exampleWith is the one block of YAML on the page on Kueue that contains the text.
+func exampleWith(t *testing.T, text string) []byte {
 	t.Helper()
+	const page = "docs/kueue.md"
 	content, err := os.ReadFile(filepath.Join(box.Root(t), page))
 	if err != nil {
 		t.Fatal(err)
@@ -40,9 +41,8 @@ func exampleWith(t *testing.T, page, text string) []byte {
 // The quota of the page admits its Job, and the queue leads to it.
 func TestQuotaOfTheKueuePage(t *testing.T) {
 	t.Parallel()
-	const page = "docs/kueue.md"
 	var job batchv1.Job
-	if err := yaml.UnmarshalStrict(exampleWith(t, page, "kind: Job"), &job); err != nil {
+	if err := yaml.UnmarshalStrict(exampleWith(t, "kind: Job"), &job); err != nil {
 		t.Fatal(err)
 	}
 	var queues struct {
@@ -59,7 +59,7 @@ func TestQuotaOfTheKueuePage(t *testing.T) {
 			}
 		}
 	}
-	parts := strings.Split(string(exampleWith(t, page, "kind: ClusterQueue")), "\n---\n")
+	parts := strings.Split(string(exampleWith(t, "kind: ClusterQueue")), "\n---\n")
 	for _, part := range parts {
 		if err := yaml.Unmarshal([]byte(part), &queues); err != nil {
 			t.Fatal(err)
@@ -87,10 +87,10 @@ func TestQuotaOfTheKueuePage(t *testing.T) {
 
 func testKueueExample(t *testing.T, w *guarded) {
 	ctx := t.Context()
-	const page, said = "docs/kueue.md", "shares of a GPU are asked for by nvidia.com/gpumem here, so that quotas count them"
+	const said = "shares of a GPU are asked for by nvidia.com/gpumem here, so that quotas count them"
 	files := fstest.MapFS{
-		"policy.yaml": {Data: exampleWith(t, page, "name: shares-are-resources")},
-		"job.yaml":    {Data: exampleWith(t, page, "kind: Job")},
+		"policy.yaml": {Data: exampleWith(t, "name: shares-are-resources")},
+		"job.yaml":    {Data: exampleWith(t, "kind: Job")},
 	}
 	for _, file := range []string{"policy.yaml", "job.yaml"} {
 		if _, err := sandbox.CreateFiles(ctx, w.Config, "default", files, file); err != nil {

@@ -98,8 +98,8 @@ part and a file. */ -}}
 {{- with concat ($container.env | default list) ($values.extraEnv | default list) }}
 {{- $_ := set $container "env" . }}
 {{- end }}
-{{- $_ := set $container "volumeMounts" (concat $container.volumeMounts ($values.extraVolumeMounts | default list)) }}
-{{- $_ := set $pod "volumes" (concat $pod.volumes ($values.extraVolumes | default list)) }}
+{{- $_ := set $container "volumeMounts" (concat ($container.volumeMounts | default list) ($values.extraVolumeMounts | default list)) }}
+{{- $_ := set $pod "volumes" (concat ($pod.volumes | default list) ($values.extraVolumes | default list)) }}
 {{- if hasKey $pod "topologySpreadConstraints" }}
 {{- $constraints := list }}
 {{- range $values.topologySpreadConstraints }}

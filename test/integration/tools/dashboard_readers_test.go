@@ -143,7 +143,7 @@ func readersSeeWhatTheyMayList(t *testing.T, shared *box.Box) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)
