@@ -81,7 +81,10 @@ part and a file. */ -}}
 {{- $_ := set $template.metadata "annotations" . }}
 {{- end }}
 {{- $_ := set $pod "serviceAccountName" (include "berth.account" .) }}
-{{- $_ := set $pod "priorityClassName" $values.priorityClassName }}
+{{- $_ := unset $pod "priorityClassName" }}
+{{- with $values.priorityClassName }}
+{{- $_ := set $pod "priorityClassName" . }}
+{{- end }}
 {{- with .root.Values.imagePullSecrets }}
 {{- $_ := set $pod "imagePullSecrets" . }}
 {{- end }}
@@ -98,8 +101,12 @@ part and a file. */ -}}
 {{- with concat ($container.env | default list) ($values.extraEnv | default list) }}
 {{- $_ := set $container "env" . }}
 {{- end }}
-{{- $_ := set $container "volumeMounts" (concat ($container.volumeMounts | default list) ($values.extraVolumeMounts | default list)) }}
-{{- $_ := set $pod "volumes" (concat ($pod.volumes | default list) ($values.extraVolumes | default list)) }}
+{{- with concat ($container.volumeMounts | default list) ($values.extraVolumeMounts | default list) }}
+{{- $_ := set $container "volumeMounts" . }}
+{{- end }}
+{{- with concat ($pod.volumes | default list) ($values.extraVolumes | default list) }}
+{{- $_ := set $pod "volumes" . }}
+{{- end }}
 {{- if hasKey $pod "topologySpreadConstraints" }}
 {{- $constraints := list }}
 {{- range $values.topologySpreadConstraints }}
