@@ -112,6 +112,7 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 		"Deployment berth-scheduler": "berth-scheduler-account", "Deployment berth-extender": "berth-extender", "DaemonSet berth-node-agent": "berth-node-agent",
 	} {
 		t.Run(workload, func(t *testing.T) {
+			t.Parallel()
 			pod := at(t, objects[workload], "spec", "template", "spec").(map[string]any)
 			was := at(t, shipped[workload], "spec", "template", "spec").(map[string]any)
 			container, before := pod["containers"].([]any)[0].(map[string]any), was["containers"].([]any)[0].(map[string]any)
