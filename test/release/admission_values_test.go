@@ -70,7 +70,7 @@ var elsewhere = []string{
 	kubeview.GPUAgentKey, kubeview.GPUDevicesKey, kubeview.GPULinksKey, kubeview.GPUModeKey, kubeview.GPUsInUseKey, kubeview.GPUsInUseAtKey,
 	kubeview.PricePerHourKey, kubeview.IPAddressKey,
 	kubeview.MinMembersByRoleKey, kubeview.RoleLabelKey, kubeview.StandInKey, kubeview.SchedulerKey, kubeview.GPUAssignedKey,
-	kubeview.SLAClassKey,
+	kubeview.SLAClassKey, kubeview.CordonedForKey,
 }
 
 // many is a list of that many names.
