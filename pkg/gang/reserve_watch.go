@@ -2,14 +2,19 @@ package gang
 
 import "time"
 
-// ReserveWatch finds nodes that are kept in vain: nothing ends there while all ends elsewhere. Run times are unknown, so a node is
+// ReserveWatch finds nodes that are kept for nothing: no pod ends there while all end elsewhere. Run times are unknown, so a node is
 // kept for how few pods have to end there, and one of those may never end.
 type ReserveWatch struct {
 	// kept holds the nodes that are kept, with how many pods have to end there and since when none has.
 	kept map[string]standstill
 	// stuck holds since when nothing had ended on nodes that are stuck.
 	stuck map[string]time.Time
+	// turns holds when all pods have last ended on a node, and the time before that.
+	turns map[string]turnover
 }
+
+// turnover is when all pods of a node were seen to have ended: the last two times, zero without.
+type turnover struct{ begun, last, before time.Time }
 
 type standstill struct {
 	since time.Time
@@ -29,9 +34,11 @@ func (w *ReserveWatch) Mark(nodes []ReserveNode) {
 }
 
 // Look follows the nodes of the group whose turn it is, and marks them. A node that is kept is stuck when, since a pod has ended there,
-// all pods have ended on as many nodes that are not kept as are kept and not free.
+// all pods have ended twice on that many nodes that are not kept as are kept and not free. Once is not enough: of pods that run
+// equally long, those on the kept node could be about to end.
 func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
 	w.Mark(nodes)
+	w.follow(nodes, now)
 	kept := map[string]standstill{}
 	for i := range nodes {
 		n := &nodes[i]
@@ -53,7 +60,7 @@ func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		if k, waits := kept[n.Name]; waits && turnedOver(nodes, k.since) >= len(kept) {
+		if k, waits := kept[n.Name]; waits && w.turnedOver(nodes, k.since) >= len(kept) {
 			if w.stuck == nil {
 				w.stuck = map[string]time.Time{}
 			}
@@ -62,11 +69,28 @@ func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
 	}
 }
 
-// turnedOver counts the nodes that are not kept and whose pods have all come since.
-func turnedOver(nodes []ReserveNode, since time.Time) int {
+// follow notes on which nodes all pods have ended since the last time.
+func (w *ReserveWatch) follow(nodes []ReserveNode, now time.Time) {
+	turns := make(map[string]turnover, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		t, known := w.turns[n.Name]
+		switch {
+		case !known:
+			t.begun = now
+		case n.Pods > 0 && n.Oldest.After(t.begun):
+			t.begun, t.last, t.before = now, now, t.last
+		}
+		turns[n.Name] = t
+	}
+	w.turns = turns
+}
+
+// turnedOver counts the nodes that are not kept and on which all pods have ended twice since.
+func (w *ReserveWatch) turnedOver(nodes []ReserveNode, since time.Time) int {
 	count := 0
 	for i := range nodes {
-		if n := &nodes[i]; !n.Kept && n.Pods > 0 && n.Oldest.After(since) {
+		if n := &nodes[i]; !n.Kept && w.turns[n.Name].before.After(since) {
 			count++
 		}
 	}

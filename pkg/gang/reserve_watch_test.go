@@ -18,36 +18,43 @@ func TestNodesOnWhichNothingEndsAreStuck(t *testing.T) {
 		want  []string
 	}
 	for name, looks := range map[string][]look{
-		"all has ended on another node": {
+		"all has ended twice on another node": {
 			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, -1)}, nil},
 			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 0)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, []string{"a"}},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 3)}, []string{"a"}},
 		},
 		"until the pods have gone": {
 			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, -1)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, []string{"a"}},
-			{[]ReserveNode{node("a", false, 1, -9), node("b", true, 4, 1)}, []string{"a"}},
-			{[]ReserveNode{node("a", false, 1, 2), node("b", true, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 2)}, []string{"a"}},
+			{[]ReserveNode{node("a", false, 1, -9), node("b", true, 4, 2)}, []string{"a"}},
+			{[]ReserveNode{node("a", false, 1, 4), node("b", true, 4, 2)}, nil},
 		},
 		"until the node is free": {
 			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, -1)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, []string{"a"}},
-			{[]ReserveNode{node("a", false, 0, -9), node("b", true, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 2)}, []string{"a"}},
+			{[]ReserveNode{node("a", false, 0, -9), node("b", true, 4, 2)}, nil},
 		},
 		"not while a pod ends there now and then": {
 			{[]ReserveNode{node("a", true, 3, -9), node("b", false, 4, -1)}, nil},
-			{[]ReserveNode{node("a", true, 2, -9), node("b", false, 4, 1)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 2)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 3)}, []string{"a"}},
+			{[]ReserveNode{node("a", true, 3, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 2, -9), node("b", false, 4, 2)}, nil},
+			{[]ReserveNode{node("a", true, 2, -9), node("b", false, 4, 3)}, nil},
+			{[]ReserveNode{node("a", true, 2, -9), node("b", false, 4, 4)}, []string{"a"}},
 		},
-		"not if as many others cannot take their place": {
-			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, -1)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 1)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 1), node("d", false, 4, 1)}, []string{"a", "b"}},
+		"not if fewer others can take their place": {
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, -1), node("d", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 1), node("d", false, 4, -1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 2), node("d", false, 4, 2)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 2), node("d", false, 4, 3)}, []string{"a", "b"}},
 		},
 		"not if it was kept only now": {
 			{[]ReserveNode{node("a", false, 1, -9), node("b", false, 4, -1)}, nil},
-			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", false, 1, -9), node("b", false, 4, 1)}, nil},
+			{[]ReserveNode{node("a", true, 1, -9), node("b", false, 4, 2)}, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,7 +104,7 @@ var bounds = map[string]map[string]string{
 		"stageTable":     inSource,
 		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
-		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode,
+		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"ReserveTurns.rests": byGang, "Rounds.groups": byGang, "VictimGroup.SettledByRole": oneCycle,
 		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
