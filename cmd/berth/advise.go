@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/progress"
@@ -176,13 +175,9 @@ func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconf
 			return errors.New("nothing was evicted")
 		}
 	}
-	config, err := f.cluster.restConfig()
+	client, err := f.cluster.client()
 	if err != nil {
 		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making the API client: %w", err)
 	}
 	carrier := &advise.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
 		Holds: func(ctx context.Context, rest *advise.Plan) error {

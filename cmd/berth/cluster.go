@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -76,6 +77,19 @@ func (f clusterFlags) restConfig() (*rest.Config, error) {
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{next} })
 	return config, nil
+}
+
+// client reads the cluster that the flags choose.
+func (f clusterFlags) client() (kubernetes.Interface, error) {
+	config, err := f.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client, nil
 }
 
 // currentNamespace is that of --namespace, else of the kubeconfig's context.

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 
 	"berth.dev/berth/pkg/dashboard"
@@ -30,7 +29,7 @@ func (f *inClusterFlags) addTo(cmd *cobra.Command) {
 	cmd.MarkFlagsRequiredTogether("tls-cert-file", "tls-private-key-file")
 }
 
-// certificate is that of the files, read anew at each handshake, so that a renewed one is used, or one of its own.
+// certificate is that of the files, read again at each handshake, so that a renewed one is used, or one of its own.
 func (f *inClusterFlags) certificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	load := func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
@@ -69,13 +68,9 @@ func (f *watchFlags) serveInCluster(ctx context.Context, in *inClusterFlags, mes
 	if err != nil {
 		return err
 	}
-	config, err := f.cluster.restConfig()
+	client, err := f.cluster.client()
 	if err != nil {
 		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
 	}
 	fmt.Fprintf(messages, "serving https://%s\n", listener.Addr())
 	server := dashboard.NewInCluster(sourceOf(watcher, in.name), dashboard.NewAccess(client))

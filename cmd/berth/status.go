@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/overview"
@@ -48,13 +47,9 @@ func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format
 	if err != nil {
 		return err
 	}
-	config, err := f.cluster.restConfig()
+	client, err := f.cluster.client()
 	if err != nil {
 		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
 	}
 	election, now := configuration.Component.LeaderElection, time.Now()
 	name := election.ResourceName

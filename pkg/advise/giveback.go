@@ -32,8 +32,8 @@ type spare struct {
 	units []*unit
 }
 
-// findSpares keeps the nodes of which every pod may move and fits some other node, those that nothing uses first, then the dearest. A node
-// that work that waits could use is none.
+// findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive. A node that
+// waiting work could use is not kept.
 func (s *search) findSpares(w *world, v *view) {
 	demand, wanted := v.demand(s), 0
 	taken := map[string]bool{}

@@ -3,8 +3,6 @@ package dashboard
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,11 +11,11 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/tokens"
 )
 
 const (
@@ -27,12 +25,7 @@ const (
 	mostNamespaces = 500
 )
 
-var (
-	errNoToken = errors.New("no token of the API server")
-	errUnknown = errors.New("the API server does not know the token")
-)
-
-// reader says what somebody may see.
+// reader says what the sender of a request may see.
 type reader struct {
 	// nodes says that he may list nodes: the map, the totals and the prices.
 	nodes bool
@@ -59,32 +52,24 @@ func NewAccess(client kubernetes.Interface) *Access {
 
 // reader returns what the bearer of a token may see of the namespaces.
 func (a *Access) reader(ctx context.Context, token string, namespaces []string) (*reader, error) {
-	if token == "" {
-		return nil, errNoToken
-	}
 	key := sha256.Sum256([]byte(token))
 	if known, ok := a.readers.Get(key); ok {
 		return known.(*reader), nil
 	}
-	review, err := a.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token},
-	}, metav1.CreateOptions{})
+	user, err := tokens.UserOf(ctx, a.client, token)
 	if err != nil {
-		return nil, fmt.Errorf("asking whose token it is: %w", err)
-	}
-	if !review.Status.Authenticated {
-		return nil, errUnknown
-	}
-	r := &reader{namespaces: map[string]bool{}}
-	if r.nodes, err = a.mayList(ctx, &review.Status.User, "nodes", ""); err != nil {
 		return nil, err
 	}
-	if r.all, err = a.mayList(ctx, &review.Status.User, "pods", ""); err != nil {
+	r := &reader{namespaces: map[string]bool{}}
+	if r.nodes, err = a.mayList(ctx, user, "nodes", ""); err != nil {
+		return nil, err
+	}
+	if r.all, err = a.mayList(ctx, user, "pods", ""); err != nil {
 		return nil, err
 	}
 	if !r.all {
 		for _, namespace := range namespaces[:min(len(namespaces), mostNamespaces)] {
-			if r.namespaces[namespace], err = a.mayList(ctx, &review.Status.User, "pods", namespace); err != nil {
+			if r.namespaces[namespace], err = a.mayList(ctx, user, "pods", namespace); err != nil {
 				return nil, err
 			}
 		}
@@ -94,18 +79,9 @@ func (a *Access) reader(ctx context.Context, token string, namespaces []string) 
 }
 
 func (a *Access) mayList(ctx context.Context, user *authenticationv1.UserInfo, resource, namespace string) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+	return tokens.May(ctx, a.client, user, authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: resource, Namespace: namespace},
-	}}
-	for name, values := range user.Extra {
-		review.Spec.Extra[name] = authorizationv1.ExtraValue(values)
-	}
-	answer, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("asking for the rights of %s: %w", user.Username, err)
-	}
-	return answer.Status.Allowed, nil
+	})
 }
 
 // tokenCookie holds the token of a reader without a proxy. Browsers keep a cookie with this prefix to this host and to TLS.
@@ -113,8 +89,8 @@ const tokenCookie = "__Host-berth-token"
 
 // tokenOf is the token that comes with a request: from a proxy or a script in the header, from a browser in the cookie.
 func tokenOf(r *http.Request) string {
-	if kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(kind, "Bearer") {
-		return strings.TrimSpace(token)
+	if token := tokens.Bearer(r); token != "" {
+		return token
 	}
 	if cookie, err := r.Cookie(tokenCookie); err == nil {
 		return cookie.Value

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/tokens"
 )
 
 // mostTokenBytes bounds the form with a token; cookies of more than 4 KiB are dropped by browsers.
@@ -28,7 +30,7 @@ func (s *Server) serveReader(w http.ResponseWriter, r *http.Request) {
 	}
 	reader, err := s.access.reader(r.Context(), tokenOf(r), namespacesOf(s.cluster()))
 	switch {
-	case errors.Is(err, errNoToken), errors.Is(err, errUnknown):
+	case errors.Is(err, tokens.ErrNone), errors.Is(err, tokens.ErrUnknown):
 		s.askForToken(w, err)
 	case err != nil:
 		klog.FromContext(r.Context()).Error(err, "It cannot be found out what a reader may see", "from", r.RemoteAddr)
@@ -49,7 +51,7 @@ func (s *Server) stillReads(r *http.Request) (*reader, error) {
 // askForToken shows the form for a token.
 func (s *Server) askForToken(w http.ResponseWriter, why error) {
 	view := problemView{Cluster: s.source.Name}
-	if errors.Is(why, errUnknown) {
+	if errors.Is(why, tokens.ErrUnknown) {
 		view.Happened = "The API server does not know this token. It may have expired."
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -30,10 +31,14 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	var missing []string
 	for _, term := range terms {
 		all, of := 0, make([]int, len(term))
+		meets := make([]func(*v1.Node) bool, len(term))
+		for i := range term {
+			meets[i] = meeting(term[i])
+		}
 		for _, info := range infos {
 			matches := true
 			for i := range term {
-				if has(info.Node(), &term[i]) {
+				if meets[i](info.Node()) {
 					of[i]++
 				} else {
 					matches = false
@@ -67,24 +72,22 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	return strings.Join(missing, ", and ")
 }
 
-// has says whether the node meets the requirement, as far as that is a matter of which values its label has.
-func has(node *v1.Node, r *v1.NodeSelectorRequirement) bool {
-	value, labelled := node.Labels[r.Key]
-	switch r.Operator {
-	case v1.NodeSelectorOpIn:
-		return labelled && slices.Contains(r.Values, value)
-	case v1.NodeSelectorOpExists:
-		return labelled
-	default:
-		return true // others are met by most nodes
-	}
+// meeting returns what reports whether a node meets the requirement. One that cannot be read is met by none, as for the scheduler.
+func meeting(r v1.NodeSelectorRequirement) func(*v1.Node) bool {
+	term := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{r}}
+	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
+	return func(node *v1.Node) bool { return err == nil && selector.Match(node) }
 }
 
 func written(r *v1.NodeSelectorRequirement) string {
-	if len(r.Values) == 0 {
+	switch values := strings.Join(r.Values, " or "); r.Operator {
+	case v1.NodeSelectorOpIn:
+		return r.Key + "=" + values
+	case v1.NodeSelectorOpExists:
 		return r.Key
+	default:
+		return strings.TrimSpace(r.Key + " " + string(r.Operator) + " " + values)
 	}
-	return r.Key + "=" + strings.Join(r.Values, " or ")
 }
 
 // missingLabel says that no node has the label, and which values nodes have instead.
@@ -96,6 +99,9 @@ func missingLabel(r *v1.NodeSelectorRequirement, infos []fwk.NodeInfo) string {
 		}
 	}
 	text := "no node has the label " + written(r)
+	if r.Operator != v1.NodeSelectorOpIn && r.Operator != v1.NodeSelectorOpExists {
+		text = "no node meets " + written(r)
+	}
 	if len(values) == 0 {
 		return text
 	}

@@ -45,7 +45,8 @@ func (e *Explanation) sentence() string {
 	case len(scored) == 0:
 		return text + " Today it would not be placed there. " + e.whatIsLacking()
 	case at >= len(scored):
-		return fmt.Sprintf("%s Today that node would be rejected, %s, and %s would be chosen.", text, inWords(e.Nodes[at].Rejected), e.Winner)
+		r := e.Nodes[at].Rejected
+		return fmt.Sprintf("%s Today %s would reject that node (%s), and %s would be chosen.", text, r.Plugin, strings.Join(r.Reasons, ", "), e.Winner)
 	case e.Gang != nil || scored[at].Total == scored[0].Total:
 		return fmt.Sprintf("%s Today %s would do as well.", text, e.Winner)
 	}

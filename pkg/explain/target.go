@@ -245,9 +245,8 @@ func (t Target) has(pod *v1.Pod) bool {
 		return false
 	}
 	if t.Kind == KindDeployment {
-		// Its ReplicaSets carry its name and the hash of the template, which is on their pods, too.
-		hash := pod.Labels["pod-template-hash"]
-		return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == t.Name+"-"+hash
+		kind, name := kubeview.WorkloadOf(pod)
+		return kind == "Deployment" && name == t.Name
 	}
 	return strings.ToLower(owner.Kind) == t.Kind && owner.Name == t.Name
 }

@@ -28,6 +28,9 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 	required.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
 		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn, Values: []string{"ssd", "nvme"}}}},
 		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}}}}}
+	newer := pod("p", "", "1", 0)
+	newer.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "generation", Operator: v1.NodeSelectorOpGt, Values: []string{"8"}}}}}}}}
 	misspelt := pod("p", "", "0", 0)
 	for _, list := range []v1.ResourceList{misspelt.Spec.Containers[0].Resources.Requests, misspelt.Spec.Containers[0].Resources.Limits} {
 		delete(list, "nvidia.com/gpu")
@@ -50,7 +53,7 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 		{"a pod that runs on the best node", pod("p", "a", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "a wins: it wastes "},
 		{"a pod that runs on a node as good as the best", pod("p", "b", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "It runs on b. Today a would do as well."},
 		{"a pod that runs on a node that would reject it", pod("p", "c", "1", 0), []runtime.Object{node("a", "8"), cordoned},
-			"It runs on c. Today that node would be rejected, were unschedulable (NodeUnschedulable), and a would be chosen."},
+			"It runs on c. Today NodeUnschedulable would reject that node (node(s) were unschedulable), and a would be chosen."},
 		{"a pod for which no node would do", on(selecting("team", "x"), "a"), []runtime.Object{node("a", "8")},
 			"It runs on a. Today it would not be placed there. No node fits: of 1 node, 1 didn't match Pod's node affinity/selector (NodeAffinity); no node has the label team=x."},
 		{"a resource that no node has", misspelt, []runtime.Object{node("a", "8")}, "; no node has nvidia.com/gpus. Did you mean nvidia.com/gpu?"},
@@ -60,6 +63,8 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 			"; no node has all of disk=ssd, zone=x."},
 		{"labels of a required affinity", required, []runtime.Object{labelled("a", "disk", "hdd")},
 			"; no node has the label disk=ssd or nvme (nodes have hdd), and no node has the label zone."},
+		{"a label that is too small on each node", newer, []runtime.Object{labelled("a", "generation", "7"), node("b", "8")},
+			"; no node meets generation Gt 8 (nodes have 7)."},
 		{"a label that one node has, which is full", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "ssd"), node("b", "8"), pod("q", "a", "8", 0)},
 			"; a comes closest"},
 	} {

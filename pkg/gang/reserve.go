@@ -35,7 +35,7 @@ type ReserveNode struct {
 	Name string
 	// Domain is equal for nodes that members may share. A negative one means that no member may use the node.
 	Domain int
-	// Kept is set if the group keeps room of the node already, Stuck if that was in vain before, see ReserveWatch.
+	// Kept is set if the group keeps room of the node already, Stuck if no pod ended there meanwhile, see ReserveWatch.
 	Kept, Stuck bool
 	// Pods is how many pods have to end until the node is free of them, Oldest since when the first of them is there.
 	Pods   int

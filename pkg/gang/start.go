@@ -11,7 +11,7 @@ func (g *group) met() bool { s := g.spec(); return s != nil && g.census.met(s.Mi
 // quorum reports whether enough members exist to start.
 func (g *group) quorum() bool { s := g.spec(); return s != nil && g.census.quorum(s.Minimum) }
 
-// running reports whether a run of the group goes on: a member has a node, or so many have finished well that the minimum needs no
+// running reports whether a run of the group goes on: a member has a node, or enough have succeeded that the minimum needs no
 // more. What else has ended is left over from a run that is over: a controller that is suspended and resumed, or all of whose pods have
 // failed, starts whole again.
 func (g *group) running() bool { return g.census.states[Bound] > 0 || g.met() }

@@ -24,6 +24,22 @@ func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	return owner
 }
 
+// WorkloadOf names the controller of a pod that users know: the Deployment of a ReplicaSet, else the controller itself. A pod without
+// one is its own, with the kind Pod.
+func WorkloadOf(pod *v1.Pod) (kind, name string) {
+	owner := ControllerOf(pod)
+	if owner == nil {
+		return "Pod", pod.Name
+	}
+	// The ReplicaSets of a Deployment carry its name and the hash of the template, which is on their pods, too.
+	if hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; owner.Kind == "ReplicaSet" && hash != "" {
+		if name, of := strings.CutSuffix(owner.Name, "-"+hash); of {
+			return "Deployment", name
+		}
+	}
+	return owner.Kind, owner.Name
+}
+
 // BelongsToNode says whether a pod is there because its node is: a DaemonSet's pod or a static one. It keeps no node
 // alive, and has no choice of nodes.
 func BelongsToNode(pod *v1.Pod) bool {

@@ -9,16 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/tokens"
 )
 
 const (
@@ -48,18 +47,13 @@ func New(api *rest.Config, next http.Handler) (http.Handler, error) {
 	return &guard{client, utilcache.NewLRUExpireCache(mostTokens), next}, nil
 }
 
-var (
-	errNoToken = errors.New("want the header Authorization: Bearer TOKEN, with a token of the API server")
-	errUnknown = errors.New("the API server does not know the token")
-)
-
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
 	defer cancel()
 	refusal, err := g.ask(ctx, r)
 	switch {
-	case errors.Is(err, errNoToken), errors.Is(err, errUnknown):
+	case errors.Is(err, tokens.ErrNone), errors.Is(err, tokens.ErrUnknown):
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "It cannot be found out who may read metrics", "from", r.RemoteAddr)
@@ -73,38 +67,23 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ask returns why the caller may not get the path, empty if it may.
 func (g *guard) ask(ctx context.Context, r *http.Request) (refusal string, err error) {
-	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if token = strings.TrimSpace(token); !strings.EqualFold(kind, "Bearer") || token == "" {
-		return "", errNoToken
-	}
+	token := tokens.Bearer(r)
 	key := sha256.Sum256([]byte(r.URL.Path + "\n" + token))
 	if _, ok := g.allowed.Get(key); ok {
 		return "", nil
 	}
-	review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token},
-	}, metav1.CreateOptions{})
+	user, err := tokens.UserOf(ctx, g.client, token)
 	if err != nil {
-		return "", fmt.Errorf("asking whose token it is: %w", err)
+		return "", err
 	}
-	if !review.Status.Authenticated {
-		return "", errUnknown
-	}
-	user := review.Status.User
-	access := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+	may, err := tokens.May(ctx, g.client, user, authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: "get"},
-	}}
-	for name, values := range user.Extra {
-		access.Spec.Extra[name] = authorizationv1.ExtraValue(values)
-	}
-	answer, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, access, metav1.CreateOptions{})
+	})
 	if err != nil {
-		return "", fmt.Errorf("asking for the rights of %s: %w", user.Username, err)
+		return "", err
 	}
-	if !answer.Status.Allowed {
-		return fmt.Sprintf("%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it",
-			user.Username, r.URL.Path), nil
+	if !may {
+		return fmt.Sprintf("%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it", user.Username, r.URL.Path), nil
 	}
 	g.allowed.Add(key, struct{}{}, keptFor)
 	return "", nil

@@ -256,17 +256,8 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 
 // controllerKey names what a pod belongs to.
 func controllerKey(pod *v1.Pod) jobKey {
-	owner := kubeview.ControllerOf(pod)
-	if owner == nil {
-		return jobKey{pod.Namespace, "Pod", pod.Name}
-	}
-	// The ReplicaSets of a Deployment carry its name and the hash of the template, which is on their pods, too.
-	if hash := pod.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" {
-		if name, of := strings.CutSuffix(owner.Name, "-"+hash); of {
-			return jobKey{pod.Namespace, "Deployment", name}
-		}
-	}
-	return jobKey{pod.Namespace, owner.Kind, owner.Name}
+	kind, name := kubeview.WorkloadOf(pod)
+	return jobKey{pod.Namespace, kind, name}
 }
 
 // JobList is what is known of workloads alone.

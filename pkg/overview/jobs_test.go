@@ -135,7 +135,13 @@ func TestQueuesOfKueue(t *testing.T) {
 	if got := b.Cluster(now).Queues; len(got) != 0 {
 		t.Errorf("queues %v, want none", got)
 	}
+	// Nor is what was deleted.
+	set(b, local)
 	b.DeleteKueue(cluster)
+	want[0].QuotaGPUs, want[0].BorrowedGPUs = -1, -1
+	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
+		t.Errorf("queues after the ClusterQueue was deleted (-want +got):\n%s", diff)
+	}
 }
 
 func TestAgesOfJobs(t *testing.T) {

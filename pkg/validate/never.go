@@ -69,7 +69,7 @@ func (r reference) tooLarge(name v1.ResourceName, message string) {
 	r.d.findAt(Warning, "too-large", line, message)
 }
 
-// members warns of gangs of which the files make fewer pods than have to start together.
+// members warns of gangs for which the files make fewer pods than have to start together.
 func (t *together) members() {
 	type made struct {
 		reference
