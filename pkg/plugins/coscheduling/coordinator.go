@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,11 +15,12 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podgroup"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
 // the state is theirs: the ledger's of gangs, the headroom's of capacity, the waker's of who is tried next, the evictor's of
-// evictions, the promises' of what is kept for whom, the status writer's of what was written, the overdue's of how long pods wait.
+// evictions, the promises' of what is kept for whom, the controller's of what was written.
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
@@ -39,33 +41,34 @@ type coordinator struct {
 	// preemptors are pods for which others are evicted one by one.
 	preemptors preemptors
 	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated  vacated
-	owners   *ownerFollower
-	status   *statusWriter
-	overdue  *overdue
+	vacated vacated
+	owners  *podgroup.Owners
+	// leader tells whether this process schedules, status is the controller of PodGroups.
+	leader   informers.Leader
+	status   *podgroup.Controller
 	words    pluginWords
 	recorder events.EventRecorderLogger
-	// toldForeign are the pods that were told that they are in a group of another scheduler.
-	toldForeign told
+	// mixedModels says by gang on which models it runs, if on several.
+	mixedModels sync.Map
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
 	factory := profile.SharedInformerFactory()
 	c, err := informers.Shared(factory, func() (*coordinator, error) {
-		client, err := newPodGroupClient(profile.KubeConfig())
+		client, err := podgroup.NewClient(profile.KubeConfig())
 		if err != nil {
-			return nil, err
+			return nil, err //nolint:wrapcheck // it says what it is for
 		}
-		groups, err := informGroups(factory, client)
+		groups, err := podgroup.NewInformer(factory, client)
 		if err != nil {
 			return nil, err
 		}
 		clusterstate.GangsOf(factory).Follow(s.owners)
-		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
+		c := newCoordinator(s, &podGroups{store: groups.GetStore()})
 		c.models.names = clusterstate.GPUNamesOf(factory)
 		c.profiles.add(profile)
-		return c, c.run(ctx, profile, groups)
+		return c, c.run(ctx, profile, groups, client)
 	})
 	if err != nil {
 		return nil, err
@@ -77,14 +80,12 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
-	c.status = newStatusWriter()
 	c.waker = newWaker()
-	c.status.reserved = c.waker.reservations.words.of
-	c.overdue = newOverdue()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
-		c.status.mark(id)
+		c.status.Enqueue(id)
 		c.waker.mark(id)
 	})
+	c.status = podgroup.New(&c.leader, c.groupSource())
 	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
 		profile := c.profiles.one()
 		return profile != nil && claimed(profile, name)

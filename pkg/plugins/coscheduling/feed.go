@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	kubeinformers "k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podgroup"
 )
 
 // feed hands what informers tell to the owners of state.
@@ -41,7 +42,7 @@ type feed struct {
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *groupInformer) error {
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer, client *restclient.RESTClient) error {
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
@@ -58,28 +59,19 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	wide.KeptBy(c.promises)
 	c.evictor.wide = wide
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
-	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
-		return err
-	}
-	c.status.unheard = c.owners.unheard
 	c.recorder = profile.EventRecorder()
-	c.waker.wire(c)
-	s := c.status
-	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
-	s.synced = func() bool {
-		return !slices.ContainsFunc(f.told, func(told cache.DoneChecker) bool { return !cache.IsDone(told) })
+	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), c.recorder, c.applyOwner); err != nil {
+		return err //nolint:wrapcheck // it says what it is for
 	}
+	c.waker.wire(c)
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
 	if err := f.watchCluster(profile); err != nil {
 		return err
 	}
-	if err := f.watchOverdue(profile); err != nil {
-		return err
-	}
 	informers.Await(factory, c.waker.opened)
-	go s.run(ctx)
+	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client}, c.recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.waker.run(ctx)
@@ -88,11 +80,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	return nil
 }
 
-func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *groupInformer) error {
+func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *podgroup.Informer) error {
 	if err := f.watch(factory, groups, handlers(f.addGroup, f.changeGroup, f.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	for _, finished := range groups.finished {
+	for _, finished := range groups.Ended {
 		f.pods.addFinished(finished.GetStore())
 		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
@@ -220,10 +212,10 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if isStandIn(pg) {
+	if podgroup.Generated(pg) {
 		// It says what the members' labels say, only later.
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
-		f.status.hurry(id)
+		f.status.EnqueueGenerated(id)
 	} else if spec, err := kubeview.GangSpec(pg, f.settings.timeout); err != nil {
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.ledger.Note(id, err.Error())
@@ -234,7 +226,7 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[kubeview.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, pastOf(pg), now))
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, podgroup.PastOf(pg), now))
 }
 
 func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
@@ -276,7 +268,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[kubeview.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.status.mark(id)
+	f.status.Enqueue(id)
 }
 
 func (f *feed) seeNode(node *v1.Node) {
@@ -286,16 +278,14 @@ func (f *feed) seeNode(node *v1.Node) {
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
-	if pod.Spec.NodeName == "" && f.members.twice(pod) {
-		f.status.twice.note(pod)
-	}
+	f.status.SeePod(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.headroom.setPod(pod, f.members.id(pod))
 		f.waker.look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.members.id(pod); id != (gang.ID{}) {
-			f.status.mark(id)
+			f.status.Enqueue(id)
 		}
 	}
 }
@@ -319,7 +309,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		}
 		return
 	}
-	if f.owners.outlived(&of.Owner, pod) {
+	if f.owners.Outlived(of.Owner, pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
@@ -327,17 +317,12 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {
-		f.followOwner(of.Owner)
-		if f.ledger.Unspecified(of.ID) {
-			// What was said of the gang was forgotten with its last pod.
-			f.owners.repeat(of.ID)
-		}
+		f.followOwner(of.Owner, f.ledger.Unspecified(of.ID))
 	}
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	f.status.twice.forget(pod.UID)
-	f.toldForeign.forget(pod.UID)
+	f.status.LosePod(pod)
 	f.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()

@@ -334,12 +334,10 @@ func (c *coordinator) joinModel(ctx context.Context, id gang.ID, levels kubeview
 }
 
 // noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
-func (s *statusWriter) noteMixed(id gang.ID, on string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *coordinator) noteMixed(id gang.ID, on string) {
 	if on == "" {
-		delete(s.mixed, id)
+		c.mixedModels.Delete(id)
 		return
 	}
-	s.mixed[id] = on
+	c.mixedModels.Store(id, on)
 }

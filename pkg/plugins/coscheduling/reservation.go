@@ -55,7 +55,7 @@ func (w *waker) reserve(ctx context.Context, now time.Time) {
 	r.lookAt, r.backfills = nextLook(now), nil
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
 		if w.renew(ctx, id, now) {
-			if w.status.leading.Load() { // a standby that has taken it up at its start does not follow it
+			if w.leader.Leading() { // a standby that has taken it up at its start does not follow it
 				reservationAge.Set(now.Sub(since).Seconds())
 			}
 			return
@@ -169,7 +169,7 @@ func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
 func (w *waker) unreserve(id gang.ID) {
 	w.reservations.ready = false
 	if w.reservations.words.set(id, "", nil) {
-		w.status.mark(id)
+		w.status.Enqueue(id)
 	}
 	w.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
 }
@@ -185,7 +185,7 @@ func (w *waker) tellReserved(id gang.ID, kept gang.Reservation) {
 		words = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
 	if w.reservations.words.set(id, words, slices.Sorted(maps.Keys(nodes))) {
-		w.status.mark(id)
+		w.status.Enqueue(id)
 	}
 }
 

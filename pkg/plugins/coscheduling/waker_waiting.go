@@ -42,7 +42,7 @@ func (w *waker) refresh(now time.Time) []*waitingGang {
 				w.plans.drop(id)
 			}
 			if !exists {
-				w.owners.drop(id)
+				w.owners.Drop(id)
 				w.words.forget(id)
 			}
 			continue
