@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
@@ -30,7 +31,7 @@ type Client struct {
 	Pods        clientset.Interface
 }
 
-// api carries out writes. An object that has changed or gone meanwhile is left as it is: the informer reports it.
+// api reads the informer of PodGroups, and carries out writes.
 type api struct{ Client }
 
 // group returns the PodGroup of the gang, or nil.
@@ -60,45 +61,32 @@ func (a api) create(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error 
 
 // patch changes a PodGroup, or its status if subresource names it.
 func (a api) patch(ctx context.Context, pg *schedulingv1alpha1.PodGroup, change map[string]any, subresource ...string) error {
-	data, err := json.Marshal(change)
-	if err != nil {
-		return fmt.Errorf("encoding a change of PodGroup %s: %w", klog.KObj(pg), err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	err = a.GroupClient.Patch(apitypes.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
-		SubResource(subresource...).Body(data).Do(ctx).Error()
-	if err != nil && !stale(err) {
-		return fmt.Errorf("changing PodGroup %s: %w", klog.KObj(pg), err)
-	}
-	return nil
+	return a.send(ctx, a.GroupClient.Patch(apitypes.MergePatchType).SubResource(subresource...), "podgroups", pg, change)
 }
 
 // remove deletes the PodGroup in the version that is known.
 func (a api) remove(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	err := a.GroupClient.Delete().Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).
-		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pg.UID, ResourceVersion: &pg.ResourceVersion}}).Do(ctx).Error()
-	if err != nil && !stale(err) {
-		return fmt.Errorf("removing PodGroup %s: %w", klog.KObj(pg), err)
-	}
-	return nil
+	return a.send(ctx, a.GroupClient.Delete().SetHeader("Content-Type", runtime.ContentTypeJSON), "podgroups", pg,
+		&metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
+			Preconditions: &metav1.Preconditions{UID: &pg.UID, ResourceVersion: &pg.ResourceVersion}})
 }
 
-func (a api) patchPodStatus(ctx context.Context, pod *v1.Pod, change map[string]any) error {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": change})
+func (a api) patchPodStatus(ctx context.Context, pod *v1.Pod, status map[string]any) error {
+	return a.send(ctx, a.Pods.CoreV1().RESTClient().Patch(apitypes.StrategicMergePatchType).SubResource("status"), "pods", pod,
+		map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+}
+
+// send sends a request about an object. One that has changed or gone meanwhile is left as it is: the informer reports it.
+func (a api) send(ctx context.Context, request *restclient.Request, resource string, object metav1.Object, body any) error {
+	data, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("encoding the status of pod %s: %w", klog.KObj(pod), err)
+		return fmt.Errorf("encoding a change of %s %s: %w", resource, klog.KObj(object), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err = a.Pods.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, apitypes.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
-	if err != nil && !stale(err) {
-		return fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
+	err = request.Namespace(object.GetNamespace()).Resource(resource).Name(object.GetName()).Body(data).Do(ctx).Error()
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("changing %s %s: %w", resource, klog.KObj(object), err)
 	}
 	return nil
 }
-
-// stale reports whether a write failed because the object has changed or gone.
-func stale(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

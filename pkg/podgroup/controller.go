@@ -73,7 +73,8 @@ type Controller struct {
 	api      api
 	recorder events.EventRecorderLogger
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
-	pods     podEvents
+	// Pods records events about single pods.
+	Pods PodEvents
 	// blocked is told why a gang does not fit, nil if no one asks.
 	blocked    atomic.Pointer[func(leader *v1.Pod, why string)]
 	records    records
@@ -84,9 +85,8 @@ type Controller struct {
 
 // New returns a controller that has yet to start, and until then ignores what is enqueued.
 func New(leader *informers.Leader, source Source) *Controller {
-	c := &Controller{source: source, leader: leader, messages: newMessageLimits(),
-		records: records{byGang: map[gang.ID]*record{}, urgent: map[gang.ID]bool{}}}
-	c.pods.source = &c.source
+	c := &Controller{source: source, leader: leader, messages: newMessageLimits()}
+	c.Pods.source, c.Pods.leader = &c.source, leader
 	return c
 }
 
@@ -95,15 +95,10 @@ func (c *Controller) OnBlocked(tell func(leader *v1.Pod, why string)) { c.blocke
 
 // Start runs the controller once the informers have synced and this process leads, until ctx is done.
 func (c *Controller) Start(ctx context.Context, client Client, recorder events.EventRecorderLogger, synced []cache.DoneChecker) {
-	c.api, c.recorder, c.pods.recorder = api{client}, recorder, recorder
+	c.api, c.recorder = api{client}, recorder
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst, retryLast))
-	c.pods.queue = workqueue.NewTypedDelayingQueue[gang.Ref]()
 	context.AfterFunc(ctx, c.queue.ShutDown)
-	context.AfterFunc(ctx, c.pods.queue.ShutDown)
-	for _, class := range c.source.TimedClasses {
-		// A counter that is absent until something happens looks like one that is missing.
-		waitTimeouts.WithLabelValues(class)
-	}
+	c.Pods.start(ctx, recorder)
 	go func() {
 		if c.leader.Await(ctx, synced...) {
 			c.run(ctx)
@@ -116,7 +111,7 @@ func (c *Controller) run(ctx context.Context) {
 		c.Enqueue(id)
 	}
 	for _, pod := range c.source.Pods() {
-		c.SeePod(pod)
+		c.Pods.See(pod)
 		if id := c.source.GangOf(pod); id != (gang.ID{}) {
 			c.Enqueue(id)
 		}
@@ -124,7 +119,7 @@ func (c *Controller) run(ctx context.Context) {
 	for range workers {
 		go c.work(ctx)
 	}
-	go c.pods.run(ctx)
+	go c.Pods.run(ctx)
 	wait.UntilWithContext(ctx, func(context.Context) {
 		for state, n := range c.source.Tally() {
 			gangsByState.WithLabelValues(state).Set(float64(n))
@@ -135,37 +130,14 @@ func (c *Controller) run(ctx context.Context) {
 // Enqueue notes that the gang may look different. What changes within a moment of it is written with it.
 func (c *Controller) Enqueue(id gang.ID) { c.enqueue(id, settleDelay) }
 
-// EnqueueGenerated notes that the informer has seen the PodGroup of the gang, which the controller has created. Its status does not wait
-// for the gang to start.
-func (c *Controller) EnqueueGenerated(id gang.ID) {
-	if c.running() {
-		c.records.hurry(id)
-		c.enqueue(id, generatedDelay)
-	}
-}
+// EnqueueGenerated notes that the informer has seen the PodGroup of the gang, which the controller has created.
+func (c *Controller) EnqueueGenerated(id gang.ID) { c.enqueue(id, generatedDelay) }
 
+// enqueue ignores everything until this process leads: run then enqueues what exists.
 func (c *Controller) enqueue(id gang.ID, delay time.Duration) {
-	if c.running() {
+	if c.queue != nil && c.leader.Leading() {
 		c.queue.AddAfter(id, delay)
 	}
-}
-
-// running is false until this process leads. What is enqueued before is ignored: run enqueues what exists.
-func (c *Controller) running() bool { return c.queue != nil && c.leader.Leading() }
-
-// SeePod notes that the pod came or changed.
-func (c *Controller) SeePod(pod *v1.Pod) {
-	if c.running() {
-		c.pods.see(pod)
-	}
-}
-
-// LosePod notes that the pod is gone.
-func (c *Controller) LosePod(pod *v1.Pod) { c.pods.forget(pod) }
-
-// IsNews reports whether the message differs from the last one about the pod for this reason, and remembers it as long as the pod exists.
-func (c *Controller) IsNews(pod *v1.Pod, reason, message string) bool {
-	return c.pods.isNews(pod, reason, message)
 }
 
 func (c *Controller) work(ctx context.Context) {

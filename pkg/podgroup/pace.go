@@ -62,8 +62,8 @@ type record struct {
 	// wrote is when the status was last written.
 	wrote          time.Time
 	group, members pace
-	// startBy is until when a gang is given time that is expected to start; due is when the controller itself wants to look again.
-	startBy, due time.Time
+	// startBy is until when a gang is given time that is expected to start.
+	startBy time.Time
 	// waits are the kinds of reasons for which the gang was reported to wait.
 	waits map[string]bool
 	// anomalies are the last messages about odd members, by reason.
@@ -74,47 +74,29 @@ type record struct {
 
 // pause returns how long the sync of the gang has to wait, 0 if it begins. A gang is underway that is expected to start in a moment.
 func (r *record) pause(underway bool, now time.Time) time.Duration {
-	pause := max(0, writePause-now.Sub(r.wrote))
-	if due := !r.due.IsZero() && !now.Before(r.due); underway && !due {
-		if r.startBy.IsZero() {
-			r.startBy = now.Add(startDelay - settleDelay)
-		}
-		pause = max(pause, r.startBy.Sub(now))
-		if r.due.After(now) && pause > 0 {
-			pause = min(pause, r.due.Sub(now))
-		}
+	switch {
+	case !underway:
+		r.startBy = time.Time{}
+	case r.startBy.IsZero():
+		r.startBy = now.Add(startDelay - settleDelay)
 	}
-	if pause == 0 {
-		r.startBy, r.due = time.Time{}, time.Time{}
-	}
-	return pause
+	return max(0, writePause-now.Sub(r.wrote), r.startBy.Sub(now))
 }
 
 // records hold the records of the gangs that exist.
 type records struct {
 	mu     sync.Mutex
 	byGang map[gang.ID]*record
-	// urgent are gangs that are given no time to start.
-	urgent map[gang.ID]bool
 }
 
-// hurry has the next sync of the gang not wait for it to start.
-func (r *records) hurry(id gang.ID) {
+func (r *records) of(id gang.ID) *record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.urgent[id] = true
-}
-
-// of returns the record of the gang for its sync.
-func (r *records) of(id gang.ID, now time.Time) *record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if r.byGang == nil {
+		r.byGang = map[gang.ID]*record{}
+	}
 	if r.byGang[id] == nil {
 		r.byGang[id] = &record{}
-	}
-	if r.urgent[id] {
-		r.byGang[id].due = now
-		delete(r.urgent, id)
 	}
 	return r.byGang[id]
 }

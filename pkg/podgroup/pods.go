@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
 )
@@ -19,10 +20,11 @@ import (
 // longestWait is how long a timer is trusted: it measures time that passes, and the clock of the machine may be set.
 const longestWait = time.Minute
 
-// podEvents records events about single pods, each once: that a pod is in two groups, or waits for longer than its class allows, which
+// PodEvents records events about single pods, each once: that a pod is in two groups, or waits for longer than its class allows, which
 // a metric counts as well. An earlier scheduler's events are not known: about pods that still wait they are recorded again.
-type podEvents struct {
+type PodEvents struct {
 	source   *Source
+	leader   *informers.Leader
 	recorder events.EventRecorderLogger
 	queue    workqueue.TypedDelayingInterface[gang.Ref]
 
@@ -31,20 +33,30 @@ type podEvents struct {
 	told map[gang.UID]map[string]string
 }
 
-// see has the pod looked at if there may be something to record.
-func (p *podEvents) see(pod *v1.Pod) {
-	if p.source.InTwoGroups(pod) || p.source.TimedClass(pod) != nil {
+func (p *PodEvents) start(ctx context.Context, recorder events.EventRecorderLogger) {
+	p.recorder, p.queue = recorder, workqueue.NewTypedDelayingQueue[gang.Ref]()
+	context.AfterFunc(ctx, p.queue.ShutDown)
+	for _, class := range p.source.TimedClasses {
+		// A counter that is absent until something happens looks like one that is missing.
+		waitTimeouts.WithLabelValues(class)
+	}
+}
+
+// See notes that the pod came or changed.
+func (p *PodEvents) See(pod *v1.Pod) {
+	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) || p.source.TimedClass(pod) != nil) {
 		p.queue.Add(refTo(pod))
 	}
 }
 
-func (p *podEvents) forget(pod *v1.Pod) {
+// Forget notes that the pod is gone.
+func (p *PodEvents) Forget(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.told, gang.UID(pod.UID))
 }
 
-func (p *podEvents) run(ctx context.Context) {
+func (p *PodEvents) run(ctx context.Context) {
 	for {
 		ref, done := p.queue.Get()
 		if done {
@@ -60,7 +72,7 @@ func (p *podEvents) run(ctx context.Context) {
 }
 
 // sync records what there is to say about the pod now, and returns after what time to look at it again, 0 for none.
-func (p *podEvents) sync(ctx context.Context, pod *v1.Pod, now time.Time) time.Duration {
+func (p *PodEvents) sync(ctx context.Context, pod *v1.Pod, now time.Time) time.Duration {
 	if p.source.InTwoGroups(pod) {
 		p.warnOnce(ctx, pod, "TwoGroups",
 			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
@@ -81,15 +93,16 @@ func (p *podEvents) sync(ctx context.Context, pod *v1.Pod, now time.Time) time.D
 }
 
 // warnOnce records an event about the pod if that is news, and reports whether it is.
-func (p *podEvents) warnOnce(ctx context.Context, pod *v1.Pod, reason, message string) bool {
-	news := p.isNews(pod, reason, message)
+func (p *PodEvents) warnOnce(ctx context.Context, pod *v1.Pod, reason, message string) bool {
+	news := p.IsNews(pod, reason, message)
 	if news {
 		p.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
 	}
 	return news
 }
 
-func (p *podEvents) isNews(pod *v1.Pod, reason, message string) bool {
+// IsNews reports whether the message differs from the last one about the pod for this reason, and remembers it as long as the pod exists.
+func (p *PodEvents) IsNews(pod *v1.Pod, reason, message string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	uid := gang.UID(pod.UID)

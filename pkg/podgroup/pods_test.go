@@ -41,7 +41,7 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		add := func(name string, class *sla.Class) *v1.Pod {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.Now()}}
 			pods[gang.UID(name)], classes[gang.UID(name)] = pod, class
-			c.SeePod(pod)
+			c.Pods.See(pod)
 			return pod
 		}
 		add("there before", short)
@@ -54,11 +54,11 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		gone := add("gone", short)
 		pass(time.Minute)
 		classes["starts"], classes["hurries"] = nil, short
-		c.SeePod(starts)
-		c.SeePod(hurries)
-		c.SeePod(hurries)
+		c.Pods.See(starts)
+		c.Pods.See(hurries)
+		c.Pods.See(hurries)
 		delete(pods, "gone")
-		c.LosePod(gone)
+		c.Pods.Forget(gone)
 		pass(30 * time.Second)
 		var got []string
 		for range 3 * 60 {
@@ -78,8 +78,8 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		if counted, err := testutil.GetCounterMetricValue(waitTimeouts.WithLabelValues("short")); counted != 2 || err != nil {
 			t.Errorf("%v counted, %v; want 2", counted, err)
 		}
-		if c.LosePod(hurries); len(c.pods.told) != 2 {
-			t.Errorf("%d pods are remembered", len(c.pods.told))
+		if c.Pods.Forget(hurries); len(c.Pods.told) != 2 {
+			t.Errorf("%d pods are remembered", len(c.Pods.told))
 		}
 		cancel()
 		synctest.Wait()

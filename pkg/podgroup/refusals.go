@@ -23,8 +23,6 @@ const (
 	refusedPauseMost = 5 * time.Minute
 	// unservedPause is the pause after the cluster did not serve PodGroups.
 	unservedPause = time.Minute
-	// probePause is how long the others of a namespace wait for the one that finds out whether PodGroups are accepted.
-	probePause = time.Second
 	// everywhere stands for all namespaces, which is no namespace's name.
 	everywhere = ""
 )
@@ -32,52 +30,37 @@ const (
 // refusals are the namespaces that refuse PodGroups: what one refuses is no reason to create none in others.
 type refusals struct {
 	mu     sync.Mutex
-	paused map[string]*refusal
+	paused map[string]refusal
 }
 
 type refusal struct {
 	length time.Duration
 	until  time.Time
-	// probed is set while one gang finds out whether a PodGroup is accepted now.
-	probed bool
 }
 
-// pause returns after what time a PodGroup may be created in the namespace, 0 if now. After a refusal one gang is let through first.
+// pause returns after what time a PodGroup may be created in the namespace, 0 if now.
 func (r *refusals) pause(namespace string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range []string{namespace, everywhere} {
-		p := r.paused[name]
-		switch {
-		case p == nil:
-		case now.Before(p.until):
-			return p.until.Sub(now)
-		default:
-			p.until, p.probed = now.Add(probePause), true
-		}
-	}
-	return 0
+	return max(0, r.paused[namespace].until.Sub(now), r.paused[everywhere].until.Sub(now))
 }
 
 // refuse pauses the namespace, for longer each time in a row, and reports whether it is the first time.
 func (r *refusals) refuse(namespace string, shortest time.Duration, now time.Time) (pause time.Duration, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.paused[namespace]
-	if first = p == nil; first {
-		if r.paused == nil {
-			r.paused = map[string]*refusal{}
-		}
-		// Namespaces in which no gang is left are forgotten.
-		maps.DeleteFunc(r.paused, func(_ string, p *refusal) bool { return now.Sub(p.until) > refusedPauseMost })
-		p = &refusal{}
-		r.paused[namespace] = p
-	}
-	if first || p.probed {
+	// Namespaces in which no gang is left are forgotten.
+	maps.DeleteFunc(r.paused, func(_ string, p refusal) bool { return now.Sub(p.until) > refusedPauseMost })
+	p, known := r.paused[namespace]
+	if !now.Before(p.until) { // else several were under way
 		p.length = min(max(2*p.length, shortest), refusedPauseMost)
-		p.until, p.probed = now.Add(p.length), false
+		p.until = now.Add(p.length)
 	}
-	return p.until.Sub(now), first
+	if r.paused == nil {
+		r.paused = map[string]refusal{}
+	}
+	r.paused[namespace] = p
+	return p.until.Sub(now), !known
 }
 
 // accept ends the pauses of the namespace.

@@ -24,14 +24,16 @@ const (
 
 // sync brings what users see of the gang in line with its state, and returns after what time to look at it again, 0 for none.
 func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again time.Duration, err error) {
-	s, pg, r := c.source.State(id), c.api.group(id), c.records.of(id, now)
+	s, pg, r := c.source.State(id), c.api.group(id), c.records.of(id)
 	if !s.Known {
-		*r = record{waits: r.waits, due: r.due}
+		*r = record{waits: r.waits}
 		if pg == nil {
 			c.records.forget(id)
 		}
 	}
-	if pause := r.pause(s.Known && s.Underway(), now); pause > 0 {
+	// A gang whose members end does not start in a moment, and a PodGroup that was just created gets its first status at once.
+	created := pg != nil && Generated(pg) && pg.Status.Phase == ""
+	if pause := r.pause(s.Known && s.Underway() && s.Count[gang.Succeeded] == 0 && !created, now); pause > 0 {
 		return pause, nil
 	}
 	again = c.reportWait(ctx, id, &s, pg, r, now)
@@ -58,8 +60,8 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 	if err != nil {
 		return 0, err
 	}
-	if again = sooner(again, later); again > 0 {
-		r.due = now.Add(again)
+	if again = sooner(again, later); again == 0 {
+		r.startBy = time.Time{}
 	}
 	return again, nil
 }

@@ -127,8 +127,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/podgroup": {
 		"Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
-		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "podEvents.told": byPod,
-		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "records.urgent": byGang, "refusals.paused": byAdmin,
+		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
+		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
 	},
 	"pkg/plugins/coscheduling": {
 		"coordinator.mixedModels":       byGang,

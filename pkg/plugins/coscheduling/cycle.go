@@ -92,7 +92,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 // tellForeign records once about a pod that it is in a group of another scheduler, and so in none here.
 func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
 	f, says := kubeview.PodForeignGang(pod)
-	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.status.IsNews(pod, "ForeignGroup", f.String()) {
+	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
 		return
 	}
 	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup", "Scheduling", "%s", f)

@@ -278,7 +278,7 @@ func (f *feed) seeNode(node *v1.Node) {
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
-	f.status.SeePod(pod)
+	f.status.Pods.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.headroom.setPod(pod, f.members.id(pod))
@@ -322,7 +322,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	f.status.LosePod(pod)
+	f.status.Pods.Forget(pod)
 	f.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
