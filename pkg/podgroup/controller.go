@@ -117,9 +117,9 @@ func (c *Controller) run(ctx context.Context) {
 		}
 	}
 	for range workers {
-		go c.work(ctx)
+		go work(ctx, c.queue, c.try)
 	}
-	go c.Pods.run(ctx)
+	go work(ctx, c.Pods.queue, c.Pods.sync)
 	wait.UntilWithContext(ctx, func(context.Context) {
 		for state, n := range c.source.Tally() {
 			gangsByState.WithLabelValues(state).Set(float64(n))
@@ -140,35 +140,39 @@ func (c *Controller) enqueue(id gang.ID, delay time.Duration) {
 	}
 }
 
-func (c *Controller) work(ctx context.Context) {
+// work calls sync with each item of the queue until ctx is done.
+func work[T comparable](ctx context.Context, queue workqueue.TypedInterface[T], sync func(context.Context, T)) {
 	for {
-		id, done := c.queue.Get()
+		item, done := queue.Get()
 		if done {
 			return
 		}
-		if ctx.Err() == nil && c.namespaces.enter(id) {
-			c.try(ctx, id)
-			if next, waits := c.namespaces.leave(id); waits {
-				c.queue.Add(next)
-			}
+		if ctx.Err() == nil {
+			sync(ctx, item)
 		}
-		c.queue.Done(id)
+		queue.Done(item)
 	}
 }
 
+// try syncs the gang when it is its turn, and has it looked at again where that is needed.
 func (c *Controller) try(ctx context.Context, id gang.ID) {
+	if !c.namespaces.enter(id) {
+		return
+	}
 	again, err := c.sync(ctx, id, time.Now())
-	switch {
-	case err != nil:
+	if next, waits := c.namespaces.leave(id); waits {
+		c.queue.Add(next)
+	}
+	if err != nil {
 		if c.queue.NumRequeues(id) == 0 {
 			klog.FromContext(ctx).Error(err, "Writing the state of a gang failed, trying again", "gang", id)
 		}
 		c.queue.AddRateLimited(id)
-	case again > 0:
+		return
+	}
+	c.queue.Forget(id)
+	if again > 0 {
 		c.queue.AddAfter(id, again)
-		fallthrough
-	default:
-		c.queue.Forget(id)
 	}
 }
 

@@ -166,19 +166,6 @@ func (k *ownerKind) enqueueAll() {
 	}
 }
 
-func (k *ownerKind) join(key string, id gang.ID) {
-	if k.gangs[key] == nil {
-		k.gangs[key] = sets.Set[gang.ID]{}
-	}
-	k.gangs[key].Insert(id)
-}
-
-func (k *ownerKind) leave(key string, id gang.ID) {
-	if k.gangs[key].Delete(id); len(k.gangs[key]) == 0 {
-		delete(k.gangs, key)
-	}
-}
-
 // list lists all objects of the kind in the newest version that the cluster serves. While it serves none, or the scheduler may not read
 // them, it waits: what is known stays.
 func (k *ownerKind) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

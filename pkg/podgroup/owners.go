@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -54,7 +55,7 @@ func NewOwners(ctx context.Context, config *restclient.Config, recorder events.E
 	o := &Owners{client: client, changed: changed, recorder: recorder, queue: workqueue.NewTyped[gang.ID](),
 		kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
 	context.AfterFunc(ctx, o.queue.ShutDown)
-	o.running.Go(func() { o.run(ctx) })
+	o.running.Go(func() { work(ctx, o.queue, o.sync) })
 	return o, nil
 }
 
@@ -82,7 +83,11 @@ func (o *Owners) Follow(ctx context.Context, owner kubeview.GangOwner, again boo
 		o.running.Go(func() { k.run(ctx) })
 	}
 	o.gangs[id] = &followedGang{owner: owner, kind: k}
-	k.join(ownerKey(owner), id)
+	key := ownerKey(owner)
+	if k.gangs[key] == nil {
+		k.gangs[key] = sets.Set[gang.ID]{}
+	}
+	k.gangs[key].Insert(id)
 	o.queue.Add(id)
 }
 
@@ -91,7 +96,10 @@ func (o *Owners) Drop(id gang.ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if g := o.gangs[id]; g != nil {
-		g.kind.leave(ownerKey(g.owner), id)
+		key := ownerKey(g.owner)
+		if g.kind.gangs[key].Delete(id); len(g.kind.gangs[key]) == 0 {
+			delete(g.kind.gangs, key)
+		}
 		delete(o.gangs, id)
 	}
 }
@@ -118,19 +126,6 @@ func (o *Owners) Outlived(owner kubeview.GangOwner, pod *v1.Pod) bool {
 	}
 	state, found := k.states(owner)[""]
 	return found && state.Outlived(owner.Kind, pod)
-}
-
-func (o *Owners) run(ctx context.Context) {
-	for {
-		id, done := o.queue.Get()
-		if done {
-			return
-		}
-		if ctx.Err() == nil {
-			o.sync(ctx, id)
-		}
-		o.queue.Done(id)
-	}
 }
 
 // sync tells what holds for the gang if that is new.

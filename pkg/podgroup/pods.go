@@ -56,40 +56,29 @@ func (p *PodEvents) Forget(pod *v1.Pod) {
 	delete(p.told, gang.UID(pod.UID))
 }
 
-func (p *PodEvents) run(ctx context.Context) {
-	for {
-		ref, done := p.queue.Get()
-		if done {
-			return
-		}
-		if pod := p.source.Pod(ref); pod != nil && ctx.Err() == nil {
-			if again := p.sync(ctx, pod, time.Now()); again > 0 {
-				p.queue.AddAfter(ref, again)
-			}
-		}
-		p.queue.Done(ref)
+// sync records what there is to say about the pod.
+func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
+	pod := p.source.Pod(ref)
+	if pod == nil {
+		return
 	}
-}
-
-// sync records what there is to say about the pod now, and returns after what time to look at it again, 0 for none.
-func (p *PodEvents) sync(ctx context.Context, pod *v1.Pod, now time.Time) time.Duration {
 	if p.source.InTwoGroups(pod) {
 		p.warnOnce(ctx, pod, "TwoGroups",
 			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
 	}
 	class := p.source.TimedClass(pod)
 	if class == nil {
-		return 0
+		return
 	}
 	// The creation time has no monotonic reading, so that this is by the clock of the machine.
-	if left := pod.CreationTimestamp.Add(class.Timeout).Sub(now); left > 0 {
-		return min(left, longestWait)
+	if left := time.Until(pod.CreationTimestamp.Add(class.Timeout)); left > 0 {
+		p.queue.AddAfter(ref, min(left, longestWait))
+		return
 	}
 	if p.warnOnce(ctx, pod, "WaitTimeout", fmt.Sprintf("the pod waits for longer than the %s that its class %s allows (%s)",
 		plural.Of(int64(class.Timeout.Seconds()), "second"), class.Name, kubeview.SLAClassKey)) {
 		waitTimeouts.WithLabelValues(class.Name).Inc()
 	}
-	return 0
 }
 
 // warnOnce records an event about the pod if that is news, and reports whether it is.

@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/clusterstate"
@@ -44,10 +43,9 @@ type coordinator struct {
 	vacated vacated
 	owners  *podgroup.Owners
 	// leader tells whether this process schedules, status is the controller of PodGroups.
-	leader   informers.Leader
-	status   *podgroup.Controller
-	words    pluginWords
-	recorder events.EventRecorderLogger
+	leader informers.Leader
+	status *podgroup.Controller
+	words  pluginWords
 	// mixedModels says by gang on which models it runs, if on several.
 	mixedModels sync.Map
 }

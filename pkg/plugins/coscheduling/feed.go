@@ -59,8 +59,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	wide.KeptBy(c.promises)
 	c.evictor.wide = wide
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
-	c.recorder = profile.EventRecorder()
-	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), c.recorder, c.applyOwner); err != nil {
+	recorder := profile.EventRecorder()
+	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, c.applyOwner); err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
 	c.waker.wire(c)
@@ -71,7 +71,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.waker.opened)
-	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client}, c.recorder, f.told)
+	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client}, recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.waker.run(ctx)
