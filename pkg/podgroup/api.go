@@ -76,7 +76,8 @@ func (a api) patchPodStatus(ctx context.Context, pod *v1.Pod, status map[string]
 		map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 }
 
-// send sends a request about an object. One that has changed or gone meanwhile is left as it is: the informer reports it.
+// send sends a request about an object. One that has changed or gone meanwhile is left as it is: the informer reports
+// it.
 func (a api) send(ctx context.Context, request *restclient.Request, resource string, object metav1.Object, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {

@@ -181,7 +181,8 @@ func (c *Controller) warn(ctx context.Context, about runtime.Object, reason, mes
 	c.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
 }
 
-// namespaces bounds how many gangs of one namespace are synced at a time, so that requests which hang there leave workers for others.
+// namespaces bounds how many gangs of one namespace are synced at a time, so that requests which hang there leave
+// workers for others.
 type namespaces struct {
 	mu     sync.Mutex
 	inside map[string]int

@@ -14,13 +14,14 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// maxOwners bounds the size of a generated PodGroup whose owners are its members. It is kept as long as any of its owners exists, and
-// those that are gone are replaced.
+// maxOwners bounds the size of a generated PodGroup whose owners are its members. It is kept as long as any of its
+// owners exists, and those that are gone are replaced.
 const maxOwners = 32
 
-// keepGenerated creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner declare. A
-// PodGroup of other authors is left alone, and every write names the version that it was decided on, so that a user who is faster
-// wins. It reports whether there is a PodGroup to write the status of, and after what time to try again.
+// keepGenerated creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner
+// declare. A PodGroup of other authors is left alone, and every write names the version that it was decided on, so that
+// a user who is faster wins. It reports whether there is a PodGroup to write the status of, and after what time to try
+// again.
 func (c *Controller) keepGenerated(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
 	now time.Time) (shown bool, again time.Duration, err error) {
 	switch {
@@ -55,8 +56,9 @@ func (c *Controller) correctGenerated(ctx context.Context, pg, want *schedulingv
 	})
 }
 
-// generatedPodGroup returns the PodGroup for a gang whose minimum labels or an owner declare. It belongs to what controls all members,
-// and to the members themselves if there is no such object, so that it is collected with the last.
+// generatedPodGroup returns the PodGroup for a gang whose minimum labels or an owner declare. It belongs to what
+// controls all members, and to the members themselves if there is no such object, so that it is collected with the
+// last.
 func generatedPodGroup(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha1.PodGroup {
 	return &schedulingv1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,

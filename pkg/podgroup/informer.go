@@ -20,7 +20,8 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// kind is the kind of PodGroups. A cluster that does not serve them is no obstacle: gangs that label their pods need none.
+// kind is the kind of PodGroups. A cluster that does not serve them is no obstacle: gangs that label their pods need
+// none.
 var kind = informers.CustomKind{
 	Resource:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
 	AddToScheme: schedulingv1alpha1.AddToScheme,

@@ -110,8 +110,8 @@ func (k *ownerKind) states(owner kubeview.GangOwner) map[string]kubeview.GangOwn
 	return obj.(*ownerObject).states
 }
 
-// state returns what holds for a gang of the owner's pods. Where the pods carry the minimum it is left to them, and so the object need
-// not be readable. An object that is gone leaves its last minimum. The lock is held.
+// state returns what holds for a gang of the owner's pods. Where the pods carry the minimum it is left to them, and so
+// the object need not be readable. An object that is gone leaves its last minimum. The lock is held.
 func (k *ownerKind) state(owner kubeview.GangOwner, before kubeview.GangOwnerState) kubeview.GangOwnerState {
 	states := k.states(owner)
 	switch {
@@ -166,8 +166,8 @@ func (k *ownerKind) enqueueAll() {
 	}
 }
 
-// list lists all objects of the kind in the newest version that the cluster serves. While it serves none, or the scheduler may not read
-// them, it waits: what is known stays.
+// list lists all objects of the kind in the newest version that the cluster serves. While it serves none, or the
+// scheduler may not read them, it waits: what is known stays.
 func (k *ownerKind) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	var list *unstructured.UnstructuredList
 	err := wait.PollUntilContextCancel(ctx, ownerRetry, true, func(ctx context.Context) (bool, error) {

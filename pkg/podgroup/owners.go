@@ -17,8 +17,9 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// Owners follows the objects whose controllers create the pods of gangs, above all how many of these pods have to start together. It
-// watches the kinds of objects that pods have been seen of and no others, and keeps a few numbers of each object.
+// Owners follows the objects whose controllers create the pods of gangs, above all how many of these pods have to start
+// together. It watches the kinds of objects that pods have been seen of and no others, and keeps a few numbers of each
+// object.
 type Owners struct {
 	client dynamic.Interface
 	// changed is told what holds for a gang, by one goroutine and without a lock held.
@@ -59,8 +60,8 @@ func NewOwners(ctx context.Context, config *restclient.Config, recorder events.E
 	return o, nil
 }
 
-// Follow has changed told what holds for the gang of the owner's pods, now and whenever that changes; once more if again is set. It
-// never waits and is called for every pod. Ctx is that of NewOwners.
+// Follow has changed told what holds for the gang of the owner's pods, now and whenever that changes; once more if
+// again is set. It never waits and is called for every pod. Ctx is that of NewOwners.
 func (o *Owners) Follow(ctx context.Context, owner kubeview.GangOwner, again bool) {
 	id := owner.Gang()
 	o.mu.Lock()
@@ -104,7 +105,8 @@ func (o *Owners) Drop(id gang.ID) {
 	}
 }
 
-// Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been read or cannot be.
+// Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
+// read or cannot be.
 func (o *Owners) Unread(id gang.ID) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,8 +114,8 @@ func (o *Owners) Unread(id gang.ID) bool {
 	return g != nil && !g.read
 }
 
-// Outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is no member of the
-// gang any more. A pod without a node stays a member: it would be scheduled alone otherwise.
+// Outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is
+// no member of the gang any more. A pod without a node stays a member: it would be scheduled alone otherwise.
 func (o *Owners) Outlived(owner kubeview.GangOwner, pod *v1.Pod) bool {
 	if owner.Kind == "" || pod.Spec.NodeName == "" {
 		return false

@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	// settleDelay is the time from a change to its write: further changes come meanwhile, and one write says what several would.
-	// Its odd nanoseconds keep writes apart from cycles and arrivals, which come at whole microseconds in a replay.
-	settleDelay = time.Second - 37_013*time.Nanosecond
+	// settleDelay is the time from a change to its write: further changes come meanwhile, and one write says what
+	// several would. Its odd nanoseconds keep writes apart from cycles and arrivals, which come at whole microseconds
+	// in a replay.
+	settleDelay = 1100*time.Millisecond - 37_013*time.Nanosecond
 	// generatedDelay lets the handlers of one event finish.
 	generatedDelay = 100*time.Millisecond - 37_013*time.Nanosecond
 	// startDelay is the time that a gang is given that is expected to start in a moment.
 	startDelay = 3 * time.Second
 	// writePause is the least time between two writes of one PodGroup.
-	writePause = time.Second
-	// messagePause is the least time between two writes that change only why a gang or its members are pending: the numbers in it
-	// change with every pod that comes or goes.
+	writePause = 1100 * time.Millisecond
+	// messagePause is the least time between two writes that change only why a gang or its members are pending: the
+	// numbers in it change with every pod that comes or goes.
 	messagePause = 3 * time.Second
-	// The messages of so many PodGroups and members change a second, and of so many at once after a quiet time: where many gangs
-	// wait, every pod that comes or goes changes the messages of all. The PodGroups of a thousand gangs follow one change at once.
+	// The messages of so many PodGroups and members change a second, and of so many at once after a quiet time: where
+	// many gangs wait, every pod that comes or goes changes the messages of all. The PodGroups of a thousand gangs
+	// follow one change at once.
 	groupMessages, groupMessagesAtOnce   = 100, 1000
 	memberMessages, memberMessagesAtOnce = 200, 200
 )
@@ -72,7 +74,8 @@ type record struct {
 	uncreatable bool
 }
 
-// pause returns how long the sync of the gang has to wait, 0 if it begins. A gang is underway that is expected to start in a moment.
+// pause returns how long the sync of the gang has to wait, 0 if it begins. A gang is underway that is expected to start
+// in a moment.
 func (r *record) pause(underway bool, now time.Time) time.Duration {
 	switch {
 	case !underway:

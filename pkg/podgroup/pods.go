@@ -20,8 +20,9 @@ import (
 // longestWait is how long a timer is trusted: it measures time that passes, and the clock of the machine may be set.
 const longestWait = time.Minute
 
-// PodEvents records events about single pods, each once: that a pod is in two groups, or waits for longer than its class allows, which
-// a metric counts as well. An earlier scheduler's events are not known: about pods that still wait they are recorded again.
+// PodEvents records events about single pods, each once: that a pod is in two groups, or waits for longer than its
+// class allows, which a metric counts as well. An earlier scheduler's events are not known: about pods that still wait
+// they are recorded again.
 type PodEvents struct {
 	source   *Source
 	leader   *informers.Leader
@@ -90,7 +91,8 @@ func (p *PodEvents) warnOnce(ctx context.Context, pod *v1.Pod, reason, message s
 	return news
 }
 
-// IsNews reports whether the message differs from the last one about the pod for this reason, and remembers it as long as the pod exists.
+// IsNews reports whether the message differs from the last one about the pod for this reason, and remembers it as long
+// as the pod exists.
 func (p *PodEvents) IsNews(pod *v1.Pod, reason, message string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 	"berth.dev/berth/pkg/sla"
 )
 
-// Pods of a class with a timeout come, change their class, get nodes and go: each wait that ends is reported once, at its end.
+// Pods of a class with a timeout come, change their class, get nodes and go: each wait that ends is reported once, at
+// its end.
 func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

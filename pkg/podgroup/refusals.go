@@ -90,7 +90,8 @@ func (c *Controller) createGenerated(ctx context.Context, id gang.ID, s *State, 
 	return c.handleCreateResult(ctx, id, s, r, c.api.create(ctx, pg))
 }
 
-// handleCreateResult draws conclusions from the result of creating a PodGroup. The others of the namespace wait if it was refused.
+// handleCreateResult draws conclusions from the result of creating a PodGroup. The others of the namespace wait if it
+// was refused.
 func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record, err error) (again time.Duration, _ error) {
 	now, logger, first := time.Now(), klog.FromContext(ctx), false
 	switch {
@@ -114,7 +115,8 @@ func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *Stat
 			c.reportNoPodGroup(ctx, s, err.Error())
 		}
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		// A webhook that does not answer holds each request for long, so that requests are as rare as those that are refused.
+		// A webhook that does not answer holds each request for long, so that requests are as rare as those that are
+		// refused.
 		if again, first = c.refusals.refuse(id.Namespace, refusedPause, now); first {
 			c.reportNoPodGroup(ctx, s, fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout))
 		}
@@ -138,7 +140,8 @@ func (c *Controller) reportNoPodGroup(ctx context.Context, s *State, why string)
 	}
 }
 
-// byAdmission reports whether a policy or a webhook has refused the request, which may say "invalid" and change its mind.
+// byAdmission reports whether a policy or a webhook has refused the request, which may say "invalid" and change its
+// mind.
 func byAdmission(err error) bool {
 	return strings.Contains(err.Error(), "denied request") || strings.Contains(err.Error(), "denied the request")
 }

@@ -51,8 +51,9 @@ func waitOf(id gang.ID, v *gang.View, pg *schedulingv1alpha1.PodGroup) *groupWai
 	return &groupWait{waitsForMembers, waitsForMembers, existing(v, minimumOf(v, pg))}
 }
 
-// reportWait records an event about a gang that waits, one for each kind of reason: on its PodGroup or, where there is none, on its
-// oldest member. It returns after what time to try again if the gang is so young that its members may still be on their way.
+// reportWait records an event about a gang that waits, one for each kind of reason: on its PodGroup or, where there is
+// none, on its oldest member. It returns after what time to try again if the gang is so young that its members may
+// still be on their way.
 func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record, now time.Time) time.Duration {
 	var about runtime.Object
 	var since time.Time
@@ -87,8 +88,8 @@ func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *s
 	return 0
 }
 
-// recordAnomalies records on the PodGroup what is unusual about its members, each once: different priorities, a scheduler that does not
-// know gangs, or several GPU models.
+// recordAnomalies records on the PodGroup what is unusual about its members, each once: different priorities, a
+// scheduler that does not know gangs, or several GPU models.
 func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record) {
 	found := map[string]string{}
 	if len(s.Priorities) > 0 {

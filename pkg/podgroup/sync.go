@@ -15,14 +15,16 @@ import (
 )
 
 const (
-	// incompletePause is how long members may wait for siblings to be created before it is reported: most gangs are created in one go.
+	// incompletePause is how long members may wait for siblings to be created before it is reported: most gangs are
+	// created in one go.
 	incompletePause = 3 * time.Second
-	// waitingForGang is the reason in PodScheduled of members that wait for siblings to be created. It is not Unschedulable, at
-	// which autoscalers would add nodes for a gang that cannot use them yet.
+	// waitingForGang is the reason in PodScheduled of members that wait for siblings to be created. It is not
+	// Unschedulable, at which autoscalers would add nodes for a gang that cannot use them yet.
 	waitingForGang = "WaitingForGang"
 )
 
-// sync brings what users see of the gang in line with its state, and returns after what time to look at it again, 0 for none.
+// sync brings what users see of the gang in line with its state, and returns after what time to look at it again, 0 for
+// none.
 func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again time.Duration, err error) {
 	s, pg, r := c.source.State(id), c.api.group(id), c.records.of(id)
 	if !s.Known {
@@ -31,7 +33,8 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 			c.records.forget(id)
 		}
 	}
-	// A gang whose members end does not start in a moment, and a PodGroup that was just created gets its first status at once.
+	// A gang whose members end does not start in a moment, and a PodGroup that was just created gets its first status
+	// at once.
 	created := pg != nil && Generated(pg) && pg.Status.Phase == ""
 	if pause := r.pause(s.Known && s.Underway() && s.Count[gang.Succeeded] == 0 && !created, now); pause > 0 {
 		return pause, nil
@@ -66,7 +69,8 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 	return again, nil
 }
 
-// writeGroup writes the status of the PodGroup. If only messages differ it returns after what time those that follow may be written.
+// writeGroup writes the status of the PodGroup. If only messages differ it returns after what time those that follow
+// may be written.
 func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record, now time.Time) (time.Duration, error) {
 	status := wantedStatus(pg, s, now)
 	if equality.Semantic.DeepEqual(status, pg.Status) {
@@ -83,9 +87,10 @@ func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1a
 	return pause, c.api.patch(ctx, pg, map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)}, "status")
 }
 
-// clearNominations takes back the nominations of the members of a gang that does not fit. They are left by an earlier scheduler,
-// or by this one: where it writes to which node a pod is on its way, the pod may be refused before the write is seen, and then
-// nothing takes it back. Others of the same or of lower priority would be kept off a node that the gang does not use.
+// clearNominations takes back the nominations of the members of a gang that does not fit. They are left by an earlier
+// scheduler, or by this one: where it writes to which node a pod is on its way, the pod may be refused before the write
+// is seen, and then nothing takes it back. Others of the same or of lower priority would be kept off a node that the
+// gang does not use.
 func (c *Controller) clearNominations(ctx context.Context, s *State) error {
 	for _, pod := range s.Members {
 		if !waits(pod) || pod.Status.NominatedNodeName == "" {
@@ -98,8 +103,8 @@ func (c *Controller) clearNominations(ctx context.Context, s *State) error {
 	return nil
 }
 
-// writeMembers writes to members that are held for their gang why they are pending; only messages change where messages allows it. It
-// returns after what time the rest may be written.
+// writeMembers writes to members that are held for their gang why they are pending; only messages change where messages
+// allows it. It returns after what time the rest may be written.
 func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, messages bool, now time.Time) (again time.Duration, err error) {
 	var reworded []*v1.Pod
 	for _, pod := range s.Members {

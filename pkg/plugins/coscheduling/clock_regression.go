@@ -39,9 +39,10 @@ func (c *wallClock) read(passed time.Duration, wall time.Time) time.Duration {
 	return max(0, passed-before.passed-wall.Sub(before.wall))
 }
 
-// followClock puts every pending pod into the scheduling queue's active part when the clock was set back. The scheduler's back-offs end
-// at a time of the clock on the wall (alignToWindow in kube-scheduler's backoff_queue.go drops the monotonic reading): without this a
-// pod whose binding has failed a moment before would be off for as long as the clock was set back, be it an hour.
+// followClock puts every pending pod into the scheduling queue's active part when the clock was set back. The
+// scheduler's back-offs end at a time of the clock on the wall (alignToWindow in kube-scheduler's backoff_queue.go
+// drops the monotonic reading): without this a pod whose binding has failed a moment before would be off for as long as
+// the clock was set back, be it an hour.
 func (w *waker) followClock(ctx context.Context, now time.Time) {
 	back := w.clock.regression(now)
 	if back < regressionFrom {

@@ -53,7 +53,8 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 	return s
 }
 
-// timedClass returns the class by whose timeout the pod waits, nil if it does not wait, or has none, or is another scheduler's.
+// timedClass returns the class by whose timeout the pod waits, nil if it does not wait, or has none, or is another
+// scheduler's.
 func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || kubeview.Finished(pod) || c.profiles.of(pod) == nil {
 		return nil

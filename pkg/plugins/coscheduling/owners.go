@@ -11,8 +11,9 @@ import (
 	"berth.dev/berth/pkg/podgroup"
 )
 
-// followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched that have
-// ended: they count towards the minimum. What holds for the gang is recorded again if the ledger has forgotten it with its last pod.
+// followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched
+// that have ended: they count towards the minimum. What holds for the gang is recorded again if the ledger has
+// forgotten it with its last pod.
 func (f *feed) followOwner(owner kubeview.GangOwner, again bool) {
 	f.owners.Follow(f.ctx, owner, again)
 	kind, known := kubeview.GangOwnerKindOf(owner.Kind)
@@ -53,7 +54,8 @@ func (c *coordinator) applyOwner(ctx context.Context, owner kubeview.GangOwner, 
 	c.status.Enqueue(id)
 }
 
-// disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for another.
+// disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for
+// another.
 func (c *coordinator) disown(ctx context.Context, uid gang.UID) {
 	effects := c.ledger.Forget(uid, time.Now())
 	effects.Lost = nil
