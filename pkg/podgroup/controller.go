@@ -71,7 +71,7 @@ type Controller struct {
 	source   Source
 	leader   *informers.Leader
 	api      api
-	recorder events.EventRecorderLogger
+	recorder recorder
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
 	// Pods records events about single pods.
 	Pods PodEvents
@@ -79,7 +79,7 @@ type Controller struct {
 	blocked    atomic.Pointer[func(leader *v1.Pod, why string)]
 	records    records
 	namespaces namespaces
-	refusals   refusals
+	generator  generator
 	messages   messageLimits
 }
 
@@ -94,11 +94,12 @@ func New(leader *informers.Leader, source Source) *Controller {
 func (c *Controller) OnBlocked(tell func(leader *v1.Pod, why string)) { c.blocked.Store(&tell) }
 
 // Start runs the controller once the informers have synced and this process leads, until ctx is done.
-func (c *Controller) Start(ctx context.Context, client Client, recorder events.EventRecorderLogger, synced []cache.DoneChecker) {
-	c.api, c.recorder = api{client}, recorder
+func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger, synced []cache.DoneChecker) {
+	c.api, c.recorder = api{client}, recorder{to}
+	c.generator.api, c.generator.recorder = c.api, c.recorder
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst, retryLast))
 	context.AfterFunc(ctx, c.queue.ShutDown)
-	c.Pods.start(ctx, recorder)
+	c.Pods.start(ctx, c.recorder)
 	go func() {
 		if c.leader.Await(ctx, synced...) {
 			c.run(ctx)
@@ -176,9 +177,11 @@ func (c *Controller) try(ctx context.Context, id gang.ID) {
 	}
 }
 
-// warn records an event about a gang or one of its pods.
-func (c *Controller) warn(ctx context.Context, about runtime.Object, reason, message string) {
-	c.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
+// recorder records warnings.
+type recorder struct{ events.EventRecorderLogger }
+
+func (r recorder) warn(ctx context.Context, about runtime.Object, reason, message string) {
+	r.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
 }
 
 // namespaces bounds how many gangs of one namespace are synced at a time, so that requests which hang there leave

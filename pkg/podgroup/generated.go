@@ -18,15 +18,22 @@ import (
 // owners exists, and those that are gone are replaced.
 const maxOwners = 32
 
-// keepGenerated creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner
+// generator creates the PodGroups of gangs that have none.
+type generator struct {
+	api      api
+	recorder recorder
+	refusals refusals
+}
+
+// keep creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner
 // declare. A PodGroup of other authors is left alone, and every write names the version that it was decided on, so that
 // a user who is faster wins. It reports whether there is a PodGroup to write the status of, and after what time to try
 // again.
-func (c *Controller) keepGenerated(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
+func (g *generator) keep(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
 	now time.Time) (shown bool, again time.Duration, err error) {
 	switch {
 	case pg == nil && s.Undeclared > 0:
-		again, err = c.createGenerated(ctx, id, s, r, now)
+		again, err = g.create(ctx, id, s, r, now)
 		return false, again, err
 	case pg == nil:
 		return false, 0, nil
@@ -36,20 +43,20 @@ func (c *Controller) keepGenerated(ctx context.Context, id gang.ID, s *State, pg
 		// Only it holds whether the gang has started, and what users have written on it.
 		return false, 0, nil
 	case s.Undeclared == 0:
-		return false, 0, c.api.remove(ctx, pg)
+		return false, 0, g.api.remove(ctx, pg)
 	default:
-		return true, 0, c.correctGenerated(ctx, pg, generatedPodGroup(id, s.Undeclared, s.Members))
+		return true, 0, g.correct(ctx, pg, generatedPodGroup(id, s.Undeclared, s.Members))
 	}
 }
 
-func (c *Controller) correctGenerated(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {
+func (g *generator) correct(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {
 	if len(want.OwnerReferences) == 0 {
 		want.OwnerReferences = pg.OwnerReferences
 	}
 	if pg.Spec.MinMember == want.Spec.MinMember && equality.Semantic.DeepEqual(pg.OwnerReferences, want.OwnerReferences) {
 		return nil
 	}
-	return c.api.patch(ctx, pg, map[string]any{
+	return g.api.patch(ctx, pg, map[string]any{
 		"metadata": map[string]any{"uid": pg.UID, "resourceVersion": pg.ResourceVersion,
 			"ownerReferences": want.OwnerReferences, "annotations": want.Annotations},
 		"spec": map[string]any{"minMember": want.Spec.MinMember},

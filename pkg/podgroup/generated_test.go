@@ -109,12 +109,12 @@ func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			requests := &recordedRequests{}
-			c := &Controller{api: api{newClient(t, newStore(), requests)}}
+			g := &generator{api: api{newClient(t, newStore(), requests)}}
 			pg := generatedPodGroup(id, 2, []*v1.Pod{pod})
 			if tc.edit != nil {
 				tc.edit(pg)
 			}
-			if _, _, err := c.keepGenerated(t.Context(), id, &tc.state, pg, &record{}, time.Now()); err != nil {
+			if _, _, err := g.keep(t.Context(), id, &tc.state, pg, &record{}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, requests.methods); diff != "" {

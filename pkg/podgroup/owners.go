@@ -11,7 +11,6 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
@@ -24,7 +23,7 @@ type Owners struct {
 	client dynamic.Interface
 	// changed is told what holds for a gang, by one goroutine and without a lock held.
 	changed  func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)
-	recorder events.EventRecorderLogger
+	recorder recorder
 	queue    workqueue.TypedInterface[gang.ID]
 	running  sync.WaitGroup
 
@@ -45,7 +44,7 @@ type followedGang struct {
 }
 
 // NewOwners returns one that reads objects with the rights of config until ctx is done.
-func NewOwners(ctx context.Context, config *restclient.Config, recorder events.EventRecorderLogger,
+func NewOwners(ctx context.Context, config *restclient.Config, to events.EventRecorderLogger,
 	changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)) (*Owners, error) {
 	config = restclient.CopyConfig(config)
 	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + kind.Reader
@@ -53,7 +52,7 @@ func NewOwners(ctx context.Context, config *restclient.Config, recorder events.E
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
 	}
-	o := &Owners{client: client, changed: changed, recorder: recorder, queue: workqueue.NewTyped[gang.ID](),
+	o := &Owners{client: client, changed: changed, recorder: recorder{to}, queue: workqueue.NewTyped[gang.ID](),
 		kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
 	context.AfterFunc(ctx, o.queue.ShutDown)
 	o.running.Go(func() { work(ctx, o.queue, o.sync) })
@@ -146,7 +145,7 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		o.changed(ctx, g.owner, state)
 		if state.Why != "" && state.UID != "" {
 			about := &v1.ObjectReference{APIVersion: state.APIVersion, Kind: g.owner.Kind, Namespace: g.owner.Namespace, Name: g.owner.Name, UID: state.UID}
-			o.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "GangCannotStart", "Scheduling", "%s", state.Why)
+			o.recorder.warn(ctx, about, "GangCannotStart", state.Why)
 		}
 	}
 	o.mu.Lock()

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
@@ -26,7 +24,7 @@ const longestWait = time.Minute
 type PodEvents struct {
 	source   *Source
 	leader   *informers.Leader
-	recorder events.EventRecorderLogger
+	recorder recorder
 	queue    workqueue.TypedDelayingInterface[gang.Ref]
 
 	mu sync.Mutex
@@ -34,7 +32,7 @@ type PodEvents struct {
 	told map[gang.UID]map[string]string
 }
 
-func (p *PodEvents) start(ctx context.Context, recorder events.EventRecorderLogger) {
+func (p *PodEvents) start(ctx context.Context, recorder recorder) {
 	p.recorder, p.queue = recorder, workqueue.NewTypedDelayingQueue[gang.Ref]()
 	context.AfterFunc(ctx, p.queue.ShutDown)
 	for _, class := range p.source.TimedClasses {
@@ -86,7 +84,7 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 func (p *PodEvents) warnOnce(ctx context.Context, pod *v1.Pod, reason, message string) bool {
 	news := p.IsNews(pod, reason, message)
 	if news {
-		p.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
+		p.recorder.warn(ctx, pod, reason, message)
 	}
 	return news
 }

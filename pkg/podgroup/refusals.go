@@ -71,54 +71,54 @@ func (r *refusals) accept(namespace string) {
 	delete(r.paused, everywhere)
 }
 
-// createGenerated creates the PodGroup of the gang, and returns after what time to try again.
-func (c *Controller) createGenerated(ctx context.Context, id gang.ID, s *State, r *record, now time.Time) (again time.Duration, err error) {
+// create creates the PodGroup of the gang, and returns after what time to try again.
+func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record, now time.Time) (again time.Duration, err error) {
 	if r.uncreatable {
 		return 0, nil
 	}
 	if wrong := validation.IsDNS1123Subdomain(id.Name); len(wrong) > 0 {
-		c.giveUp(ctx, id, s, r, fmt.Sprintf("%q is no name of an object: %s", id.Name, strings.Join(wrong, "; ")))
+		g.giveUp(ctx, id, s, r, fmt.Sprintf("%q is no name of an object: %s", id.Name, strings.Join(wrong, "; ")))
 		return 0, nil
 	}
 	pg := generatedPodGroup(id, s.Undeclared, s.Members)
 	if len(pg.OwnerReferences) == 0 {
 		return 0, nil
 	}
-	if pause := c.refusals.pause(id.Namespace, now); pause > 0 {
+	if pause := g.refusals.pause(id.Namespace, now); pause > 0 {
 		return pause, nil
 	}
-	return c.handleCreateResult(ctx, id, s, r, c.api.create(ctx, pg))
+	return g.handleCreateResult(ctx, id, s, r, g.api.create(ctx, pg))
 }
 
 // handleCreateResult draws conclusions from the result of creating a PodGroup. The others of the namespace wait if it
 // was refused.
-func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record, err error) (again time.Duration, _ error) {
+func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record, err error) (again time.Duration, _ error) {
 	now, logger, first := time.Now(), klog.FromContext(ctx), false
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
-		c.refusals.accept(id.Namespace)
+		g.refusals.accept(id.Namespace)
 		return 0, nil
 	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), namespaceGone(err):
 		return 0, nil
 	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
-		c.giveUp(ctx, id, s, r, err.Error())
+		g.giveUp(ctx, id, s, r, err.Error())
 		return 0, nil
 	case !byAdmission(err) && apierrors.IsNotFound(err):
 		// The cluster does not serve them.
-		if again, first = c.refusals.refuse(everywhere, unservedPause, now); first {
+		if again, first = g.refusals.refuse(everywhere, unservedPause, now); first {
 			logger.Error(err, "No PodGroup can be made for gangs by labels; they are scheduled without one", "gang", id)
 		}
 	case apierrors.ReasonForError(err) != "":
 		// A quota, a right that is missing, or a webhook.
-		if again, first = c.refusals.refuse(id.Namespace, refusedPause, now); first {
+		if again, first = g.refusals.refuse(id.Namespace, refusedPause, now); first {
 			logger.Error(err, "No PodGroup can be made for the gangs of a namespace; they are scheduled without one", "gang", id)
-			c.reportNoPodGroup(ctx, s, err.Error())
+			g.reportNoPodGroup(ctx, s, err.Error())
 		}
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		// A webhook that does not answer holds each request for long, so that requests are as rare as those that are
 		// refused.
-		if again, first = c.refusals.refuse(id.Namespace, refusedPause, now); first {
-			c.reportNoPodGroup(ctx, s, fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout))
+		if again, first = g.refusals.refuse(id.Namespace, refusedPause, now); first {
+			g.reportNoPodGroup(ctx, s, fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout))
 		}
 	default:
 		return 0, fmt.Errorf("creating PodGroup %s: %w", id, err)
@@ -127,16 +127,16 @@ func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *Stat
 }
 
 // giveUp creates no PodGroup for the gang any more, and reports why once.
-func (c *Controller) giveUp(ctx context.Context, id gang.ID, s *State, r *record, why string) {
+func (g *generator) giveUp(ctx context.Context, id gang.ID, s *State, r *record, why string) {
 	r.uncreatable = true
 	klog.FromContext(ctx).Info("A gang by labels has no PodGroup", "gang", id, "reason", why)
-	c.reportNoPodGroup(ctx, s, why)
+	g.reportNoPodGroup(ctx, s, why)
 }
 
 // reportNoPodGroup records on the oldest member why the gang has no PodGroup.
-func (c *Controller) reportNoPodGroup(ctx context.Context, s *State, why string) {
+func (g *generator) reportNoPodGroup(ctx context.Context, s *State, why string) {
 	if pod := s.example(); pod != nil {
-		c.warn(ctx, pod, "NoPodGroup", "the gang is scheduled, but has no PodGroup to show its state: "+why)
+		g.recorder.warn(ctx, pod, "NoPodGroup", "the gang is scheduled, but has no PodGroup to show its state: "+why)
 	}
 }
 

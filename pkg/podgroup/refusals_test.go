@@ -88,12 +88,12 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			recorder := events.NewFakeRecorder(2)
-			c := &Controller{recorder: recorder}
+			fake := events.NewFakeRecorder(2)
+			g := &generator{recorder: recorder{fake}}
 			pod := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
 			s, r := &State{Members: []*v1.Pod{pod}, View: gang.View{Any: refTo(pod)}}, &record{}
 			for range 2 { // what is reported is reported once
-				pause, err := c.handleCreateResult(t.Context(), id, s, r, tc.err)
+				pause, err := g.handleCreateResult(t.Context(), id, s, r, tc.err)
 				if (err != nil) != tc.fails || pause > tc.pause || tc.pause > 0 && pause <= 0 || r.uncreatable != tc.never {
 					t.Errorf("pause %s, never again %t, error %v; want %s, %t, %t", pause, r.uncreatable, err, tc.pause, tc.never, tc.fails)
 				}
@@ -101,8 +101,8 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 					break
 				}
 			}
-			if told := len(recorder.Events) == 1; told != tc.told {
-				t.Errorf("%d events, want one: %t", len(recorder.Events), tc.told)
+			if told := len(fake.Events) == 1; told != tc.told {
+				t.Errorf("%d events, want one: %t", len(fake.Events), tc.told)
 			}
 		})
 	}

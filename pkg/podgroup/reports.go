@@ -84,7 +84,7 @@ func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *s
 		r.waits = map[string]bool{}
 	}
 	r.waits[w.kind] = true
-	c.warn(ctx, about, w.reason, w.message)
+	c.recorder.warn(ctx, about, w.reason, w.message)
 	return 0
 }
 
@@ -105,7 +105,7 @@ func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *scheduli
 	}
 	for reason, message := range found {
 		if r.anomalies[reason] != message {
-			c.warn(ctx, referenceTo(pg), reason, message)
+			c.recorder.warn(ctx, referenceTo(pg), reason, message)
 		}
 	}
 	r.anomalies = found

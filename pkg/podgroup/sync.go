@@ -40,7 +40,7 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 		return pause, nil
 	}
 	again = c.reportWait(ctx, id, &s, pg, r, now)
-	shown, pause, err := c.keepGenerated(ctx, id, &s, pg, r, now)
+	shown, pause, err := c.generator.keep(ctx, id, &s, pg, r, now)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +165,7 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 	}
 	if ref == s.Leader && reason == v1.PodReasonUnschedulable {
 		// No cycle says it.
-		c.warn(ctx, pod, "FailedScheduling", why)
+		c.recorder.warn(ctx, pod, "FailedScheduling", why)
 		if tell := c.blocked.Load(); tell != nil {
 			(*tell)(pod, why)
 		}
